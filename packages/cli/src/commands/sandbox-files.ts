@@ -1,0 +1,112 @@
+// `skerry sandbox upload`, `download` and `ls`.
+
+import { posix } from "node:path";
+import type { Command } from "commander";
+import type { Cli } from "../cli.ts";
+import { CliError, exitCodes } from "../errors.ts";
+import { openLocal, saveLocal, STDIO } from "../local-files.ts";
+import { addExamples } from "../options.ts";
+
+export function registerSandboxFiles(sandbox: Command, cli: Cli): void {
+  registerUpload(sandbox, cli);
+  registerDownload(sandbox, cli);
+  registerLs(sandbox, cli);
+}
+
+function registerUpload(sandbox: Command, cli: Cli): void {
+  const command = sandbox
+    .command("upload")
+    .description("Write a local file into a sandbox. Missing directories are created; at most 100 MB.")
+    .argument("<id>", "id of the sandbox, sbx_...")
+    .argument("<local>", "local file, or - for standard input")
+    .argument("<remote>", "absolute path in the sandbox; with a slash at the end, the file keeps its name")
+    .option("--mode <octal>", "permissions (default: 0644)")
+    .option("--json", "print what was written as JSON");
+  command.action((id: string, local: string, remote: string) => upload(cli, command, { id, local, remote }));
+  addExamples(
+    command,
+    "skerry sandbox upload sbx_01jd3... ./build.sh /root/ --mode 0755",
+    "tar cz src | skerry sandbox upload sbx_01jd3... - /root/src.tgz",
+  );
+}
+
+interface UploadFlags {
+  readonly mode?: string;
+  readonly json?: boolean;
+}
+
+interface Upload {
+  readonly id: string;
+  readonly local: string;
+  readonly remote: string;
+}
+
+async function upload(cli: Cli, command: Command, { id, local, remote }: Upload): Promise<void> {
+  const { mode, json } = command.opts<UploadFlags>();
+  const path = remoteFile(local, remote);
+  const client = await cli.client(command);
+  await using source = await openLocal(local);
+  const written = await cli.output.spin(`Uploading ${local}`, () =>
+    client.sandboxes.upload(id, path, source.content, { mode, signal: cli.signal }),
+  );
+  if (json === true) return cli.output.json(written);
+  await cli.output.line(`${written.path} ${written.size} bytes`);
+}
+
+/** Like `cp`: into a directory, under the name that it has here. */
+function remoteFile(local: string, remote: string): string {
+  if (!remote.endsWith("/")) return remote;
+  if (local !== STDIO) return remote + posix.basename(local);
+  throw new CliError("invalid_input", "What comes from standard input has no name to put into a directory.", {
+    remediation: "Give the whole path of the file in the sandbox.",
+    exitCode: exitCodes.usage,
+  });
+}
+
+function registerDownload(sandbox: Command, cli: Cli): void {
+  const command = sandbox
+    .command("download")
+    .description("Read a file of a sandbox. A download that breaks off leaves no local file.")
+    .argument("<id>", "id of the sandbox, sbx_...")
+    .argument("<remote>", "absolute path in the sandbox")
+    .argument(
+      "[local]",
+      "local file or directory, or - for standard output (default: the same name, here)",
+      ".",
+    );
+  command.action(async (id: string, remote: string, local: string) => {
+    const client = await cli.client(command);
+    const content = await client.sandboxes.downloadStream(id, remote, { signal: cli.signal });
+    if (local === STDIO) {
+      for await (const chunk of content) await cli.output.bytes("stdout", chunk);
+      return;
+    }
+    const { path, bytes } = await saveLocal(content, local, posix.basename(remote));
+    await cli.output.line(`${path} ${bytes} bytes`);
+  });
+  addExamples(
+    command,
+    "skerry sandbox download sbx_01jd3... /root/result.json",
+    "skerry sandbox download sbx_01jd3... /root/src.tgz - | tar tz",
+  );
+}
+
+function registerLs(sandbox: Command, cli: Cli): void {
+  const command = sandbox
+    .command("ls")
+    .description("List a directory of a sandbox.")
+    .argument("<id>", "id of the sandbox, sbx_...")
+    .argument("[directory]", "absolute path in the sandbox", "/root")
+    .option("--json", "print JSON, with names exactly as they are")
+    .action(async (id: string, path: string, flags: { readonly json?: boolean }, self: Command) => {
+      const client = await cli.client(self);
+      const listing = await client.sandboxes.listDirectory(id, path, { signal: cli.signal });
+      if (flags.json === true) return cli.output.json(listing);
+      await cli.output.table(
+        ["TYPE", "SIZE", "MODIFIED", "NAME"],
+        listing.entries.map(({ type, size, modified, name }) => [type, String(size), modified, name]),
+      );
+      if (listing.truncated) await cli.output.note("The directory has more entries than the server lists.");
+    });
+  addExamples(command, "skerry sandbox ls sbx_01jd3...", "skerry sandbox ls sbx_01jd3... /var/log --json");
+}

@@ -1,0 +1,100 @@
+// Every way in which a command can end that is not success, and what the user gets to read about it.
+
+import { SkerryApiError, SkerryConnectionError, SkerryInputError } from "@skerry/sdk";
+import { CommanderError } from "commander";
+
+/** `exec` answers with its command's own code instead. */
+export const exitCodes = { ok: 0, failed: 1, usage: 2, brokenPipe: 141 } as const;
+
+export interface Failure {
+  readonly message: string;
+  readonly code: string;
+  readonly remediation?: string | undefined;
+  /** Printed below, each on a line of its own: the end of a log, what a program said. */
+  readonly lines?: readonly string[] | undefined;
+  readonly requestId?: string | undefined;
+}
+
+/** An end that the user must hear about, or (without `failure`) one that needs no words. */
+export interface Ending {
+  readonly exitCode: number;
+  readonly failure?: Failure;
+}
+
+/** A failure that the command line itself found. */
+export class CliError extends Error {
+  override readonly name = "CliError";
+  readonly code: string;
+  readonly remediation: string | undefined;
+  readonly lines: readonly string[] | undefined;
+  readonly exitCode: number;
+
+  constructor(
+    code: string,
+    message: string,
+    details: {
+      readonly remediation?: string;
+      readonly lines?: readonly string[];
+      readonly exitCode?: number;
+    } = {},
+  ) {
+    super(message);
+    this.code = code;
+    this.remediation = details.remediation;
+    this.lines = details.lines;
+    this.exitCode = details.exitCode ?? exitCodes.failed;
+  }
+}
+
+/** The user, or the machine, asked this process to stop. */
+export class InterruptedError extends Error {
+  override readonly name = "InterruptedError";
+  /** 128 + the signal's number, as shells have it. */
+  readonly exitCode: number;
+
+  constructor(signal: "SIGINT" | "SIGTERM") {
+    super(`stopped by ${signal}`);
+    this.exitCode = signal === "SIGINT" ? 130 : 143;
+  }
+}
+
+export function endingOf(error: unknown): Ending {
+  if (error instanceof InterruptedError) return { exitCode: error.exitCode };
+  // Commander has already written its message, or the help that was asked for.
+  if (error instanceof CommanderError)
+    return { exitCode: error.exitCode === 0 ? exitCodes.ok : exitCodes.usage };
+  // Whoever read our output (`| head`) has had enough.
+  if (error instanceof Error && "code" in error && error.code === "EPIPE")
+    return { exitCode: exitCodes.brokenPipe };
+  if (error instanceof CliError) return { exitCode: error.exitCode, failure: error };
+  if (error instanceof SkerryInputError)
+    return { exitCode: exitCodes.usage, failure: { code: "invalid_input", message: error.message } };
+  return { exitCode: exitCodes.failed, failure: failureOf(error) };
+}
+
+/** Also for commands that go on after a failure, such as `destroy` with several ids. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof SkerryApiError) return apiFailure(error);
+  if (error instanceof SkerryConnectionError || error instanceof CliError) return error;
+  if (error instanceof SkerryInputError) return { code: "invalid_input", message: error.message };
+  // Failures of the file system name the file and say what is wrong with it.
+  if (error instanceof Error && "syscall" in error && "code" in error)
+    return { code: String(error.code), message: error.message };
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return { code: "unexpected", message, remediation: "This is a defect of skerry; please report it." };
+}
+
+function apiFailure(error: SkerryApiError): Failure {
+  // The server speaks to whoever writes requests; at a shell, a token is set another way.
+  const ours =
+    error.code === "unauthorized"
+      ? "Give a valid token with SKERRY_API_TOKEN or --token, or run `skerry up` on the server's machine."
+      : undefined;
+  return {
+    code: error.code,
+    message: error.message,
+    remediation: ours ?? error.remediation,
+    // Of use only to somebody who reads the server's log.
+    requestId: error.status >= 500 ? error.requestId : undefined,
+  };
+}

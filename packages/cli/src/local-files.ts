@@ -1,0 +1,100 @@
+// Files on this machine, on their way to and from a sandbox.
+
+import { randomBytes } from "node:crypto";
+import { createReadStream, openAsBlob, type Stats } from "node:fs";
+import { open, realpath, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { CliError } from "./errors.ts";
+
+/** Stands for standard input or output. */
+export const STDIO = "-";
+
+export interface LocalSource extends AsyncDisposable {
+  readonly content: Blob | ReadableStream<Uint8Array>;
+}
+
+/** A regular file as a blob, which is read as it is sent and whose length the server learns first; all else as a stream. */
+export async function openLocal(path: string): Promise<LocalSource> {
+  if (path === STDIO) return streamSource(process.stdin);
+  const stats = await stat(path);
+  if (stats.isDirectory())
+    throw new CliError("is_directory", `${path} is a directory.`, {
+      remediation: `Pack it: tar cz ${path} | skerry sandbox upload ID - /root/${basename(path)}.tgz`,
+    });
+  if (!stats.isFile()) return streamSource(createReadStream(path));
+  return { content: await openAsBlob(path), [Symbol.asyncDispose]: async () => undefined };
+}
+
+function streamSource(stream: Readable): LocalSource {
+  return {
+    content: Readable.toWeb(stream) as ReadableStream<Uint8Array>,
+    // A server may answer before it has read everything; an open standard input would keep this process alive.
+    async [Symbol.asyncDispose]() {
+      stream.on("error", () => undefined);
+      stream.destroy();
+    },
+  };
+}
+
+export interface SavedFile {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** Writes beside the target and renames, so that the target is whole or as it was. `name` is for a target that is a directory. */
+export async function saveLocal(
+  content: ReadableStream<Uint8Array>,
+  target: string,
+  name: string,
+): Promise<SavedFile> {
+  try {
+    const path = (await statIfThere(target))?.isDirectory() === true ? join(target, name) : target;
+    const existing = await statIfThere(path);
+    // A device or a pipe is written to; renaming would put a file in its place.
+    if (existing !== undefined && !existing.isFile()) return { path, bytes: await write(content, path, "w") };
+    return { path, bytes: await replace(content, path, existing?.mode) };
+  } finally {
+    // What nobody reads any more would keep the connection, and this process, alive. After the end it does nothing.
+    await content.cancel().catch(() => undefined);
+  }
+}
+
+async function replace(
+  content: ReadableStream<Uint8Array>,
+  path: string,
+  mode: number | undefined,
+): Promise<number> {
+  const real = mode === undefined ? path : await realpath(path);
+  const beside = join(dirname(real), `.${basename(real)}.${randomBytes(6).toString("hex")}.part`);
+  try {
+    const bytes = await write(content, beside, "wx", mode);
+    await rename(beside, real);
+    return bytes;
+  } finally {
+    await rm(beside, { force: true });
+  }
+}
+
+async function write(
+  content: ReadableStream<Uint8Array>,
+  path: string,
+  flags: "w" | "wx",
+  mode = 0o666,
+): Promise<number> {
+  await using file = await open(path, flags, mode);
+  let bytes = 0;
+  for await (const chunk of content) {
+    // Appends where the last one ended, and writes all of it, which `file.write` does not promise.
+    await file.writeFile(chunk);
+    bytes += chunk.length;
+  }
+  return bytes;
+}
+
+async function statIfThere(path: string): Promise<Stats | undefined> {
+  return stat(path).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  });
+}

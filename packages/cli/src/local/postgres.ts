@@ -1,0 +1,118 @@
+// The private PostgreSQL: Debian's programs, a cluster of our own in the state folder, reachable only through a socket in a
+// folder that only its user enters. A postmaster that is alive is adopted, never doubled.
+
+import { chown, mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { SYSTEM_USER, type Layout } from "./layout.ts";
+import { openLog } from "./logs.ts";
+import { mustRun, run, type RunOptions } from "./run.ts";
+import { isThere } from "./files.ts";
+import type { SystemUser } from "./system-user.ts";
+
+const PROGRAMS = "/usr/lib/postgresql";
+/** Ubuntu 22.04 has 14; our SQL needs nothing newer. */
+const OLDEST_MAJOR = 14;
+const START_DEADLINE_MS = 60_000;
+
+const SETTINGS = `# Written by skerry up.
+listen_addresses = ''
+unix_socket_permissions = 0700
+shared_buffers = 32MB
+max_connections = 50
+fsync = on
+`;
+
+/** In the data folder; says that the cluster was made to its end. */
+const MARKER = "skerry.ready";
+/** Run by a shell with the data folder and the settings as its arguments. */
+const FINISH = `printf %s "$2" >>"$1/postgresql.conf" && : >"$1/${MARKER}"`;
+
+export class Postgres {
+  readonly #layout: Layout;
+  readonly #as: RunOptions;
+  readonly #bin: string;
+
+  private constructor(layout: Layout, user: SystemUser, bin: string) {
+    this.#layout = layout;
+    this.#as = { uid: user.uid, gid: user.gid, cwd: "/", env: { PATH: "/usr/bin:/bin", LC_ALL: "C.UTF-8" } };
+    this.#bin = bin;
+  }
+
+  static async open(layout: Layout, user: SystemUser): Promise<Postgres> {
+    return new Postgres(layout, user, await findPrograms());
+  }
+
+  /** Makes the cluster unless it is there. A half-made one, from a start that was killed, is made again. */
+  async prepare(user: SystemUser): Promise<void> {
+    const { postgresData, postgresSocketFolder } = this.#layout;
+    for (const folder of [postgresData, postgresSocketFolder]) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await chown(folder, user.uid, user.gid);
+    }
+    // Root does nothing inside a folder of another user, who could put a link in its way: all of this is done as that user.
+    if (await isThere(join(postgresData, MARKER))) return;
+    await mustRun("find", [postgresData, "-mindepth", "1", "-delete"], this.#as);
+    const options = ["--auth=peer", `--username=${SYSTEM_USER}`, "--encoding=UTF8", "--locale=C.UTF-8"];
+    await mustRun(join(this.#bin, "initdb"), ["-D", postgresData, ...options], this.#as);
+    const settings = `${SETTINGS}unix_socket_directories = '${postgresSocketFolder}'\n`;
+    await mustRun("sh", ["-c", FINISH, "sh", postgresData, settings], this.#as);
+  }
+
+  async isRunning(): Promise<boolean> {
+    const { code } = await run(
+      join(this.#bin, "pg_ctl"),
+      ["status", "-D", this.#layout.postgresData],
+      this.#as,
+    );
+    return code === 0;
+  }
+
+  /** Starts it unless it runs, and makes the database. It lives on when this process ends. */
+  async start(): Promise<void> {
+    const { postgresData, postgresSocketFolder } = this.#layout;
+    if (!(await this.isRunning())) {
+      // Without -l the server inherits our open file and never opens one by name.
+      await using log = await openLog(this.#layout, "postgres");
+      await mustRun(join(this.#bin, "pg_ctl"), ["start", "-s", "-w", "-D", postgresData], {
+        ...this.#as,
+        stdoutFd: log.fd,
+        deadlineMs: START_DEADLINE_MS,
+      });
+    }
+    const psql = (database: string, sql: string) =>
+      run(
+        join(this.#bin, "psql"),
+        ["-XAtq", "-h", postgresSocketFolder, "-U", SYSTEM_USER, "-d", database, "-c", sql],
+        this.#as,
+      );
+    if ((await psql(SYSTEM_USER, "select 1")).code === 0) return;
+    const { code, stderr } = await psql("postgres", `create database ${SYSTEM_USER}`);
+    if (code !== 0) throw new Error(`the database could not be made: ${stderr.trim()}`);
+  }
+
+  async stop(): Promise<void> {
+    if (!(await this.isRunning())) return;
+    await mustRun(
+      join(this.#bin, "pg_ctl"),
+      ["stop", "-s", "-w", "-m", "fast", "-D", this.#layout.postgresData],
+      {
+        ...this.#as,
+        deadlineMs: START_DEADLINE_MS,
+      },
+    );
+  }
+}
+
+/** The newest PostgreSQL on this machine that Skerry supports. */
+async function findPrograms(): Promise<string> {
+  const majors = (await readdir(PROGRAMS).catch(() => [] as string[]))
+    .map(Number)
+    .filter((major) => major >= OLDEST_MAJOR);
+  const newest = Math.max(...majors);
+  if (majors.length === 0) {
+    throw new Error(
+      `PostgreSQL ${OLDEST_MAJOR} or newer is not in ${PROGRAMS}; install the package postgresql, or set SKERRY_DATABASE_URL`,
+    );
+  }
+  return join(PROGRAMS, String(newest), "bin");
+}

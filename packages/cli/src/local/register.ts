@@ -1,0 +1,69 @@
+// The commands that run Skerry on this machine.
+
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
+import type { Cli } from "../cli.ts";
+import { readLayout, type Layout } from "./layout.ts";
+
+export function registerLocalCommands(program: Command, cli: Cli): void {
+  program
+    .command("up")
+    .description("start Skerry on this machine: PostgreSQL, host and control, in the background")
+    .addHelpText(
+      "after",
+      "\nThe first start fetches a kernel and builds the base template. Settings: SKERRY_STATE, SKERRY_LISTEN, SKERRY_DATABASE_URL.\n\nThe token is saved in ~/.config/skerry/config.json. If that file is for another server it is kept, and the token is saved in local.json beside it.",
+    )
+    .action(async () => {
+      const { up } = await import("./up.ts");
+      await up(layout());
+    });
+  program
+    .command("down")
+    .description("stop Skerry on this machine and destroy its VMs")
+    .option("--keep-vms", "leave the VMs running; the next `skerry up` takes them over")
+    .action(async (options: { keepVms?: boolean }) => {
+      const { down } = await import("./up.ts");
+      await down(layout(), options.keepVms === true);
+    });
+  program
+    .command("status")
+    .description("show what runs on this machine")
+    .option("--json", "print JSON")
+    .action(async (options: { json?: boolean }) => {
+      const { status } = await import("./status.ts");
+      const { rows, running } = await status(layout());
+      if (options.json === true) await cli.output.json(rows);
+      else
+        await cli.output.table(
+          ["", "STATE", "DETAIL"],
+          rows.map((row) => [row.what, row.state, row.detail]),
+        );
+      cli.exitCode = running ? 0 : 1;
+    });
+  program
+    .command("doctor")
+    .description("check whether this machine has what a host needs, and say what to do")
+    .option("--json", "print JSON")
+    .action(async (options: { json?: boolean }) => {
+      const { doctor, exitCodeOf } = await import("./doctor.ts");
+      const findings = await doctor(layout());
+      if (options.json === true) await cli.output.json(findings);
+      else
+        await cli.output.table(
+          ["CHECK", "VERDICT", "FOUND", "REMEDY"],
+          findings.map((one) => [one.check, one.verdict, one.found, one.remedy]),
+        );
+      cli.exitCode = exitCodeOf(findings);
+    });
+  program.command("supervise", { hidden: true }).action(async () => {
+    const { supervise } = await import("./supervisor.ts");
+    await supervise(layout());
+  });
+}
+
+/** Bundled, every module lies in `dist/` or `dist/chunks/`. */
+function layout(): Layout {
+  const folder = dirname(fileURLToPath(import.meta.url));
+  return readLayout(folder.endsWith("/chunks") ? dirname(folder) : folder);
+}

@@ -1,0 +1,154 @@
+// `skerry up`, `skerry down` and `skerry status`.
+
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { environment } from "../config.ts";
+import { CliError } from "../errors.ts";
+import { isThere } from "./files.ts";
+import type { Layout } from "./layout.ts";
+import { lockCommands } from "./lock.ts";
+import { lastLines, openLog } from "./logs.ts";
+import { portHolder, portTaken } from "./port.ts";
+import { Postgres } from "./postgres.ts";
+import { stopProcess } from "./processes.ts";
+import { beginStep, step, type Step } from "./progress.ts";
+import { hostEnvironment } from "./services.ts";
+import { makeFolders, STOP_GRACE_MS } from "./supervisor.ts";
+import { buildDigest, readSupervisorState, runningSupervisor, stopOrphans } from "./supervisor-state.ts";
+import { ensureSystemUser, type SystemUser } from "./system-user.ts";
+import { ensureToken } from "./token.ts";
+
+const READY_DEADLINE_MS = 60_000;
+const DOWN_DEADLINE_MS = 60_000;
+const HEALTH_DEADLINE_MS = 2_000;
+const POLL_MS = 50;
+const STDERR_TAIL_CHARS = 4_000;
+
+export async function up(layout: Layout): Promise<void> {
+  requireRoot("up");
+  await makeFolders(layout);
+  await lockCommands(layout);
+  const user = await ensureSystemUser(layout.state);
+  const running = await runningSupervisor(layout);
+  if (running !== undefined && running.build !== (await buildDigest(layout))) {
+    // The VMs run on; the new host adopts them.
+    await step("Stop the servers of an earlier build", () =>
+      stopProcess(running.supervisor, DOWN_DEADLINE_MS),
+    );
+  }
+  if ((await runningSupervisor(layout)) === undefined) {
+    // Before anything of ours begins: a host whose supervisor was killed still holds its VMs.
+    await stopOrphans(layout, STOP_GRACE_MS);
+    const holder = await portHolder(layout);
+    if (holder.state === "other") throw portTaken(layout, holder.who);
+    await prepareHost(layout, user);
+    await step("Start PostgreSQL, host and control", () => start(layout));
+  } else {
+    await waitUntilReady(layout);
+  }
+  process.stdout.write(`${await ensureToken(layout, user)}\n`);
+}
+
+/** Stops control, host and PostgreSQL. The VMs are destroyed, unless they are to be kept for the next `skerry up`. */
+export async function down(layout: Layout, keepVms: boolean): Promise<void> {
+  requireRoot("down");
+  if (!(await isThere(layout.run))) {
+    process.stdout.write(`Nothing is set up in ${layout.state}, so there is nothing to stop.\n`);
+    return;
+  }
+  await lockCommands(layout);
+  const state = await readSupervisorState(layout);
+  if (state !== undefined) {
+    await step("Stop control, host and PostgreSQL", async () => {
+      await stopProcess(state.supervisor, DOWN_DEADLINE_MS);
+      // A supervisor that was killed has stopped nobody.
+      await stopOrphans(layout, STOP_GRACE_MS);
+    });
+  }
+  const user = await ensureSystemUser(layout.state);
+  if (!keepVms) await step("Destroy the VMs", () => runHost(layout, user, "clear"));
+  if (layout.externalDatabaseUrl === undefined && (await isThere(layout.postgresData)))
+    await (await Postgres.open(layout, user)).stop();
+}
+
+async function start(layout: Layout): Promise<void> {
+  await using log = await openLog(layout, "supervisor");
+  const args = ["--enable-source-maps", join(layout.dist, "skerry.js"), "supervise"];
+  const child = spawn(process.execPath, args, {
+    detached: true,
+    cwd: "/",
+    stdio: ["ignore", log.fd, log.fd],
+  });
+  child.unref();
+  await waitUntilReady(layout, () => child.exitCode !== null || child.signalCode !== null);
+}
+
+/** Waits until a sandbox could be made, but not for a supervisor that has ended. */
+async function waitUntilReady(layout: Layout, hasEnded = (): boolean => false): Promise<void> {
+  for (const end = Date.now() + READY_DEADLINE_MS; Date.now() < end; await sleep(POLL_MS)) {
+    if (await isReady(layout)) return;
+    if (hasEnded()) break;
+  }
+  throw new CliError("not_ready", "Skerry did not get ready.", {
+    remediation: `Its logs in ${layout.logs} say why. They end with:`,
+    lines: await lastLines(layout, ["supervisor", "host", "control", "postgres"]),
+  });
+}
+
+/** Our control answers (it listens once it has heard from the host), and so would the host. */
+async function isReady(layout: Layout): Promise<boolean> {
+  const holder = await portHolder(layout);
+  if (holder.state === "other") throw portTaken(layout, holder.who);
+  if (holder.state === "nobody") return false;
+  const healthy = await fetch(`${layout.apiUrl}/v1/health`, {
+    signal: AbortSignal.timeout(HEALTH_DEADLINE_MS),
+  }).then(
+    (response) => response.ok,
+    () => false,
+  );
+  return healthy && (await isThere(layout.hostSocket));
+}
+
+/** Takes long the first time only: kernel, root disk, frozen template. */
+async function prepareHost(layout: Layout, user: SystemUser): Promise<void> {
+  await runHost(layout, user, "prepare");
+}
+
+/** Runs a command of the host program and shows the steps that it reports. */
+function runHost(layout: Layout, user: SystemUser, command: "prepare" | "clear"): Promise<void> {
+  const child = spawn(process.execPath, ["--enable-source-maps", join(layout.dist, "host.js"), command], {
+    env: { PATH: environment()["PATH"], SKERRY_LOG_LEVEL: "silent", ...hostEnvironment(layout, user) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let running: Step | undefined;
+  let stderr = "";
+  child.stderr
+    .setEncoding("utf8")
+    .on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_TAIL_CHARS)));
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    const { step: title, state } = JSON.parse(line) as { step: string; state: string };
+    if (state === "begin") running = beginStep(title);
+    else if (state === "done") running?.done();
+    else running?.failed();
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => {
+      if (code === 0) return resolve();
+      reject(
+        new CliError(`${command}_failed`, `The host program failed to ${command}. It says:`, {
+          lines: [...stderr.trim().split("\n"), "`skerry doctor` checks what a host needs."],
+        }),
+      );
+    });
+  });
+}
+
+export function requireRoot(command: string): void {
+  if (process.getuid?.() === 0) return;
+  throw new CliError("not_root", `skerry ${command} needs root for namespaces and TAP devices.`, {
+    remediation: `Run it as root, or with sudo.`,
+  });
+}

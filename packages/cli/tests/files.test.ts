@@ -1,0 +1,167 @@
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
+import { ended, Shell } from "./run.ts";
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** Keeps what is uploaded, by path, and gives it back. */
+function fileServer(files = new Map<string, Buffer>()) {
+  return ScriptedServer.start((response, { method, url, body }) => {
+    const path = decodeURIComponent(
+      new URL(url, "http://host").pathname.replace("/v1/sandboxes/sbx_0/files", ""),
+    );
+    if (method === "PUT") {
+      files.set(path, body);
+      return sendJson(response, 200, { path, size: body.length });
+    }
+    const content = files.get(path);
+    if (content !== undefined) return void response.end(content);
+    sendJson(response, 404, { code: "file_not_found", message: `There is no ${path}.` });
+  });
+}
+
+test("a random binary file survives the way up and down, by hash", async () => {
+  await using server = await fileServer();
+  await using shell = await Shell.forServer(server);
+  const bytes = randomBytes(3_000_000);
+  await writeFile(join(shell.folder, "in"), bytes);
+  const remote = "/root/dir with space/100% #1?.bin";
+  expect(await shell.run("sandbox", "upload", "sbx_0", "in", remote, "--mode", "0755")).toMatchObject({
+    code: 0,
+    stdout: Buffer.from(`${remote} 3000000 bytes\n`),
+  });
+  expect(server.last.url).toContain("/root/dir%20with%20space/100%25%20%231%3F.bin?mode=0755");
+  expect(server.last.headers["content-length"]).toBe("3000000");
+  expect((await shell.run("sandbox", "download", "sbx_0", remote, "out")).code).toBe(0);
+  expect(sha256(await readFile(join(shell.folder, "out")))).toBe(sha256(bytes));
+  const { stdout } = await shell.run("sandbox", "download", "sbx_0", remote, "-");
+  expect(sha256(stdout)).toBe(sha256(bytes));
+});
+
+test("upload reads standard input until it ends", async () => {
+  await using server = await fileServer();
+  await using shell = await Shell.forServer(server);
+  const bytes = randomBytes(500_000);
+  const child = shell.start("sandbox", "upload", "sbx_0", "-", "/tmp/x", "--json");
+  child.stdin.end(bytes);
+  const { code, stdout } = await ended(child);
+  expect([code, JSON.parse(stdout.toString())]).toEqual([0, { path: "/tmp/x", size: bytes.length }]);
+  expect(sha256(server.last.body)).toBe(sha256(bytes));
+});
+
+test("upload that is refused ends, though its standard input does not", async () => {
+  await using server = await ScriptedServer.start(
+    () => undefined,
+    (response) => sendJson(response, 413, { code: "payload_too_large", message: "Too long." }),
+  );
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "upload", "sbx_0", "-", "/tmp/x");
+  child.stdin.write("some");
+  expect(await ended(child)).toMatchObject({ code: 1, stderr: "error: Too long. (payload_too_large)\n" });
+});
+
+test("a path with a slash at its end is a directory that the file keeps its name in", async () => {
+  await using server = await fileServer();
+  await using shell = await Shell.forServer(server);
+  await writeFile(join(shell.folder, "tool.sh"), "true");
+  await shell.run("sandbox", "upload", "sbx_0", "tool.sh", "/root/");
+  expect(server.last.url).toBe("/v1/sandboxes/sbx_0/files/root/tool.sh");
+  await mkdir(join(shell.folder, "here"));
+  await shell.run("sandbox", "download", "sbx_0", "/root/tool.sh", "here");
+  expect(await readFile(join(shell.folder, "here/tool.sh"), "utf8")).toBe("true");
+  expect((await shell.run("sandbox", "upload", "sbx_0", "-", "/root/")).code).toBe(2);
+  expect((await shell.run("sandbox", "download", "sbx_0", "/root/")).code).toBe(2);
+});
+
+test("a directory is not uploaded, and the error says what to do instead", async () => {
+  await using server = await fileServer();
+  await using shell = await Shell.forServer(server);
+  const { code, stderr } = await shell.run("sandbox", "upload", "sbx_0", ".", "/root/x");
+  expect([code, server.received.length]).toEqual([1, 0]);
+  expect(stderr).toMatch(/^error: \. is a directory\. \(is_directory\)\nPack it: tar cz/);
+});
+
+test("a download that breaks off leaves the old file as it was and nothing beside it", async () => {
+  await using server = await ScriptedServer.start((response) => {
+    response.writeHead(200, { "content-length": "1000" });
+    response.write("half", () => response.destroy());
+  });
+  await using shell = await Shell.forServer(server);
+  await writeFile(join(shell.folder, "out"), "old");
+  const { code, stderr } = await shell.run("sandbox", "download", "sbx_0", "/x", "out");
+  expect([code, stderr]).toEqual([1, expect.stringContaining("(connection_failed)")]);
+  expect(await readdir(shell.folder)).toEqual(["out"]);
+  expect(await readFile(join(shell.folder, "out"), "utf8")).toBe("old");
+});
+
+test("Ctrl-C during a download leaves no file behind", async () => {
+  const begun = Promise.withResolvers<void>();
+  await using server = await ScriptedServer.start((response) => {
+    response.write("half", () => begun.resolve());
+  });
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "download", "sbx_0", "/x", "out");
+  await begun.promise;
+  child.kill("SIGINT");
+  expect((await ended(child)).code).toBe(130);
+  expect(await readdir(shell.folder)).toEqual([]);
+  await server.aborted.promise;
+});
+
+test("download keeps a link, the permissions behind it, and devices", async () => {
+  await using server = await fileServer(new Map([["/x", Buffer.from("new")]]));
+  await using shell = await Shell.forServer(server);
+  await writeFile(join(shell.folder, "real"), "old", { mode: 0o600 });
+  await symlink("real", join(shell.folder, "link"));
+  await shell.run("sandbox", "download", "sbx_0", "/x", "link");
+  expect(await readFile(join(shell.folder, "real"), "utf8")).toBe("new");
+  expect((await stat(join(shell.folder, "real"))).mode & 0o777).toBe(0o600);
+  expect((await readdir(shell.folder)).toSorted()).toEqual(["link", "real"]);
+  await shell.run("sandbox", "download", "sbx_0", "/x", "/dev/null");
+  expect((await stat("/dev/null")).isCharacterDevice()).toBe(true);
+});
+
+test("a download that cannot be saved ends with the file's error", async () => {
+  await using server = await ScriptedServer.start((response) => {
+    response.write("it never ends");
+  });
+  await using shell = await Shell.forServer(server);
+  const { code, stderr } = await shell.run("sandbox", "download", "sbx_0", "/x", "no/such/folder");
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: ENOENT.*\(ENOENT\)\n$/)]);
+});
+
+test("ls shows names of files without letting them touch the terminal; --json has them exactly", async () => {
+  const name = "evil\x1b[2J\u202Efdp.exe";
+  const entry = { name, size: 3, type: "file", modified: "2026-11-20T16:21:09.123Z" };
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 200, { entries: [entry], truncated: true }),
+  );
+  await using shell = await Shell.forServer(server);
+  const { stdout, stderr } = await shell.run("sandbox", "ls", "sbx_0");
+  expect(stdout.toString()).toBe(
+    "TYPE  SIZE  MODIFIED                  NAME\n" +
+      "file  3     2026-11-20T16:21:09.123Z  evil\\x1b[2J\\u202efdp.exe\n",
+  );
+  expect(stderr).toContain("more entries");
+  expect(server.last.url).toBe("/v1/sandboxes/sbx_0/files/root?list=true");
+  const json = await shell.run("sandbox", "ls", "sbx_0", "/", "--json");
+  expect(JSON.parse(json.stdout.toString())).toEqual({ entries: [entry], truncated: true });
+});
+
+test("an upload that the user interrupts closes the connection", async () => {
+  await using server = await fileServer();
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "upload", "sbx_0", "-", "/tmp/x");
+  child.stdin.write("some");
+  await server.begun.promise;
+  child.kill("SIGINT");
+  expect((await ended(child)).code).toBe(130);
+  await once(child.stdin, "close").catch(() => undefined);
+  expect(server.received).toEqual([]);
+});

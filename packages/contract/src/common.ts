@@ -1,0 +1,51 @@
+// Schema pieces that several resources share.
+
+import { Type, type Static, type TSchema } from "typebox";
+import { durationPattern } from "./durations.ts";
+import { errorStatus, type ErrorCode } from "./errors.ts";
+import { PAGE_DEFAULT, PAGE_MAX } from "./limits.ts";
+
+const closed = { additionalProperties: false } as const;
+
+/** ISO 8601 UTC with milliseconds, for example `2026-11-20T16:21:09.123Z`. */
+export const Timestamp = Type.String({ format: "date-time" });
+
+export const Duration = Type.String({
+  pattern: durationPattern,
+  maxLength: 40,
+  description: "A duration such as `30s`, `10m`, `24h` or `1h30m`.",
+  examples: ["10m"],
+});
+
+export const Env = Type.Record(Type.String(), Type.String(), {
+  description: "Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.",
+});
+
+export const ErrorResponse = Type.Object(
+  {
+    // A union built from a list has lost its literal types, so they are given back by name.
+    code: Type.Unsafe<ErrorCode>(Type.Union(Object.keys(errorStatus).map((code) => Type.Literal(code)))),
+    message: Type.String({ description: "What was wrong with this request, in one sentence." }),
+    remediation: Type.Optional(Type.String({ description: "What to do about it." })),
+    context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    request_id: Type.Optional(Type.String()),
+  },
+  { $id: "Error", ...closed },
+);
+
+export const PageQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: PAGE_MAX, default: PAGE_DEFAULT })),
+    cursor: Type.Optional(Type.String({ maxLength: 200, description: "`next_cursor` of the page before." })),
+  },
+  closed,
+);
+export type PageQuery = Static<typeof PageQuery>;
+
+/** A page of a list: newest first, `next_cursor` null on the last page. */
+export function pageOf<Item extends TSchema>(item: Item, id: string) {
+  return Type.Object(
+    { items: Type.Array(item), next_cursor: Type.Union([Type.String(), Type.Null()]) },
+    { $id: id, ...closed },
+  );
+}

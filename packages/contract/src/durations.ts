@@ -1,0 +1,30 @@
+// Durations on the wire are strings such as `30s`, `10m`, `24h` or `1h30m`: whole units, largest first, each at most once.
+
+const SHAPE = /^(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,9})ms)?$/;
+
+/** Every string that `parseDuration` takes matches this, and the schemas publish it. */
+export const durationPattern = "^(?=\\d)(\\d{1,9}h)?(\\d{1,9}m)?(\\d{1,9}s)?(\\d{1,9}ms)?$";
+
+/** Milliseconds of a duration string, or undefined where it is malformed, unit-less, zero or negative. */
+export function parseDuration(text: string): number | undefined {
+  const match = SHAPE.exec(text);
+  if (match === null) return undefined;
+  const [hours, minutes, seconds, milliseconds] = match.slice(1).map((part) => Number(part ?? 0));
+  const total =
+    (hours ?? 0) * 3_600_000 + (minutes ?? 0) * 60_000 + (seconds ?? 0) * 1_000 + (milliseconds ?? 0);
+  return total > 0 ? total : undefined;
+}
+
+/** The shortest string that `parseDuration` reads back as these milliseconds (a positive whole number). */
+export function formatDuration(totalMs: number): string {
+  const hours = Math.floor(totalMs / 3_600_000);
+  const minutes = Math.floor((totalMs % 3_600_000) / 60_000);
+  const seconds = Math.floor((totalMs % 60_000) / 1_000);
+  const milliseconds = totalMs % 1_000;
+  return [
+    hours > 0 ? `${hours}h` : "",
+    minutes > 0 ? `${minutes}m` : "",
+    seconds > 0 ? `${seconds}s` : "",
+    milliseconds > 0 ? `${milliseconds}ms` : "",
+  ].join("");
+}

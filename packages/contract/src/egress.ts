@@ -1,0 +1,104 @@
+// What a sandbox may reach. The same policy on `/v1`, in the database and on the host; the host compiles it to a rule set.
+//
+// A destination is decided in this order, for both directions of a connection:
+//   1. never, whatever the policy: the host itself, other sandboxes, link-local and metadata addresses (169.254.0.0/16), loopback,
+//      multicast, broadcast, 0.0.0.0/8, and anything that is not IPv4
+//   2. `deny_cidrs`                                                     rule `deny_cidr`
+//   3. `allow_cidrs`, on TCP ports `allow_ports` where there are any    (a denied port of an allowed CIDR: rule `port`)
+//   4. private networks (10/8, 172.16/12, 192.168/16, 100.64/10)        rule `private_network`
+//   5. the mode: `allow_all` allows, `deny_all` denies                  rule `deny_all`
+
+import { Type, type Static } from "typebox";
+import { Timestamp } from "./common.ts";
+
+const closed = { additionalProperties: false } as const;
+
+/** Entries of each list in a policy. */
+export const EGRESS_MAX_ENTRIES = 1_000;
+
+const EgressMode = Type.Union([Type.Literal("allow_all"), Type.Literal("deny_all")], {
+  description: "What happens to a destination that no CIDR names.",
+});
+
+const Cidrs = (description: string) =>
+  Type.Array(Type.String({ maxLength: 50 }), {
+    maxItems: EGRESS_MAX_ENTRIES,
+    description,
+    examples: [["203.0.113.0/24"]],
+  });
+
+const Ports = Type.Array(Type.Integer(), {
+  maxItems: EGRESS_MAX_ENTRIES,
+  description: "Restricts allowed CIDRs to these TCP ports.",
+});
+
+export const EgressRequest = Type.Object(
+  {
+    mode: Type.Optional(EgressMode),
+    allow_cidrs: Type.Optional(Cidrs("Allowed IPv4 networks; implies `deny_all`.")),
+    deny_cidrs: Type.Optional(Cidrs("Denied IPv4 networks; wins over every allow.")),
+    allow_ports: Type.Optional(Ports),
+    dns: Type.Optional(
+      Type.Boolean({
+        description: "Whether names can be looked up. Default: true with `allow_all`, false with `deny_all`.",
+      }),
+    ),
+  },
+  { $id: "EgressRequest", ...closed },
+);
+export type EgressRequest = Static<typeof EgressRequest>;
+
+const policyFields = {
+  mode: EgressMode,
+  allow_cidrs: Cidrs("Allowed IPv4 networks."),
+  deny_cidrs: Cidrs("Denied IPv4 networks."),
+  allow_ports: Ports,
+  dns: Type.Boolean(),
+};
+
+/** A whole policy: every field is there, CIDRs are canonical (no host bits), sorted and without duplicates. */
+export const Egress = Type.Object(policyFields, { $id: "Egress", ...closed });
+export type Egress = Static<typeof Egress>;
+
+/** The rules that refuse, as they are told to the owner of a sandbox. */
+export const denyRules = [
+  "never",
+  "deny_cidr",
+  "port",
+  "private_network",
+  "deny_all",
+  "dns",
+  "rate_limit",
+  "connection_limit",
+] as const;
+
+export const EgressDenial = Type.Object(
+  {
+    address: Type.String(),
+    port: Type.Integer({ description: "0 where the protocol has none." }),
+    protocol: Type.String({ examples: ["tcp", "udp", "icmp"] }),
+    rule: Type.Unsafe<(typeof denyRules)[number]>(Type.Union(denyRules.map((rule) => Type.Literal(rule)))),
+    count: Type.Integer({ description: "Packets refused." }),
+    last_at: Timestamp,
+  },
+  { $id: "EgressDenial", ...closed },
+);
+export type EgressDenial = Static<typeof EgressDenial>;
+
+export const EgressCounters = Type.Object(
+  {
+    bytes_out: Type.Integer(),
+    packets_out: Type.Integer(),
+    bytes_in: Type.Integer(),
+    packets_in: Type.Integer(),
+  },
+  { $id: "EgressCounters", ...closed },
+);
+export type EgressCounters = Static<typeof EgressCounters>;
+
+/** Policy, traffic that passed, and the last denied destinations, newest first. Counters begin with the VM. */
+export const EgressReport = Type.Object(
+  { ...policyFields, counters: EgressCounters, denied: Type.Array(EgressDenial) },
+  { $id: "EgressReport", ...closed },
+);
+export type EgressReport = Static<typeof EgressReport>;

@@ -1,0 +1,124 @@
+// The one closed list of errors. A code means the same everywhere: REST API, host API, SDK and CLI.
+
+/** Every error code, with the HTTP status that it has at the edge. */
+export const errorStatus = {
+  bad_request: 400,
+  unknown_field: 400,
+  invalid_duration: 400,
+  invalid_env: 400,
+  invalid_path: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  sandbox_not_found: 404,
+  token_not_found: 404,
+  organization_not_found: 404,
+  template_not_found: 404,
+  vm_not_found: 404,
+  file_not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  sandbox_not_running: 409,
+  vm_not_running: 409,
+  stale_execution: 409,
+  path_is_directory: 409,
+  path_not_directory: 409,
+  path_not_file: 409,
+  upload_incomplete: 400,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  unknown_template: 422,
+  unknown_size: 422,
+  size_too_large: 422,
+  timeout_too_long: 422,
+  mode_not_available: 422,
+  invalid_cidr: 400,
+  invalid_port: 400,
+  egress_conflict: 422,
+  workdir_not_found: 422,
+  permission_denied: 422,
+  disk_full: 422,
+  sandbox_busy: 429,
+  canceled: 499,
+  internal: 500,
+  guest_failed: 502,
+  no_capacity: 503,
+  template_not_ready: 503,
+  host_unavailable: 503,
+  database_unavailable: 503,
+  shutting_down: 503,
+  guest_timeout: 504,
+} as const;
+
+export type ErrorCode = keyof typeof errorStatus;
+
+/** Facts about an error that a program can read: the offending field, its value, the limit. Never secrets. */
+export type ErrorContext = Readonly<Record<string, string | number | boolean | null>>;
+
+export interface ErrorDetails {
+  readonly remediation?: string;
+  readonly context?: ErrorContext;
+  /** Seconds after which the same request may succeed; sent as `Retry-After`. */
+  readonly retryAfterS?: number;
+  readonly cause?: unknown;
+}
+
+/** What goes over the wire for an error, beside the HTTP status. */
+export interface ErrorBody {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly remediation?: string;
+  readonly context?: ErrorContext;
+  readonly request_id?: string;
+}
+
+/** An expected failure. `message` is shown to the caller as it is; `cause` stays in the log. */
+export class SkerryError extends Error {
+  readonly code: ErrorCode;
+  readonly remediation: string | undefined;
+  readonly context: ErrorContext | undefined;
+  readonly retryAfterS: number | undefined;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, { cause: details.cause });
+    this.name = "SkerryError";
+    this.code = code;
+    this.remediation = details.remediation;
+    this.context = details.context;
+    this.retryAfterS = details.retryAfterS;
+  }
+
+  get status(): number {
+    return errorStatus[this.code];
+  }
+
+  toBody(requestId?: string): ErrorBody {
+    return {
+      code: this.code,
+      message: this.message,
+      ...(this.remediation === undefined ? {} : { remediation: this.remediation }),
+      ...(this.context === undefined ? {} : { context: this.context }),
+      ...(requestId === undefined ? {} : { request_id: requestId }),
+    };
+  }
+}
+
+/** Reads an error body that a peer sent. A body of another shape becomes `internal` with the given fallback message. */
+export function errorFromBody(body: unknown, fallback: string): SkerryError {
+  if (!isRecord(body)) return new SkerryError("internal", fallback);
+  const { code, message, remediation, context } = body;
+  if (!isErrorCode(code) || typeof message !== "string") return new SkerryError("internal", fallback);
+  return new SkerryError(code, message, {
+    ...(typeof remediation === "string" ? { remediation } : {}),
+    // Its values are only shown, so nobody relies on their types.
+    ...(isRecord(context) ? { context: context as ErrorContext } : {}),
+  });
+}
+
+function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(errorStatus, code);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,100 @@
+// What a host asks of the agent in its guest: the JSON in an OPEN frame, and the JSON that ends the stream.
+// The C side is `packages/guest/src/operations.c`. The guest is hostile: the host checks every answer's shape.
+
+/** Runs `/bin/sh -c command` in a cgroup of its own. DATA out is stdout, STDERR is stderr, DATA in is stdin. */
+export interface ExecuteOperation {
+  readonly op: "execute";
+  readonly command: string;
+  /** Absolute path; without it `/root`. */
+  readonly workdir?: string;
+  /** Laid over the sandbox's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Then `cgroup.kill`: every descendant gets SIGKILL. */
+  readonly timeout_ms: number;
+  /** Without stdin the command reads from /dev/null. */
+  readonly stdin: boolean;
+  /** Bytes of stdout, and of stderr, that are sent; the rest is read and dropped. 0 for no limit. */
+  readonly output_limit: number;
+}
+
+/** CLOSE of an execute. Sent when the command itself has exited and what it had written is sent; background
+ *  children live on (their output is read and dropped) unless the command timed out or was reset. */
+export interface ExecuteResult {
+  readonly exit_code: number;
+  /** Number of the signal that ended it, 0 for none. */
+  readonly signal: number;
+  readonly timed_out: boolean;
+  readonly oom_killed: boolean;
+  readonly truncated: boolean;
+  readonly duration_ms: number;
+  readonly cpu_ms: number;
+  readonly memory_peak_bytes: number;
+}
+
+/** DATA in is the file; the host's CLOSE ends it. Parents are made; the target appears whole (rename) or not at all. CLOSE: `{size}`. */
+export interface WriteOperation {
+  readonly op: "write";
+  readonly path: string;
+  /** Permission bits. */
+  readonly mode: number;
+}
+
+/** Answers HEAD `{size, mode, modified_ms}`, then DATA until the end of the file, then CLOSE `{}`. Regular files only. */
+export interface ReadOperation {
+  readonly op: "read";
+  readonly path: string;
+}
+
+/** DATA is one JSON object per line: `{name, size, type, modified_ms}`, type `file|directory|symlink|other`, sorted by no
+ *  order; at most `limit` lines; CLOSE `{truncated}`. */
+export interface ListOperation {
+  readonly op: "list";
+  readonly path: string;
+  readonly limit: number;
+}
+
+/** Gives a fresh clone its identity, before any command runs in it. Answered by the agent itself. CLOSE `{}`. */
+export interface ConfigureOperation {
+  readonly op: "configure";
+  readonly hostname: string;
+  /** 32 hexadecimal digits for /etc/machine-id. */
+  readonly machine_id: string;
+  /** Wall clock, microseconds since 1970. */
+  readonly clock_us: number;
+  /** 128 hexadecimal digits; mixed into the kernel's generator, which is then reseeded. */
+  readonly entropy: string;
+  /** Environment of every later command. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Kills everything, syncs, remounts read-only, answers CLOSE `{}`, and resets the machine (QEMU runs with -no-reboot). */
+export interface ShutdownOperation {
+  readonly op: "shutdown";
+}
+
+export type GuestOperation =
+  | ExecuteOperation
+  | WriteOperation
+  | ReadOperation
+  | ListOperation
+  | ConfigureOperation
+  | ShutdownOperation;
+
+/** `code` of a RESET from the guest. */
+export const guestErrorCodes = [
+  "bad_request",
+  "not_found",
+  "is_a_directory",
+  "not_a_directory",
+  "not_a_file",
+  "workdir_not_found",
+  "permission_denied",
+  "no_space",
+  "path_too_long",
+  "out_of_memory",
+  "too_many_streams",
+  "canceled",
+  "io_error",
+] as const;
+
+export type GuestErrorCode = (typeof guestErrorCodes)[number];

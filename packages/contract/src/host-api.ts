@@ -1,0 +1,108 @@
+// The API between control and a host: HTTP on a unix socket on one machine. Every call is idempotent and names the
+// incarnation (`execution_id`) that it means, so a late call never hits a newer VM of the same id.
+// Errors have the same body as on `/v1`.
+//
+//   GET    /info                                    HostInfo
+//   GET    /vms                                     VmList
+//   PUT    /vms/{id}            VmSpec              Vm; answers once the guest agent has answered
+//   GET    /vms/{id}                                Vm
+//   DELETE /vms/{id}?execution_id=                  204, also where it is gone already
+//   POST   /vms/{id}/execute    ExecuteCommand      frames: DATA, STDERR, then CLOSE (ExecuteExit) or RESET (ErrorBody)
+//   PUT    /vms/{id}/file?path=&mode=   raw bytes   FileWritten
+//   GET    /vms/{id}/file?path=                     raw bytes
+//   PUT    /vms/{id}/egress     EgressChange        EgressReport; in force when it answers
+//   GET    /vms/{id}/egress?execution_id=           EgressReport
+//   GET    /vms/{id}/directory?path=                DirectoryListing
+
+import { Type, type Static } from "typebox";
+import { Env, Timestamp } from "./common.ts";
+import { Egress } from "./egress.ts";
+import { Template } from "./platform.ts";
+
+const closed = { additionalProperties: false } as const;
+
+/** Content type of an `execute` answer: the frames of `frames.ts`, stream 1. */
+export const FRAMES_CONTENT_TYPE = "application/vnd.skerry.frames";
+
+export const VmSpec = Type.Object(
+  {
+    // Becomes part of a process' name and of a cgroup's path.
+    execution_id: Type.String({ pattern: "^[a-z0-9_]{1,64}$" }),
+    template: Type.String({ maxLength: 100, description: "Template name." }),
+    size: Type.String({ maxLength: 100 }),
+    hostname: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
+    env: Env,
+    egress: Egress,
+  },
+  closed,
+);
+export type VmSpec = Static<typeof VmSpec>;
+
+export const Vm = Type.Object(
+  {
+    id: Type.String(),
+    execution_id: Type.String(),
+    template: Type.String(),
+    size: Type.String(),
+    /** `gone`: the VM ended by itself or was lost; its resources are given back and `reason` says why. */
+    status: Type.Union([Type.Literal("creating"), Type.Literal("running"), Type.Literal("gone")]),
+    reason: Type.Union([Type.String(), Type.Null()]),
+    started_at: Timestamp,
+  },
+  closed,
+);
+export type Vm = Static<typeof Vm>;
+
+export const VmList = Type.Object({ items: Type.Array(Vm) }, closed);
+export type VmList = Static<typeof VmList>;
+
+export const HostInfo = Type.Object(
+  {
+    name: Type.String({ description: "The machine's host name." }),
+    version: Type.String(),
+    accelerator: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
+    accelerator_reason: Type.String({ description: "Why this accelerator." }),
+    qemu_version: Type.String(),
+    kernel_version: Type.String(),
+    resource_limits: Type.String({ description: "Which cgroup limits hold QEMU, or why none do." }),
+    cpus: Type.Integer(),
+    memory_mib: Type.Integer({ description: "Memory that VMs may use in all." }),
+    templates: Type.Array(Template),
+  },
+  closed,
+);
+export type HostInfo = Static<typeof HostInfo>;
+
+export const EgressChange = Type.Object(
+  { execution_id: Type.String({ maxLength: 64 }), egress: Egress },
+  closed,
+);
+export type EgressChange = Static<typeof EgressChange>;
+
+export const ExecuteCommand = Type.Object(
+  {
+    execution_id: Type.String({ maxLength: 64 }),
+    command: Type.String(),
+    workdir: Type.Union([Type.String(), Type.Null()]),
+    env: Env,
+    timeout_ms: Type.Integer({ minimum: 1 }),
+    /** Bytes of stdout, and of stderr, after which the rest is dropped; 0 for no limit. */
+    output_limit: Type.Integer({ minimum: 0 }),
+  },
+  closed,
+);
+export type ExecuteCommand = Static<typeof ExecuteCommand>;
+
+export const ExecutionQuery = Type.Object({ execution_id: Type.String({ maxLength: 64 }) }, closed);
+export const PathQuery = Type.Object(
+  { execution_id: Type.String({ maxLength: 64 }), path: Type.String({ maxLength: 20_000 }) },
+  closed,
+);
+export const FileWriteHostQuery = Type.Object(
+  {
+    execution_id: Type.String({ maxLength: 64 }),
+    path: Type.String({ maxLength: 20_000 }),
+    mode: Type.Integer({ minimum: 0, maximum: 0o7777 }),
+  },
+  closed,
+);

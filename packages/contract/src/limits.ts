@@ -1,0 +1,39 @@
+// Every bound of the public API in one place. Figures without a source come from the interface document.
+
+/** Lifetime of a sandbox when the request names none, in milliseconds. */
+export const SANDBOX_TIMEOUT_DEFAULT_MS = 5 * 60_000;
+
+/** Longest lifetime of a sandbox and longest keepalive, in milliseconds (24 h). */
+export const SANDBOX_TIMEOUT_MAX_MS = 24 * 3_600_000;
+
+/** How long a command may run when the request names no timeout, in milliseconds. */
+export const EXECUTE_TIMEOUT_DEFAULT_MS = 30_000;
+
+/** Longest command, in milliseconds (5 min). */
+export const EXECUTE_TIMEOUT_MAX_MS = 5 * 60_000;
+
+/** Largest uploaded file, in bytes. 100 MB, not MiB: the document says MiB where it means MiB. */
+export const UPLOAD_MAX_BYTES = 100_000_000;
+
+/** What an answer of `execute` holds of stdout, and of stderr, in bytes. The rest is dropped and `truncated` says so. */
+export const OUTPUT_MAX_BYTES = 10 * 1024 * 1024;
+
+/** Longest path in a sandbox, in bytes. Linux's PATH_MAX (4,096) counts the final NUL. */
+export const PATH_MAX_BYTES = 4_095;
+
+/** Longest shell command line, in characters, so that it fits one frame beside its environment. */
+export const COMMAND_MAX_CHARS = 32_768;
+
+/** Most variables in one `env`, and its longest value in characters. */
+export const ENV_MAX_ENTRIES = 256;
+export const ENV_VALUE_MAX_CHARS = 16_384;
+
+/** Most entries that a directory listing returns; `truncated` says when there are more. */
+export const LIST_MAX_ENTRIES = 10_000;
+
+/** Commands and file transfers at once in one sandbox. */
+export const SANDBOX_MAX_STREAMS = 256;
+
+/** Page size of lists: default and maximum. */
+export const PAGE_DEFAULT = 50;
+export const PAGE_MAX = 500;

@@ -1,0 +1,24 @@
+// The life of a sandbox as data. No schema library in here, so that the command line starts fast.
+
+/** Every status, and every status it may move to. This table is the diagram. */
+export const sandboxTransitions = {
+  creating: ["running", "failed", "destroying"],
+  running: ["pausing", "failed", "destroying"],
+  pausing: ["paused", "failed", "destroying"],
+  paused: ["resuming", "failed", "destroying"],
+  resuming: ["running", "failed", "destroying"],
+  failed: ["destroying"],
+  destroying: ["destroyed"],
+  destroyed: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type SandboxStatus = keyof typeof sandboxTransitions;
+
+export const sandboxStatuses = Object.keys(sandboxTransitions) as readonly SandboxStatus[];
+
+/** Statuses in which a sandbox holds memory and CPUs of its host. */
+export const sandboxStatusesOnHost = ["creating", "running", "pausing", "resuming", "destroying"] as const;
+
+export function canMove(from: SandboxStatus, to: SandboxStatus): boolean {
+  return (sandboxTransitions[from] as readonly SandboxStatus[]).includes(to);
+}

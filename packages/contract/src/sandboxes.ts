@@ -1,0 +1,218 @@
+// The sandbox as `/v1` shows it: what a client sends, and what it gets back.
+
+import { Type, type Static } from "typebox";
+import { Duration, Env, pageOf, PageQuery, Timestamp } from "./common.ts";
+import {
+  COMMAND_MAX_CHARS,
+  EXECUTE_TIMEOUT_DEFAULT_MS,
+  EXECUTE_TIMEOUT_MAX_MS,
+  LIST_MAX_ENTRIES,
+  OUTPUT_MAX_BYTES,
+  SANDBOX_TIMEOUT_DEFAULT_MS,
+  UPLOAD_MAX_BYTES,
+} from "./limits.ts";
+import { formatDuration } from "./durations.ts";
+import { Egress, EgressRequest } from "./egress.ts";
+import { sandboxStatuses, type SandboxStatus } from "./sandbox-states.ts";
+import { DEFAULT_SIZE } from "./sizes.ts";
+
+const closed = { additionalProperties: false } as const;
+const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()]);
+
+// A union built from a list has lost its literal types, so they are given back by name.
+const Status = Type.Unsafe<SandboxStatus>(Type.Union(sandboxStatuses.map((status) => Type.Literal(status))));
+
+export const Mode = Type.Union([Type.Literal("ephemeral"), Type.Literal("persistent")], {
+  description: "`ephemeral`: destroyed when its timeout expires.",
+});
+
+const Metadata = Type.Record(Type.String(), Type.String(), {
+  description: "Your own labels, name to value; lists can be filtered by them.",
+});
+
+export const SandboxCreateRequest = Type.Object(
+  {
+    template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." }),
+    ),
+    mode: Type.Optional(Mode),
+    timeout: Type.Optional(
+      Type.String({
+        ...Duration,
+        default: formatDuration(SANDBOX_TIMEOUT_DEFAULT_MS),
+        description: "Time until automatic destruction, at most 24h.",
+      }),
+    ),
+    size: Type.Optional(
+      Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
+    ),
+    env: Type.Optional(Env),
+    metadata: Type.Optional(Metadata),
+    egress: Type.Optional(EgressRequest),
+  },
+  { $id: "SandboxCreateRequest", ...closed },
+);
+export type SandboxCreateRequest = Static<typeof SandboxCreateRequest>;
+
+export const Sandbox = Type.Object(
+  {
+    id: Type.String(),
+    name: Nullable(Type.String()),
+    template: Type.String({ description: "Name of the template." }),
+    mode: Mode,
+    size: Type.String(),
+    status: Status,
+    timeout: Duration,
+    env: Env,
+    metadata: Metadata,
+    egress: Egress,
+    host_id: Nullable(Type.String()),
+    created_at: Timestamp,
+    started_at: Nullable(Timestamp),
+    expires_at: Timestamp,
+    destroyed_at: Nullable(Timestamp),
+    reason: Nullable(Type.String({ description: "Why it is failed or destroyed." })),
+  },
+  { $id: "Sandbox", ...closed },
+);
+export type Sandbox = Static<typeof Sandbox>;
+
+export const SandboxList = pageOf(Sandbox, "SandboxList");
+export type SandboxList = Static<typeof SandboxList>;
+
+/** `metadata.KEY=VALUE` filters are read from the query beside these. */
+export const SandboxListQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    status: Type.Optional(Status),
+    template: Type.Optional(Type.String({ maxLength: 100 })),
+  },
+  { ...closed, patternProperties: { "^metadata\\..+$": { type: "string" } } },
+);
+export type SandboxListQuery = Static<typeof SandboxListQuery>;
+
+export const KeepaliveRequest = Type.Object(
+  {
+    timeout: Type.Optional(
+      Type.String({
+        ...Duration,
+        description:
+          "Time from now until destruction; more than 24h is clamped to 24h. Default: the sandbox's own timeout.",
+      }),
+    ),
+  },
+  { $id: "KeepaliveRequest", ...closed },
+);
+export type KeepaliveRequest = Static<typeof KeepaliveRequest>;
+
+export const ExecuteRequest = Type.Object(
+  {
+    command: Type.String({
+      minLength: 1,
+      maxLength: COMMAND_MAX_CHARS,
+      description: "Shell command line, run by `/bin/sh -c` as root.",
+      examples: ["echo hello"],
+    }),
+    timeout: Type.Optional(
+      Type.String({
+        ...Duration,
+        default: formatDuration(EXECUTE_TIMEOUT_DEFAULT_MS),
+        description: `At most ${formatDuration(EXECUTE_TIMEOUT_MAX_MS)}; then the command and all its descendants get SIGKILL.`,
+      }),
+    ),
+    workdir: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 4_095, description: "Absolute path. Default: `/root`." }),
+    ),
+    env: Type.Optional(Env),
+  },
+  { $id: "ExecuteRequest", ...closed },
+);
+export type ExecuteRequest = Static<typeof ExecuteRequest>;
+
+/** How a command ended: the whole answer of `execute` but its output, and the `exit` event of a stream. */
+const exitFields = {
+  exit_code: Type.Integer({ description: "The command's own, or 128 + the signal's number." }),
+  duration_ms: Type.Integer({ minimum: 0 }),
+  timed_out: Type.Boolean(),
+  signal: Nullable(Type.String({ description: "The signal that ended it, for example `SIGKILL`." })),
+  oom_killed: Type.Boolean({
+    description: "The sandbox ran out of memory and the kernel killed a process of this command.",
+  }),
+  truncated: Type.Boolean({
+    description: `stdout or stderr was longer than ${OUTPUT_MAX_BYTES} bytes; the rest was dropped.`,
+  }),
+  usage: Type.Object({ cpu_ms: Type.Integer(), memory_peak_bytes: Type.Integer() }, closed),
+};
+
+export const ExecuteExit = Type.Object(exitFields, { $id: "ExecuteExit", ...closed });
+export type ExecuteExit = Static<typeof ExecuteExit>;
+
+export const ExecuteResponse = Type.Object(
+  { ...exitFields, stdout: Type.String(), stderr: Type.String() },
+  { $id: "ExecuteResponse", ...closed },
+);
+export type ExecuteResponse = Static<typeof ExecuteResponse>;
+
+export const ExecuteQuery = Type.Object(
+  {
+    encoding: Type.Optional(
+      Type.Union([Type.Literal("utf8"), Type.Literal("base64")], {
+        default: "utf8",
+        description: "`utf8`: bytes that are not UTF-8 become U+FFFD. `base64`: the exact bytes.",
+      }),
+    ),
+  },
+  closed,
+);
+
+export const FileWritten = Type.Object(
+  {
+    path: Type.String({ description: "Absolute path in the sandbox." }),
+    size: Type.Integer({ minimum: 0, maximum: UPLOAD_MAX_BYTES }),
+  },
+  { $id: "FileWritten", ...closed },
+);
+export type FileWritten = Static<typeof FileWritten>;
+
+export const FileQuery = Type.Object(
+  {
+    list: Type.Optional(Type.Boolean({ description: "List the directory instead of reading a file." })),
+  },
+  closed,
+);
+
+export const FileWriteQuery = Type.Object(
+  {
+    mode: Type.Optional(
+      Type.String({ pattern: "^0?[0-7]{3,4}$", default: "0644", description: "Permissions, octal." }),
+    ),
+  },
+  closed,
+);
+
+export const DirectoryEntry = Type.Object(
+  {
+    name: Type.String(),
+    size: Type.Integer({ minimum: 0 }),
+    type: Type.Union([
+      Type.Literal("file"),
+      Type.Literal("directory"),
+      Type.Literal("symlink"),
+      Type.Literal("other"),
+    ]),
+    modified: Timestamp,
+  },
+  { $id: "DirectoryEntry", ...closed },
+);
+export type DirectoryEntry = Static<typeof DirectoryEntry>;
+
+export const DirectoryListing = Type.Object(
+  {
+    entries: Type.Array(DirectoryEntry),
+    truncated: Type.Boolean({ description: `The directory has more than ${LIST_MAX_ENTRIES} entries.` }),
+  },
+  { $id: "DirectoryListing", ...closed },
+);
+export type DirectoryListing = Static<typeof DirectoryListing>;

@@ -1,0 +1,99 @@
+// Makes rows and microVMs agree again after a crash, a lost VM or a call that nobody answered. Where a host cannot be reached
+// nothing is concluded about it.
+
+import type { HostClient } from "../hosts/host-client.ts";
+import { reapplyEgress } from "../services/egress.ts";
+import { finishDestroying } from "../services/sandbox-destruction.ts";
+import type { Context } from "../services/context.ts";
+import { listHosts } from "../store/hosts.ts";
+import { postpone, sandboxesOnHost, sandboxFacts, type SandboxFact } from "../store/sandbox-upkeep.ts";
+import { moveSandbox } from "../store/sandboxes.ts";
+import { decide, type Action } from "./sandbox-decisions.ts";
+import { reportOf, type BackgroundService, type Report } from "./service.ts";
+
+/** Actions per host and activation. */
+const BATCH = 32;
+
+export function sandboxReconciler(context: Context, everyMs: number): BackgroundService {
+  return {
+    name: "sandbox-reconciler",
+    everyMs,
+    async activate(stop) {
+      const hosts = await listHosts(context.db);
+      const results = await Promise.allSettled(hosts.map((host) => reconcileHost(context, host, stop)));
+      return sum(results.map((result) => (result.status === "fulfilled" ? result.value : UNREACHABLE)));
+    },
+  };
+}
+
+const UNREACHABLE: Report = { examined: 0, changed: 0, failed: 1, more: false };
+
+async function reconcileHost(
+  context: Context,
+  host: { readonly id: string; readonly address: string },
+  stop: AbortSignal,
+): Promise<Report> {
+  const client = context.hosts.client(host.address);
+  const before = await sandboxesOnHost(context.db, host.id);
+  const vms = await client.listVms(stop);
+  const after = await sandboxFacts(
+    context.db,
+    vms.map((vm) => vm.id),
+  );
+  const actions = decide(before, vms, after);
+  const batch = actions.slice(0, BATCH);
+  // Settled, not all: no host call may outlive the activation that made it.
+  const results = await Promise.allSettled(
+    batch.map((action) => carryOut(context, { client, action, stop })),
+  );
+  for (const result of results) {
+    if (result.status === "rejected" && !stop.aborted) {
+      context.log.warn({ err: result.reason as unknown, host_id: host.id }, "could not reconcile a sandbox");
+    }
+  }
+  const changed = results.some((result) => result.status === "fulfilled");
+  return reportOf(results, {
+    examined: before.length + vms.length,
+    // Without progress the next turn would meet the same stuck ones at once.
+    more: changed && actions.length > BATCH,
+  });
+}
+
+async function carryOut(
+  context: Context,
+  { client, action, stop }: { client: HostClient; action: Action; stop: AbortSignal },
+): Promise<void> {
+  switch (action.kind) {
+    case "discard":
+      context.log.warn({ sandbox_id: action.vm.id }, "a microVM without a live row is removed");
+      return client.destroyVm(action.vm, stop);
+    case "fail":
+      if ((await moveSandbox(context.db, action.row, "failed", action.reason)) === undefined) return;
+      context.log.warn({ sandbox_id: action.row.id, reason: action.reason }, "a sandbox has failed");
+      // Gives back what is left of it; should this fail, the next activation finds a VM whose row has failed.
+      return client.destroyVm(action.row, stop);
+    case "egress":
+      return orPostpone(context, action.row, () => reapplyEgress(context, action.row.id, stop));
+    case "finish":
+      return orPostpone(context, action.row, () => finishDestroying(context, action.row, stop));
+  }
+}
+
+/** What cannot be done now is tried again later and later, so that a stuck sandbox does not hide the others. */
+async function orPostpone(context: Context, row: SandboxFact, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    await postpone(context.db, row);
+    throw error;
+  }
+}
+
+function sum(reports: readonly Report[]): Report {
+  return {
+    examined: reports.reduce((total, report) => total + report.examined, 0),
+    changed: reports.reduce((total, report) => total + report.changed, 0),
+    failed: reports.reduce((total, report) => total + report.failed, 0),
+    more: reports.some((report) => report.more),
+  };
+}

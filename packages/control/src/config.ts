@@ -1,0 +1,131 @@
+// The environment of this process, read once. Every fault is named, not only the first.
+
+export interface Config {
+  readonly databaseUrl: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly hostSocket: string;
+  readonly logLevel: LogLevel;
+  readonly heartbeatIntervalMs: number;
+  readonly reconcilerIntervalMs: number;
+  readonly reaperIntervalMs: number;
+}
+
+/** What the process should become before it does anything else; undefined: what it is. */
+export interface RunAs {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The settings are wrong; `faults` says everything that is. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`The settings are wrong:\n${faults.map((fault) => `  ${fault}`).join("\n")}`);
+    this.faults = faults;
+  }
+}
+
+export function readConfig(environment: Environment = process.env): Config {
+  const read = new Reader(environment);
+  const config: Config = {
+    databaseUrl: read.databaseUrl("SKERRY_DATABASE_URL"),
+    listen: read.address("SKERRY_LISTEN", "127.0.0.1:7070"),
+    hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
+    logLevel: read.oneOf("SKERRY_LOG_LEVEL", logLevels, "info"),
+    heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
+    reconcilerIntervalMs: read.positive("SKERRY_RECONCILER_INTERVAL_MS", 5_000),
+    reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
+  };
+  read.finish();
+  return config;
+}
+
+/** Migrations and bootstrap need nothing but the database. */
+export function readDatabaseUrl(environment: Environment = process.env): string {
+  const read = new Reader(environment);
+  const url = read.databaseUrl("SKERRY_DATABASE_URL");
+  read.finish();
+  return url;
+}
+
+export function readRunAs(environment: Environment = process.env): RunAs | undefined {
+  const uidText = environment["SKERRY_RUN_AS_UID"];
+  const gidText = environment["SKERRY_RUN_AS_GID"];
+  if (uidText === undefined && gidText === undefined) return undefined;
+  const read = new Reader(environment);
+  const runAs = {
+    uid: read.positive("SKERRY_RUN_AS_UID", undefined),
+    gid: read.positive("SKERRY_RUN_AS_GID", undefined),
+  };
+  read.finish();
+  return runAs;
+}
+
+const INTEGER = /^\d{1,9}$/;
+const PORT_MAX = 65_535;
+
+/** Reads settings one by one and remembers what is wrong with each. */
+class Reader {
+  readonly #environment: Environment;
+  readonly #faults: string[] = [];
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+  }
+
+  finish(): void {
+    if (this.#faults.length > 0) throw new ConfigError(this.#faults);
+  }
+
+  /** The value is not repeated in a fault: it may hold a password. */
+  databaseUrl(name: string): string {
+    const value = this.#environment[name] ?? "";
+    if (/^postgres(ql)?:\/\//.test(value)) return value;
+    return this.#fault(
+      name,
+      "must be a PostgreSQL URL, for example postgresql://user@127.0.0.1/skerry",
+      value,
+    );
+  }
+
+  address(name: string, fallback: string): Config["listen"] {
+    const value = this.#environment[name] ?? fallback;
+    const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(value) ?? [];
+    const host = bracketed ?? plain;
+    if (host !== undefined && Number(port) <= PORT_MAX) return { host, port: Number(port) };
+    return this.#fault(name, "must be an address and a port, for example 127.0.0.1:7070 or [::1]:7070", {
+      host: "",
+      port: 0,
+    });
+  }
+
+  path(name: string, fallback: string): string {
+    const value = this.#environment[name] ?? fallback;
+    return value.startsWith("/") ? value : this.#fault(name, "must be an absolute path", value);
+  }
+
+  oneOf<T extends string>(name: string, allowed: readonly T[], fallback: T): T {
+    const value = this.#environment[name] ?? fallback;
+    const found = allowed.find((candidate) => candidate === value);
+    return found ?? this.#fault(name, `must be one of ${allowed.join(", ")}`, fallback);
+  }
+
+  positive(name: string, fallback: number | undefined): number {
+    const text = this.#environment[name];
+    if (text === undefined && fallback !== undefined) return fallback;
+    const value = INTEGER.test(text ?? "") ? Number(text) : 0;
+    return value > 0 ? value : this.#fault(name, "must be a whole number greater than zero", 0);
+  }
+
+  #fault<T>(name: string, message: string, placeholder: T): T {
+    this.#faults.push(`${name} ${message}`);
+    return placeholder;
+  }
+}

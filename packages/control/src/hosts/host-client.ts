@@ -1,0 +1,262 @@
+// One method per call of the host API. Every call has a deadline; every failure is a SkerryError.
+
+import type { Readable } from "node:stream";
+import { Pool, type Dispatcher } from "undici";
+import { Compile } from "typebox/compile";
+import { EgressReport, type Egress } from "@skerry/contract/egress";
+import { SkerryError } from "@skerry/contract/errors";
+import {
+  HostInfo,
+  VmList,
+  Vm,
+  type EgressChange,
+  type ExecuteCommand,
+  type VmSpec,
+} from "@skerry/contract/host-api";
+import { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
+import { Deadline } from "./deadline.ts";
+import { executionEvents, type ExecutionEvent } from "./execution.ts";
+import { errorOfAnswer, errorOfFailedCall } from "./host-errors.ts";
+
+/** The incarnation of a VM that a call means. */
+export interface VmRef {
+  readonly id: string;
+  readonly execution_id: string;
+}
+
+export interface FileBody {
+  /** Undefined where the host does not know it before the end. */
+  readonly sizeBytes: number | undefined;
+  readonly content: Readable;
+}
+
+const CALL_DEADLINE_MS = 10_000;
+/** The first clone of a template waits until the template is built. */
+const START_DEADLINE_MS = 180_000;
+const DESTROY_DEADLINE_MS = 15_000;
+/** Beyond the command's own timeout, for the way there and back and for a reader that is slow. */
+const EXECUTE_GRACE_MS = 30_000;
+/** A transfer in which nothing moves for this long is dead. */
+const TRANSFER_IDLE_MS = 60_000;
+const LIST_DEADLINE_MS = 30_000;
+const CONNECTIONS_MAX = 1_024;
+/** Bound of every JSON answer; a directory listing of 10,000 entries is the largest. */
+const JSON_MAX_BYTES = 16 * 1024 * 1024;
+
+const shapes = {
+  info: Compile(HostInfo),
+  vm: Compile(Vm),
+  vms: Compile(VmList),
+  egress: Compile(EgressReport),
+  written: Compile(FileWritten),
+  listing: Compile(DirectoryListing),
+};
+
+interface Call {
+  readonly method: Dispatcher.HttpMethod;
+  readonly path: string;
+  readonly query?: Record<string, string | number>;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | AsyncIterable<Uint8Array>;
+  readonly idleMs?: number;
+}
+
+export class HostClient {
+  readonly #pool: Pool;
+
+  constructor(socketPath: string) {
+    this.#pool = new Pool("http://host", {
+      socketPath,
+      connections: CONNECTIONS_MAX,
+      connectTimeout: CALL_DEADLINE_MS,
+    });
+  }
+
+  info(stop?: AbortSignal): Promise<HostInfo> {
+    return this.#json({ method: "GET", path: "/info" }, shapes.info, new Deadline(CALL_DEADLINE_MS, stop));
+  }
+
+  async listVms(stop?: AbortSignal): Promise<readonly Vm[]> {
+    const call = { method: "GET", path: "/vms" } as const;
+    return (await this.#json(call, shapes.vms, new Deadline(CALL_DEADLINE_MS, stop))).items;
+  }
+
+  /** Answers once the VM is usable. The same call twice is one VM. */
+  startVm(id: string, spec: VmSpec): Promise<Vm> {
+    const call = {
+      method: "PUT",
+      path: vmPath(id),
+      headers: JSON_BODY,
+      body: JSON.stringify(spec),
+    } as const;
+    return this.#json(call, shapes.vm, new Deadline(START_DEADLINE_MS));
+  }
+
+  /** Also succeeds where the VM is gone already. */
+  async destroyVm(vm: VmRef, stop?: AbortSignal): Promise<void> {
+    using deadline = new Deadline(DESTROY_DEADLINE_MS, stop);
+    const call = { method: "DELETE", path: vmPath(vm.id), query: { execution_id: vm.execution_id } } as const;
+    try {
+      const answer = await this.#open(call, deadline.signal);
+      await answer.body.dump();
+    } catch (error) {
+      throw errorOfFailedCall(error, deadline.signal);
+    }
+  }
+
+  /** Resolves when the policy is in force and the connections that it forbids are cut. */
+  setEgress(vm: VmRef, egress: Egress, stop?: AbortSignal): Promise<EgressReport> {
+    const change: EgressChange = { execution_id: vm.execution_id, egress };
+    const call = {
+      method: "PUT",
+      path: `${vmPath(vm.id)}/egress`,
+      headers: JSON_BODY,
+      body: JSON.stringify(change),
+    } as const;
+    return this.#json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS, stop));
+  }
+
+  /** The policy in force, and what it let through and refused. */
+  egress(vm: VmRef): Promise<EgressReport> {
+    const call = {
+      method: "GET",
+      path: `${vmPath(vm.id)}/egress`,
+      query: { execution_id: vm.execution_id },
+    } as const;
+    return this.#json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS));
+  }
+
+  /** Resolves when the host has accepted the command. Abort `gone`, or leave the events, and the command is killed. */
+  async execute(
+    id: string,
+    command: ExecuteCommand,
+    gone: AbortSignal,
+  ): Promise<AsyncGenerator<ExecutionEvent>> {
+    const deadline = new Deadline(command.timeout_ms + EXECUTE_GRACE_MS, gone);
+    const call = {
+      method: "POST",
+      path: `${vmPath(id)}/execute`,
+      headers: JSON_BODY,
+      body: JSON.stringify(command),
+    } as const;
+    try {
+      const answer = await this.#open(call, deadline.signal);
+      return guarded(answer.body, deadline);
+    } catch (error) {
+      deadline[Symbol.dispose]();
+      throw errorOfFailedCall(error, deadline.signal);
+    }
+  }
+
+  /** `content` is read as fast as the guest takes it. Abort `gone`, or let `content` throw, and the guest drops the file. */
+  async writeFile(
+    vm: VmRef,
+    file: { path: string; mode: number; sizeBytes: number | undefined; content: AsyncIterable<Uint8Array> },
+    gone: AbortSignal,
+  ): Promise<FileWritten> {
+    const length = file.sizeBytes === undefined ? {} : { "content-length": String(file.sizeBytes) };
+    const call = {
+      method: "PUT",
+      path: `${vmPath(vm.id)}/file`,
+      query: { execution_id: vm.execution_id, path: file.path, mode: file.mode },
+      headers: { "content-type": "application/octet-stream", ...length },
+      body: file.content,
+    } as const;
+    const answer = await this.#open(call, gone).catch((error: unknown) => {
+      throw errorOfFailedCall(error, gone);
+    });
+    return readJson(answer, shapes.written);
+  }
+
+  async readFile(vm: VmRef, path: string, gone: AbortSignal): Promise<FileBody> {
+    const call = {
+      method: "GET",
+      path: `${vmPath(vm.id)}/file`,
+      query: { execution_id: vm.execution_id, path },
+      idleMs: TRANSFER_IDLE_MS,
+    } as const;
+    const answer = await this.#open(call, gone).catch((error: unknown) => {
+      throw errorOfFailedCall(error, gone);
+    });
+    const length = Number(answer.headers["content-length"]);
+    return { sizeBytes: Number.isSafeInteger(length) ? length : undefined, content: answer.body };
+  }
+
+  listDirectory(vm: VmRef, path: string, gone: AbortSignal): Promise<DirectoryListing> {
+    const call = {
+      method: "GET",
+      path: `${vmPath(vm.id)}/directory`,
+      query: { execution_id: vm.execution_id, path },
+    } as const;
+    return this.#json(call, shapes.listing, new Deadline(LIST_DEADLINE_MS, gone));
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+
+  /** Takes over the deadline. */
+  async #json<T>(call: Call, shape: Shape<T>, deadline: Deadline): Promise<T> {
+    using owned = deadline;
+    try {
+      return await readJson(await this.#open(call, owned.signal), shape);
+    } catch (error) {
+      throw errorOfFailedCall(error, owned.signal);
+    }
+  }
+
+  async #open(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const answer = await this.#pool.request({
+      method: call.method,
+      path: call.path,
+      ...(call.query === undefined ? {} : { query: call.query }),
+      ...(call.headers === undefined ? {} : { headers: call.headers }),
+      ...(call.body === undefined ? {} : { body: call.body as string }),
+      signal,
+      // Calls with a deadline need no other bound. A download has none, because it may take long; it may not be silent. An upload
+      // ends with its client's connection, which may not be silent either.
+      headersTimeout: call.idleMs ?? 0,
+      bodyTimeout: call.idleMs ?? 0,
+    });
+    if (answer.statusCode >= 400) throw await errorOfAnswer(answer.statusCode, answer.body);
+    return answer;
+  }
+}
+
+const JSON_BODY = { "content-type": "application/json" } as const;
+
+interface Shape<T> {
+  Check(value: unknown): value is T;
+}
+
+function vmPath(id: string): string {
+  return `/vms/${encodeURIComponent(id)}`;
+}
+
+async function readJson<T>(answer: Dispatcher.ResponseData, shape: Shape<T>): Promise<T> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > JSON_MAX_BYTES) throw new SkerryError("internal", "The host's answer is too long.");
+    chunks.push(chunk);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch {
+    // Not JSON is not the shape either.
+  }
+  if (!shape.Check(value)) throw new SkerryError("internal", "The host's answer has an unexpected shape.");
+  return value;
+}
+
+/** The events with the deadline that began before them, and with errors of the transport translated. */
+async function* guarded(body: AsyncIterable<Buffer>, deadline: Deadline): AsyncGenerator<ExecutionEvent> {
+  using owned = deadline;
+  try {
+    yield* executionEvents(body);
+  } catch (error) {
+    throw errorOfFailedCall(error, owned.signal);
+  }
+}

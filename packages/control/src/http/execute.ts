@@ -1,0 +1,95 @@
+// POST /v1/sandboxes/{id}/execute: one answer at the end, or server-sent events while the command runs.
+
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { ExecuteQuery, ExecuteRequest, ExecuteResponse } from "@skerry/contract/sandboxes";
+import type { ExecutionEvent } from "../hosts/execution.ts";
+import { execute, executeStream, type CollectedRun } from "../services/commands.ts";
+import type { Context } from "../services/context.ts";
+import type { Encoding } from "../services/output.ts";
+import { callerOf } from "./auth.ts";
+import { clientGone } from "./client-gone.ts";
+import { toSkerryError } from "./errors.ts";
+import { EventStream } from "./event-stream.ts";
+import type { Routes } from "./routes.ts";
+import { SandboxParams } from "./sandboxes.ts";
+import { errorAnswers, ref } from "./schemas.ts";
+
+export function executeRoutes(context: Context): Routes {
+  return (app, _options, done) => {
+    app.post(
+      "/v1/sandboxes/:id/execute",
+      {
+        schema: {
+          operationId: "execute",
+          tags: ["sandboxes"],
+          summary: "Run a shell command in a sandbox",
+          description:
+            "With `Accept: text/event-stream` the answer is a stream of server-sent events: `stdout` and `stderr` with the data " +
+            '`{"data": "<base64>"}`, then one `exit` with an `ExecuteExit`, or one `error` with an `Error`. A comment ' +
+            "every 15 s keeps the connection alive. A client that disconnects kills the command.",
+          params: SandboxParams,
+          querystring: ExecuteQuery,
+          body: ref(ExecuteRequest),
+          response: { 200: ref(ExecuteResponse), ...errorAnswers },
+        },
+      },
+      async (request, reply) => {
+        const wish = { id: request.params.id, request: request.body, gone: clientGone(reply) };
+        if (request.headers.accept?.includes("text/event-stream") === true) {
+          const events = await executeStream(context, callerOf(request), wish);
+          await sendEvents(events, request, reply);
+          return reply;
+        }
+        const run = await execute(context, callerOf(request), wish);
+        return sendRun(run, request.query.encoding ?? "utf8", reply);
+      },
+    );
+    done();
+  };
+}
+
+/** Up to here an answer is serialized in one piece, through its schema. */
+const WHOLE_MAX_BYTES = 64 * 1024;
+
+function sendRun(run: CollectedRun, encoding: Encoding, reply: FastifyReply): FastifyReply {
+  if (run.stdout.bytes + run.stderr.bytes > WHOLE_MAX_BYTES) {
+    return reply.type("application/json; charset=utf-8").send(Readable.from(answerPieces(run, encoding)));
+  }
+  using answered = run;
+  const { exit, stdout, stderr } = answered;
+  return reply.send({ ...exit, stdout: stdout.toString(encoding), stderr: stderr.toString(encoding) });
+}
+
+/** The same JSON in pieces: whole, an answer of 10 MiB took up to 224 MiB on its way from bytes to escaped text. */
+function* answerPieces(run: CollectedRun, encoding: Encoding): Generator<string, void> {
+  using answered = run;
+  yield JSON.stringify(answered.exit).slice(0, -1);
+  for (const name of ["stdout", "stderr"] as const) {
+    yield `,"${name}":"`;
+    for (const piece of answered[name].pieces(encoding)) yield JSON.stringify(piece).slice(1, -1);
+    yield '"';
+  }
+  yield "}";
+}
+
+async function sendEvents(
+  events: AsyncGenerator<ExecutionEvent>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  reply.hijack();
+  await using stream = new EventStream(reply.raw);
+  try {
+    for await (const event of events) {
+      if (event.type === "exit") await stream.send("exit", event.exit);
+      else await stream.send(event.type, { data: event.data.toString("base64") });
+    }
+  } catch (error) {
+    const known = toSkerryError(error);
+    if (known.code === "internal") {
+      request.log.error({ err: error }, "a stream of events failed unexpectedly");
+    }
+    await stream.send("error", known.toBody(request.id));
+  }
+}

@@ -1,0 +1,30 @@
+import type { FastifyInstance, HTTPMethods } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+
+const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/** Answers 405 where a path exists but not with this method. Call before the routes are registered. */
+export function refuseOtherMethods(app: FastifyInstance): (scope: FastifyInstance) => void {
+  const known = new Map<string, Set<HTTPMethods>>();
+  app.addHook("onRoute", (route) => {
+    const methods = known.get(route.url) ?? new Set();
+    known.set(route.url, methods);
+    for (const method of [route.method].flat()) methods.add(method as HTTPMethods);
+  });
+  return (scope) => {
+    for (const [url, methods] of [...known]) {
+      const allow = [...methods].join(", ");
+      scope.route({
+        url,
+        method: METHODS.filter((method) => !methods.has(method)),
+        schema: { hide: true },
+        handler: (request, reply) => {
+          void reply.header("allow", allow);
+          throw new SkerryError("method_not_allowed", `${request.method} is not possible on this path.`, {
+            remediation: `Use one of: ${allow}.`,
+          });
+        },
+      });
+    }
+  };
+}

@@ -1,0 +1,118 @@
+// The OpenAPI 3.1 document, made of the schemas that also validate.
+
+import swagger from "@fastify/swagger";
+import type { FastifyInstance } from "fastify";
+
+export async function registerOpenapi(app: FastifyInstance): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "Skerry",
+        version: "1.0.0",
+        description: "A self-hosted control plane for running other people's code in microVMs.",
+      },
+      servers: [{ url: "http://127.0.0.1:7070" }],
+      security: [{ bearer: [] }, { apiKey: [] }],
+      components: {
+        securitySchemes: {
+          bearer: { type: "http", scheme: "bearer", description: "A token, `sk_…`." },
+          apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
+        },
+      },
+    },
+    refResolver: {
+      buildLocalReference: (schema, _base, _fragment, index) =>
+        typeof schema["$id"] === "string" ? schema["$id"] : `schema${index}`,
+    },
+    transformObject: (document) => {
+      if (!("openapiObject" in document)) throw new Error("this is an OpenAPI 3 document");
+      // The document is plain JSON, and the edits below keep it a document.
+      return completed(document.openapiObject as Json) as typeof document.openapiObject;
+    },
+  });
+}
+
+export function openapiRoute(app: FastifyInstance): void {
+  app.get("/v1/openapi.json", { schema: { hide: true } }, async (_request, reply) =>
+    reply.type("application/json; charset=utf-8").send(app.swagger()),
+  );
+}
+
+type Json = { [key: string]: unknown };
+
+/** What a schema of a route cannot say: raw bodies, event streams, the name of a path's rest, `X-Org-ID`. */
+function completed(document: Json): Json {
+  const plain = simplified(document) as Json;
+  const paths = plain["paths"] as Json;
+  const files = paths[FILES] as Json;
+  delete paths[FILES];
+  paths["/v1/sandboxes/{id}/files/{path}"] = withRawBodies(files);
+  const execute = (paths["/v1/sandboxes/{id}/execute"] as Json)["post"] as Json;
+  addContent((execute["responses"] as Json)["200"] as Json, "text/event-stream", { type: "string" });
+  for (const path of Object.values(paths)) {
+    for (const operation of Object.values(path as Json)) addOrganizationHeader(operation as Json);
+  }
+  return plain;
+}
+
+const FILES = "/v1/sandboxes/{id}/files/{*}";
+const RAW = "application/octet-stream";
+
+function withRawBodies(files: Json): Json {
+  for (const operation of Object.values(files) as Json[]) {
+    for (const parameter of operation["parameters"] as Json[]) {
+      if (parameter["name"] === "*") parameter["name"] = "path";
+    }
+  }
+  (files["put"] as Json)["requestBody"] = { required: true, content: { [RAW]: {} } };
+  const found = ((files["get"] as Json)["responses"] as Json)["200"] as Json;
+  found["content"] = { "application/json": { schema: LISTING }, [RAW]: {} };
+  return files;
+}
+
+const LISTING = { $ref: "#/components/schemas/DirectoryListing" };
+
+function addContent(response: Json, type: string, schema: Json): void {
+  response["content"] = { ...(response["content"] as Json), [type]: { schema } };
+}
+
+function addOrganizationHeader(operation: Json): void {
+  if (Array.isArray(operation["security"]) && operation["security"].length === 0) return;
+  const parameters = (operation["parameters"] ?? []) as Json[];
+  operation["parameters"] = [...parameters, ORGANIZATION_HEADER];
+}
+
+const ORGANIZATION_HEADER = {
+  name: "X-Org-ID",
+  in: "header",
+  required: false,
+  schema: { type: "string" },
+  description: "Another organization that you are a member of. Default: the token's own.",
+};
+
+/** Unions of literals become enums, and answers without a description of their own get a true one. */
+function simplified(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(simplified);
+  if (typeof value !== "object" || value === null) return value;
+  const { anyOf, ...rest } = value as Json;
+  if (Array.isArray(anyOf)) {
+    const literals = anyOf.flatMap(literalsOf);
+    if (literals.length === anyOf.length) {
+      return { ...(simplified(rest) as Json), type: "string", enum: literals };
+    }
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [
+      key,
+      key === "description" && part === "Default Response" ? "The answer." : simplified(part),
+    ]),
+  );
+}
+
+function literalsOf(branch: unknown): string[] {
+  const { type, enum: values, const: only } = branch as { type?: unknown; enum?: unknown; const?: unknown };
+  if (type !== "string") return [];
+  if (typeof only === "string") return [only];
+  return Array.isArray(values) && values.length === 1 ? [String(values[0])] : [];
+}

@@ -1,0 +1,127 @@
+import { Type } from "typebox";
+import {
+  KeepaliveRequest,
+  Sandbox,
+  SandboxCreateRequest,
+  SandboxList,
+  SandboxListQuery,
+} from "@skerry/contract/sandboxes";
+import type { Context } from "../services/context.ts";
+import { createSandbox } from "../services/sandbox-creation.ts";
+import {
+  destroySandbox,
+  getSandbox,
+  keepAlive,
+  listSandboxesOf,
+  sandboxOf,
+  type SandboxListWish,
+} from "../services/sandboxes.ts";
+import { callerOf } from "./auth.ts";
+import { emptyBodyIsObject } from "./bodies.ts";
+import type { Routes } from "./routes.ts";
+import { errorAnswers, ref } from "./schemas.ts";
+
+export const SandboxParams = Type.Object({ id: Type.String({ description: "Id of the sandbox." }) });
+
+export function sandboxRoutes(context: Context): Routes {
+  return (app, _options, done) => {
+    app.post(
+      "/v1/sandboxes",
+      {
+        schema: {
+          operationId: "createSandbox",
+          tags: ["sandboxes"],
+          summary: "Create a sandbox; it is usable when the answer comes",
+          body: ref(SandboxCreateRequest),
+          response: { 201: ref(Sandbox), ...errorAnswers },
+        },
+      },
+      // A client that goes away stops nothing: the row is a wish, and is carried out.
+      async (request, reply) =>
+        reply.code(201).send(sandboxOf(await createSandbox(context, callerOf(request), request.body))),
+    );
+    app.get(
+      "/v1/sandboxes",
+      {
+        schema: {
+          operationId: "listSandboxes",
+          tags: ["sandboxes"],
+          summary: "The sandboxes of the organization, newest first; `metadata.KEY=VALUE` filters by a label",
+          querystring: SandboxListQuery,
+          response: { 200: ref(SandboxList), ...errorAnswers },
+        },
+      },
+      (request) => listSandboxesOf(context, callerOf(request), listWish(request.query)),
+    );
+    app.get(
+      "/v1/sandboxes/:id",
+      {
+        schema: {
+          operationId: "getSandbox",
+          tags: ["sandboxes"],
+          summary: "One sandbox",
+          params: SandboxParams,
+          response: { 200: ref(Sandbox), ...errorAnswers },
+        },
+      },
+      async (request) => sandboxOf(await getSandbox(context, callerOf(request), request.params.id)),
+    );
+    done();
+  };
+}
+
+/** How long a sandbox lives. */
+export function sandboxLifetimeRoutes(context: Context): Routes {
+  return (app, _options, done) => {
+    app.delete(
+      "/v1/sandboxes/:id",
+      {
+        schema: {
+          operationId: "destroySandbox",
+          tags: ["sandboxes"],
+          summary: "Destroy a sandbox, whatever its status; a second time does nothing",
+          params: SandboxParams,
+          response: { 204: Type.Null({ description: "It is destroyed." }), ...errorAnswers },
+        },
+      },
+      async (request, reply) => {
+        await destroySandbox(context, callerOf(request), request.params.id);
+        return reply.code(204).send(null);
+      },
+    );
+    app.post(
+      "/v1/sandboxes/:id/keepalive",
+      {
+        preValidation: emptyBodyIsObject,
+        schema: {
+          operationId: "keepSandboxAlive",
+          tags: ["sandboxes"],
+          summary: "Push the expiry of a sandbox back, never forward",
+          params: SandboxParams,
+          body: ref(KeepaliveRequest),
+          response: { 200: ref(Sandbox), ...errorAnswers },
+        },
+      },
+      (request) =>
+        keepAlive(context, callerOf(request), { id: request.params.id, timeout: request.body.timeout }),
+    );
+    done();
+  };
+}
+
+const METADATA = "metadata.";
+
+/** The query as a filter: labels come as `metadata.KEY` beside the other fields. */
+function listWish(query: SandboxListQuery): SandboxListWish {
+  const labels = Object.entries(query as Readonly<Record<string, unknown>>)
+    .filter(([key]) => key.startsWith(METADATA))
+    .map(([key, value]) => [key.slice(METADATA.length), String(value)] as const);
+  const { limit, cursor, status, template } = query;
+  return {
+    metadata: Object.fromEntries(labels),
+    ...(limit === undefined ? {} : { limit }),
+    ...(cursor === undefined ? {} : { cursor }),
+    ...(status === undefined ? {} : { status }),
+    ...(template === undefined ? {} : { template }),
+  };
+}

@@ -1,0 +1,61 @@
+import { Type } from "typebox";
+import { PageQuery } from "@skerry/contract/common";
+import { TokenCreated, TokenCreateRequest, TokenList } from "@skerry/contract/tokens";
+import type { Context } from "../services/context.ts";
+import { createToken, listTokensOf, revoke } from "../services/tokens.ts";
+import { callerOf } from "./auth.ts";
+import { emptyBodyIsObject } from "./bodies.ts";
+import type { Routes } from "./routes.ts";
+import { errorAnswers, ref } from "./schemas.ts";
+
+export function tokenRoutes(context: Context): Routes {
+  return (app, _options, done) => {
+    app.post(
+      "/v1/auth/tokens",
+      {
+        preValidation: emptyBodyIsObject,
+        schema: {
+          operationId: "createToken",
+          tags: ["tokens"],
+          summary: "Mint a token; its secret is in this answer and nowhere else",
+          description:
+            "It never outlives the token of this request: without `expires_in` both end together, a longer one is refused.",
+          body: ref(TokenCreateRequest),
+          response: { 201: ref(TokenCreated), ...errorAnswers },
+        },
+      },
+      async (request, reply) =>
+        reply.code(201).send(await createToken(context, callerOf(request), request.body)),
+    );
+    app.get(
+      "/v1/auth/tokens",
+      {
+        schema: {
+          operationId: "listTokens",
+          tags: ["tokens"],
+          summary: "The tokens of the organization, newest first, without their secrets",
+          querystring: PageQuery,
+          response: { 200: ref(TokenList), ...errorAnswers },
+        },
+      },
+      (request) => listTokensOf(context, callerOf(request), request.query),
+    );
+    app.delete(
+      "/v1/auth/tokens/:id",
+      {
+        schema: {
+          operationId: "revokeToken",
+          tags: ["tokens"],
+          summary: "Revoke a token and all that it minted; the next request with any of them is refused",
+          params: Type.Object({ id: Type.String() }),
+          response: { 204: Type.Null({ description: "It is revoked." }), ...errorAnswers },
+        },
+      },
+      async (request, reply) => {
+        await revoke(context, callerOf(request), request.params.id);
+        return reply.code(204).send(null);
+      },
+    );
+    done();
+  };
+}

@@ -1,0 +1,115 @@
+// Requests against the schemas of the contract, and what to tell those who miss them. Bodies are never coerced; a query,
+// which is all text, is read as the types that its schema names.
+
+import type { FastifySchemaCompiler } from "fastify";
+import type { TSchema } from "typebox";
+import { Compile } from "typebox/compile";
+import { Value } from "typebox/value";
+import { durationPattern } from "@skerry/contract/durations";
+import { SkerryError } from "@skerry/contract/errors";
+import { invalidDuration } from "../services/durations.ts";
+import { original } from "./schemas.ts";
+
+type Fault = ReturnType<ReturnType<typeof Compile>["Errors"]>[number];
+
+export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema: given, httpPart }) => {
+  const schema = original(given);
+  const shape = Compile(schema);
+  return (value: unknown) => {
+    const input: unknown = httpPart === "querystring" ? Value.Convert(schema, value) : value;
+    if (shape.Check(input)) return { value: input };
+    return { error: faultError(shape.Errors(input), { schema, input }) };
+  };
+};
+
+interface Checked {
+  readonly schema: TSchema;
+  readonly input: unknown;
+}
+
+function faultError(faults: readonly Fault[], checked: Checked): SkerryError {
+  for (const fault of faults) {
+    if (fault.keyword === "additionalProperties") return unknownField(fault);
+  }
+  const fault = faults[0];
+  if (fault === undefined) return new SkerryError("bad_request", "The request has another shape.");
+  const field = fieldName(fault.instancePath);
+  if (partAt(checked.schema, fault.instancePath)?.["pattern"] === durationPattern) {
+    return invalidDuration(field, valueAt(checked.input, fault.instancePath));
+  }
+  if (field === "env" || field.startsWith("env.")) {
+    return new SkerryError("invalid_env", `"env" must be an object of strings.`, {
+      remediation: 'For example {"env": {"DEBUG": "1"}}.',
+      context: { field },
+    });
+  }
+  if (fault.keyword === "required") return missingField(fault);
+  if (field === "") {
+    return new SkerryError("bad_request", "The body must be a JSON object.", {
+      remediation: "Send `Content-Type: application/json` and an object such as {}.",
+    });
+  }
+  return new SkerryError("bad_request", `"${field}" ${sentenceOf(faults, fault)}.`, { context: { field } });
+}
+
+function unknownField(fault: Fault & { keyword: "additionalProperties" }): SkerryError {
+  const parent = fieldName(fault.instancePath);
+  const name = String(fault.params.additionalProperties[0]).slice(0, SHOWN_CHARS);
+  const field = parent === "" ? name : `${parent}.${name}`;
+  return new SkerryError("unknown_field", `There is no field "${field}".`, {
+    remediation: "Check the spelling; `GET /v1/openapi.json` lists the fields.",
+    context: { field },
+  });
+}
+
+function missingField(fault: Fault & { keyword: "required" }): SkerryError {
+  const parent = fieldName(fault.instancePath);
+  const name = fault.params.requiredProperties[0] ?? "";
+  const field = parent === "" ? name : `${parent}.${name}`;
+  return new SkerryError("bad_request", `The field "${field}" is missing.`, { context: { field } });
+}
+
+const SHOWN_CHARS = 60;
+
+function sentenceOf(faults: readonly Fault[], fault: Fault): string {
+  const { keyword, params } = fault;
+  if (keyword === "const") {
+    const allowed = faults.flatMap((other) => (other.keyword === "const" ? [other.params.allowedValue] : []));
+    return `must be one of ${allowed.map((value) => JSON.stringify(value)).join(", ")}`;
+  }
+  if (keyword === "minLength" && params.limit === 1) return "must not be empty";
+  if (keyword === "maxLength") return `must not be longer than ${params.limit} characters`;
+  return keyword === "type" ? `must be ${article(params.type)}` : fault.message;
+}
+
+function article(type: string | readonly string[]): string {
+  const name = String(type);
+  return /^[aeio]/.test(name) ? `an ${name}` : `a ${name}`;
+}
+
+/** `/env/PATH` as people write it: `env.PATH`. */
+function fieldName(pointer: string): string {
+  return segments(pointer).join(".").slice(0, SHOWN_CHARS);
+}
+
+function segments(pointer: string): string[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function partAt(schema: TSchema, pointer: string): Readonly<Record<string, unknown>> | undefined {
+  return segments(`/properties${pointer.replaceAll("/", "/properties/").slice("/properties".length)}`).reduce<
+    Readonly<Record<string, unknown>> | undefined
+  >((part, key) => childOf(part, key), schema as Readonly<Record<string, unknown>>);
+}
+
+function valueAt(input: unknown, pointer: string): unknown {
+  return segments(pointer).reduce<unknown>((part, key) => childOf(part, key), input);
+}
+
+function childOf(part: unknown, key: string): Readonly<Record<string, unknown>> | undefined {
+  if (typeof part !== "object" || part === null || !Object.hasOwn(part, key)) return undefined;
+  return (part as Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>)[key];
+}

@@ -1,0 +1,28 @@
+import type { FastifyInstance } from "fastify";
+import type { Config } from "./config.ts";
+
+/** The address of the settings cannot be listened on; the message says why, and which setting to change. */
+export class ListenError extends Error {
+  override readonly name = "ListenError";
+}
+
+export async function listen(app: FastifyInstance, { host, port }: Config["listen"]): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const code = String((error as { code?: unknown }).code);
+    const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+    throw new ListenError(
+      `Cannot listen on ${address}: ${reasons[code] ?? code}. Set SKERRY_LISTEN to an address and a port that are free.`,
+      { cause: error },
+    );
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: "the address is already in use",
+  EADDRNOTAVAIL: "this machine does not have the address",
+  EACCES: "this user may not use the port",
+  ENOTFOUND: "the name has no address",
+  EAI_AGAIN: "the name has no address for now",
+};

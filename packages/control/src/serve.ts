@@ -1,0 +1,91 @@
+// The life of the serving process: database, host, server, background services, and all of it in reverse on SIGTERM.
+
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino, type Logger } from "pino";
+import { runSchedule } from "./background/schedule.ts";
+import { Bell } from "./background/service.ts";
+import type { Config } from "./config.ts";
+import { HostDirectory } from "./hosts/host-directory.ts";
+import { buildServer } from "./http/server.ts";
+import { listen } from "./listen.ts";
+import type { Context } from "./services/context.ts";
+import { openDatabase, type Database } from "./store/database.ts";
+import { availableHosts } from "./store/hosts.ts";
+import { migrate } from "./store/migrations.ts";
+
+/** What is in flight when we are told to stop may go on for this long. */
+const STOP_GRACE_MS = 10_000;
+const HOST_WAIT_MS = 5_000;
+const HOST_POLL_MS = 50;
+const DATABASE_WAIT_MS = 30_000;
+const DATABASE_RETRY_MS = 250;
+
+/** Resolves after SIGTERM or SIGINT, and rejects where the start fails; either way when everything is closed. */
+export async function serve(config: Config): Promise<void> {
+  const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  const stopping = stopOnSignal();
+  const stop = stopping.signal;
+  await using cleanup = new AsyncDisposableStack();
+
+  const db = openDatabase(config.databaseUrl, (error) => {
+    log.warn({ err: error }, "a connection to the database was lost");
+  });
+  cleanup.defer(() => db.destroy());
+  await migrateWhenReady(db, log, stop);
+
+  const hosts = new HostDirectory();
+  cleanup.defer(() => hosts.close());
+  const reconcilerBell = new Bell();
+  const context: Context = { db, hosts, log, wake: () => reconcilerBell.ring() };
+
+  const schedule = runSchedule(context, config, { reconcilerBell, stop });
+  cleanup.defer(async () => {
+    // Nobody has told us to stop where it is an error that brings us here.
+    stopping.abort();
+    await schedule;
+  });
+  // Who sees us healthy may want a sandbox at once, so a host that starts together with us is waited for.
+  await hostIsKnown(db, stop);
+  const server = await buildServer(context);
+  cleanup.defer(() => server.stop(STOP_GRACE_MS));
+  await listen(server.app, config.listen);
+
+  if (!stop.aborted) await once(stop, "abort");
+  log.info("stopping");
+}
+
+async function hostIsKnown(db: Database, stop: AbortSignal): Promise<void> {
+  for (const deadline = performance.now() + HOST_WAIT_MS; performance.now() < deadline && !stop.aborted;) {
+    if ((await availableHosts(db)).length > 0) return;
+    await sleep(HOST_POLL_MS);
+  }
+}
+
+/** Aborts on the first SIGTERM or SIGINT; later ones change nothing, because the stop is bounded anyway. */
+function stopOnSignal(): AbortController {
+  const controller = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => controller.abort());
+  return controller;
+}
+
+/** PostgreSQL may be starting at the same time as we are. */
+async function migrateWhenReady(db: Database, log: Logger, stop: AbortSignal): Promise<void> {
+  const deadline = performance.now() + DATABASE_WAIT_MS;
+  for (;;) {
+    try {
+      const applied = await migrate(db);
+      if (applied > 0) log.info({ applied }, "migrated the database");
+      return;
+    } catch (error) {
+      if (!isStarting(error) || performance.now() > deadline || stop.aborted) throw error;
+      await sleep(DATABASE_RETRY_MS);
+    }
+  }
+}
+
+/** 57P03: PostgreSQL says that it is starting; the others: its socket is not there yet. */
+function isStarting(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === "57P03" || code === "ECONNREFUSED" || code === "ENOENT";
+}

@@ -1,0 +1,114 @@
+import { SkerryError } from "@skerry/contract/errors";
+import {
+  EXECUTE_TIMEOUT_DEFAULT_MS,
+  EXECUTE_TIMEOUT_MAX_MS,
+  OUTPUT_MAX_BYTES,
+} from "@skerry/contract/limits";
+import type { ExecuteCommand } from "@skerry/contract/host-api";
+import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/sandboxes";
+import type { ExecutionEvent } from "../hosts/execution.ts";
+import type { Caller, Context } from "./context.ts";
+import { readBoundedDuration } from "./durations.ts";
+import { checkEnv, checkText, OPERATION_MAX_BYTES } from "./env.ts";
+import { OutputBudget, OutputCollector } from "./output.ts";
+import { checkPath } from "./paths.ts";
+import { runningSandbox, sandboxError } from "./sandboxes.ts";
+
+/** Twelve answers of the largest size at once; most are a few hundred bytes. */
+const budget = new OutputBudget(12 * 2 * OUTPUT_MAX_BYTES);
+
+export interface ExecuteWish {
+  readonly id: string;
+  readonly request: ExecuteRequest;
+  /** The caller went away: the command is killed. */
+  readonly gone: AbortSignal;
+}
+
+/** A command that has ended. Disposing of it gives its memory back. */
+export interface CollectedRun extends Disposable {
+  readonly exit: ExecuteExit;
+  readonly stdout: OutputCollector;
+  readonly stderr: OutputCollector;
+}
+
+/** Runs a command to its end. Each stream holds at most `OUTPUT_MAX_BYTES`, whatever the host sends. */
+export async function execute(context: Context, caller: Caller, wish: ExecuteWish): Promise<CollectedRun> {
+  using undo = new DisposableStack();
+  const stdout = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, budget));
+  const stderr = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, budget));
+  for await (const event of await run(context, caller, wish, OUTPUT_MAX_BYTES)) {
+    if (event.type === "stdout") stdout.push(event.data);
+    else if (event.type === "stderr") stderr.push(event.data);
+    else {
+      const truncated = event.exit.truncated || stdout.truncated || stderr.truncated;
+      const kept = undo.move();
+      return { exit: { ...event.exit, truncated }, stdout, stderr, [Symbol.dispose]: () => kept.dispose() };
+    }
+  }
+  throw new SkerryError("guest_failed", "The command ended without a result.");
+}
+
+/** The same run as events, while it runs and without a bound on its output. */
+export function executeStream(
+  context: Context,
+  caller: Caller,
+  wish: ExecuteWish,
+): Promise<AsyncGenerator<ExecutionEvent>> {
+  return run(context, caller, wish, NO_LIMIT);
+}
+
+const NO_LIMIT = 0;
+
+async function run(
+  context: Context,
+  caller: Caller,
+  wish: ExecuteWish,
+  outputLimit: number,
+): Promise<AsyncGenerator<ExecutionEvent>> {
+  const command = readCommand(wish.request);
+  const { row, client } = await runningSandbox(context, caller, wish.id);
+  try {
+    const events = await client.execute(
+      row.id,
+      { ...command, execution_id: row.execution_id, output_limit: outputLimit },
+      wish.gone,
+    );
+    return translated(context, events);
+  } catch (error) {
+    throw sandboxError(context, error);
+  }
+}
+
+async function* translated(
+  context: Context,
+  events: AsyncGenerator<ExecutionEvent>,
+): AsyncGenerator<ExecutionEvent> {
+  try {
+    yield* events;
+  } catch (error) {
+    throw sandboxError(context, error);
+  }
+}
+
+function readCommand(request: ExecuteRequest): Omit<ExecuteCommand, "execution_id" | "output_limit"> {
+  const command = {
+    command: checkText("command", request.command),
+    workdir: request.workdir === undefined ? null : checkPath("workdir", request.workdir),
+    env: checkEnv(request.env ?? {}),
+    timeout_ms:
+      request.timeout === undefined
+        ? EXECUTE_TIMEOUT_DEFAULT_MS
+        : readBoundedDuration("timeout", request.timeout, EXECUTE_TIMEOUT_MAX_MS),
+  };
+  if (Buffer.byteLength(JSON.stringify([command.command, command.env])) > OPERATION_MAX_BYTES) {
+    throw new SkerryError(
+      "bad_request",
+      `"command" and "env" are longer than ${OPERATION_MAX_BYTES} bytes together.`,
+      {
+        remediation: "Upload a script and run that.",
+        context: { field: "command", max_bytes: OPERATION_MAX_BYTES },
+      },
+    );
+  }
+  return command;
+}

@@ -1,0 +1,20 @@
+import type { Logger } from "pino";
+import type { HostDirectory } from "../hosts/host-directory.ts";
+import type { Database } from "../store/database.ts";
+
+/** What every service works with. Made once, in main. */
+export interface Context {
+  readonly db: Database;
+  readonly hosts: HostDirectory;
+  readonly log: Logger;
+  /** Something is left to do: the reconciler should look now and not at its next turn. */
+  readonly wake: () => void;
+}
+
+/** On whose behalf a request runs. */
+export interface Caller {
+  readonly orgId: string;
+  readonly userId: string;
+  /** The token of the request. */
+  readonly tokenId: string;
+}

@@ -1,0 +1,38 @@
+import { formatDuration, parseDuration } from "@skerry/contract/durations";
+import { SkerryError } from "@skerry/contract/errors";
+
+/** What to tell somebody whose duration cannot be read. */
+export function invalidDuration(field: string, value: unknown): SkerryError {
+  return new SkerryError("invalid_duration", `"${field}" is not a duration greater than zero.`, {
+    remediation: 'Write whole numbers with units, for example "30s", "10m" or "1h30m".',
+    context: { field, ...(isScalar(value) ? { value: shortened(value) } : {}) },
+  });
+}
+
+/** Milliseconds of a duration, or `invalid_duration` that names the field. */
+export function readDuration(field: string, text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw invalidDuration(field, text);
+  return ms;
+}
+
+/** The same with an upper bound: more is refused, never cut silently. */
+export function readBoundedDuration(field: string, text: string, maxMs: number): number {
+  const ms = readDuration(field, text);
+  if (ms <= maxMs) return ms;
+  const max = formatDuration(maxMs);
+  throw new SkerryError("timeout_too_long", `"${field}" is ${text}, but at most ${max} is allowed.`, {
+    remediation: `Ask for ${max} or less.`,
+    context: { field, value: text, max },
+  });
+}
+
+function isScalar(value: unknown): value is string | number | boolean | null {
+  return value === null || ["string", "number", "boolean"].includes(typeof value);
+}
+
+const SHOWN_CHARS = 60;
+
+function shortened(value: string | number | boolean | null): string | number | boolean | null {
+  return typeof value === "string" ? value.slice(0, SHOWN_CHARS) : value;
+}

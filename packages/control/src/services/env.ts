@@ -1,0 +1,89 @@
+// Checks of names and texts that a schema cannot express: what Linux takes as an environment, and what PostgreSQL can store.
+
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import { PAYLOAD_MAX_BYTES } from "@skerry/contract/frames";
+import { ENV_MAX_ENTRIES, ENV_VALUE_MAX_CHARS } from "@skerry/contract/limits";
+
+/** A command with its environment travels to the guest in one frame, as JSON; the rest of the frame holds its other fields. */
+export const OPERATION_MAX_BYTES = PAYLOAD_MAX_BYTES - 8 * 1024;
+
+const METADATA_MAX_ENTRIES = 64;
+const METADATA_NAME_MAX_CHARS = 128;
+const METADATA_VALUE_MAX_CHARS = 1_024;
+
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+type Pairs = Readonly<Record<string, string>>;
+
+/** The environment as it is, or `invalid_env`. Values are never repeated in an error: they may be secrets. */
+export function checkEnv(env: Pairs): Pairs {
+  const entries = Object.entries(env);
+  if (entries.length > ENV_MAX_ENTRIES) {
+    throw invalidEnv(`"env" has ${entries.length} variables; at most ${ENV_MAX_ENTRIES} are allowed.`);
+  }
+  for (const [name, value] of entries) {
+    const fault = nameFault(name) ?? valueFault(value);
+    if (fault !== undefined) throw invalidEnv(`A variable in "env" ${fault}.`, name);
+  }
+  if (Buffer.byteLength(JSON.stringify(env)) > OPERATION_MAX_BYTES) {
+    throw invalidEnv(`"env" is longer than ${OPERATION_MAX_BYTES} bytes in all.`);
+  }
+  return env;
+}
+
+function nameFault(name: string): string | undefined {
+  if (name === "") return "has an empty name";
+  if (name.includes("=")) return "has a name with `=`";
+  if (CONTROL.test(name)) return "has a name with NUL or another control character";
+  return name.isWellFormed() ? undefined : "has a name that is not valid Unicode";
+}
+
+function valueFault(value: unknown): string | undefined {
+  if (typeof value !== "string") return "has a value that is not a string";
+  if (value.length > ENV_VALUE_MAX_CHARS) return `has a value longer than ${ENV_VALUE_MAX_CHARS} characters`;
+  if (value.includes("\0")) return "has a value with NUL";
+  return value.isWellFormed() ? undefined : "has a value that is not valid Unicode";
+}
+
+const SHOWN_CHARS = 60;
+
+function invalidEnv(message: string, name?: string): SkerryError {
+  return new SkerryError("invalid_env", message, {
+    remediation:
+      "`env` is an object of strings; a name is not empty and has no `=` and no control character, a value has no NUL.",
+    context: { field: "env", ...(name === undefined ? {} : { name: name.slice(0, SHOWN_CHARS) }) },
+  });
+}
+
+/** The labels as they are, or `bad_request`. */
+export function checkMetadata(metadata: Pairs): Pairs {
+  const entries = Object.entries(metadata);
+  if (entries.length > METADATA_MAX_ENTRIES) {
+    throw new SkerryError("bad_request", `"metadata" has more than ${METADATA_MAX_ENTRIES} labels.`);
+  }
+  for (const [name, value] of entries) {
+    if (name === "" || name.length > METADATA_NAME_MAX_CHARS || CONTROL.test(name) || !name.isWellFormed()) {
+      throw new SkerryError(
+        "bad_request",
+        `A name in "metadata" is empty, longer than ${METADATA_NAME_MAX_CHARS} characters, or has control characters.`,
+        { context: { field: "metadata" } },
+      );
+    }
+    if (typeof value !== "string" || value.length > METADATA_VALUE_MAX_CHARS) {
+      throw new SkerryError(
+        "bad_request",
+        `"metadata" takes strings of at most ${METADATA_VALUE_MAX_CHARS} characters.`,
+        { context: { field: `metadata.${name}` } },
+      );
+    }
+    checkText(`metadata.${name}`, value);
+  }
+  return metadata;
+}
+
+/** PostgreSQL stores every text but NUL and half characters. */
+export function checkText(field: string, text: string, code: ErrorCode = "bad_request"): string {
+  if (!text.includes("\0") && text.isWellFormed()) return text;
+  throw new SkerryError(code, `"${field}" has NUL or is not valid Unicode.`, { context: { field } });
+}

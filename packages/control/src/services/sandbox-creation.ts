@@ -1,0 +1,135 @@
+// POST /v1/sandboxes from the wish to a usable microVM. The row is written first, so whatever happens after it, somebody
+// finishes: this request, or the reconciler once this request's claim on the row has lapsed.
+
+import { setInterval } from "node:timers";
+import { SkerryError } from "@skerry/contract/errors";
+import { newId } from "@skerry/contract/ids";
+import type { Size } from "@skerry/contract/sizes";
+import type { SandboxCreateRequest } from "@skerry/contract/sandboxes";
+import { lockAvailableHost, type HostLoad } from "../store/hosts.ts";
+import {
+  CLAIM_MS,
+  extendClaim,
+  insertSandbox,
+  moveSandbox,
+  type NewSandbox,
+  type SandboxRow,
+} from "../store/sandboxes.ts";
+import type { Caller, Context } from "./context.ts";
+import { fits, place } from "./placement.ts";
+import { readWish, type SandboxWish } from "./sandbox-wish.ts";
+import { hostsWithTemplate } from "./templates.ts";
+
+const NO_CAPACITY_RETRY_S = 10;
+
+/** Resolves when the sandbox is running: the next call into it does not fail for not being ready. */
+export async function createSandbox(
+  context: Context,
+  caller: Caller,
+  request: SandboxCreateRequest,
+): Promise<SandboxRow> {
+  const wish = readWish(request);
+  const { template, hosts } = await hostsWithTemplate(context, wish.template);
+  const { row, address } = await reserve(context, hosts, {
+    size: wish.size,
+    sandbox: newSandbox(caller, template.name, wish),
+  });
+  using _claim = keepClaim(context, row.id);
+  return start(context, row, address);
+}
+
+type Unplaced = Omit<NewSandbox, "host_id">;
+
+function newSandbox(caller: Caller, template: string, wish: SandboxWish): Unplaced {
+  return {
+    id: newId("sandbox"),
+    org_id: caller.orgId,
+    name: wish.name,
+    template,
+    mode: wish.mode,
+    size: wish.size.name,
+    vcpus: wish.size.vcpus,
+    memory_mib: wish.size.memory_mib,
+    execution_id: newId("execution"),
+    env: wish.env,
+    metadata: wish.metadata,
+    egress: wish.egress,
+    timeout_ms: wish.timeoutMs,
+  };
+}
+
+/** Writes the row on the first host that still has room when it is locked. */
+async function reserve(
+  context: Context,
+  hosts: readonly HostLoad[],
+  { size, sandbox }: { size: Size; sandbox: Unplaced },
+): Promise<{ row: SandboxRow; address: string }> {
+  const placement = place(hosts, size);
+  if (placement.kind === "too_large") {
+    throw new SkerryError("size_too_large", `No host is large enough for the size "${size.name}".`, {
+      remediation: `The largest host gives ${placement.largestMemoryMib} MiB to sandboxes; choose a smaller size.`,
+      context: { field: "size", value: size.name, memory_mib: size.memory_mib },
+    });
+  }
+  for (const hostId of placement.kind === "candidates" ? placement.hostIds : []) {
+    const reserved = await context.db.transaction().execute(async (transaction) => {
+      const host = await lockAvailableHost(transaction, hostId);
+      if (host === undefined || !fits(host, size)) return undefined;
+      const row = await insertSandbox(transaction, { ...sandbox, host_id: hostId });
+      return { row, address: host.address };
+    });
+    if (reserved !== undefined) return reserved;
+  }
+  throw new SkerryError("no_capacity", `There is no room for a sandbox of the size "${size.name}" now.`, {
+    remediation: "Destroy sandboxes that you no longer need, or try again later.",
+    retryAfterS: NO_CAPACITY_RETRY_S,
+    context: { size: size.name, memory_mib: size.memory_mib },
+  });
+}
+
+/** Extends the claim on the row for as long as this request works on it. */
+function keepClaim(context: Context, id: string): Disposable {
+  const timer = setInterval(() => {
+    extendClaim(context.db, id).catch((error: unknown) => {
+      context.log.warn({ err: error, sandbox_id: id }, "could not extend the claim on a sandbox");
+    });
+  }, CLAIM_MS / 3);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+async function start(context: Context, row: SandboxRow, address: string): Promise<SandboxRow> {
+  const client = context.hosts.client(address);
+  try {
+    await client.startVm(row.id, {
+      execution_id: row.execution_id,
+      template: row.template,
+      size: row.size,
+      hostname: row.id.replace("_", "-"),
+      env: row.env,
+      egress: row.egress,
+    });
+  } catch (error) {
+    await giveBack(context, row, address);
+    const reason = error instanceof SkerryError ? error.message : "internal error";
+    await moveSandbox(context.db, row, "failed", `could not start: ${reason}`);
+    throw error;
+  }
+  const running = await moveSandbox(context.db, row, "running");
+  if (running !== undefined) return running;
+  // Somebody destroyed it, or this request was so slow that the reconciler took it for dead.
+  await giveBack(context, row, address);
+  throw new SkerryError("sandbox_not_running", "The sandbox was destroyed while it was being created.", {
+    context: { sandbox_id: row.id },
+  });
+}
+
+/** What this attempt took on the host. Where the host does not answer, the reconciler finds a VM without a row later. */
+async function giveBack(context: Context, row: SandboxRow, address: string): Promise<void> {
+  await context.hosts
+    .client(address)
+    .destroyVm(row)
+    .catch((error: unknown) => {
+      context.log.warn({ err: error, sandbox_id: row.id }, "could not give a sandbox back to its host");
+      context.wake();
+    });
+}

@@ -1,0 +1,146 @@
+import { formatDuration } from "@skerry/contract/durations";
+import { SkerryError } from "@skerry/contract/errors";
+import { idPattern } from "@skerry/contract/ids";
+import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
+import type { Sandbox } from "@skerry/contract/sandboxes";
+import type { SandboxStatus } from "@skerry/contract/sandbox-states";
+import { hostAddress } from "../store/hosts.ts";
+import {
+  findSandbox,
+  keepSandboxAlive,
+  listSandboxes,
+  statusesPastSaving,
+  type SandboxRow,
+} from "../store/sandboxes.ts";
+import type { HostClient } from "../hosts/host-client.ts";
+import type { Caller, Context } from "./context.ts";
+import { readDuration } from "./durations.ts";
+import { checkText } from "./env.ts";
+import { readPage, type Page, type PageWish } from "./pages.ts";
+import { finishDestroying, markDestroying } from "./sandbox-destruction.ts";
+
+export interface SandboxListWish extends PageWish {
+  readonly status?: SandboxStatus;
+  readonly template?: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export async function listSandboxesOf(
+  context: Context,
+  caller: Caller,
+  wish: SandboxListWish,
+): Promise<Page<Sandbox>> {
+  for (const [name, value] of Object.entries(wish.metadata)) checkText(`metadata.${name}`, name + value);
+  if (wish.template !== undefined) checkText("template", wish.template);
+  const { limit: _limit, cursor: _cursor, ...filter } = wish;
+  const page = await readPage("sandbox", wish, (before, limit) =>
+    listSandboxes(context.db, {
+      ...filter,
+      orgId: caller.orgId,
+      limit,
+      ...(before === undefined ? {} : { before }),
+    }),
+  );
+  return { ...page, items: page.items.map(sandboxOf) };
+}
+
+export async function getSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
+  // An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL.
+  const row = sandboxId.test(id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
+  if (row === undefined) throw notFound();
+  return row;
+}
+
+/** A running sandbox and the host to ask, or why not. */
+export async function runningSandbox(
+  context: Context,
+  caller: Caller,
+  id: string,
+): Promise<{ row: SandboxRow; client: HostClient }> {
+  const row = await getSandbox(context, caller, id);
+  if (row.status !== "running") throw notRunning(row);
+  const address = await hostAddress(context.db, row.host_id);
+  if (address === undefined) throw new Error(`host ${row.host_id} of ${row.id} does not exist`);
+  return { row, client: context.hosts.client(address) };
+}
+
+/** What a host says of a VM, said of the sandbox. A VM that is not there although its row runs is worth a look at once. */
+export function sandboxError(context: Context, error: unknown): unknown {
+  if (!(error instanceof SkerryError)) return error;
+  if (!["vm_not_found", "vm_not_running", "stale_execution"].includes(error.code)) return error;
+  context.wake();
+  return new SkerryError("sandbox_not_running", "The microVM of the sandbox has ended.", {
+    remediation: "Read the sandbox for the reason, and create another one.",
+    cause: error,
+  });
+}
+
+/** Destroys from every status; a second time, or after the end, it does nothing. */
+export async function destroySandbox(context: Context, caller: Caller, id: string): Promise<void> {
+  const row = sandboxId.test(id) ? await markDestroying(context, caller.orgId, id) : undefined;
+  if (row === undefined) throw notFound();
+  if (row.status === "destroyed") return;
+  await finishDestroying(context, row).catch((error: unknown) => {
+    // The wish is stored; the reconciler carries it out when the host is back.
+    context.log.warn({ err: error, sandbox_id: row.id }, "a host did not confirm a destruction");
+    context.wake();
+  });
+}
+
+/** `timeout` from now, at most 24 h; never sooner than it would have ended anyway. */
+export async function keepAlive(
+  context: Context,
+  caller: Caller,
+  wish: { readonly id: string; readonly timeout: string | undefined },
+): Promise<Sandbox> {
+  const row = await getSandbox(context, caller, wish.id);
+  const askedMs = wish.timeout === undefined ? row.timeout_ms : readDuration("timeout", wish.timeout);
+  const timeoutMs = Math.min(askedMs, SANDBOX_TIMEOUT_MAX_MS);
+  const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs });
+  if (kept !== undefined) return sandboxOf(kept);
+  const lost = await getSandbox(context, caller, row.id);
+  throw statusesPastSaving.includes(lost.status) ? notRunning(lost) : expired(lost);
+}
+
+export function sandboxOf(row: SandboxRow): Sandbox {
+  return {
+    id: row.id,
+    name: row.name,
+    template: row.template,
+    mode: row.mode,
+    size: row.size,
+    status: row.status,
+    timeout: formatDuration(row.timeout_ms),
+    env: row.env,
+    metadata: row.metadata,
+    egress: row.egress,
+    host_id: row.host_id,
+    created_at: row.created_at.toISOString(),
+    started_at: row.started_at?.toISOString() ?? null,
+    expires_at: row.expires_at.toISOString(),
+    destroyed_at: row.destroyed_at?.toISOString() ?? null,
+    reason: row.reason,
+  };
+}
+
+const sandboxId = new RegExp(idPattern("sandbox"));
+
+function notFound(): SkerryError {
+  return new SkerryError("sandbox_not_found", "There is no such sandbox.");
+}
+
+export function notRunning(row: SandboxRow): SkerryError {
+  const why = row.reason === null ? "" : ` (${row.reason})`;
+  return new SkerryError("sandbox_not_running", `The sandbox is ${row.status}${why}.`, {
+    remediation: "Create another sandbox.",
+    context: { status: row.status },
+  });
+}
+
+/** It still has its status until the reaper comes, but its time is over. */
+function expired(row: SandboxRow): SkerryError {
+  return new SkerryError("sandbox_not_running", "The sandbox has expired.", {
+    remediation: "Create another sandbox, and keep it alive before its `expires_at`.",
+    context: { status: row.status, expires_at: row.expires_at.toISOString() },
+  });
+}

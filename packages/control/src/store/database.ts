@@ -1,0 +1,110 @@
+// The connection to PostgreSQL and the shape of its tables. Times come from the database's clock, never from ours.
+
+import { Kysely, PostgresDialect, type ColumnType, type Generated, type Transaction } from "kysely";
+import pg from "pg";
+import type { Egress } from "@skerry/contract/egress";
+import type { Template } from "@skerry/contract/platform";
+import type { SandboxStatus } from "@skerry/contract/sandbox-states";
+
+const POOL_MAX_CONNECTIONS = 20;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** No query of ours takes seconds; one that does is stuck behind a lock. */
+const STATEMENT_TIMEOUT_MS = 30_000;
+
+type Json<T> = ColumnType<T, string, string>;
+/** Read as a Date; written by SQL expressions only. */
+type Time = ColumnType<Date, never, never>;
+type MaybeTime = ColumnType<Date | null, never, never>;
+
+export interface Tables {
+  users: { id: string; name: string; created_at: Generated<Date> };
+  organizations: { id: string; name: string; created_at: Generated<Date> };
+  memberships: { org_id: string; user_id: string; created_at: Generated<Date> };
+  api_tokens: {
+    id: string;
+    org_id: string;
+    user_id: string;
+    name: string;
+    secret_sha256: Buffer;
+    parent_id: string | null;
+    created_at: Generated<Date>;
+    expires_at: ColumnType<Date | null, Date | null, never>;
+    last_used_at: MaybeTime;
+    revoked_at: MaybeTime;
+  };
+  hosts: {
+    id: string;
+    name: string;
+    address: string;
+    status: "online" | "offline" | "draining" | "maintenance";
+    cpus: number;
+    memory_mib: number;
+    templates: Json<Template[]>;
+    facts: Json<Record<string, string>>;
+    created_at: Generated<Date>;
+    last_heartbeat: Time;
+  };
+  sandboxes: {
+    id: string;
+    org_id: string;
+    name: string | null;
+    template: string;
+    mode: "ephemeral" | "persistent";
+    size: string;
+    vcpus: number;
+    memory_mib: number;
+    status: SandboxStatus;
+    version: Generated<number>;
+    execution_id: string;
+    host_id: string;
+    env: Json<Record<string, string>>;
+    metadata: Json<Record<string, string>>;
+    egress: Json<Egress>;
+    egress_version: Generated<number>;
+    egress_applied: Generated<number>;
+    timeout_ms: number;
+    created_at: Generated<Date>;
+    started_at: MaybeTime;
+    expires_at: ColumnType<Date, Date, never>;
+    destroyed_at: MaybeTime;
+    reason: string | null;
+    claimed_until: ColumnType<Date | null, Date | null, never>;
+    attempts: Generated<number>;
+    retry_at: Generated<Date>;
+  };
+}
+
+export type Database = Kysely<Tables>;
+/** What a query runs on: the pool, or a transaction. */
+export type Queries = Database | Transaction<Tables>;
+
+/** Opens nothing yet: the pool connects when the first query comes. `onLostConnection` hears of connections that die. */
+export function openDatabase(url: string, onLostConnection: (error: Error) => void): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: POOL_MAX_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    application_name: "skerry-control",
+  });
+  pool.on("error", onLostConnection);
+  // The pool listens only to connections that are idle; one that breaks while a query holds it would end the process.
+  pool.on("connect", (client) => client.on("error", onLostConnection));
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+}
+
+/** Classes of PostgreSQL's own codes: connection exceptions, and the server going down or coming up. */
+const OUTAGE_CODES = /^(08...|57P0[123]|53300)$/;
+/** What the driver and the socket say when nobody is there. */
+const OUTAGE_MESSAGES =
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/;
+
+/** Whether the database is away, as opposed to having refused what we asked. */
+export function isDatabaseOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  if (typeof code === "string" && OUTAGE_CODES.test(code)) return true;
+  // A host that cannot be reached has become a SkerryError before; the only other socket of a handler is the database's.
+  if (syscall === "connect" || code === "EPIPE" || code === "ECONNRESET") return true;
+  return OUTAGE_MESSAGES.test(error.message);
+}

@@ -1,0 +1,58 @@
+// Numbered SQL, each applied once, in order. The texts are modules, not files, so that a bundle carries them.
+
+import { sql, type Transaction } from "kysely";
+import type { Database, Tables } from "./database.ts";
+import { foundation } from "./migrations/0001-foundation.ts";
+import { egress } from "./migrations/0002-egress.ts";
+import { tokenParents } from "./migrations/0003-token-parents.ts";
+
+/**
+ * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
+ * a database that has later ones, so neighbours in this list must not build on each other unless both are here.
+ */
+const migrations = [
+  { number: 1, name: "foundation", text: foundation },
+  { number: 2, name: "egress", text: egress },
+  { number: 3, name: "token-parents", text: tokenParents },
+] as const;
+
+/** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */
+const MIGRATION_LOCK = 7_070_001;
+
+export const migrationCount = migrations.length;
+
+/** Brings the schema up to date and returns how many migrations that took. Replicas that start together take turns. */
+export async function migrate(db: Database): Promise<number> {
+  return db.transaction().execute(async (transaction) => {
+    await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(transaction);
+    const applied = await appliedMigrations(transaction);
+    const unknown = applied.filter((number) => !migrations.some((known) => known.number === number));
+    if (unknown.length > 0) {
+      throw new Error(
+        `The database has migration ${unknown.join(", ")}, which this version of Skerry does not know. Start the newer version.`,
+      );
+    }
+    const missing = migrations.filter(({ number }) => !applied.includes(number));
+    for (const { number, name, text } of missing) {
+      // Without parameters PostgreSQL takes several statements in one query.
+      await sql.raw(text).execute(transaction);
+      await sql`insert into schema_migrations (number, name) values (${number}, ${name})`.execute(
+        transaction,
+      );
+    }
+    return missing.length;
+  });
+}
+
+async function appliedMigrations(transaction: Transaction<Tables>): Promise<number[]> {
+  await sql`
+    create table if not exists schema_migrations (
+      number integer primary key,
+      name text not null,
+      applied_at timestamptz not null default now()
+    )`.execute(transaction);
+  const { rows } = await sql<{
+    number: number;
+  }>`select number from schema_migrations order by number`.execute(transaction);
+  return rows.map((row) => row.number);
+}

@@ -1,0 +1,47 @@
+// The egress policy of a sandbox: the wish, and how much of it its host has confirmed.
+
+import { sql } from "kysely";
+import type { Egress } from "@skerry/contract/egress";
+import type { Database } from "./database.ts";
+import type { SandboxRow } from "./sandboxes.ts";
+
+/** Replaces the policy of a running sandbox; the last writer wins. Undefined where it does not run or does not exist. */
+export async function storeEgress(
+  db: Database,
+  wish: { orgId: string; id: string; egress: Egress },
+): Promise<SandboxRow | undefined> {
+  const { rows } = await sql<SandboxRow>`
+    update sandboxes set
+      egress = ${JSON.stringify(wish.egress)}::jsonb,
+      egress_version = egress_version + 1,
+      attempts = 0,
+      retry_at = now()
+    where id = ${wish.id} and org_id = ${wish.orgId} and status = 'running'
+    returning *`.execute(db);
+  return rows[0];
+}
+
+/** The row as it is now, where its host has not confirmed its policy. */
+export async function findUnappliedEgress(db: Database, id: string): Promise<SandboxRow | undefined> {
+  const { rows } = await sql<SandboxRow>`
+    select * from sandboxes
+    where id = ${id} and status = 'running' and egress_applied <> egress_version`.execute(db);
+  return rows[0];
+}
+
+/**
+ * The host has confirmed the policy of this row. Where another replica has stored a newer one meanwhile, nobody knows which of
+ * the two reached the host last, so neither counts as applied; returns whether this one does.
+ */
+export async function confirmEgress(
+  db: Database,
+  applied: Pick<SandboxRow, "id" | "execution_id" | "egress_version">,
+): Promise<boolean> {
+  const { rows } = await sql<{ current: boolean }>`
+    update sandboxes set
+      egress_applied = case when egress_version = ${applied.egress_version} then egress_version else 0 end
+    where id = ${applied.id} and execution_id = ${applied.execution_id} and status = 'running'
+    returning egress_applied = egress_version as current`.execute(db);
+  // Without a row the sandbox has ended, and there is nothing left to apply.
+  return rows[0]?.current ?? true;
+}

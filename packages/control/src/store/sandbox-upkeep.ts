@@ -1,0 +1,75 @@
+// What the background services ask about sandboxes of all organizations.
+
+import { sql, type Selectable } from "kysely";
+import { sandboxStatuses, canMove } from "@skerry/contract/sandbox-states";
+import type { Database, Tables } from "./database.ts";
+import type { SandboxRow } from "./sandboxes.ts";
+
+type Row = Selectable<Tables["sandboxes"]>;
+
+/** A sandbox as its host's list of VMs is compared with it. */
+export interface SandboxFact extends Pick<Row, "id" | "status" | "version" | "execution_id" | "host_id"> {
+  /** A request is creating it at this moment. */
+  readonly claimed: boolean;
+  /** The host has not confirmed the stored egress policy. */
+  readonly egress_due: boolean;
+  /** What failed is not due for its next attempt yet. */
+  readonly waiting: boolean;
+}
+
+const FACTS = sql`
+  id, status, version, execution_id, host_id,
+  coalesce(claimed_until > now(), false) as claimed, egress_applied <> egress_version as egress_due,
+  retry_at > now() as waiting`;
+
+/** Longest pause between two attempts at a stuck sandbox, in seconds. */
+const RETRY_MAX_S = 60;
+
+/** Bound of one comparison. A host with more sandboxes than this would need another design first. */
+const FACTS_MAX = 20_000;
+
+/** Every sandbox that should have a VM on this host, or that should lose it. */
+export async function sandboxesOnHost(db: Database, hostId: string): Promise<SandboxFact[]> {
+  const { rows } = await sql<SandboxFact>`
+    select ${FACTS} from sandboxes
+    where host_id = ${hostId} and status in ('creating', 'running', 'destroying')
+    order by retry_at limit ${FACTS_MAX}`.execute(db);
+  return rows;
+}
+
+export async function sandboxFacts(db: Database, ids: readonly string[]): Promise<SandboxFact[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await sql<SandboxFact>`
+    select ${FACTS} from sandboxes where id = any(${ids}::text[])`.execute(db);
+  return rows;
+}
+
+/**
+ * Moves up to `limit` sandboxes past their expiry to `destroying`, in one statement, and returns them. A sandbox that a request
+ * is still creating is left alone: its time begins when it runs.
+ */
+export async function expireSandboxes(db: Database, limit: number): Promise<SandboxRow[]> {
+  const { rows } = await sql<SandboxRow>`
+    update sandboxes set
+      status = 'destroying', version = version + 1, claimed_until = null, attempts = 0, retry_at = now(),
+      reason = coalesce(reason, 'timeout expired')
+    where id in (
+      select id from sandboxes
+      where expires_at < now() and status in (${sql.join(destroyable)})
+        and (claimed_until is null or claimed_until < now())
+      order by expires_at limit ${limit} for update skip locked
+    )
+    returning *`.execute(db);
+  return rows;
+}
+
+const destroyable = sandboxStatuses.filter((status) => canMove(status, "destroying"));
+
+/** After an attempt that failed: the next one comes after 2, 4, 8 … 60 s. */
+export async function postpone(db: Database, { id, status }: Pick<Row, "id" | "status">): Promise<void> {
+  await sql`
+    update sandboxes set
+      attempts = attempts + 1,
+      retry_at = now() + least(power(2, least(attempts + 1, 10)), ${RETRY_MAX_S}) * interval '1 second'
+    where id = ${id} and status = ${status}`.execute(db);
+}

@@ -1,0 +1,142 @@
+// Rows of sandboxes. Whoever changes a status names the version that the decision was about, and loses when it is old.
+
+import { sql, type Selectable, type SqlBool } from "kysely";
+import type { Egress } from "@skerry/contract/egress";
+import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import type { Database, Queries, Tables } from "./database.ts";
+
+export type SandboxRow = Selectable<Tables["sandboxes"]>;
+
+export interface NewSandbox {
+  readonly id: string;
+  readonly org_id: string;
+  readonly name: string | null;
+  readonly template: string;
+  readonly mode: "ephemeral" | "persistent";
+  readonly size: string;
+  readonly vcpus: number;
+  readonly memory_mib: number;
+  readonly execution_id: string;
+  readonly host_id: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly egress: Egress;
+  readonly timeout_ms: number;
+}
+
+/** A creating request extends its claim this far at a time; a lapsed claim means that the request is dead. */
+export const CLAIM_MS = 15_000;
+
+export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<SandboxRow> {
+  return db
+    .insertInto("sandboxes")
+    .values({
+      ...sandbox,
+      env: JSON.stringify(sandbox.env),
+      metadata: JSON.stringify(sandbox.metadata),
+      egress: JSON.stringify(sandbox.egress),
+      status: "creating",
+      expires_at: sql<Date>`now() + ${sandbox.timeout_ms} * interval '1 millisecond'`,
+      claimed_until: sql<Date>`now() + ${CLAIM_MS} * interval '1 millisecond'`,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+/** Says that a request is still creating this sandbox. */
+export async function extendClaim(db: Database, id: string): Promise<void> {
+  await sql`
+    update sandboxes set claimed_until = now() + ${CLAIM_MS} * interval '1 millisecond'
+    where id = ${id} and status = 'creating'`.execute(db);
+}
+
+/** Undefined where it does not exist or is another organization's; nobody learns which. */
+export function findSandbox(db: Database, orgId: string, id: string): Promise<SandboxRow | undefined> {
+  return db
+    .selectFrom("sandboxes")
+    .selectAll()
+    .where("id", "=", id)
+    .where("org_id", "=", orgId)
+    .executeTakeFirst();
+}
+
+export interface SandboxFilter {
+  readonly orgId: string;
+  readonly status?: SandboxStatus;
+  readonly template?: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Only sandboxes older than this id. */
+  readonly before?: string;
+  readonly limit: number;
+}
+
+/** Newest first. Ids sort by time, so a page never shifts when sandboxes are added. */
+export function listSandboxes(db: Database, filter: SandboxFilter): Promise<SandboxRow[]> {
+  let query = db
+    .selectFrom("sandboxes")
+    .selectAll()
+    .where("org_id", "=", filter.orgId)
+    .orderBy("id", "desc")
+    .limit(filter.limit);
+  if (filter.status !== undefined) query = query.where("status", "=", filter.status);
+  if (filter.template !== undefined) query = query.where("template", "=", filter.template);
+  if (filter.before !== undefined) query = query.where("id", "<", filter.before);
+  if (Object.keys(filter.metadata).length > 0) {
+    query = query.where(sql<SqlBool>`metadata @> ${JSON.stringify(filter.metadata)}::jsonb`);
+  }
+  return query.execute();
+}
+
+/**
+ * Changes the status of exactly the incarnation that the caller saw; undefined when another writer got there first.
+ * Each status brings the facts that belong to it: the start of a running sandbox, the end of a destroyed one.
+ */
+export async function moveSandbox(
+  db: Database,
+  seen: Pick<SandboxRow, "id" | "version" | "status">,
+  to: SandboxStatus,
+  reason: string | null = null,
+): Promise<SandboxRow | undefined> {
+  if (!canMove(seen.status, to)) throw new Error(`a sandbox cannot move from ${seen.status} to ${to}`);
+  const { rows } = await sql<SandboxRow>`
+    update sandboxes set
+      status = ${to},
+      version = version + 1,
+      -- Why it failed says more than that it was cleaned up afterwards.
+      reason = coalesce(reason, ${reason}),
+      claimed_until = null,
+      -- What was tried in vain in the old status says nothing about the new one.
+      attempts = 0,
+      retry_at = now()
+      ${sql.raw(factsOf[to] ?? "")}
+    where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
+    returning *`.execute(db);
+  return rows[0];
+}
+
+const factsOf: { readonly [Status in SandboxStatus]?: string } = {
+  // A microVM starts under the policy of its row, which cannot be changed before it runs.
+  running: `, started_at = coalesce(started_at, now())
+            , egress_applied = egress_version
+            , expires_at = greatest(expires_at, now() + timeout_ms * interval '1 millisecond')`,
+  destroyed: `, destroyed_at = now()`,
+};
+
+/** From these no keepalive saves a sandbox. */
+export const statusesPastSaving: readonly SandboxStatus[] = ["failed", "destroying", "destroyed"];
+
+/**
+ * Pushes the expiry back, never forward. Undefined where the sandbox is past saving, has expired or does not exist. While a
+ * request is creating it, its expiry means nothing yet: its time begins when it runs.
+ */
+export async function keepSandboxAlive(
+  db: Database,
+  wish: { orgId: string; id: string; timeoutMs: number },
+): Promise<SandboxRow | undefined> {
+  const { rows } = await sql<SandboxRow>`
+    update sandboxes set expires_at = greatest(expires_at, now() + ${wish.timeoutMs} * interval '1 millisecond')
+    where id = ${wish.id} and org_id = ${wish.orgId} and status not in (${sql.join(statusesPastSaving)})
+      and (expires_at > now() or claimed_until > now())
+    returning *`.execute(db);
+  return rows[0];
+}

@@ -1,0 +1,30 @@
+// Writes openapi.json, which is committed: what changes in the API shows in a review. `--check` only says whether it is current.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { pino } from "pino";
+import { HostDirectory } from "./hosts/host-directory.ts";
+import { buildServer } from "./http/server.ts";
+import { openDatabase } from "./store/database.ts";
+
+const target = new URL("../openapi.json", import.meta.url);
+
+// Neither is ever asked: the document comes from the routes alone.
+const db = openDatabase("postgresql:///unused", () => undefined);
+const { app } = await buildServer({
+  db,
+  hosts: new HostDirectory(),
+  log: pino({ level: "silent" }),
+  wake: () => undefined,
+});
+const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;
+await app.close();
+await db.destroy();
+
+if (!process.argv.includes("--check")) {
+  await writeFile(target, text);
+} else if ((await readFile(target, "utf8").catch(() => "")) !== text) {
+  process.stderr.write(
+    "packages/control/openapi.json is not current: run node packages/control/src/write-openapi.ts\n",
+  );
+  process.exitCode = 1;
+}

@@ -1,0 +1,105 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Vm } from "@skerry/contract/host-api";
+import { sizes } from "@skerry/contract/sizes";
+import { decide } from "../src/background/sandbox-decisions.ts";
+import { fits, place, type PlaceableHost } from "../src/services/placement.ts";
+import type { SandboxFact } from "../src/store/sandbox-upkeep.ts";
+
+const hosts = fc.uniqueArray(
+  fc
+    .record({
+      id: fc.string({ minLength: 1 }),
+      cpus: fc.integer({ min: 1, max: 64 }),
+      memory_mib: fc.integer({ min: 0, max: 65_536 }),
+      usedShare: fc.double({ min: 0, max: 1, noNaN: true }),
+      used_vcpus: fc.integer({ min: 0, max: 2_000 }),
+    })
+    .map(({ usedShare, ...host }): PlaceableHost => ({
+      ...host,
+      used_memory_mib: Math.floor(host.memory_mib * usedShare),
+    })),
+  { selector: (host) => host.id, maxLength: 8 },
+);
+
+test("a placement never promises memory twice, and finds a host whenever there is one", () => {
+  fc.assert(
+    fc.property(hosts, fc.constantFrom(...sizes), (all, size) => {
+      const placement = place(all, size);
+      const possible = all.filter((host) => fits(host, size)).map((host) => host.id);
+      if (placement.kind === "candidates") {
+        expect(placement.hostIds.toSorted()).toEqual(possible.toSorted());
+        for (const host of all.filter(({ id }) => placement.hostIds.includes(id))) {
+          expect(host.used_memory_mib + size.memory_mib).toBeLessThanOrEqual(host.memory_mib);
+        }
+      } else {
+        expect(possible).toEqual([]);
+      }
+      if (placement.kind === "too_large") {
+        for (const host of all)
+          expect(fits({ ...host, used_memory_mib: 0, used_vcpus: 0 }, size)).toBe(false);
+      }
+    }),
+  );
+});
+
+test("a placement does not depend on the order of the hosts", () => {
+  fc.assert(
+    fc.property(hosts, fc.constantFrom(...sizes), (all, size) => {
+      expect(place(all.toReversed(), size)).toEqual(place(all, size));
+    }),
+  );
+});
+
+const row = (extra: Partial<SandboxFact>): SandboxFact => ({
+  id: "a",
+  status: "running",
+  version: 1,
+  execution_id: "1",
+  host_id: "h",
+  claimed: false,
+  egress_due: false,
+  waiting: false,
+  ...extra,
+});
+const vm = (extra: Partial<Vm>): Vm => ({
+  id: "a",
+  execution_id: "1",
+  template: "base",
+  size: "s",
+  status: "running",
+  reason: null,
+  started_at: "2026-01-01T00:00:00.000Z",
+  ...extra,
+});
+const kinds = (...given: Parameters<typeof decide>) => decide(...given).map((action) => action.kind);
+
+test("a sandbox that began to run while the host was read is not missing", () => {
+  expect(kinds([], [], [row({})])).toEqual([]);
+  expect(kinds([row({})], [], [row({})])).toEqual(["fail"]);
+});
+
+test("a microVM whose row was written while the host was read is not superfluous", () => {
+  expect(kinds([], [vm({ status: "creating" })], [row({ status: "creating", claimed: true })])).toEqual([]);
+  expect(kinds([], [vm({})], [])).toEqual(["discard"]);
+});
+
+test("a microVM that starts belongs to its row, one of an older life to nobody", () => {
+  const creating = row({ status: "creating", claimed: true, execution_id: "2" });
+  expect(kinds([creating], [vm({})], [creating])).toEqual(["discard"]);
+  expect(kinds([creating], [vm({ execution_id: "2" })], [creating])).toEqual([]);
+});
+
+test("an ended microVM fails its row even where the host does not say why", () => {
+  const actions = decide([row({})], [vm({ status: "gone" })], [row({})]);
+  expect(actions).toMatchObject([{ kind: "fail", reason: "the microVM ended: its host does not know why" }]);
+});
+
+test("a policy that the host has not confirmed is brought to a running microVM only, and not before it is due", () => {
+  const due = row({ egress_due: true });
+  expect(kinds([due], [vm({})], [due])).toEqual(["egress"]);
+  expect(kinds([row({ egress_due: true, waiting: true })], [vm({})], [due])).toEqual([]);
+  expect(kinds([due], [vm({ status: "gone" })], [due])).toEqual(["fail"]);
+  const creating = row({ egress_due: true, status: "creating", claimed: true });
+  expect(kinds([creating], [vm({ status: "creating" })], [creating])).toEqual([]);
+});

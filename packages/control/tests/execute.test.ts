@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { SkerryError } from "@skerry/contract/errors";
+import type { ExecuteResponse } from "@skerry/contract/sandboxes";
+import { cleanExit } from "./fake-commands.ts";
+import { eventually, World } from "./world.ts";
+
+let world: World;
+let id: string;
+beforeAll(async () => {
+  world = await World.open();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+beforeEach(async () => {
+  world.host.failures.clear();
+  id = (await world.createSandbox()).id;
+});
+
+const OUTPUT_MAX_BYTES = 10 * 1024 * 1024;
+
+function run(body: Record<string, unknown>, query = "") {
+  return world.call<ExecuteResponse & { code: string }>("POST", `/v1/sandboxes/${id}/execute${query}`, {
+    body,
+  });
+}
+
+interface Event {
+  readonly event: string;
+  readonly data: Record<string, unknown>;
+}
+
+function stream(body: Record<string, unknown>, signal?: AbortSignal): Promise<Response> {
+  return fetch(`${world.url}/v1/sandboxes/${id}/execute`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${world.token}`,
+      "content-type": "application/json",
+      accept: "text/event-stream",
+    },
+    body: JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+function eventsOf(text: string): Event[] {
+  return text
+    .split("\n\n")
+    .filter((block) => block.startsWith("event: "))
+    .map((block) => {
+      const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+      return { event, data: JSON.parse(data) as Record<string, unknown> };
+    });
+}
+
+test("a command gets its directory, environment and timeout, and its whole result comes back", async () => {
+  const answer = await run({ command: "pwd", workdir: "/tmp", env: { A: "1" }, timeout: "2m" });
+  expect(answer.status).toBe(200);
+  expect(answer.body).toEqual({ ...cleanExit, stdout: "pwd", stderr: "warned" });
+  expect(world.host.commands.at(-1)).toMatchObject({
+    workdir: "/tmp",
+    env: { A: "1" },
+    timeout_ms: 120_000,
+    output_limit: OUTPUT_MAX_BYTES,
+  });
+  await run({ command: "pwd" });
+  expect(world.host.commands.at(-1)).toMatchObject({ workdir: null, env: {}, timeout_ms: 30_000 });
+});
+
+test("bytes that are not UTF-8 become U+FFFD, and base64 returns them exactly", async () => {
+  const text = await run({ command: "binary" });
+  expect([text.body.stdout, text.body.stderr]).toEqual(["f\ufffd\0\ufffd", "\ufffd"]);
+  const exact = await run({ command: "binary" }, "?encoding=base64");
+  expect(Buffer.from(exact.body.stdout, "base64")).toEqual(Buffer.from([0x66, 0xff, 0x00, 0xc3]));
+  const odd = await run({ command: "binary" }, "?encoding=hex");
+  expect([odd.status, odd.body.code]).toEqual([400, "bad_request"]);
+});
+
+test("output over 10 MiB is cut and said to be, even where the host sends all of it", async () => {
+  const answer = await run({ command: `flood ${OUTPUT_MAX_BYTES + 65_536}` });
+  expect(answer.body.stdout).toHaveLength(OUTPUT_MAX_BYTES);
+  expect(answer.body.truncated).toBe(true);
+  const exactly = await run({ command: `flood ${OUTPUT_MAX_BYTES}` });
+  expect(exactly.body.stdout).toHaveLength(OUTPUT_MAX_BYTES);
+  expect(exactly.body.truncated).toBe(false);
+});
+
+test("a stream brings the same run as events and has no limit", async () => {
+  const response = await stream({ command: "binary" });
+  expect(response.headers.get("content-type")).toContain("text/event-stream");
+  expect(response.headers.get("x-request-id")).toMatch(/^req_/);
+  expect(eventsOf(await response.text())).toEqual([
+    { event: "stdout", data: { data: Buffer.from([0x66, 0xff, 0x00, 0xc3]).toString("base64") } },
+    { event: "stderr", data: { data: Buffer.from([0xa9]).toString("base64") } },
+    { event: "exit", data: cleanExit },
+  ]);
+  expect(world.host.commands.at(-1)).toMatchObject({ output_limit: 0 });
+  const flood = eventsOf(await (await stream({ command: `flood ${OUTPUT_MAX_BYTES * 2}` })).text());
+  const bytes = flood.reduce(
+    (sum, { data }) =>
+      sum + (typeof data["data"] === "string" ? Buffer.from(data["data"], "base64").length : 0),
+    0,
+  );
+  expect(bytes).toBe(OUTPUT_MAX_BYTES * 2);
+  expect(flood.at(-1)?.event).toBe("exit");
+});
+
+test("a stream that cannot begin is a plain error, one that breaks ends with an error event", async () => {
+  const early = await stream({ command: "" });
+  expect(early.status).toBe(400);
+  expect(early.headers.get("content-type")).toContain("application/json");
+  const events = eventsOf(await (await stream({ command: "cut" })).text());
+  expect(events.map(({ event }) => event)).toEqual(["stdout", "error"]);
+  expect(events[1]?.data).toMatchObject({ code: "guest_failed" });
+  expect(events[1]?.data["request_id"]).toMatch(/^req_/);
+});
+
+test("a guest that breaks the protocol is an error and not an answer", async () => {
+  for (const command of ["cut", "garbage", "lie"]) {
+    const answer = await run({ command });
+    expect([answer.status, answer.body.code], command).toEqual([502, "guest_failed"]);
+  }
+  const reset = await run({ command: "reset" });
+  expect([reset.status, reset.body.code]).toEqual([422, "workdir_not_found"]);
+});
+
+test("a microVM that has ended makes a conflict, and the reconciler is woken", async () => {
+  for (const code of ["vm_not_running", "vm_not_found", "stale_execution"] as const) {
+    world.host.failures.set("execute", new SkerryError(code, "gone"));
+    const woken = world.woken;
+    const answer = await run({ command: "true" });
+    expect([answer.status, answer.body.code]).toEqual([409, "sandbox_not_running"]);
+    expect(world.woken).toBe(woken + 1);
+  }
+});
+
+test("a client that goes away ends the call to the host, with and without a stream", async () => {
+  const aborted = world.host.aborted;
+  const streaming = new AbortController();
+  const response = await stream({ command: "forever" }, streaming.signal);
+  streaming.abort();
+  await expect(response.text()).rejects.toThrow();
+  await eventually(() => world.host.aborted === aborted + 1, "the host sees the stream end");
+
+  const waiting = new AbortController();
+  const request = fetch(`${world.url}/v1/sandboxes/${id}/execute`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json" },
+    body: JSON.stringify({ command: "forever" }),
+    signal: waiting.signal,
+  });
+  await eventually(() => world.host.commands.at(-1)?.output_limit === OUTPUT_MAX_BYTES, "it runs");
+  waiting.abort();
+  await expect(request).rejects.toThrow();
+  await eventually(() => world.host.aborted === aborted + 2, "the host sees the request end");
+});
+
+test("a reader that stops reading a stream stops the command's output, not the memory of the control plane", async () => {
+  const controller = new AbortController();
+  const before = process.memoryUsage().rss;
+  const response = await stream({ command: `flood ${500 * 1024 * 1024}` }, controller.signal);
+  await response.body?.getReader().read();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
+  controller.abort();
+});

@@ -1,0 +1,70 @@
+// What commands print in the fake host.
+
+import type { ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SkerryError } from "@skerry/contract/errors";
+import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
+import { FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api";
+import type { ExecuteExit } from "@skerry/contract/sandboxes";
+
+const STREAM = 1;
+
+export const cleanExit: ExecuteExit = {
+  exit_code: 0,
+  duration_ms: 3,
+  timed_out: false,
+  signal: null,
+  oom_killed: false,
+  truncated: false,
+  usage: { cpu_ms: 1, memory_peak_bytes: 4096 },
+};
+
+/** Understands a handful of commands by name; everything else is echoed on stdout. */
+export async function playCommand(command: string, response: ServerResponse): Promise<void> {
+  response.writeHead(200, { "content-type": FRAMES_CONTENT_TYPE });
+  const send = async (bytes: Buffer) => {
+    if (!response.write(bytes)) await drained(response);
+  };
+  const [name = "", argument] = command.split(" ");
+  switch (name) {
+    case "forever":
+      response.flushHeaders();
+      return;
+    case "flood":
+      for (let sent = 0; sent < Number(argument) && response.writable; sent += 65_536) {
+        await send(encodeFrame(frameTypes.data, STREAM, Buffer.alloc(65_536, 0x61)));
+      }
+      break;
+    case "binary":
+      await send(encodeFrame(frameTypes.data, STREAM, Buffer.from([0x66, 0xff, 0x00, 0xc3])));
+      await send(encodeFrame(frameTypes.stderr, STREAM, Buffer.from([0xa9])));
+      break;
+    case "cut":
+      await send(encodeFrame(frameTypes.data, STREAM, Buffer.from("half")));
+      return void response.end();
+    case "reset":
+      return void response.end(
+        encodeJson(frameTypes.reset, STREAM, new SkerryError("workdir_not_found", "gone").toBody()),
+      );
+    case "garbage":
+      return void response.end(Buffer.from([0xff, 1, 2, 3]));
+    case "lie":
+      return void response.end(encodeJson(frameTypes.close, STREAM, { exit_code: "zero" }));
+    default:
+      await send(encodeFrame(frameTypes.data, STREAM, Buffer.from(command)));
+      await sleep(0);
+      await send(encodeFrame(frameTypes.stderr, STREAM, Buffer.from("warned")));
+  }
+  response.end(encodeJson(frameTypes.close, STREAM, cleanExit));
+}
+
+/** Resolves when there is room again, or nobody to make room for. */
+export function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off("drain", done).off("close", done);
+      resolve();
+    };
+    response.on("drain", done).on("close", done);
+  });
+}

@@ -1,0 +1,287 @@
+// A host that speaks the host API on a unix socket and keeps its VMs in memory. Real microVMs are in the end-to-end tests; what is
+// tried here is what control makes of a host, of a slow one, a lying one and a dead one.
+
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { mkdtempSync, rmSync } from "node:fs";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { EgressDenial, EgressReport } from "@skerry/contract/egress";
+import { SkerryError } from "@skerry/contract/errors";
+import {
+  type EgressChange,
+  type ExecuteCommand,
+  type HostInfo,
+  type Vm,
+  type VmSpec,
+} from "@skerry/contract/host-api";
+import { drained, playCommand } from "./fake-commands.ts";
+
+/** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
+export interface StoredFile {
+  readonly size: number;
+  readonly sha256: string;
+  readonly mode: number;
+  /** Kept only where it is small. */
+  readonly content: Buffer;
+}
+
+/** Calls whose body names the incarnation. */
+const NAMED_IN_BODY: ReadonlySet<string> = new Set(["POST execute", "PUT egress"]);
+
+const KEPT_BYTES = 1024 * 1024;
+
+type FailingCall = "start" | "destroy" | "list" | "execute" | "write" | "egress";
+
+export const denial: EgressDenial = {
+  address: "203.0.113.9",
+  port: 25,
+  protocol: "tcp",
+  rule: "deny_all",
+  count: 3,
+  last_at: "2026-01-01T00:00:00.000Z",
+};
+
+export class FakeHost {
+  readonly folder = mkdtempSync(join(tmpdir(), "skerry-fake-host-"));
+  readonly socketPath = join(this.folder, "host.sock");
+  readonly vms = new Map<string, Vm & { readonly spec: VmSpec }>();
+  readonly files = new Map<string, StoredFile>();
+  /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
+  readonly calls: string[] = [];
+  readonly commands: ExecuteCommand[] = [];
+  /** Runs before a new egress policy is in force. */
+  beforeEgress: (id: string) => Promise<void> = async () => undefined;
+  /** Requests whose caller went away before the answer. */
+  aborted = 0;
+  memoryMib = 4096;
+  /** Names of calls that answer with an error, and the error. */
+  readonly failures = new Map<FailingCall, SkerryError>();
+  /** Runs before a VM counts as started. */
+  beforeStart: (id: string) => Promise<void> = async () => undefined;
+  /** Ids whose destruction never ends. */
+  readonly stuck = new Set<string>();
+  #server: Server | undefined;
+
+  async start(): Promise<void> {
+    const server = createServer((request, response) => {
+      this.calls.push(`${request.method} ${request.url?.split("?")[0]}`);
+      response.once("close", () => {
+        if (!response.writableFinished) this.aborted += 1;
+      });
+      this.#answer(request, response).catch((error: unknown) => {
+        if (response.headersSent || !response.writable) return void response.destroy();
+        const known = error instanceof SkerryError ? error : new SkerryError("internal", String(error));
+        sendJson(response, known.status, known.toBody());
+      });
+    });
+    server.listen(this.socketPath);
+    await once(server, "listening");
+    this.#server = server;
+  }
+
+  /** Nobody answers on the socket any more; VMs stay. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** What a crashed VM looks like. */
+  end(id: string, reason: string): void {
+    const vm = this.vms.get(id);
+    if (vm !== undefined) this.vms.set(id, { ...vm, status: "gone", reason });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? "", "http://host");
+    const [, , id = "", part] = url.pathname.split("/");
+    const method = `${request.method} ${part ?? (id === "" ? url.pathname : "vm")}`;
+    switch (method) {
+      case "GET /info":
+        return sendJson(response, 200, this.#info());
+      case "GET /vms":
+        this.#fail("list");
+        return sendJson(response, 200, { items: [...this.vms.values()].map(publicPart) });
+      case "PUT vm":
+        return sendJson(response, 200, await this.#startVm(id, await readBody<VmSpec>(request)));
+      case "DELETE vm":
+        await this.#destroyVm(id, url.searchParams.get("execution_id") ?? "");
+        return void response.writeHead(204).end();
+      default:
+        this.#require(id, NAMED_IN_BODY.has(method) ? undefined : url.searchParams.get("execution_id"));
+        return this.#inVm(method, { id, request, response, url });
+    }
+  }
+
+  async #inVm(
+    method: string,
+    {
+      id,
+      request,
+      response,
+      url,
+    }: { id: string; request: IncomingMessage; response: ServerResponse; url: URL },
+  ): Promise<void> {
+    const path = url.searchParams.get("path") ?? "";
+    switch (method) {
+      case "POST execute":
+        return this.#execute(await readBody<ExecuteCommand>(request), response);
+      case "PUT egress":
+        return sendJson(response, 200, await this.#setEgress(id, await readBody<EgressChange>(request)));
+      case "GET egress":
+        this.#fail("egress");
+        return sendJson(response, 200, this.#report(id));
+      case "PUT file":
+        return this.#write(path, { request, response, mode: Number(url.searchParams.get("mode")) });
+      case "GET file":
+        return this.#read(path, response);
+      case "GET directory":
+        return sendJson(response, 200, {
+          entries: [{ name: "a", size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" }],
+          truncated: false,
+        });
+      default:
+        throw new SkerryError("not_found", "no such call");
+    }
+  }
+
+  async #setEgress(id: string, change: EgressChange): Promise<EgressReport> {
+    this.#require(id, change.execution_id);
+    await this.beforeEgress(id);
+    this.#fail("egress");
+    const vm = this.vms.get(id);
+    if (vm !== undefined) this.vms.set(id, { ...vm, spec: { ...vm.spec, egress: change.egress } });
+    return this.#report(id);
+  }
+
+  #report(id: string): EgressReport {
+    const vm = this.vms.get(id);
+    if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
+    return {
+      ...vm.spec.egress,
+      counters: { bytes_out: 1, packets_out: 2, bytes_in: 3, packets_in: 4 },
+      denied: [denial],
+    };
+  }
+
+  #info(): HostInfo {
+    return {
+      name: "fake",
+      version: "0",
+      accelerator: "tcg",
+      accelerator_reason: "a fake",
+      qemu_version: "0",
+      kernel_version: "0",
+      resource_limits: "none",
+      cpus: 2,
+      memory_mib: this.memoryMib,
+      templates: [
+        {
+          id: "tpl_00000000000000000000000001",
+          name: "base",
+          description: "x",
+          disk_gib: 1,
+          status: "ready",
+        },
+      ],
+    };
+  }
+
+  async #startVm(id: string, spec: VmSpec): Promise<Vm> {
+    await this.beforeStart(id);
+    this.#fail("start");
+    const vm = {
+      id,
+      execution_id: spec.execution_id,
+      template: spec.template,
+      size: spec.size,
+      status: "running" as const,
+      reason: null,
+      started_at: new Date().toISOString(),
+    };
+    this.vms.set(id, { ...vm, spec });
+    return vm;
+  }
+
+  async #destroyVm(id: string, executionId: string): Promise<void> {
+    this.#fail("destroy");
+    if (this.stuck.has(id)) throw new SkerryError("internal", "device busy");
+    if (this.vms.get(id)?.execution_id === executionId) this.vms.delete(id);
+  }
+
+  #fail(call: FailingCall): void {
+    const failure = this.failures.get(call);
+    if (failure !== undefined) throw failure;
+  }
+
+  #require(id: string, executionId: string | null | undefined): void {
+    const vm = this.vms.get(id);
+    if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
+    if (vm.status === "gone") throw new SkerryError("vm_not_running", "the VM has ended");
+    if (executionId !== undefined && executionId !== vm.execution_id) {
+      throw new SkerryError("stale_execution", "another incarnation");
+    }
+  }
+
+  async #execute(command: ExecuteCommand, response: ServerResponse): Promise<void> {
+    this.commands.push(command);
+    this.#fail("execute");
+    await playCommand(command.command, response);
+  }
+
+  async #write(
+    path: string,
+    { request, response, mode }: { request: IncomingMessage; response: ServerResponse; mode: number },
+  ): Promise<void> {
+    this.#fail("write");
+    const hash = createHash("sha256");
+    const kept: Buffer[] = [];
+    let size = 0;
+    // Throws where the sender breaks off, and then nothing is stored.
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      size += chunk.length;
+      if (size <= KEPT_BYTES) kept.push(chunk);
+    }
+    this.files.set(path, { size, mode, sha256: hash.digest("hex"), content: Buffer.concat(kept) });
+    sendJson(response, 200, { path, size });
+  }
+
+  async #read(path: string, response: ServerResponse): Promise<void> {
+    const [, endless] = /^\/endless\/(\d+)$/.exec(path) ?? [];
+    if (endless !== undefined) {
+      response.writeHead(200, { "content-length": endless });
+      for (let sent = 0; sent < Number(endless) && response.writable; sent += 65_536) {
+        const piece = Buffer.alloc(Math.min(65_536, Number(endless) - sent), 0x62);
+        if (!response.write(piece)) await drained(response);
+      }
+      return void response.end();
+    }
+    const file = this.files.get(path);
+    if (file === undefined) throw new SkerryError("file_not_found", "There is no such file.");
+    response.writeHead(200, { "content-length": file.size }).end(file.content);
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+function publicPart({ spec: _spec, ...vm }: Vm & { readonly spec: VmSpec }): Vm {
+  return vm;
+}
+
+async function readBody<T>(request: IncomingMessage): Promise<T> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+  return JSON.parse(Buffer.concat(chunks).toString("utf8")) as T;
+}

@@ -1,0 +1,94 @@
+// One private PostgreSQL for a test run: unprivileged, on a unix socket in a folder of its own, removed afterwards. Its
+// template database has all migrations, so that each test file gets a fresh database in a few milliseconds.
+
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { TestProject } from "vitest/node";
+import { sql } from "kysely";
+import { openDatabase } from "../src/store/database.ts";
+import { migrate } from "../src/store/migrations.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Folder of the server's unix socket. */
+    controlPostgres: string;
+  }
+}
+
+export const TEMPLATE_DATABASE = "skerry_template";
+const START_DEADLINE_MS = 60_000;
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = mkdtempSync(join(tmpdir(), "skerry-control-pg-"));
+  const user = unprivilegedUser();
+  if (user !== undefined) chownSync(folder, user.uid, user.gid);
+  const binaries = binaryFolder();
+  const data = join(folder, "data");
+  execFileSync(
+    join(binaries, "initdb"),
+    ["-D", data, "-U", "skerry", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"],
+    { ...user, stdio: "ignore", cwd: folder },
+  );
+  const server = spawn(
+    join(binaries, "postgres"),
+    ["-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=200"],
+    { ...user, stdio: "ignore", cwd: folder },
+  );
+  const teardown = async () => {
+    await stop(server);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await prepareTemplate(folder);
+  } catch (error) {
+    await teardown();
+    throw error;
+  }
+  project.provide("controlPostgres", folder);
+  return teardown;
+}
+
+/** PostgreSQL refuses to run as root. */
+function unprivilegedUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const id = (flag: string) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));
+  return { uid: id("-u"), gid: id("-g") };
+}
+
+function binaryFolder(): string {
+  const root = "/usr/lib/postgresql";
+  const newest = readdirSync(root)
+    .toSorted((a, b) => Number(b) - Number(a))
+    .at(0);
+  if (newest === undefined) throw new Error(`no PostgreSQL in ${root}`);
+  return join(root, newest, "bin");
+}
+
+async function prepareTemplate(folder: string): Promise<void> {
+  const admin = openDatabase(`postgresql:///postgres?host=${folder}&user=skerry`, () => undefined);
+  const deadline = Date.now() + START_DEADLINE_MS;
+  for (;;) {
+    try {
+      await sql.raw(`create database ${TEMPLATE_DATABASE}`).execute(admin);
+      break;
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await sleep(50);
+    }
+  }
+  await admin.destroy();
+  const db = openDatabase(`postgresql:///${TEMPLATE_DATABASE}?host=${folder}&user=skerry`, () => undefined);
+  await migrate(db);
+  await db.destroy();
+}
+
+async function stop(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  // SIGINT: disconnect everybody and shut down; SIGTERM would wait for connections.
+  server.kill("SIGINT");
+  await once(server, "exit");
+}

@@ -1,0 +1,84 @@
+import { sql } from "kysely";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { SandboxList } from "@skerry/contract/sandboxes";
+import { World } from "./world.ts";
+
+let world: World;
+const ids: string[] = [];
+beforeAll(async () => {
+  world = await World.open();
+  for (let index = 0; index < 7; index += 1) {
+    const metadata = { number: String(index), parity: index % 2 === 0 ? "even" : "odd" };
+    ids.unshift((await world.createSandbox({ metadata })).id);
+  }
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+async function list(query: string): Promise<SandboxList> {
+  const answer = await world.call<SandboxList>("GET", `/v1/sandboxes${query}`);
+  expect(answer.status).toBe(200);
+  return answer.body;
+}
+
+test("a list shows the newest first and ends without a cursor", async () => {
+  const page = await list("");
+  expect(page.items.map((item) => item.id)).toEqual(ids);
+  expect(page.next_cursor).toBeNull();
+});
+
+test("pages neither repeat nor skip a sandbox while others are added", async () => {
+  const seen: string[] = [];
+  let cursor: string | null = "";
+  let rounds = 0;
+  while (cursor !== null) {
+    const page: SandboxList = await list(`?limit=3${cursor === "" ? "" : `&cursor=${cursor}`}`);
+    seen.push(...page.items.map((item) => item.id));
+    cursor = page.next_cursor;
+    rounds += 1;
+    const added = await world.createSandbox();
+    await sql`delete from sandboxes where id = ${added.id}`.execute(world.db);
+    await world.createSandbox({ metadata: { late: String(rounds) } });
+  }
+  expect(rounds).toBe(3);
+  expect(seen).toEqual(ids);
+});
+
+test("a list can be filtered by status, template and labels together", async () => {
+  expect((await list("?metadata.parity=odd&metadata.number=3")).items).toHaveLength(1);
+  expect((await list("?metadata.parity=even&status=running&template=base")).items).toHaveLength(4);
+  expect((await list("?metadata.parity=even&status=destroyed")).items).toHaveLength(0);
+  expect((await list("?template=other")).items).toHaveLength(0);
+  expect((await list(`?metadata.parity=${encodeURIComponent('"} or true')}`)).items).toHaveLength(0);
+});
+
+test("a cursor that is made up, a limit out of range and an unknown filter are refused", async () => {
+  const code = async (query: string) => {
+    const answer = await world.call("GET", `/v1/sandboxes?${query}`);
+    return [answer.status, answer.body["code"]];
+  };
+  expect(await code("cursor=abc")).toEqual([400, "bad_request"]);
+  expect(await code(`cursor=${Buffer.from("' or 1=1").toString("base64url")}`)).toEqual([400, "bad_request"]);
+  expect(await code("limit=0")).toEqual([400, "bad_request"]);
+  expect(await code("limit=501")).toEqual([400, "bad_request"]);
+  expect(await code("limit=ten")).toEqual([400, "bad_request"]);
+  expect(await code("state=running")).toEqual([400, "unknown_field"]);
+  expect(await code("status=happy")).toEqual([400, "bad_request"]);
+  expect(await code("metadata.a=%00")).toEqual([400, "bad_request"]);
+  expect(await code("template=%00")).toEqual([400, "bad_request"]);
+});
+
+test("tokens are listed by page, newest first, without their secrets", async () => {
+  for (const name of ["a", "b", "c"]) await world.call("POST", "/v1/auth/tokens", { body: { name } });
+  const first = await world.call<{ items: { name: string }[]; next_cursor: string }>(
+    "GET",
+    "/v1/auth/tokens?limit=2",
+  );
+  expect(first.body.items.map((item) => item.name)).toEqual(["c", "b"]);
+  expect(first.text).not.toContain("sk_");
+  const second = await world.call<typeof first.body>(
+    "GET",
+    `/v1/auth/tokens?limit=2&cursor=${first.body.next_cursor}`,
+  );
+  expect(second.body.items.map((item) => item.name)).toEqual(["a", "test"]);
+  expect(second.body.next_cursor).toBeNull();
+});

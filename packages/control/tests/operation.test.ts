@@ -1,0 +1,200 @@
+// The process itself: settings, start, one log line per request, and a stop that loses nothing.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { sql } from "kysely";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readConfig, type ConfigError } from "../src/config.ts";
+import { migrate, migrationCount } from "../src/store/migrations.ts";
+import { eventually, World } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.open();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const main = new URL("../src/main.ts", import.meta.url).pathname;
+
+function start(command: string, environment: Record<string, string> = {}): ChildProcess {
+  return spawn(process.execPath, [main, ...command.split(" ")], {
+    env: {
+      PATH: process.env["PATH"],
+      SKERRY_DATABASE_URL: world.databaseUrl,
+      SKERRY_HOST_SOCKET: world.host.socketPath,
+      SKERRY_LISTEN: "127.0.0.1:0",
+      ...environment,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+function output(child: ChildProcess): { text: string } {
+  const collected = { text: "" };
+  child.stdout?.on("data", (chunk: Buffer) => (collected.text += chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => (collected.text += chunk.toString()));
+  return collected;
+}
+
+test("all wrong settings are named at once, without repeating a password", () => {
+  const environment = {
+    SKERRY_DATABASE_URL: "mysql://root:hunter2@db",
+    SKERRY_LISTEN: "7070",
+    SKERRY_HOST_SOCKET: "host.sock",
+    SKERRY_LOG_LEVEL: "loud",
+    SKERRY_REAPER_INTERVAL_MS: "0",
+  };
+  const faults = (() => {
+    try {
+      readConfig(environment);
+      return [];
+    } catch (error) {
+      return (error as ConfigError).faults;
+    }
+  })();
+  expect(faults.map((fault) => fault.split(" ")[0])).toEqual(Object.keys(environment));
+  expect(faults.join()).not.toContain("hunter2");
+});
+
+test("the defaults are those of the documentation", () => {
+  expect(readConfig({ SKERRY_DATABASE_URL: "postgresql:///skerry" })).toMatchObject({
+    listen: { host: "127.0.0.1", port: 7070 },
+    logLevel: "info",
+    heartbeatIntervalMs: 10_000,
+    reconcilerIntervalMs: 5_000,
+    reaperIntervalMs: 10_000,
+  });
+});
+
+test("a migration runs once, also when two processes start together, and a newer database is refused", async () => {
+  await sql`drop schema public cascade`.execute(world.db);
+  await sql`create schema public`.execute(world.db);
+  const applied = await Promise.all([migrate(world.db), migrate(world.db)]);
+  expect(applied).toHaveLength(2);
+  expect(applied).toEqual(expect.arrayContaining([0, migrationCount]));
+  await sql`insert into schema_migrations (number, name) values (999, 'future')`.execute(world.db);
+  await expect(migrate(world.db)).rejects.toThrow("Start the newer version");
+  await sql`delete from schema_migrations where number = 999`.execute(world.db);
+});
+
+test("a migration that comes late is applied, also to a database that has a later one", async () => {
+  await sql`delete from schema_migrations`.execute(world.db);
+  await sql`insert into schema_migrations (number, name) values (3, 'token-parents')`.execute(world.db);
+  await sql`drop table api_tokens, sandboxes, hosts, memberships, organizations, users`.execute(world.db);
+  expect(await migrate(world.db)).toBe(migrationCount - 1);
+  await sql`delete from schema_migrations where number = 3`.execute(world.db);
+  expect(await migrate(world.db)).toBe(1);
+  expect(await migrate(world.db)).toBe(0);
+});
+
+test("bootstrap prints one line of JSON with a token that works", async () => {
+  const child = start("bootstrap --name up");
+  const printed = output(child);
+  expect(await once(child, "exit")).toEqual([0, null]);
+  const { organization_id, token } = JSON.parse(printed.text) as { organization_id: string; token: string };
+  expect(organization_id).toMatch(/^org_/);
+  world.token = token;
+  expect((await world.call("GET", "/v1/sandboxes")).status).toBe(200);
+});
+
+test("a process that is told to stop finishes what is in flight, refuses what is new, and ends with 0", async () => {
+  const child = start("serve", { SKERRY_HEARTBEAT_INTERVAL_MS: "200" });
+  const log = output(child);
+  await eventually(() => log.text.includes("Server listening"), "it listens");
+  const port = Number(/127\.0\.0\.1:(\d+)/.exec(log.text)?.[1]);
+  await eventually(async () => {
+    const { rows } = await sql`select 1 from hosts`.execute(world.db);
+    return rows.length === 1;
+  }, "the host is known");
+
+  const hold = Promise.withResolvers<undefined>();
+  const arrived = Promise.withResolvers<undefined>();
+  world.host.beforeStart = async () => {
+    arrived.resolve(undefined);
+    await hold.promise;
+  };
+  const creation = fetch(`http://127.0.0.1:${port}/v1/sandboxes`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json" },
+    body: JSON.stringify({ template: "base" }),
+  });
+  await arrived.promise;
+  const half = connect(port, "127.0.0.1");
+  half.write("GET /v1/health HTTP/1.1\r\nhost: x\r\n");
+  await once(half, "connect");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+
+  child.kill("SIGTERM");
+  await eventually(() => log.text.includes('"stopping"'), "it stops");
+  half.write("\r\n");
+  const [late] = (await once(half, "data")) as [Buffer];
+  expect(late.toString()).toContain("503 Service Unavailable");
+  expect(late.toString()).toContain('"code":"shutting_down"');
+  half.destroy();
+  await expect(fetch(`http://127.0.0.1:${port}/v1/health`)).rejects.toThrow();
+
+  hold.resolve(undefined);
+  expect((await creation).status).toBe(201);
+  expect(await once(child, "exit")).toEqual([0, null]);
+  world.host.beforeStart = async () => undefined;
+});
+
+test("a process that cannot listen says which setting to change, gives everything back, and ends with 1", async () => {
+  const taken = new URL(world.url).host;
+  const child = start("serve", { SKERRY_LISTEN: taken });
+  const said = output(child);
+  try {
+    expect(await once(child, "close", { signal: AbortSignal.timeout(20_000) })).toEqual([1, null]);
+  } finally {
+    child.kill("SIGKILL");
+  }
+  expect(said.text).toContain(`Cannot listen on ${taken}: the address is already in use.`);
+  expect(said.text).toContain("SKERRY_LISTEN");
+  expect(said.text).not.toContain("    at ");
+});
+
+test("each request is one log line with method, path, status, duration and bytes, streams included", async () => {
+  const { id } = await world.createSandbox();
+  const path = `/v1/sandboxes/${id}/files/endless/100000`;
+  const answer = await world.call("GET", `${path}?list=false`);
+  await eventually(() => world.log.some((line) => line["path"] === path), "it is logged");
+  const lines = world.log.filter((line) => line["request_id"] === answer.headers.get("x-request-id"));
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatchObject({ method: "GET", path, status: 200, bytes: 100_000, msg: "request" });
+  expect(lines[0]?.["duration_ms"]).toBeTypeOf("number");
+});
+
+test("neither a token nor an environment, a command, its output or a file is ever in the log", async () => {
+  const secret = "hunter2hunter2";
+  const { id } = await world.createSandbox({ env: { PASSWORD: secret }, metadata: { label: secret } });
+  const run = `/v1/sandboxes/${id}/execute`;
+  await world.call("POST", run, { body: { command: secret, env: { KEY: secret } } });
+  await world.call("POST", run, { body: { command: secret }, headers: { accept: "text/event-stream" } });
+  await world.call("POST", run, { body: { command: `cut ${secret}` } });
+  await world.call("POST", run, { body: { command: secret, env: { KEY: `${secret}\0` } } });
+  await world.call("POST", run, { body: `{"command": "${secret}` });
+  await world.call("PUT", `/v1/sandboxes/${id}/files/a`, { body: secret });
+  await world.call("GET", `/v1/sandboxes?metadata.label=${secret}`);
+  await world.call("GET", "/v1/sizes", { token: `sk_${secret}` });
+  await world.host.stop();
+  await world.call("POST", run, { body: { command: secret } });
+  await world.call("POST", "/v1/sandboxes", { body: { template: "base", env: { PASSWORD: secret } } });
+  await world.host.start();
+  const lines = world.log.length;
+  expect(lines).toBeGreaterThan(10);
+  const text = JSON.stringify(world.log);
+  expect(text).not.toContain(secret);
+  expect(text).not.toContain(world.token);
+});
+
+test("an unexpected error is logged with its stack and shown without any", async () => {
+  await sql`alter table api_tokens rename to hidden`.execute(world.db);
+  const answer = await world.call("GET", "/v1/sandboxes");
+  await sql`alter table hidden rename to api_tokens`.execute(world.db);
+  expect([answer.status, answer.body["code"]]).toEqual([500, "internal"]);
+  expect(answer.text).not.toContain("api_tokens");
+  const logged = world.log.find((line) => line["msg"] === "a request failed unexpectedly");
+  expect(JSON.stringify(logged)).toContain("api_tokens");
+  expect(logged?.["request_id"]).toBe(answer.body["request_id"]);
+});

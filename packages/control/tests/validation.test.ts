@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { World } from "./world.ts";
+
+let world: World;
+let id: string;
+beforeAll(async () => {
+  world = await World.open();
+  id = (await world.createSandbox()).id;
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+type Case = readonly [what: string, body: unknown, status: number, code: string, says: string];
+const create = (extra: Record<string, unknown>) => ({ template: "base", ...extra });
+const manyVariables = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`V${index}`, ""]));
+
+const creations: readonly Case[] = [
+  ["no template", {}, 400, "bad_request", '"template" is missing'],
+  ["an empty template", { template: "" }, 400, "bad_request", "must not be empty"],
+  ["a list", [], 400, "bad_request", "JSON object"],
+  ["a misspelt field", create({ tmieout: "5m" }), 400, "unknown_field", '"tmieout"'],
+  ["a number as timeout", create({ timeout: 30 }), 400, "invalid_duration", '"timeout"'],
+  ["a timeout without unit", create({ timeout: "30" }), 400, "invalid_duration", '"timeout"'],
+  ["a zero timeout", create({ timeout: "0s" }), 400, "invalid_duration", '"timeout"'],
+  ["a negative timeout", create({ timeout: "-5m" }), 400, "invalid_duration", '"timeout"'],
+  ["a fraction", create({ timeout: "1.5h" }), 400, "invalid_duration", '"timeout"'],
+  ["an empty timeout", create({ timeout: "" }), 400, "invalid_duration", '"timeout"'],
+  ["more than a day", create({ timeout: "24h1s" }), 422, "timeout_too_long", "24h"],
+  ["a number in env", create({ env: { A: 1 } }), 400, "invalid_env", "strings"],
+  ["env as a list", create({ env: ["A=1"] }), 400, "invalid_env", "strings"],
+  ["an empty name in env", create({ env: { "": "1" } }), 400, "invalid_env", "empty name"],
+  ["= in a name", create({ env: { "A=B": "1" } }), 400, "invalid_env", "`=`"],
+  ["NUL in a name", create({ env: { "A\0": "1" } }), 400, "invalid_env", "NUL"],
+  ["NUL in a value", create({ env: { A: "\0" } }), 400, "invalid_env", "NUL"],
+  ["half a character", create({ env: { A: "\ud800" } }), 400, "invalid_env", "Unicode"],
+  ["a line break in a name", create({ env: { "A\nB": 5 } }), 400, "invalid_env", "control character"],
+  ["too many variables", create({ env: manyVariables }), 400, "invalid_env", "256"],
+  ["a long value", create({ env: { A: "x".repeat(16_385) } }), 400, "invalid_env", "16384"],
+  ["an unknown template", { template: "windows" }, 422, "unknown_template", "windows"],
+  ["an unknown size", create({ size: "huge" }), 422, "unknown_size", "huge"],
+  ["a persistent sandbox", create({ mode: "persistent" }), 422, "mode_not_available", "not available"],
+  ["another mode", create({ mode: "eternal" }), 400, "bad_request", '"ephemeral", "persistent"'],
+  ["a wrong CIDR", create({ egress: { deny_cidrs: ["a"] } }), 400, "invalid_cidr", "egress.deny_cidrs[0]"],
+  ["NUL in the name", create({ name: "a\0b" }), 400, "bad_request", '"name"'],
+  ["NUL in a label", create({ metadata: { a: "\0" } }), 400, "bad_request", "metadata.a"],
+  ["a number as label", create({ metadata: { a: 1 } }), 400, "bad_request", "metadata.a"],
+];
+
+test.each(creations)("a sandbox with %s is refused", async (...[, body, status, code, says]) => {
+  const answer = await world.call("POST", "/v1/sandboxes", { body });
+  expect([answer.status, answer.body["code"]], answer.text).toEqual([status, code]);
+  expect(answer.text).toContain(JSON.stringify(says).slice(1, -1));
+  expect(answer.body["request_id"]).toBe(answer.headers.get("x-request-id"));
+  expect(answer.headers.get("content-type")).toContain("application/json");
+});
+
+test("an unknown template or size names those that there are", async () => {
+  const template = await world.call("POST", "/v1/sandboxes", { body: { template: "windows" } });
+  expect(template.body["remediation"]).toContain("base");
+  const size = await world.call("POST", "/v1/sandboxes", { body: create({ size: "huge" }) });
+  expect(size.body["remediation"]).toContain("shared-cpu-1x, shared-cpu-2x");
+});
+
+test("a refused duration comes with an example, and an unknown field with its name", async () => {
+  const duration = await world.call("POST", "/v1/sandboxes", { body: create({ timeout: "soon" }) });
+  expect(duration.body["remediation"]).toContain('"10m"');
+  expect(duration.body["context"]).toEqual({ field: "timeout", value: "soon" });
+  const field = await world.call("POST", "/v1/sandboxes", { body: create({ egress: { modee: 1 } }) });
+  expect(field.body["context"]).toEqual({ field: "egress.modee" });
+});
+
+const commands: readonly Case[] = [
+  ["no command", {}, 400, "bad_request", '"command" is missing'],
+  ["an empty command", { command: "" }, 400, "bad_request", "must not be empty"],
+  ["NUL", { command: "a\0b" }, 400, "bad_request", "NUL"],
+  ["a command that is too long", { command: "x".repeat(32_769) }, 400, "bad_request", "32768"],
+  ["too much in all", { command: "é".repeat(32_768) }, 400, "bad_request", "bytes together"],
+  ["a relative workdir", { command: "a", workdir: "tmp" }, 400, "invalid_path", '"workdir"'],
+  ["a workdir with ..", { command: "a", workdir: "/a/../b" }, 400, "invalid_path", "`..`"],
+  ["more than five minutes", { command: "a", timeout: "301s" }, 422, "timeout_too_long", "5m"],
+  ["a broken timeout", { command: "a", timeout: "10" }, 400, "invalid_duration", '"timeout"'],
+  ["a broken env", { command: "a", env: { "=": "" } }, 400, "invalid_env", "`=`"],
+  ["a misspelt field", { comand: "a" }, 400, "unknown_field", '"comand"'],
+];
+
+test.each(commands)("a command with %s is refused", async (...[, body, status, code, says]) => {
+  const answer = await world.call("POST", `/v1/sandboxes/${id}/execute`, { body });
+  expect([answer.status, answer.body["code"]], answer.text).toEqual([status, code]);
+  expect(answer.text).toContain(JSON.stringify(says).slice(1, -1));
+  expect(world.host.commands).toHaveLength(0);
+});
+
+const paths: readonly (readonly [what: string, path: string, status: number, code: string])[] = [
+  ["an encoded `../`", "a%2F..%2Fb", 400, "invalid_path"],
+  ["NUL", "a%00b", 400, "invalid_path"],
+  ["bytes that are not UTF-8", "a%FF", 400, "invalid_path"],
+  ["4,096 bytes", "x".repeat(4_095), 400, "invalid_path"],
+];
+
+test.each(paths)("a path with %s is refused", async (_what, path, status, code) => {
+  for (const method of ["GET", "PUT"]) {
+    const answer = await world.call(method, `/v1/sandboxes/${id}/files/${path}`);
+    expect([answer.status, answer.body["code"]], answer.text).toEqual([status, code]);
+  }
+  expect(world.host.files.size).toBe(0);
+});
+
+test("a body that is not JSON, too large or of another type is refused in the one shape", async () => {
+  const send = (body: string, headers: Record<string, string> = {}) =>
+    world.call("POST", "/v1/sandboxes", { body, headers });
+  const broken = await send("{");
+  expect([broken.status, broken.body["code"]]).toEqual([400, "bad_request"]);
+  const poisoned = await send('{"template":"base","env":{"__proto__":"x"}}');
+  expect([poisoned.status, poisoned.body["code"]]).toEqual([400, "bad_request"]);
+  const large = await send(JSON.stringify({ template: "x".repeat(1_100_000) }));
+  expect([large.status, large.body["code"]]).toEqual([413, "payload_too_large"]);
+  const form = await send("a=b", { "content-type": "application/x-www-form-urlencoded" });
+  expect([form.status, form.body["code"]]).toEqual([415, "unsupported_media_type"]);
+  const nothing = await world.call("POST", "/v1/sandboxes", {
+    headers: { "content-type": "application/json" },
+  });
+  expect([nothing.status, nothing.body["code"]]).toEqual([400, "bad_request"]);
+});
+
+test("an unknown path is 404, another method 405, and both say so in the one shape", async () => {
+  const path = await world.call("GET", "/v1/nothing");
+  expect([path.status, path.body["code"]]).toEqual([404, "not_found"]);
+  const method = await world.call("PATCH", `/v1/sandboxes/${id}`);
+  expect([method.status, method.body["code"]]).toEqual([405, "method_not_allowed"]);
+  expect(method.headers.get("allow")).toContain("DELETE");
+  const encoding = await world.call("GET", "/v1/%zz");
+  expect([encoding.status, encoding.body["code"]]).toEqual([400, "invalid_path"]);
+});
+
+test("a sane request id is kept, another one replaced", async () => {
+  const own = await world.call("GET", "/v1/health", { headers: { "x-request-id": "trace-1.2_3" } });
+  expect(own.headers.get("x-request-id")).toBe("trace-1.2_3");
+  const odd = await world.call("GET", "/v1/health", { headers: { "x-request-id": "a b" } });
+  expect(odd.headers.get("x-request-id")).toMatch(/^req_/);
+});
+
+test("the sizes and the templates are listed, and a template is found by name and id", async () => {
+  const sizes = await world.call<{ items: unknown[] }>("GET", "/v1/sizes");
+  expect(sizes.body.items).toContainEqual({
+    name: "shared-cpu-2x",
+    vcpus: 2,
+    memory_mib: 512,
+    cpu: "shared",
+  });
+  const list = await world.call<{ items: { id: string }[] }>("GET", "/v1/templates");
+  expect(list.body.items).toHaveLength(1);
+  for (const key of ["base", list.body.items[0]?.id]) {
+    expect((await world.call("GET", `/v1/templates/${key}`)).body["name"]).toBe("base");
+  }
+  const missing = await world.call("GET", "/v1/templates/none");
+  expect([missing.status, missing.body["code"]]).toEqual([404, "template_not_found"]);
+});
+
+test("the OpenAPI document is served and describes the calls", async () => {
+  const { body } = await world.call<{ openapi: string; paths: Record<string, unknown> }>(
+    "GET",
+    "/v1/openapi.json",
+  );
+  expect(body.openapi).toBe("3.1.0");
+  expect(Object.keys(body.paths)).toContain("/v1/sandboxes/{id}/files/{path}");
+});

@@ -1,0 +1,154 @@
+// A whole control plane for a test: a fresh database, a fake host, a server on a free port, and what it logged.
+
+import { randomUUID } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import { sql } from "kysely";
+import { pino } from "pino";
+import { inject } from "vitest";
+import type { Sandbox } from "@skerry/contract/sandboxes";
+import { heartbeat } from "../src/background/heartbeat.ts";
+import { HostDirectory } from "../src/hosts/host-directory.ts";
+import { buildServer, type Server } from "../src/http/server.ts";
+import type { Context } from "../src/services/context.ts";
+import { bootstrap } from "../src/services/tokens.ts";
+import { openDatabase, type Database } from "../src/store/database.ts";
+import { FakeHost } from "./fake-host.ts";
+import { TEMPLATE_DATABASE } from "./global-setup.ts";
+
+export type LogLine = Readonly<Record<string, unknown>>;
+
+export interface Answer<T = Record<string, unknown>> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: T;
+}
+
+export class World implements AsyncDisposable {
+  readonly host = new FakeHost();
+  readonly log: LogLine[] = [];
+  readonly db: Database;
+  readonly context: Context;
+  readonly databaseUrl: string;
+  woken = 0;
+  token = "";
+  orgId = "";
+  #server: Server | undefined;
+
+  private constructor(databaseUrl: string) {
+    this.databaseUrl = databaseUrl;
+    this.db = openDatabase(databaseUrl, () => undefined);
+    const log = pino(
+      { level: "debug", base: null },
+      { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
+    );
+    this.context = { db: this.db, hosts: new HostDirectory(), log, wake: () => void (this.woken += 1) };
+  }
+
+  /** Everything is up, the host has sent a heartbeat, and there is a token. */
+  static async open(): Promise<World> {
+    const world = new World(await freshDatabase());
+    await world.host.start();
+    await world.beat();
+    const { token, organization_id } = await bootstrap(world.db, "test");
+    world.token = token;
+    world.orgId = organization_id;
+    world.#server = await buildServer(world.context);
+    await world.#server.app.listen({ host: "127.0.0.1", port: 0 });
+    return world;
+  }
+
+  get server(): Server {
+    if (this.#server === undefined) throw new Error("the server is not up");
+    return this.#server;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.app.server.address() as AddressInfo).port}`;
+  }
+
+  async beat(): Promise<void> {
+    await heartbeat(this.context, this.host.socketPath, 1_000).activate(new AbortController().signal);
+  }
+
+  async call<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    {
+      body,
+      headers = {},
+      token = this.token,
+    }: { body?: unknown; headers?: Record<string, string>; token?: string } = {},
+  ): Promise<Answer<T>> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        ...(token === "" ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const json = response.headers.get("content-type")?.includes("json") === true;
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: (json ? JSON.parse(text) : {}) as T,
+    };
+  }
+
+  async createSandbox(request: Record<string, unknown> = {}): Promise<Sandbox> {
+    const answer = await this.call<Sandbox>("POST", "/v1/sandboxes", {
+      body: { template: "base", ...request },
+    });
+    if (answer.status !== 201) throw new Error(answer.text);
+    return answer.body;
+  }
+
+  /** Another organization with a user and a token of its own. */
+  async strangerToken(): Promise<string> {
+    const suffix = randomUUID().slice(0, 8);
+    await sql`insert into users (id, name) values (${`usr_${suffix}`}, 'stranger')`.execute(this.db);
+    await sql`insert into organizations (id, name) values (${`org_${suffix}`}, 'strange')`.execute(this.db);
+    await sql`insert into memberships (org_id, user_id) values (${`org_${suffix}`}, ${`usr_${suffix}`})`.execute(
+      this.db,
+    );
+    const minted = await this.call<{ id: string; token: string }>("POST", "/v1/auth/tokens", { body: {} });
+    await sql`
+      update api_tokens set org_id = ${`org_${suffix}`}, user_id = ${`usr_${suffix}`}
+      where id = ${minted.body.id}`.execute(this.db);
+    return minted.body.token;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server?.stop(0);
+    await this.context.hosts.close();
+    await this.host[Symbol.asyncDispose]();
+    await this.db.destroy();
+  }
+}
+
+/** Resolves when the condition holds; for things that happen on the other side of a socket. */
+export async function eventually(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`it did not happen: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function freshDatabase(): Promise<string> {
+  const folder = inject("controlPostgres");
+  const name = `test_${randomUUID().replaceAll("-", "")}`;
+  const admin = openDatabase(`postgresql:///postgres?host=${folder}&user=skerry`, () => undefined);
+  // Two files that copy the template at the same time would disturb each other.
+  await admin.connection().execute(async (connection) => {
+    await sql`select pg_advisory_lock(1)`.execute(connection);
+    await sql.raw(`create database ${name} template ${TEMPLATE_DATABASE}`).execute(connection);
+    await sql`select pg_advisory_unlock(1)`.execute(connection);
+  });
+  await admin.destroy();
+  return `postgresql:///${name}?host=${folder}&user=skerry`;
+}

@@ -1,0 +1,16 @@
+// From the kernel's hand-over to a machine that commands can run in.
+#ifndef SKERRY_BOOT_H
+#define SKERRY_BOOT_H
+
+#include <stdbool.h>
+#include <stdnoreturn.h>
+
+// True when the agent is PID 1 and has booted this machine. Otherwise (tests) it leaves the machine as it is.
+extern bool machine_is_ours;
+
+int boot(void); // the agent's port; does not come back from a failure
+noreturn void reset_machine(void);
+void write_file(const char *path, const char *text); // never hangs, whatever is there
+void write_hosts(const char *hostname);
+
+#endif

@@ -1,0 +1,162 @@
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef CLONE_INTO_CGROUP
+#define CLONE_INTO_CGROUP 0x200000000ULL
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+enum { PIPE_BYTES = 256 * 1024 };
+
+int dev_null = -1;
+
+struct pipe {
+  int read_end, write_end;
+};
+
+struct outcome *outcomes_start(void) {
+  dev_null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  size_t size = SLOTS * sizeof(struct outcome);
+  void *outcomes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (outcomes == MAP_FAILED) abort();
+  return outcomes;
+}
+
+static bool open_pipe(struct pipe *pipe) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  *pipe = (struct pipe){ends[0], ends[1]};
+  return true;
+}
+
+static bool open_pipes(struct pipe pipes[3], const struct request *request) {
+  bool execute = request->operation == EXECUTE;
+  bool wanted[3] = {request->operation == WRITE || (execute && request->wants_stdin),
+                    execute || request->operation == READ || request->operation == LIST, execute};
+  for (int i = 0; i < 3; i++) {
+    if (wanted[i] && !open_pipe(&pipes[i])) return false;
+  }
+  return true;
+}
+
+static noreturn void run(const struct request *request, struct outcome *outcome, struct pipe pipes[3]) {
+  dup2(pipes[0].read_end >= 0 ? pipes[0].read_end : dev_null, 0);
+  dup2(pipes[1].write_end >= 0 ? pipes[1].write_end : dev_null, 1);
+  dup2(pipes[2].write_end >= 0 ? pipes[2].write_end : dev_null, 2);
+  // A file operation never execs: without this it would hold the pipes of commands that run beside it.
+  if (request->operation != SHUTDOWN) syscall(SYS_close_range, 3u, ~0u, 0u);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  switch (request->operation) {
+  case EXECUTE:
+    execute_child(request, outcome);
+  case WRITE:
+    write_child(request, outcome);
+  case READ:
+    read_child(request, outcome);
+  case LIST:
+    list_child(request, outcome);
+  case CONFIGURE:
+    configure_child(request, outcome);
+  case SHUTDOWN:
+    shutdown_child(request, outcome);
+  }
+  _exit(1);
+}
+
+// Fork, straight into its cgroup: a command never runs an instruction outside of it. Where that is impossible
+// the child runs without one.
+static pid_t fork_into(int cgroup_fd, bool *outside) {
+  uint64_t args[11] = {
+      [0] = cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0, [4] = SIGCHLD, [10] = (uint64_t)cgroup_fd};
+  *outside = cgroup_fd < 0;
+  if (cgroup_fd >= 0) {
+    pid_t pid = (pid_t)syscall(SYS_clone3, args, sizeof args);
+    if (pid >= 0 || errno == EAGAIN || errno == ENOMEM) return pid;
+    *outside = true;
+  }
+  return fork();
+}
+
+bool child_start(struct child *child, const struct request *request, struct outcome *outcome) {
+  struct pipe pipes[3] = {{-1, -1}, {-1, -1}, {-1, -1}};
+  bool execute = request->operation == EXECUTE, outside = true;
+  bool system = request->operation == CONFIGURE || request->operation == SHUTDOWN;
+  memset(outcome, 0, sizeof *outcome);
+  child->group = execute ? cgroup_take() : (struct cgroup){.fd = -1};
+  child->pid = -1;
+  if (open_pipes(pipes, request)) {
+    child->pid = fork_into(execute ? child->group.fd : system ? -1 : cgroup_of_files(), &outside);
+    if (child->pid == 0) run(request, outcome, pipes);
+  }
+  if (outside || child->pid < 0) cgroup_release(&child->group);
+  for (int i = 0; i < 3; i++) {
+    int ours = i == 0 ? pipes[i].write_end : pipes[i].read_end;
+    int theirs = i == 0 ? pipes[i].read_end : pipes[i].write_end;
+    if (theirs >= 0) close(theirs);
+    // A command with root's rights could steal bytes from our end: then a blocking read would block the
+    // agent.
+    if (ours >= 0 && child->pid > 0)
+      fcntl(ours, F_SETFL, O_NONBLOCK);
+    else if (ours >= 0)
+      close(ours);
+    // As much as the host may send at once: fewer turns between the agent and its child.
+    if (ours >= 0 && !execute && child->pid > 0) fcntl(ours, F_SETPIPE_SZ, PIPE_BYTES);
+    child->pipes[i] = ours;
+  }
+  return child->pid > 0;
+}
+
+static const char *code_of(int error) {
+  switch (error) {
+  case ENOENT:
+    return "not_found";
+  case EISDIR:
+    return "is_a_directory";
+  case ENOTDIR:
+    return "not_a_directory";
+  case ENOSPC:
+  case EDQUOT:
+    return "no_space";
+  case EACCES:
+  case EPERM:
+  case EROFS:
+    return "permission_denied";
+  case ENAMETOOLONG:
+    return "path_too_long";
+  case ENOMEM:
+    return "out_of_memory";
+  default:
+    return "io_error";
+  }
+}
+
+void child_fail(struct outcome *outcome, const char *code, const char *message) {
+  snprintf(outcome->error, sizeof outcome->error, "{\"code\":\"%s\",\"message\":\"%s\"}", code, message);
+  _exit(1);
+}
+
+void child_fail_errno(struct outcome *outcome, const char *doing) {
+  char message[160];
+  int error = errno;
+  snprintf(message, sizeof message, "%s: %s", doing, strerror(error));
+  child_fail(outcome, code_of(error), message);
+}
+
+void child_succeed(struct outcome *outcome, const char *result) {
+  snprintf(outcome->result, sizeof outcome->result, "%s", result);
+  _exit(0);
+}

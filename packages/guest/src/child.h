@@ -1,0 +1,49 @@
+// Every operation is one forked child with up to three pipes, so whatever hangs (a dead file system, a FIFO)
+// hangs that child alone. What it has to say beyond its pipes it writes into its slot of memory shared with
+// the agent; a command has lost that memory with its execve.
+#ifndef SKERRY_CHILD_H
+#define SKERRY_CHILD_H
+
+#include "cgroup.h"
+#include "operations.h"
+
+#include <stdnoreturn.h>
+#include <sys/types.h>
+
+enum { SLOTS = 256, OUTCOME_BYTES = 256 };
+
+struct outcome {
+  volatile bool committed; // set by the agent before the end of an upload: an end without it is a cancel
+  char head[OUTCOME_BYTES];
+  char result[OUTCOME_BYTES];
+  char error[OUTCOME_BYTES];
+};
+
+struct child {
+  pid_t pid;
+  int pipes[3]; // the agent's ends, -1 where there is none
+  struct cgroup group;
+};
+
+extern int dev_null;
+
+struct outcome *outcomes_start(void);
+bool child_start(struct child *child, const struct request *request, struct outcome *outcome);
+
+// In the child: the operations. They end with exec, or with a result or an error in the slot.
+noreturn void execute_child(const struct request *request, struct outcome *outcome);
+noreturn void write_child(const struct request *request, struct outcome *outcome);
+noreturn void read_child(const struct request *request, struct outcome *outcome);
+noreturn void list_child(const struct request *request, struct outcome *outcome);
+noreturn void configure_child(const struct request *request, struct outcome *outcome);
+noreturn void shutdown_child(const struct request *request, struct outcome *outcome);
+
+noreturn void child_fail(struct outcome *outcome, const char *code, const char *message);
+noreturn void child_fail_errno(struct outcome *outcome, const char *doing);
+noreturn void child_succeed(struct outcome *outcome, const char *result);
+
+// In the agent: what a child cannot do for it.
+bool environment_keep(const struct request *configure); // for every later command
+void shutdown_begin(void);                              // kills every process but the agent
+
+#endif

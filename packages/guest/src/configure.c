@@ -1,0 +1,71 @@
+// What makes a clone a machine of its own, and what ends one.
+#include "boot.h"
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <time.h>
+#include <unistd.h>
+
+// linux/random.h is not on musl's path.
+#define RNDADDENTROPY 0x40085203
+#define RNDRESEEDCRNG 0x5207
+
+enum { ENTROPY_BYTES = 64, DYING_MAX_MS = 2000 };
+
+static bool mix_entropy(const char *hex) {
+  struct {
+    int bits, bytes;
+    unsigned char pool[ENTROPY_BYTES];
+  } entropy = {.bits = 8 * ENTROPY_BYTES, .bytes = ENTROPY_BYTES};
+  for (int i = 0; i < ENTROPY_BYTES; i++) {
+    char digits[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
+    entropy.pool[i] = (unsigned char)strtoul(digits, NULL, 16);
+  }
+  int fd = open("/dev/urandom", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  bool mixed = fd >= 0 && ioctl(fd, RNDADDENTROPY, &entropy) == 0 && ioctl(fd, RNDRESEEDCRNG) == 0;
+  if (fd >= 0) close(fd);
+  return mixed;
+}
+
+static void rename_machine(const struct request *request) {
+  char id[64], now[65] = "";
+  snprintf(id, sizeof id, "%s\n", request->machine_id);
+  gethostname(now, sizeof now - 1);
+  // A resumed sandbox keeps its name, and what its user has written into these files.
+  if (strcmp(now, request->hostname) == 0) return;
+  sethostname(request->hostname, strlen(request->hostname));
+  write_hosts(request->hostname);
+  write_file("/etc/machine-id", id);
+}
+
+void configure_child(const struct request *request, struct outcome *outcome) {
+  if (!machine_is_ours) child_succeed(outcome, "{}");
+  struct timespec clock = {.tv_sec = request->clock_us / 1000000,
+                           .tv_nsec = request->clock_us % 1000000 * 1000};
+  if (!mix_entropy(request->entropy)) child_fail_errno(outcome, "cannot mix the entropy");
+  if (clock_settime(CLOCK_REALTIME, &clock) != 0) child_fail_errno(outcome, "cannot set the clock");
+  rename_machine(request);
+  child_succeed(outcome, "{}");
+}
+
+void shutdown_begin(void) {
+  cgroup_kill_all();
+  if (machine_is_ours) kill(-1, SIGKILL); // all but the agent itself
+}
+
+void shutdown_child(const struct request *request, struct outcome *outcome) {
+  (void)request;
+  for (int ms = 0; ms < DYING_MAX_MS && !cgroup_is_empty(); ms++) usleep(1000);
+  if (machine_is_ours) {
+    sync();
+    mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY, NULL);
+  }
+  child_succeed(outcome, "{}");
+}

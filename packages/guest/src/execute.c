@@ -1,0 +1,57 @@
+#include "child.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *defaults[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+                           "USER=root", "LANG=C.UTF-8", NULL};
+enum { DEFAULTS = sizeof defaults / sizeof defaults[0] - 1 };
+
+// The sandbox's own variables: copies in one block, replaced as a whole.
+static char *configured[ENV_MAX_ENTRIES + 1], *configured_text;
+
+bool environment_keep(const struct request *configure) {
+  size_t size = 1;
+  for (char *const *entry = configure->env; *entry; entry++) size += strlen(*entry) + 1;
+  char *text = malloc(size), *to = text; // at most one payload
+  if (!text) return false;
+  unsigned count = 0;
+  for (char *const *entry = configure->env; *entry; entry++) {
+    configured[count++] = to;
+    to = stpcpy(to, *entry) + 1;
+  }
+  configured[count] = NULL;
+  free(configured_text);
+  configured_text = text;
+  return true;
+}
+
+static void lay_under(char **env, unsigned *count, char *const *entries) {
+  unsigned above = *count;
+  for (; *entries; entries++) {
+    size_t key = strcspn(*entries, "=") + 1;
+    unsigned i = 0;
+    while (i < above && strncmp(env[i], *entries, key) != 0) i++;
+    if (i == above) env[(*count)++] = *entries;
+  }
+}
+
+void execute_child(const struct request *request, struct outcome *outcome) {
+  static char *env[2 * ENV_MAX_ENTRIES + DEFAULTS + 1];
+  unsigned count = 0;
+  lay_under(env, &count, request->env);
+  lay_under(env, &count, configured);
+  lay_under(env, &count, defaults);
+  setsid();
+  if (!request->workdir && chdir("/root") != 0 && chdir("/") != 0)
+    child_fail_errno(outcome, "no root folder");
+  if (request->workdir && chdir(request->workdir) != 0) {
+    if (errno == EACCES || errno == EPERM) child_fail_errno(outcome, "cannot enter the workdir");
+    child_fail(outcome, "workdir_not_found", "the workdir is not a folder in the VM");
+  }
+  char *const arguments[] = {"sh", "-c", "--", request->command, NULL};
+  execve("/bin/sh", arguments, env);
+  child_fail_errno(outcome, "cannot run /bin/sh");
+}

@@ -1,0 +1,146 @@
+#include "operations.h"
+#include "json.h"
+
+#include <string.h>
+
+enum kind { STRING, INTEGER, BOOLEAN, ENV };
+
+static const int64_t TIMEOUT_MAX_MS = 24 * 3600 * 1000;
+
+static const struct field {
+  const char *name;
+  enum kind kind;
+  size_t offset;
+} fields[] = {
+    {"op", STRING, offsetof(struct request, op)},
+    {"command", STRING, offsetof(struct request, command)},
+    {"workdir", STRING, offsetof(struct request, workdir)},
+    {"env", ENV, 0},
+    {"timeout_ms", INTEGER, offsetof(struct request, timeout_ms)},
+    {"stdin", BOOLEAN, offsetof(struct request, wants_stdin)},
+    {"output_limit", INTEGER, offsetof(struct request, output_limit)},
+    {"path", STRING, offsetof(struct request, path)},
+    {"mode", INTEGER, offsetof(struct request, mode)},
+    {"limit", INTEGER, offsetof(struct request, limit)},
+    {"hostname", STRING, offsetof(struct request, hostname)},
+    {"machine_id", STRING, offsetof(struct request, machine_id)},
+    {"clock_us", INTEGER, offsetof(struct request, clock_us)},
+    {"entropy", STRING, offsetof(struct request, entropy)},
+};
+enum { FIELDS = sizeof fields / sizeof fields[0] };
+
+// The fields that an operation must have, by the first letters of their names in the table above.
+static const struct shape {
+  const char *name;
+  const char *fields[6];
+} shapes[] = {
+    [EXECUTE] = {"execute", {"command", "env", "timeout_ms", "stdin", "output_limit"}},
+    [WRITE] = {"write", {"path", "mode"}},
+    [READ] = {"read", {"path"}},
+    [LIST] = {"list", {"path", "limit"}},
+    [CONFIGURE] = {"configure", {"hostname", "machine_id", "clock_us", "entropy", "env"}},
+    [SHUTDOWN] = {"shutdown", {0}},
+};
+
+static unsigned field_index(const char *name) {
+  unsigned i = 0;
+  while (i < FIELDS && strcmp(fields[i].name, name) != 0) i++;
+  return i;
+}
+
+// `"K":"V"` leaves room enough to join key and value where they lie.
+static bool parse_env(struct request *request, struct json *json) {
+  if (!json_take(json, '{')) return false;
+  if (json_take(json, '}')) return true;
+  for (unsigned count = 0; count < ENV_MAX_ENTRIES; count++) {
+    char *key, *value;
+    if (!json_string(json, &key) || !json_take(json, ':') || !json_string(json, &value)) return false;
+    size_t key_bytes = strlen(key);
+    if (key_bytes == 0 || strchr(key, '=')) return false;
+    key[key_bytes] = '=';
+    memmove(key + key_bytes + 1, value, strlen(value) + 1);
+    request->env[count] = key;
+    if (json_take(json, '}')) return true;
+    if (!json_take(json, ',')) return false;
+  }
+  return false;
+}
+
+static bool parse_value(struct request *request, struct json *json, const struct field *field) {
+  void *to = (char *)request + field->offset;
+  switch (field->kind) {
+  case STRING:
+    return json_string(json, to);
+  case INTEGER:
+    return json_integer(json, to);
+  case BOOLEAN:
+    return json_boolean(json, to);
+  case ENV:
+    return parse_env(request, json);
+  }
+  return false;
+}
+
+static bool parse_object(struct request *request, struct json *json, uint32_t *seen) {
+  if (!json_take(json, '{')) return false;
+  do {
+    char *name;
+    if (!json_string(json, &name) || !json_take(json, ':')) return false;
+    unsigned index = field_index(name);
+    if (index == FIELDS || (*seen & 1u << index)) return false;
+    if (!parse_value(request, json, &fields[index])) return false;
+    *seen |= 1u << index;
+  } while (json_take(json, ','));
+  return json_take(json, '}') && json_ended(json);
+}
+
+static bool is_hex(const char *text, size_t digits) {
+  return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
+}
+
+static const char *find_problem(const struct request *request) {
+  switch (request->operation) {
+  case EXECUTE:
+    if (request->timeout_ms < 1 || request->timeout_ms > TIMEOUT_MAX_MS) return "timeout_ms is out of range";
+    if (request->output_limit < 0) return "output_limit is negative";
+    return request->workdir && request->workdir[0] != '/' ? "workdir is not absolute" : NULL;
+  case CONFIGURE:
+    if (!is_hex(request->machine_id, 32)) return "machine_id is not 32 hexadecimal digits";
+    if (!is_hex(request->entropy, 128)) return "entropy is not 128 hexadecimal digits";
+    if (request->clock_us < 1) return "clock_us is out of range";
+    if (request->hostname[0] == '\0' || strlen(request->hostname) > 63)
+      return "hostname is too long or empty";
+    return strpbrk(request->hostname, " \t\r\n/") ? "hostname has a character that does not belong there"
+                                                  : NULL;
+  case SHUTDOWN:
+    return NULL;
+  case WRITE:
+    if (request->mode < 0 || request->mode > 07777) return "mode is out of range";
+    break;
+  case LIST:
+    if (request->limit < 1) return "limit is out of range";
+    break;
+  case READ:
+    break;
+  }
+  return request->path[0] != '/' ? "path is not absolute" : NULL;
+}
+
+bool request_parse(struct request *request, char *text, size_t length, const char **problem) {
+  struct json json = {text, text + length};
+  uint32_t seen = 0;
+  memset(request, 0, sizeof *request);
+  *problem = "the request is not an object with the known fields";
+  if (!parse_object(request, &json, &seen) || !request->op) return false;
+  unsigned operation = EXECUTE;
+  while (operation <= SHUTDOWN && strcmp(shapes[operation].name, request->op) != 0) operation++;
+  *problem = "there is no such operation";
+  if (operation > SHUTDOWN) return false;
+  request->operation = operation;
+  *problem = "a field of the request is missing";
+  for (const char *const *name = shapes[operation].fields; *name; name++) {
+    if (!(seen & 1u << field_index(*name))) return false;
+  }
+  *problem = find_problem(request);
+  return *problem == NULL;
+}

@@ -1,0 +1,24 @@
+// What a host asks for: the JSON of an OPEN frame as a request. contract/src/guest-api.ts has the shapes.
+#ifndef SKERRY_OPERATIONS_H
+#define SKERRY_OPERATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum operation { EXECUTE, WRITE, READ, LIST, CONFIGURE, SHUTDOWN };
+
+enum { ENV_MAX_ENTRIES = 256 };
+
+struct request {
+  enum operation operation;
+  char *op, *command, *workdir, *path, *hostname, *machine_id, *entropy;
+  int64_t timeout_ms, output_limit, mode, limit, clock_us;
+  bool wants_stdin;
+  char *env[ENV_MAX_ENTRIES + 1]; // "KEY=value", ends with NULL
+};
+
+// Decodes in place: the request's strings lie in `text`. On failure `problem` says what is wrong.
+bool request_parse(struct request *request, char *text, size_t length, const char **problem);
+
+#endif

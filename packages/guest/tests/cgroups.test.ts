@@ -1,0 +1,82 @@
+// Needs a writable cgroup v2 hierarchy (root, or a delegated one); elsewhere there is nothing to test with.
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
+
+const BUILD_MS = 120_000;
+const hierarchy = writableHierarchy();
+let build: Build;
+let agent: RunningAgent;
+let root: string;
+
+beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
+afterAll(async () => await build[Symbol.asyncDispose]());
+beforeEach(async () => {
+  root = path.join(hierarchy ?? "", `skerry-guest-test-${process.pid}`);
+  if (hierarchy !== undefined) mkdirSync(root);
+  agent = await startAgent(build, hierarchy === undefined ? undefined : root);
+});
+afterEach(async () => {
+  expect(await agent.stop()).toBe("");
+  if (hierarchy !== undefined) removeCgroups(root);
+});
+
+const withCgroups = test.skipIf(hierarchy === undefined);
+
+withCgroups("a timeout also kills what has left the command's session and process group", async () => {
+  const escape = "setsid sh -c 'setsid sleep 300 & echo $!' ; sleep 300";
+  const ended = await agent.link.execute(escape, { timeout_ms: 500 });
+  expect(ended.result).toMatchObject({ exit_code: 137, timed_out: true });
+  const pid = ended.stdout.toString().trim();
+  expect(pid).toMatch(/^\d+$/u);
+  await until(() => !existsSync(`/proc/${pid}`));
+});
+
+withCgroups("the cgroup of a command is removed when its last background child has ended", async () => {
+  const ended = await agent.link.execute("sleep 0.5 & cat /proc/self/cgroup");
+  const folder = path.join(
+    root,
+    "run",
+    path.basename(/^0::(.*)$/mu.exec(ended.stdout.toString())?.[1] ?? ""),
+  );
+  expect(existsSync(folder)).toBe(true);
+  await until(() => !existsSync(folder));
+});
+
+withCgroups("a command whose cgroup was removed under the agent still runs", async () => {
+  removeCgroups(path.join(root, "run"));
+  expect((await agent.link.execute("echo still")).stdout.toString()).toBe("still\n");
+  expect((await agent.link.list("/")).done).toBe(true);
+});
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let waited = 0; waited < 500 && !isSo(); waited += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- a wait of at most five seconds
+    await sleep(10);
+  }
+  expect(isSo()).toBe(true);
+}
+
+function writableHierarchy(): string | undefined {
+  const mounts = readFileSync("/proc/mounts", "utf8").matchAll(/^\S+ (\S+) cgroup2 /gmu);
+  for (const [, folder = ""] of mounts) {
+    try {
+      accessSync(folder, constants.W_OK);
+      return folder;
+    } catch {
+      // The next one, if there is any.
+    }
+  }
+  return undefined;
+}
+
+function removeCgroups(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeCgroups(path.join(folder, entry.name));
+  }
+  rmdirSync(folder);
+}

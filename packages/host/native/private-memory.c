@@ -1,0 +1,49 @@
+// Preloaded into a clone's QEMU before version 8.2. Those versions open a memory file for writing even where they map
+// it copy-on-write (share=off), so a QEMU that a guest has broken into could write to the memory that all other clones
+// start from. Here that one file is opened read-only, and its owner can then be somebody else; a private writable
+// mapping needs no more. From 8.2 on `readonly=on,rom=off` does the same and this file is not used.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+static int read_only(const char *path, int flags) {
+  const char *memory = getenv("SKERRY_PRIVATE_MEMORY");
+  if (memory == NULL || strcmp(path, memory) != 0) return flags;
+  return (flags & ~O_ACCMODE) | O_RDONLY;
+}
+
+typedef int open_function(const char *, int, ...);
+
+static int open_as(const char *symbol, const char *path, int flags, mode_t mode) {
+  open_function *real = (open_function *)dlsym(RTLD_NEXT, symbol);
+  if (real == NULL) abort();
+  return real(path, read_only(path, flags), mode);
+}
+
+static mode_t mode_of(int flags, va_list arguments) {
+  return flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+}
+
+int open(const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return open_as("open", path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  mode_t mode = mode_of(flags, arguments);
+  va_end(arguments);
+  return open_as("open64", path, flags, mode);
+}
+
+// What _FORTIFY_SOURCE turns an open without a mode into.
+int __open_2(const char *path, int flags) { return open_as("open", path, flags, 0); }
+int __open64_2(const char *path, int flags) { return open_as("open64", path, flags, 0); }

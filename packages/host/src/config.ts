@@ -1,0 +1,174 @@
+// The host's settings, read once. Every fault is reported, not only the first.
+
+import { createHash } from "node:crypto";
+import { isAbsolute, join } from "node:path";
+import { AddressRange, SMALLEST_RANGE_PREFIX } from "./network/addresses.ts";
+import { parseNetwork } from "./network/ipv4.ts";
+import { parseServer, type NameServer } from "./network/name-servers.ts";
+
+export interface HostConfig {
+  /** Everything that this host keeps. QEMU's users must be able to pass through it, so it is mode 0711. */
+  readonly stateFolder: string;
+  /** Kernel, images and frozen templates. Several hosts on one machine may share it, and then nobody clears it up. */
+  readonly assetsFolder: string;
+  readonly sharedAssets: boolean;
+  /** Unix socket of the host API. */
+  readonly socket: string;
+  /** Group that may talk to the socket: the control plane's. */
+  readonly socketGid: number | undefined;
+  /** `launch`, `private-memory.so` and the guest's `agent`, as the build made them. */
+  readonly nativeFolder: string;
+  /** One folder per template description. */
+  readonly templatesFolder: string;
+  /** Memory that VMs may use in all; undefined: all of the machine's but a reserve. */
+  readonly vmMemoryMib: number | undefined;
+  /** Debian archive to build templates from; undefined: mmdebstrap's own default. */
+  readonly debianMirror: string | undefined;
+  readonly logLevel: string;
+  /** Tells this host's namespaces, cgroups and processes from those of others on the machine. */
+  readonly instance: string;
+  /** First of the user ids that its QEMU processes run under, one for each network slot. */
+  readonly firstVmUid: number;
+  readonly network: NetworkConfig;
+}
+
+export interface NetworkConfig {
+  /** Name of this host's nftables table on the machine. */
+  readonly table: string;
+  /** What its links to network slots are named after. */
+  readonly linkPrefix: string;
+  /** Addresses of its slots; undefined: a free one of the default ranges, searched from `seed` on. */
+  readonly range: AddressRange | undefined;
+  readonly seed: number;
+  /** Port on which guests' name queries arrive. */
+  readonly resolverPort: number;
+  /** Name servers for guests; empty: those of /etc/resolv.conf. */
+  readonly nameServers: readonly NameServer[];
+  /** Network slots that are kept ready. */
+  readonly readySlots: number;
+}
+
+export class ConfigFault extends Error {
+  override readonly name = "ConfigFault";
+}
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
+
+/** Above every range that Debian, systemd and container runtimes hand out, below 2^31. */
+const VM_UID_BASE = 1_900_000_000;
+/** As many as network slots. */
+export const VM_UIDS_PER_HOST = 4_096;
+const VM_UID_RANGES = 16_384;
+const RESOLVER_PORT = 10_053;
+const READY_SLOTS = 4;
+const READY_SLOTS_MAX = 256;
+
+export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
+  const settings = new Settings(env);
+  const stateFolder = settings.path("SKERRY_HOST_STATE");
+  const digest = createHash("sha256").update(stateFolder).digest();
+  const logLevel = env["SKERRY_LOG_LEVEL"] ?? "info";
+  if (!LOG_LEVELS.includes(logLevel))
+    settings.fault(`SKERRY_LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}`);
+  const assets = settings.optionalPath("SKERRY_HOST_ASSETS");
+  const config: HostConfig = {
+    stateFolder,
+    assetsFolder: assets ?? join(stateFolder, "assets"),
+    sharedAssets: assets !== undefined,
+    socket: settings.optionalPath("SKERRY_HOST_SOCKET") ?? join(stateFolder, "host.sock"),
+    socketGid: settings.optionalNumber("SKERRY_HOST_SOCKET_GID"),
+    nativeFolder: settings.path("SKERRY_NATIVE"),
+    templatesFolder: settings.path("SKERRY_TEMPLATES"),
+    vmMemoryMib: settings.optionalNumber("SKERRY_VM_MEMORY_MIB"),
+    debianMirror: env["SKERRY_DEBIAN_MIRROR"],
+    logLevel,
+    instance: `skerry-${digest.toString("hex", 0, 3)}`,
+    firstVmUid: VM_UID_BASE + (digest.readUInt32LE(4) % VM_UID_RANGES) * VM_UIDS_PER_HOST + 1,
+    network: networkConfig(settings, digest),
+  };
+  settings.check();
+  return config;
+}
+
+function networkConfig(settings: Settings, digest: Buffer): NetworkConfig {
+  const id = digest.toString("hex", 0, 3);
+  return {
+    table: `skerry_${id}`,
+    linkPrefix: `sk${id}`,
+    range: slotRange(settings),
+    seed: digest.readUInt16LE(8),
+    resolverPort: settings.number("SKERRY_DNS_PORT", RESOLVER_PORT, [1, 65_535]),
+    nameServers: nameServers(settings),
+    readySlots: settings.number("SKERRY_READY_SLOTS", READY_SLOTS, [0, READY_SLOTS_MAX]),
+  };
+}
+
+function slotRange(settings: Settings): AddressRange | undefined {
+  const text = settings.text("SKERRY_VM_CIDR");
+  if (text === undefined) return undefined;
+  const network = parseNetwork(text);
+  if (network !== undefined && network.prefix <= SMALLEST_RANGE_PREFIX) return new AddressRange(network);
+  settings.fault(
+    `SKERRY_VM_CIDR must be an IPv4 network of /${SMALLEST_RANGE_PREFIX} or larger, not "${text}"`,
+  );
+  return undefined;
+}
+
+function nameServers(settings: Settings): NameServer[] {
+  const words = (settings.text("SKERRY_DNS_SERVERS") ?? "").split(",").map((word) => word.trim());
+  const servers: NameServer[] = [];
+  for (const word of words.filter(Boolean)) {
+    const server = parseServer(word);
+    if (server === undefined)
+      settings.fault(`SKERRY_DNS_SERVERS must be a list of IP or IP:PORT, not "${word}"`);
+    else servers.push(server);
+  }
+  return servers;
+}
+
+/** The environment, and what is wrong with it. */
+class Settings {
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #faults: string[] = [];
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#env = env;
+  }
+
+  fault(message: string): void {
+    this.#faults.push(message);
+  }
+
+  check(): void {
+    if (this.#faults.length > 0) throw new ConfigFault(this.#faults.join("\n"));
+  }
+
+  /** An empty setting is none. */
+  text(name: string): string | undefined {
+    const value = this.#env[name];
+    return value === "" ? undefined : value;
+  }
+
+  path(name: string): string {
+    const value = this.text(name) ?? "";
+    if (!isAbsolute(value)) this.fault(`${name} must be an absolute path, not "${value}"`);
+    return value;
+  }
+
+  optionalPath(name: string): string | undefined {
+    return this.text(name) === undefined ? undefined : this.path(name);
+  }
+
+  optionalNumber(name: string): number | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    if (!/^\d{1,10}$/.test(value)) this.fault(`${name} must be a whole number, not "${value}"`);
+    return Number(value);
+  }
+
+  number(name: string, fallback: number, [least, most]: readonly [number, number]): number {
+    const value = this.optionalNumber(name) ?? fallback;
+    if (value < least || value > most) this.fault(`${name} must be between ${least} and ${most}`);
+    return value;
+  }
+}

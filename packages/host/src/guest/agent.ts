@@ -1,0 +1,153 @@
+// What a host can ask of a guest, in TypeScript. Checks the shape of every answer and turns the guest's refusals into errors
+// of the API.
+
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import type { ConfigureOperation, ExecuteOperation, GuestErrorCode } from "@skerry/contract/guest-api";
+import { FrameError } from "@skerry/contract/frames";
+import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
+import type { DirectoryListing, ExecuteExit } from "@skerry/contract/sandboxes";
+import { constants } from "node:os";
+import type { GuestChannel } from "./channel.ts";
+import { ListingFault, ListingReader } from "./listing.ts";
+import { integer, natural } from "./numbers.ts";
+import { GuestRefusal, type GuestStream } from "./stream.ts";
+
+/** A guest that has not answered a short question by then is taken for dead. */
+const SHORT_DEADLINE_MS = 30_000;
+/** On top of a command's own timeout: for killing it and telling us. */
+const EXECUTE_GRACE_MS = 15_000;
+export interface FileHead {
+  readonly sizeBytes: number;
+}
+
+/** A command under way. `deadlineMs` is when its silence makes the guest a dead one. */
+export interface RunningCommand {
+  readonly stream: GuestStream;
+  readonly deadlineMs: number;
+}
+
+export function startExecute(channel: GuestChannel, operation: Omit<ExecuteOperation, "op">): RunningCommand {
+  const stream = channel.open({ op: "execute", ...operation });
+  return { stream, deadlineMs: operation.timeout_ms + EXECUTE_GRACE_MS };
+}
+
+/** How a command ended. Throws SkerryError. */
+export async function exitOf(stream: GuestStream): Promise<ExecuteExit> {
+  const result = await resultOf(stream);
+  const signal = integer(result["signal"]);
+  return {
+    exit_code: integer(result["exit_code"]),
+    duration_ms: natural(result["duration_ms"]),
+    timed_out: result["timed_out"] === true,
+    signal: signal === 0 ? null : (signalName(signal) ?? `signal ${signal}`),
+    oom_killed: result["oom_killed"] === true,
+    truncated: result["truncated"] === true,
+    usage: { cpu_ms: natural(result["cpu_ms"]), memory_peak_bytes: natural(result["memory_peak_bytes"]) },
+  };
+}
+
+/** Gives a fresh clone its identity; nothing of the user's may run before. */
+export async function configure(
+  channel: GuestChannel,
+  operation: Omit<ConfigureOperation, "op">,
+): Promise<void> {
+  const stream = channel.open({ op: "configure", ...operation });
+  await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream));
+}
+
+export function startWrite(channel: GuestChannel, path: string, mode: number): GuestStream {
+  return channel.open({ op: "write", path, mode });
+}
+
+/** Bytes written, as the guest counted them. Call it after the stream's `end()`. */
+export async function writtenBytes(channel: GuestChannel, stream: GuestStream): Promise<number> {
+  return natural((await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream)))["size"]);
+}
+
+/** Opens a file for reading. Throws SkerryError where it is missing or no file. */
+export async function startRead(
+  channel: GuestChannel,
+  path: string,
+): Promise<{ stream: GuestStream; head: FileHead }> {
+  const stream = channel.open({ op: "read", path });
+  const head = await withDeadline(channel, SHORT_DEADLINE_MS, stream.head());
+  if (head === undefined) {
+    await resultOf(stream);
+    throw new SkerryError("guest_failed", "The sandbox's agent ended a download before it began.");
+  }
+  return { stream, head: { sizeBytes: natural(head["size"]) } };
+}
+
+export async function listDirectory(channel: GuestChannel, path: string): Promise<DirectoryListing> {
+  const stream = channel.open({ op: "list", path, limit: LIST_MAX_ENTRIES });
+  const reader = new ListingReader(LIST_MAX_ENTRIES);
+  const read = async (): Promise<DirectoryListing> => {
+    for (let part = await stream.read(); part !== undefined; part = await stream.read())
+      reader.push(part.bytes);
+    const result = await resultOf(stream);
+    reader.end();
+    return { entries: reader.entries, truncated: result["truncated"] === true };
+  };
+  try {
+    return await withDeadline(channel, SHORT_DEADLINE_MS, read());
+  } catch (error) {
+    if (!(error instanceof ListingFault || error instanceof FrameError)) throw error;
+    channel.close("the guest's agent sent a directory listing that is not one");
+    throw new SkerryError("guest_failed", "The sandbox's agent sent a broken directory listing.", {
+      cause: error,
+    });
+  }
+}
+
+/** The stream's JSON result, or the SkerryError that the guest's refusal means. */
+async function resultOf(stream: GuestStream): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return await stream.result();
+  } catch (error) {
+    if (error instanceof GuestRefusal) throw errorOfRefusal(error);
+    throw error;
+  }
+}
+
+/** A guest that lets a deadline pass is dropped: its channel is closed, and with it every operation. */
+export async function withDeadline<T>(
+  channel: GuestChannel,
+  deadlineMs: number,
+  work: Promise<T>,
+): Promise<T> {
+  const timer = setTimeout(
+    () => channel.close(`the guest's agent did not answer within ${deadlineMs} ms`),
+    deadlineMs,
+  );
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const refusals: { readonly [Code in GuestErrorCode]: readonly [ErrorCode, string] } = {
+  bad_request: ["internal", "The sandbox's agent did not understand the request."],
+  not_found: ["file_not_found", "There is no such file or directory in the sandbox."],
+  is_a_directory: ["path_is_directory", "The path is a directory."],
+  not_a_directory: ["path_not_directory", "A part of the path, or the path itself, is not a directory."],
+  not_a_file: ["path_not_file", "The path is not a regular file."],
+  workdir_not_found: ["workdir_not_found", "The working directory does not exist in the sandbox."],
+  permission_denied: ["permission_denied", "The sandbox's file system does not permit this."],
+  no_space: ["disk_full", "The sandbox's disk is full."],
+  path_too_long: ["invalid_path", "The path, or a part of it, is too long."],
+  out_of_memory: ["guest_failed", "The sandbox has no memory left for this."],
+  too_many_streams: ["sandbox_busy", "Too many operations are under way in this sandbox."],
+  canceled: ["canceled", "The operation was canceled."],
+  io_error: ["guest_failed", "The sandbox's file system failed."],
+};
+
+function errorOfRefusal(refusal: GuestRefusal): SkerryError {
+  const known = Object.hasOwn(refusals, refusal.code) ? refusals[refusal.code as GuestErrorCode] : undefined;
+  const [code, message] = known ?? ["guest_failed", "The sandbox's agent failed."];
+  return new SkerryError(code, message, { cause: refusal });
+}
+
+function signalName(number: number): string | undefined {
+  return Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
+}

@@ -1,0 +1,137 @@
+// Puts a host together: finds QEMU and the accelerator, fetches the kernel, opens the templates, adopts the VMs.
+
+import { chmod, copyFile, mkdir, rename, stat } from "node:fs/promises";
+import { cpus, hostname, totalmem } from "node:os";
+import { join } from "node:path";
+import type { HostInfo } from "@skerry/contract/host-api";
+import type { Logger } from "pino";
+import type { HostConfig } from "./config.ts";
+import type { AddressRange } from "./network/addresses.ts";
+import { EgressRules } from "./network/egress.ts";
+import { openHostNetwork } from "./network/host-network.ts";
+import { Slots } from "./network/slots.ts";
+import { runProgram } from "./run.ts";
+import { ensureInitramfs, ensureKernel } from "./templates/boot-files.ts";
+import { TemplateLibrary } from "./templates/library.ts";
+import { chooseAccelerator, tscKhz } from "./vm/accelerator.ts";
+import { openCgroups } from "./vm/cgroup.ts";
+import { VmEngine } from "./vm/engine.ts";
+import type { MachineRoom } from "./vm/instance.ts";
+
+export const VERSION = "0.1.0";
+
+export interface Host {
+  readonly config: HostConfig;
+  readonly engine: VmEngine;
+  readonly slots: Slots;
+  /** Addresses of its slots and of its name resolver. */
+  readonly range: AddressRange;
+  readonly library: TemplateLibrary;
+  readonly info: () => HostInfo;
+}
+
+/** Told before and after each step that may take longer than a second. */
+export type StepReport = <T>(title: string, work: () => Promise<T>) => Promise<T>;
+
+const VERSION_DEADLINE_MS = 10_000;
+/** Kept back from VMs for the system, PostgreSQL and ourselves: this much, or a tenth of a large machine. */
+const RESERVE_MIB = 1_536;
+/** First version with `rom=off`, which maps a memory file privately without write access. */
+const PRIVATE_READONLY_SINCE = [8, 2] as const;
+
+export async function openHost(config: HostConfig, log: Logger, step: StepReport): Promise<Host> {
+  await mkdir(config.stateFolder, { recursive: true, mode: 0o711 });
+  const kernelFolder = join(config.assetsFolder, "kernel");
+  await step("Guest kernel from Debian", () => ensureKernel(kernelFolder, config.debianMirror));
+  const boot = await ensureInitramfs(kernelFolder, join(config.nativeFolder, "agent"));
+  const qemu = await findProgram("qemu-system-x86_64");
+  const qemuVersion = versionOf(await runProgram(qemu, ["--version"], { deadlineMs: VERSION_DEADLINE_MS }));
+  const probe = { qemu, qemuVersion, kernelVersion: boot.kernelVersion, folder: config.assetsFolder };
+  const verdict = await step("Does KVM run a guest here?", () =>
+    chooseAccelerator({ ...probe, kernel: boot.kernel, initramfs: boot.initramfs }),
+  );
+  const { linkPrefix, resolverPort, readySlots } = config.network;
+  const range = await openHostNetwork({ ...config.network, log });
+  const slots = new Slots({
+    prefix: config.instance,
+    linkPrefix,
+    range,
+    ready: readySlots,
+    forget: join(config.nativeFolder, "forget"),
+  });
+  const room: MachineRoom = {
+    slots,
+    egress: new EgressRules({ range, resolverPort }),
+    cgroups: await openCgroups(config.instance),
+    launcher: join(config.nativeFolder, "launch"),
+    privateMemory: mapsPrivately(qemuVersion) ? undefined : await preloadable(config),
+    qemu,
+    kvmGid: verdict.accelerator === "kvm" ? (await stat("/dev/kvm")).gid : undefined,
+    firstVmUid: config.firstVmUid,
+  };
+  const library = await TemplateLibrary.open({
+    templatesFolder: config.templatesFolder,
+    assetsFolder: config.assetsFolder,
+    debianMirror: config.debianMirror,
+    instance: config.instance,
+    accelerator: verdict.accelerator,
+    boot,
+    qemuVersion,
+    room,
+    log,
+    tscKhz: verdict.accelerator === "tcg" ? await tscKhz() : undefined,
+  });
+  const vmsFolder = join(config.stateFolder, "vms");
+  const engine = new VmEngine({ room, library, vmsFolder, instance: config.instance, log });
+  const info = (): HostInfo => ({
+    name: hostname(),
+    version: VERSION,
+    accelerator: verdict.accelerator,
+    accelerator_reason: verdict.reason,
+    qemu_version: qemuVersion,
+    kernel_version: boot.kernelVersion,
+    resource_limits: room.cgroups.description,
+    cpus: cpus().length,
+    memory_mib: config.vmMemoryMib ?? memoryForVmsMib(totalmem()),
+    templates: library.list(),
+  });
+  return { config, engine, slots, range, library, info };
+}
+
+/** QEMU's users preload it, and a checkout may lie in a folder that is closed to them, such as /root. */
+async function preloadable(config: HostConfig): Promise<string> {
+  const copy = join(config.stateFolder, "private-memory.so");
+  await copyFile(join(config.nativeFolder, "private-memory.so"), `${copy}.part`);
+  await chmod(`${copy}.part`, 0o444);
+  await rename(`${copy}.part`, copy);
+  return copy;
+}
+
+/** Memory that VMs may use on a machine with this much, in MiB. */
+export function memoryForVmsMib(totalBytes: number): number {
+  const totalMib = Math.floor(totalBytes / 1024 / 1024);
+  return Math.max(0, totalMib - Math.max(RESERVE_MIB, Math.floor(totalMib / 10)));
+}
+
+/** `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)` of what `--version` prints. */
+export function versionOf(output: string): string {
+  return /version (.+)/.exec(output)?.[1]?.trim() ?? output.trim();
+}
+
+export function mapsPrivately(qemuVersion: string): boolean {
+  const [major = 0, minor = 0] = qemuVersion.split(".").map(Number);
+  return (
+    major > PRIVATE_READONLY_SINCE[0] ||
+    (major === PRIVATE_READONLY_SINCE[0] && minor >= PRIVATE_READONLY_SINCE[1])
+  );
+}
+
+/** The launcher starts QEMU without looking through PATH, so it needs the whole path. */
+async function findProgram(name: string): Promise<string> {
+  const found = await runProgram("sh", ["-c", 'command -v "$0"', name], {
+    deadlineMs: VERSION_DEADLINE_MS,
+  }).catch((error: unknown) => {
+    throw new Error(`${name} is not installed; run "skerry doctor"`, { cause: error });
+  });
+  return found.trim();
+}

@@ -1,0 +1,33 @@
+// What every route of the host API shares: the server's type, the parameter that names a VM, and how errors look.
+
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
+import { SkerryError } from "@skerry/contract/errors";
+import type { FastifyBaseLogger, FastifyInstance } from "fastify";
+import { Type } from "typebox";
+import { ChannelClosed } from "../guest/channel.ts";
+import { QemuStartError } from "../vm/instance.ts";
+
+export type HostServer = FastifyInstance<
+  Server,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+export const VmParams = Type.Object({ id: Type.String({ pattern: "^[a-z]{3}_[a-z0-9]{1,40}$" }) });
+
+export function asSkerryError(error: Error & { statusCode?: number }): SkerryError {
+  if (error instanceof SkerryError) return error;
+  if (error instanceof ChannelClosed) {
+    return new SkerryError("guest_failed", `The microVM is gone: ${error.message}.`, { cause: error });
+  }
+  if (error instanceof QemuStartError) {
+    return new SkerryError("internal", "QEMU did not start.", { cause: error });
+  }
+  if (error.statusCode !== undefined && error.statusCode < 500) {
+    return new SkerryError("bad_request", error.message, { cause: error });
+  }
+  return new SkerryError("internal", "The host failed.", { cause: error });
+}

@@ -1,0 +1,57 @@
+// A command's output as it comes, in the frames that the guest itself speaks. When the caller goes away the command is killed.
+
+import type { ServerResponse } from "node:http";
+import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
+import { ExecuteCommand, FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api";
+import { exitOf, startExecute, withDeadline } from "../guest/agent.ts";
+import type { GuestChannel } from "../guest/channel.ts";
+import type { GuestStream } from "../guest/stream.ts";
+import type { Host } from "../host.ts";
+import { writePiece } from "./body.ts";
+import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
+
+/** Each answer carries one command. */
+const STREAM = 1;
+
+export function registerExecute(server: HostServer, { engine }: Host): void {
+  server.post(
+    "/vms/:id/execute",
+    { schema: { params: VmParams, body: ExecuteCommand } },
+    async (request, reply) => {
+      const { execution_id, workdir, ...command } = request.body;
+      const { channel } = engine.live(request.params.id, execution_id);
+      const { stream, deadlineMs } = startExecute(channel, {
+        ...command,
+        ...(workdir === null ? {} : { workdir }),
+        stdin: false,
+      });
+      reply.hijack();
+      reply.raw.once("close", () => stream.cancel());
+      reply.raw.writeHead(200, { "content-type": FRAMES_CONTENT_TYPE });
+      await relay(channel, stream, reply.raw, deadlineMs);
+    },
+  );
+}
+
+/** The deadline counts only while we wait for the guest: a caller that reads slowly is not its fault. */
+async function relay(
+  channel: GuestChannel,
+  stream: GuestStream,
+  response: ServerResponse,
+  deadlineMs: number,
+): Promise<void> {
+  let leftMs = deadlineMs;
+  try {
+    for (;;) {
+      const askedMs = performance.now();
+      const output = await withDeadline(channel, leftMs, stream.read());
+      leftMs = Math.max(1, leftMs - (performance.now() - askedMs));
+      if (output === undefined) break;
+      const frame = encodeFrame(frameTypes[output.kind], STREAM, output.bytes);
+      if (!(await writePiece(response, frame))) return;
+    }
+    response.end(encodeJson(frameTypes.close, STREAM, await exitOf(stream)));
+  } catch (error) {
+    response.end(encodeJson(frameTypes.reset, STREAM, asSkerryError(error as Error).toBody()));
+  }
+}

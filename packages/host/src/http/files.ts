@@ -1,0 +1,79 @@
+// Files in and out of a guest. Bytes pass through as they come: neither side of this process ever holds a file.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { SkerryError } from "@skerry/contract/errors";
+import { FileWriteHostQuery, PathQuery } from "@skerry/contract/host-api";
+import { listDirectory, startRead, startWrite, withDeadline, writtenBytes } from "../guest/agent.ts";
+import type { GuestChannel } from "../guest/channel.ts";
+import type { GuestStream } from "../guest/stream.ts";
+import type { Host } from "../host.ts";
+import { writePiece } from "./body.ts";
+import { VmParams, type HostServer } from "./conventions.ts";
+
+/** A guest that moves no byte for this long is taken for dead; a slow client may take its time. */
+const STALL_DEADLINE_MS = 60_000;
+
+export function registerFiles(server: HostServer, { engine }: Host): void {
+  server.put(
+    "/vms/:id/file",
+    { schema: { params: VmParams, querystring: FileWriteHostQuery } },
+    async (request) => {
+      const { execution_id, path, mode } = request.query;
+      const { channel } = engine.live(request.params.id, execution_id);
+      return { path, size: await receive(channel, startWrite(channel, path, mode), request.raw) };
+    },
+  );
+
+  server.get(
+    "/vms/:id/file",
+    { schema: { params: VmParams, querystring: PathQuery } },
+    async (request, reply) => {
+      const { execution_id, path } = request.query;
+      const { channel } = engine.live(request.params.id, execution_id);
+      const { stream } = await startRead(channel, path);
+      reply.hijack();
+      reply.raw.once("close", () => stream.cancel());
+      reply.raw.writeHead(200, { "content-type": "application/octet-stream" });
+      await send(channel, stream, reply.raw);
+    },
+  );
+
+  server.get("/vms/:id/directory", { schema: { params: VmParams, querystring: PathQuery } }, (request) => {
+    const { execution_id, path } = request.query;
+    return listDirectory(engine.live(request.params.id, execution_id).channel, path);
+  });
+}
+
+/** Writes the body into the guest. A body that breaks off cancels, and then the guest keeps nothing of it. */
+async function receive(channel: GuestChannel, stream: GuestStream, body: IncomingMessage): Promise<number> {
+  try {
+    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+      await withDeadline(channel, STALL_DEADLINE_MS, stream.write(chunk as Buffer));
+      if (stream.ended) break; // refused: the result says why
+    }
+  } catch (error) {
+    stream.cancel();
+    throw new SkerryError("upload_incomplete", "The upload broke off; nothing was written.", {
+      cause: error,
+    });
+  }
+  // What is left of a refused body is read and dropped: the next request on this connection comes behind it.
+  body.resume();
+  stream.end();
+  return writtenBytes(channel, stream);
+}
+
+/** The size of a file can change while it is read, so the body is chunked, and one that fails is cut off without its last chunk. */
+async function send(channel: GuestChannel, stream: GuestStream, response: ServerResponse): Promise<void> {
+  try {
+    for (;;) {
+      const output = await withDeadline(channel, STALL_DEADLINE_MS, stream.read());
+      if (output === undefined) break;
+      if (!(await writePiece(response, output.bytes))) return;
+    }
+    await stream.result();
+    response.end();
+  } catch (error) {
+    response.destroy(error instanceof Error ? error : new Error(String(error)));
+  }
+}

@@ -1,0 +1,46 @@
+// The host API over a unix socket. Who can connect is decided by the socket's permissions.
+
+import { chmod, chown, rm } from "node:fs/promises";
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
+import { fastify, LogController } from "fastify";
+import type { Logger } from "pino";
+import type { Host } from "../host.ts";
+import { asSkerryError, type HostServer } from "./conventions.ts";
+import { registerExecute } from "./execute.ts";
+import { registerFiles } from "./files.ts";
+import { validatorCompiler } from "./validation.ts";
+import { registerVms } from "./vms.ts";
+
+const BODY_MAX_BYTES = 1024 * 1024;
+
+export function buildServer(host: Host, log: Logger): HostServer {
+  const server = fastify({
+    // Control logs the requests of users; what goes wrong here is logged where it goes wrong.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_MAX_BYTES,
+    // Uploads and executions end by their own deadlines, not by the server's.
+    requestTimeout: 0,
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  server.setValidatorCompiler(validatorCompiler);
+  // A file's bytes are not parsed but read by the route, as they come.
+  server.addContentTypeParser("application/octet-stream", (_request, _payload, done) => done(null));
+  server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
+    const known = asSkerryError(error);
+    if (known.code === "internal") log.error({ err: error, url: request.url }, "a call failed");
+    return reply.status(known.status).send(known.toBody());
+  });
+  server.get("/info", () => host.info());
+  registerVms(server, host);
+  registerExecute(server, host);
+  registerFiles(server, host);
+  return server;
+}
+
+/** Listens on the configured socket, in the place of one that a killed predecessor left. */
+export async function listen(server: HostServer, host: Host): Promise<void> {
+  const { socket, socketGid } = host.config;
+  await rm(socket, { force: true });
+  await server.listen({ path: socket });
+  await chmod(socket, 0o660);
+  await chown(socket, 0, socketGid ?? 0);
+}

@@ -1,0 +1,108 @@
+// The host agent. `serve` runs it; `prepare` does beforehand, with progress on stdout, what takes long: kernel, images, and the
+// frozen template of the default size; `clear` destroys what a host that does not run has left running.
+
+import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
+import { pino, type Logger } from "pino";
+import { clearVms } from "./clear.ts";
+import { readConfig, type HostConfig } from "./config.ts";
+import { openHost, type Host, type StepReport } from "./host.ts";
+import { buildServer, listen } from "./http/server.ts";
+import { lockStateFolder } from "./lock.ts";
+import { DnsForwarder } from "./network/dns-forwarder.ts";
+import { systemServers } from "./network/name-servers.ts";
+
+const silentStep: StepReport = (_title, work) => work();
+
+/** One JSON line when a step begins and one when it has ended: `{"step", "state": "begin"|"done"|"failed", "ms"?}`. */
+const reportedStep: StepReport = async (step, work) => {
+  const say = (line: object): void => void process.stdout.write(`${JSON.stringify({ step, ...line })}\n`);
+  const startedMs = Date.now();
+  say({ state: "begin" });
+  try {
+    const result = await work();
+    say({ state: "done", ms: Date.now() - startedMs });
+    return result;
+  } catch (error) {
+    say({
+      state: "failed",
+      ms: Date.now() - startedMs,
+      message: error instanceof Error ? error.message : String(error),
+    });
+    throw error;
+  }
+};
+
+async function serve(config: HostConfig, log: Logger): Promise<void> {
+  const host = await openHost(config, log, silentStep);
+  if (!config.sharedAssets) await host.library.sweep();
+  log.info({ ...host.info(), ...(await host.engine.adopt()) }, "host ready");
+  const server = buildServer(host, log);
+  const forwarder = await openForwarder(host, log);
+  await listen(server, host);
+  host.slots.fill();
+  void host.library.buildImages();
+  await stopSignal();
+  log.info("stopping; the VMs run on");
+  host.engine.close();
+  await Promise.all([host.slots.stop(), forwarder.close()]);
+  server.server.closeAllConnections();
+  await server.close();
+}
+
+/** Guests' names are looked up by this process, so they cannot be while it is down; everything else about egress is. */
+function openForwarder({ config, range }: Host, log: Logger): Promise<DnsForwarder> {
+  const { nameServers, resolverPort } = config.network;
+  return DnsForwarder.open({
+    address: range.resolver,
+    port: resolverPort,
+    servers: nameServers.length > 0 ? () => Promise.resolve(nameServers) : () => systemServers(),
+    log,
+  });
+}
+
+async function prepare(config: HostConfig, log: Logger): Promise<void> {
+  const host = await openHost(config, log, reportedStep);
+  await host.engine.adopt();
+  for (const { name, status } of await buildImages(host)) {
+    if (status !== "ready") throw new Error(`the template "${name}" could not be built`);
+  }
+  const size = findSize(DEFAULT_SIZE);
+  const [template] = host.library.list();
+  if (size === undefined || template === undefined) throw new Error("there is no template to prepare");
+  await reportedStep(`Template "${template.name}" booted and frozen`, () =>
+    host.library.frozen(template.name, size),
+  );
+  host.engine.close();
+}
+
+async function buildImages(host: Host) {
+  const names = host.library.list().map((template) => template.name);
+  await reportedStep(`Root disk of ${names.join(", ")}`, () => host.library.buildImages());
+  return host.library.list();
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
+  });
+}
+
+async function main(): Promise<void> {
+  const config = readConfig();
+  const log = pino({ level: config.logLevel, base: { process: "host" } });
+  const command = process.argv[2] ?? "serve";
+  if (!["serve", "prepare", "clear"].includes(command))
+    throw new Error(`unknown command "${command}"; it is serve, prepare or clear`);
+  await lockStateFolder(config.stateFolder);
+  if (command === "serve") return serve(config, log);
+  if (command === "prepare") return prepare(config, log);
+  return clearVms(config, log);
+}
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  },
+);

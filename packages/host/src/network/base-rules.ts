@@ -1,0 +1,120 @@
+// The rules that a slot has from before its first link until its end, whatever the policy: who may send, in which direction, how
+// much, and what happens to a packet that the policy refused. They pass nothing that the policy has not marked, so no policy is
+// the strictest one, and counters, limits and denials outlive a change of policy.
+
+import { denyRules } from "@skerry/contract/egress";
+import { DNS_PORT, GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, TAP, UPLINK } from "./guest-link.ts";
+import { denyMarks, PASS_MARK, type DenyRule } from "./verdicts.ts";
+
+export const BASE_TABLE = "skerry_base";
+
+/** A guest that opens connections faster waits; a burst is what a page with many parts or a package manager needs. */
+export const NEW_FLOWS_PER_S = 200;
+export const NEW_FLOWS_BURST = 400;
+/** At once. The machine's table of connections is shared by all guests. */
+export const CONNECTIONS_MAX = 1_024;
+/** Destinations that one rule remembers. When it is full, new ones are refused without being remembered. */
+const DENIALS_PER_RULE = 256;
+export const DENIAL_MEMORY_S = 3_600;
+
+/** Refused destinations are kept per rule, once with their port and once for protocols that have none. */
+export function denialSets(rule: DenyRule): { readonly ports: string; readonly others: string } {
+  return { ports: `denied_${rule}`, others: `denied_${rule}_other` };
+}
+
+/** `slotAddress` is what the guest's packets carry beyond the slot. */
+export function baseScript(slotAddress: string): string {
+  return [
+    `table inet ${BASE_TABLE} {`,
+    "  counter sent {}",
+    "  counter received {}",
+    ...denyRules.flatMap(denialRules),
+    refuseChain,
+    passChain,
+    forwardChain(),
+    localChains,
+    sourceChain(slotAddress),
+    "}",
+    pinTable,
+    "",
+  ].join("\n");
+}
+
+function denialRules(rule: DenyRule): string[] {
+  const { ports, others } = denialSets(rule);
+  const memory = `flags dynamic,timeout; timeout ${DENIAL_MEMORY_S}s; size ${DENIALS_PER_RULE};`;
+  return [
+    `  set ${ports} { type ipv4_addr . inet_proto . inet_service; ${memory} }`,
+    `  set ${others} { type ipv4_addr . inet_proto; ${memory} }`,
+    // A full set ends the rule that adds to it, so nothing may stand behind an update.
+    `  chain deny_${rule} {`,
+    `    iifname != ${TAP} drop`,
+    `    meta l4proto { tcp, udp } update @${ports} { ct original ip daddr . meta l4proto . th dport counter }`,
+    `    meta l4proto != { tcp, udp } update @${others} { ct original ip daddr . meta l4proto counter }`,
+    "    goto refuse",
+    "  }",
+  ];
+}
+
+/** A refusal is told to the guest at once: nothing leaves the slot for it. */
+const refuseChain = `  chain refuse {
+    iifname != ${TAP} drop
+    meta l4proto tcp reject with tcp reset
+    reject with icmp type admin-prohibited
+  }`;
+
+/** Both limits look at a connection's first packet only. */
+const passChain = `  chain pass {
+    iifname ${TAP} ct status ! confirmed limit rate over ${NEW_FLOWS_PER_S}/second burst ${NEW_FLOWS_BURST} packets goto deny_rate_limit
+    iifname ${TAP} ct status ! confirmed ct count over ${CONNECTIONS_MAX} goto deny_connection_limit
+    iifname ${TAP} counter name sent accept
+    iifname ${UPLINK} counter name received accept
+  }`;
+
+/** Runs behind the policy's chain. Inwards only answers pass. */
+function forwardChain(): string {
+  const meanings = Object.entries(denyMarks).map(([rule, mark]) => `${mark} : goto deny_${rule}`);
+  return `  chain forward {
+    type filter hook forward priority 10; policy drop;
+    iifname ${UPLINK} ct direction != reply drop
+    iifname . oifname != { ${TAP} . ${UPLINK}, ${UPLINK} . ${TAP} } drop
+    meta nfproto != ipv4 drop
+    ct state invalid,untracked drop
+    meta mark vmap { ${[`${PASS_MARK} : goto pass`, ...meanings].join(", ")} }
+  }`;
+}
+
+/** Towards the slot itself nothing is open; a name query that gets here was not sent on by a policy. From the slot itself come
+ *  refusals and the kernel's own words about a guest's packet. */
+const localChains = `  chain unroutable {
+    type filter hook prerouting priority 0; policy accept;
+    iifname ${TAP} ip daddr { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 255.255.255.255 } jump deny_never
+    iifname ${TAP} ip daddr { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 255.255.255.255 } drop
+  }
+  chain input {
+    type filter hook input priority 0; policy drop;
+    iifname ${TAP} ip daddr ${GATEWAY_ADDRESS} meta l4proto { tcp, udp } th dport ${DNS_PORT} goto deny_dns
+    iifname ${TAP} goto deny_never
+  }
+  chain output {
+    type filter hook output priority 0; policy drop;
+    oifname ${TAP} ip daddr ${GUEST_ADDRESS} tcp flags & rst == rst accept
+    oifname ${TAP} ip daddr ${GUEST_ADDRESS} icmp type { destination-unreachable, time-exceeded } accept
+  }`;
+
+function sourceChain(slotAddress: string): string {
+  return `  chain source {
+    type nat hook postrouting priority srcnat; policy accept;
+    oifname ${UPLINK} ip saddr ${GUEST_ADDRESS} snat ip to ${slotAddress}
+  }`;
+}
+
+/** What comes out of the TAP is the guest's IPv4 with the guest's own addresses, or its question for the gateway's MAC. */
+const pinTable = `table netdev ${BASE_TABLE} {
+  chain pin {
+    type filter hook ingress device "${TAP}" priority -500; policy drop;
+    ether saddr != ${GUEST_MAC} drop
+    ether type ip ip saddr ${GUEST_ADDRESS} accept
+    ether type arp arp htype 1 arp ptype ip arp plen 4 arp saddr ether ${GUEST_MAC} arp saddr ip ${GUEST_ADDRESS} arp daddr ip ${GATEWAY_ADDRESS} accept
+  }
+}`;

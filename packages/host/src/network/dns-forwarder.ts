@@ -1,0 +1,110 @@
+// Where guests' name queries arrive: an address of the host's range, on this machine's side of the slots. Queries go on to the
+// machine's own name servers as they are, datagrams as datagrams and streams as streams. Which guest may ask is decided by the
+// rules of its slot; here is bounded how much one guest can take, so that the others get their answers.
+
+import { createSocket, type Socket as DatagramSocket } from "node:dgram";
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+import type { Logger } from "pino";
+import type { NameServer } from "./name-servers.ts";
+import { askServer } from "./dns-query.ts";
+import { StreamRelay } from "./dns-stream.ts";
+
+export interface DnsForwarderOptions {
+  readonly address: string;
+  readonly port: number;
+  /** Asked for every query, because the machine's own change. */
+  readonly servers: () => Promise<readonly NameServer[]>;
+  readonly log: Logger;
+}
+
+/** Queries under way, of all guests and of one. */
+const QUERIES_MAX = 512;
+const QUERIES_PER_GUEST = 32;
+const HEADER_BYTES = 12;
+const SERVER_FAILURE = 2;
+
+export class DnsForwarder {
+  readonly #options: DnsForwarderOptions;
+  readonly #datagrams: DatagramSocket;
+  readonly #streams: Server;
+  readonly #relay: StreamRelay;
+  readonly #underWay = new Map<string, number>();
+  readonly #abort = new AbortController();
+  #queries = 0;
+
+  private constructor(options: DnsForwarderOptions) {
+    this.#options = options;
+    this.#relay = new StreamRelay(options.servers);
+    this.#datagrams = createSocket("udp4");
+    this.#datagrams.on("message", (query, { address, port }) => this.#take(query, address, port));
+    this.#streams = createServer({ allowHalfOpen: true }, (client) => this.#relay.take(client));
+  }
+
+  static async open(options: DnsForwarderOptions): Promise<DnsForwarder> {
+    const forwarder = new DnsForwarder(options);
+    try {
+      await forwarder.#listen();
+    } catch (error) {
+      await forwarder.close();
+      throw error;
+    }
+    return forwarder;
+  }
+
+  async close(): Promise<void> {
+    this.#abort.abort();
+    this.#relay.close();
+    await Promise.all([
+      new Promise<void>((resolve) => this.#streams.close(() => resolve())),
+      new Promise<void>((resolve) => this.#datagrams.close(resolve)),
+    ]);
+  }
+
+  async #listen(): Promise<void> {
+    const { address, port, log } = this.#options;
+    this.#datagrams.bind(port, address);
+    await once(this.#datagrams, "listening");
+    this.#streams.listen(port, address);
+    await once(this.#streams, "listening");
+    // From here on nobody else listens to these; a single failed datagram is not the end of all names.
+    this.#datagrams.on("error", (error) => log.warn({ err: error }, "the name forwarder's socket failed"));
+    this.#streams.on("error", (error) => log.warn({ err: error }, "the name forwarder's listener failed"));
+  }
+
+  /** What is too much is dropped, as a busy server would; the guest asks again. */
+  #take(query: Buffer, address: string, port: number): void {
+    const ofGuest = this.#underWay.get(address) ?? 0;
+    if (query.length < HEADER_BYTES || this.#queries >= QUERIES_MAX || ofGuest >= QUERIES_PER_GUEST) return;
+    this.#queries += 1;
+    this.#underWay.set(address, ofGuest + 1);
+    void this.#answer(query)
+      .then((answer) => {
+        if (!this.#abort.signal.aborted) this.#datagrams.send(answer, port, address, () => undefined);
+      })
+      .finally(() => {
+        this.#queries -= 1;
+        const left = (this.#underWay.get(address) ?? 1) - 1;
+        if (left === 0) this.#underWay.delete(address);
+        else this.#underWay.set(address, left);
+      });
+  }
+
+  async #answer(query: Buffer): Promise<Buffer> {
+    for (const server of await this.#options.servers()) {
+      if (this.#abort.signal.aborted) break;
+      const answer = await askServer(server, query, this.#abort.signal);
+      if (answer !== undefined) return answer;
+    }
+    return failureFor(query);
+  }
+}
+
+/** The query's header and nothing else, as an answer that says that there is none. */
+function failureFor(query: Buffer): Buffer {
+  const answer = Buffer.alloc(HEADER_BYTES);
+  query.copy(answer, 0, 0, 2);
+  answer[2] = 0x80 | ((query[2] ?? 0) & 0x79);
+  answer[3] = 0x80 | SERVER_FAILURE;
+  return answer;
+}

@@ -1,0 +1,12 @@
+// The link between a guest and its slot. It is the same in every slot, because nobody else is in there.
+
+export const TAP = "tap0";
+/** The slot's end of the link to this machine. */
+export const UPLINK = "up0";
+export const GUEST_ADDRESS = "169.254.0.21";
+/** The slot's end: the guest's gateway and name server. */
+export const GATEWAY_ADDRESS = "169.254.0.22";
+export const GATEWAY_CIDR = `${GATEWAY_ADDRESS}/30`;
+/** Every clone sees its template's MAC. */
+export const GUEST_MAC = "02:fc:00:00:00:05";
+export const DNS_PORT = 53;

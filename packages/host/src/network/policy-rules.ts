@@ -1,0 +1,97 @@
+// A policy as nftables rules, computed and never run here. The script replaces the table whole, in one transaction, so there is no
+// moment with half a policy.
+//
+// Every packet, of both directions, is decided anew by the destination that its connection had at first (`ct original`), so a live
+// change cuts connections that it forbids. The order of decision is the contract's.
+
+import type { Egress } from "@skerry/contract/egress";
+import { DNS_PORT, GATEWAY_ADDRESS, TAP } from "./guest-link.ts";
+import { denyMarks, PASS_MARK } from "./verdicts.ts";
+
+export const POLICY_TABLE = "skerry_policy";
+
+/** What a policy is compiled against. */
+export interface PolicyFacts {
+  /** This machine's own addresses, IPv4. */
+  readonly hostAddresses: readonly string[];
+  /** The range of addresses that all slots of this host are in. */
+  readonly slotRange: string;
+  readonly resolver: { readonly address: string; readonly port: number };
+}
+
+/** Whatever the policy says. */
+const NEVER = ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255"];
+const PRIVATE = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"];
+
+/** `first`: for a slot that has no policy yet; refused by the kernel where it has one. The kernel makes whoever deletes a table
+ *  wait until nobody can use it any more, some 10 ms, and a sandbox that begins has nothing to delete. */
+export function policyScript(policy: Egress, facts: PolicyFacts, load: "first" | "replace"): string {
+  const never = [...NEVER, facts.slotRange, ...facts.hostAddresses];
+  return [
+    ...(load === "first"
+      ? [`create table inet ${POLICY_TABLE}`]
+      : [`table inet ${POLICY_TABLE} {}`, `delete table inet ${POLICY_TABLE}`]),
+    `table inet ${POLICY_TABLE} {`,
+    ...networkSet("never", never),
+    ...networkSet("private_networks", PRIVATE),
+    ...networkSet("deny_cidrs", policy.deny_cidrs),
+    ...networkSet("allow_cidrs", policy.allow_cidrs),
+    ...portSet(policy.allow_ports),
+    "  chain verdict {",
+    "    type filter hook forward priority 0; policy accept;",
+    ...decisions(policy).map((rule) => `    ${rule}`),
+    "  }",
+    ...(policy.dns ? resolverChain(facts) : []),
+    "}",
+    "",
+  ].join("\n");
+}
+
+function decisions(policy: Egress): string[] {
+  return [
+    `ct original ip daddr ${GATEWAY_ADDRESS} ${policy.dns ? passes : refusedBy("dns")}`,
+    `ct original ip daddr @never ${refusedBy("never")}`,
+    `ct original ip daddr @deny_cidrs ${refusedBy("deny_cidr")}`,
+    ...allowed(policy),
+    `ct original ip daddr @private_networks ${refusedBy("private_network")}`,
+    policy.mode === "allow_all" ? passes : refusedBy("deny_all"),
+  ];
+}
+
+function allowed(policy: Egress): string[] {
+  if (policy.allow_ports.length === 0) return [`ct original ip daddr @allow_cidrs ${passes}`];
+  return [
+    `ct original ip daddr @allow_cidrs meta l4proto tcp ct original proto-dst @allow_ports ${passes}`,
+    // "Fragmentation needed" and its like answer a connection; the guest has no way to send with them.
+    `ct original ip daddr @allow_cidrs ct original protocol tcp ct state related ct direction reply ${passes}`,
+    `ct original ip daddr @allow_cidrs ${refusedBy("port")}`,
+  ];
+}
+
+const passes = `meta mark set ${PASS_MARK} accept`;
+
+function refusedBy(rule: keyof typeof denyMarks): string {
+  return `meta mark set ${denyMarks[rule]} accept`;
+}
+
+function resolverChain({ resolver }: PolicyFacts): string[] {
+  return [
+    "  chain resolver {",
+    "    type nat hook prerouting priority dstnat; policy accept;",
+    `    iifname ${TAP} ip daddr ${GATEWAY_ADDRESS} meta l4proto { tcp, udp } th dport ${DNS_PORT} ` +
+      `dnat ip to ${resolver.address}:${resolver.port}`,
+    "  }",
+  ];
+}
+
+function networkSet(name: string, networks: readonly string[]): string[] {
+  return [`  set ${name} {`, "    type ipv4_addr; flags interval; auto-merge;", ...elements(networks), "  }"];
+}
+
+function portSet(ports: readonly number[]): string[] {
+  return ["  set allow_ports {", "    type inet_service;", ...elements(ports.map(String)), "  }"];
+}
+
+function elements(values: readonly string[]): string[] {
+  return values.length === 0 ? [] : [`    elements = { ${values.join(", ")} }`];
+}

@@ -1,0 +1,127 @@
+// Kernel and initramfs that every guest boots from. The kernel is Debian's, unpacked from its signed package and not
+// installed; the initramfs holds the agent as /init and the few modules that reach the root disk.
+
+import { createHash } from "node:crypto";
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { runProgram } from "../run.ts";
+
+export interface BootFiles {
+  readonly kernel: string;
+  readonly initramfs: string;
+  readonly kernelVersion: string;
+  /** Changes when kernel, modules or agent do. */
+  readonly digest: string;
+}
+
+const KERNEL_SUITE = "bookworm";
+const KERNEL_PACKAGE = "linux-image-cloud-amd64";
+const DOWNLOAD_DEADLINE_MS = 300_000;
+const UNPACK_DEADLINE_MS = 60_000;
+
+/** In the order in which they must be loaded: `virtio_ring` before `virtio`, `failover` before `net_failover`. */
+const MODULES = [
+  "drivers/virtio/virtio_ring",
+  "drivers/virtio/virtio",
+  "drivers/virtio/virtio_mmio",
+  "drivers/char/virtio_console",
+  "drivers/block/virtio_blk",
+  "net/core/failover",
+  "drivers/net/net_failover",
+  "drivers/net/virtio_net",
+];
+
+// Runs inside mmdebstrap, whose apt verifies Debian's signatures also on a machine that is not Debian.
+const downloadHook = (folder: string): string => `set -e
+export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"
+package=$(apt-cache depends ${KERNEL_PACKAGE} | sed -n 's/^ *Depends: \\(linux-image-[0-9].*\\)/\\1/p' | head -n 1)
+cd '${folder}'
+apt-get download -q "$package"
+`;
+
+/** Downloads the kernel into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. */
+export async function ensureKernel(folder: string, mirror: string | undefined): Promise<void> {
+  if (await exists(join(folder, "version"))) return;
+  await mkdir(join(folder, ".."), { recursive: true });
+  const work = await mkdtemp(`${folder}-`);
+  try {
+    const hook = join(work, "hook.sh");
+    await writeFile(hook, downloadHook(work));
+    const options = ["--quiet", "--variant=custom", `--customize-hook=sh ${hook}`];
+    const from = mirror === undefined ? [] : [mirror];
+    await runProgram("mmdebstrap", [...options, KERNEL_SUITE, join(work, "apt"), ...from], {
+      deadlineMs: DOWNLOAD_DEADLINE_MS,
+    });
+    const [archive] = (await readdir(work)).filter((name) => name.endsWith(".deb"));
+    if (archive === undefined) throw new Error("the kernel package was not downloaded");
+    await runProgram("dpkg-deb", ["-x", join(work, archive), join(work, "image")], {
+      deadlineMs: UNPACK_DEADLINE_MS,
+    });
+    await keepKernel(join(work, "image"), join(work, "kernel"));
+    await rename(join(work, "kernel"), folder);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+async function keepKernel(image: string, folder: string): Promise<void> {
+  const [version] = await readdir(join(image, "lib/modules"));
+  if (version === undefined) throw new Error("the kernel package holds no modules");
+  await mkdir(join(folder, "modules"), { recursive: true });
+  await copyFile(join(image, `boot/vmlinuz-${version}`), join(folder, "vmlinuz"));
+  for (const module of MODULES) {
+    const name = module.slice(module.lastIndexOf("/") + 1);
+    await copyFile(
+      join(image, `lib/modules/${version}/kernel/${module}.ko`),
+      join(folder, `modules/${name}.ko`),
+    );
+  }
+  await writeFile(join(folder, "version"), version);
+}
+
+/** Packs the initramfs again when kernel or agent have changed. Call `ensureKernel` first. */
+export async function ensureInitramfs(kernelFolder: string, agent: string): Promise<BootFiles> {
+  const kernelVersion = await readFile(join(kernelFolder, "version"), "utf8");
+  const kernel = join(kernelFolder, "vmlinuz");
+  const hash = createHash("sha256").update(kernelVersion);
+  for (const file of [kernel, agent]) hash.update(await readFile(file));
+  const digest = hash.digest("hex").slice(0, 16);
+  const initramfs = join(kernelFolder, `initramfs-${digest}.cpio`);
+  if (!(await exists(initramfs))) await packInitramfs(kernelFolder, agent, initramfs);
+  return { kernel, initramfs, kernelVersion, digest };
+}
+
+async function packInitramfs(kernelFolder: string, agent: string, target: string): Promise<void> {
+  const work = await mkdtemp(`${target}-`);
+  try {
+    const root = join(work, "root");
+    await mkdir(join(root, "modules"), { recursive: true });
+    for (const folder of ["proc", "sys", "dev", "run", "root-fs"]) await mkdir(join(root, folder));
+    await copyFile(agent, join(root, "init"));
+    await chmod(join(root, "init"), 0o755);
+    const names = MODULES.map((module) => `${module.slice(module.lastIndexOf("/") + 1)}.ko`);
+    for (const name of names)
+      await copyFile(join(kernelFolder, "modules", name), join(root, "modules", name));
+    await writeFile(join(root, "modules/order"), `${names.join("\n")}\n`);
+    const archive = join(work, "initramfs.cpio");
+    await runProgram(
+      "sh",
+      ["-c", 'find . | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0 > "$0"', archive],
+      {
+        cwd: root,
+        deadlineMs: UNPACK_DEADLINE_MS,
+      },
+    );
+    await chmod(archive, 0o444);
+    await rename(archive, target);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return readFile(file).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,67 @@
+// A template is a folder with one file: `templates/NAME/template.json`. This module reads it and says what is wrong with it.
+
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { idOfDigest } from "@skerry/contract/ids";
+import { Type, type Static } from "typebox";
+import { Value } from "typebox/value";
+
+const Description = Type.Object(
+  {
+    description: Type.String({ minLength: 1, maxLength: 500 }),
+    /** A Debian release by name, for example `bookworm`. */
+    suite: Type.String({ pattern: "^[a-z]{3,20}$" }),
+    packages: Type.Array(Type.String({ pattern: "^[a-z0-9][a-z0-9.+-]{0,100}$" }), { maxItems: 500 }),
+    disk_gib: Type.Integer({ minimum: 1, maximum: 64 }),
+    /** Shell commands run before the freeze, so that clones wake with these programs in memory. */
+    warm_up: Type.Array(Type.String({ minLength: 1, maxLength: 1_000 }), { maxItems: 20 }),
+  },
+  { additionalProperties: false },
+);
+
+export interface TemplateDescription extends Static<typeof Description> {
+  readonly name: string;
+  /** Follows from the content: another description is another template. */
+  readonly id: string;
+  readonly digest: string;
+}
+
+/** A template folder is unusable; `message` names the file and the fault. */
+export class TemplateFault extends Error {
+  override readonly name = "TemplateFault";
+}
+
+/** Every template in this folder, by name. */
+export async function readDescriptions(folder: string): Promise<TemplateDescription[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  return Promise.all(names.sort().map((name) => readDescription(folder, name)));
+}
+
+async function readDescription(folder: string, name: string): Promise<TemplateDescription> {
+  const file = join(folder, name, "template.json");
+  if (!/^[a-z][a-z0-9-]{0,62}$/.test(name))
+    throw new TemplateFault(`${file}: the folder's name is not a template name`);
+  const text = await readFile(file, "utf8").catch((error: unknown) => {
+    throw new TemplateFault(`${file}: cannot be read`, { cause: error });
+  });
+  const content = parse(file, text);
+  // The name is part of the identity, so that two templates with one content stay two.
+  const digest = createHash("sha256")
+    .update(JSON.stringify([name, content]))
+    .digest();
+  return { ...content, name, id: idOfDigest("template", digest), digest: digest.toString("hex") };
+}
+
+function parse(file: string, text: string): Static<typeof Description> {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (error) {
+    throw new TemplateFault(`${file}: not JSON`, { cause: error });
+  }
+  if (Value.Check(Description, content)) return content;
+  const [fault] = Value.Errors(Description, content);
+  throw new TemplateFault(`${file}: ${fault?.instancePath ?? "/"} ${fault?.message ?? "is invalid"}`);
+}

@@ -1,0 +1,265 @@
+// A frozen template: a guest that was booted once, warmed up, stopped, and kept as files. Every sandbox of this template and
+// size wakes from them. Memory and disk belong together, so nobody writes to either again.
+//
+//   memory   the guest's RAM; clones map it copy-on-write and share its pages
+//   state    CPU and device state (about 66 KiB); RAM is not in it, because it was mapped shared (`x-ignore-shared`)
+//   disk     qcow2 over the template's image: what the boot wrote
+//   overlay  an empty qcow2, copied for each clone
+
+import { createHash, randomBytes } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { chmod, chown, mkdir, readdir, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { Egress } from "@skerry/contract/egress";
+import type { Size } from "@skerry/contract/sizes";
+import { startExecute, withDeadline } from "../guest/agent.ts";
+import { GuestChannel } from "../guest/channel.ts";
+import { runProgram } from "../run.ts";
+import { giveBack, makeFolder, sealFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
+import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu.ts";
+import { migrationCompleted, type Qmp } from "../vm/qmp.ts";
+import type { BootFiles } from "./boot-files.ts";
+import type { TemplateDescription } from "./description.ts";
+
+export interface FrozenTemplate {
+  readonly memory: string;
+  readonly state: string;
+  readonly disk: string;
+  readonly overlay: string;
+  readonly rootImage: string;
+  readonly diskGib: number;
+  readonly machine: Machine;
+}
+
+export interface FreezeOptions {
+  readonly room: MachineRoom;
+  /** Frozen templates live here, one folder each. */
+  readonly folder: string;
+  /** Prefix of the QEMU process' name. */
+  readonly instance: string;
+  readonly description: TemplateDescription;
+  readonly rootImage: string;
+  readonly boot: BootFiles;
+  readonly qemuVersion: string;
+  readonly size: Size;
+  readonly machine: Machine;
+}
+
+/** A template is made without any network. Until this is loaded, the slot passes nothing either. */
+const NO_EGRESS: Egress = { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false };
+/** Change it when what is frozen changes without any of its inputs changing. */
+const FORMAT = 1;
+/** A cold boot takes 2 to 5 s emulated with one vCPU; with more vCPUs than cores they take turns. */
+const BOOT_DEADLINE_MS = 120_000;
+const WARM_UP_DEADLINE_MS = 60_000;
+const FREEZE_DEADLINE_MS = 60_000;
+const QEMU_IMG_DEADLINE_MS = 30_000;
+const GIB = 1024 ** 3;
+
+/** The frozen template, made now unless it is there. It appears whole or not at all. */
+export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTemplate> {
+  const target = join(options.folder, frozenName(options));
+  const frozen = filesIn(target, options);
+  if (await isComplete(target)) return frozen;
+  await mkdir(options.folder, { recursive: true });
+  // Short: the path of a socket in it has 107 bytes, and what is left of them is for the state folder.
+  const folder = join(options.folder, `building-${randomBytes(4).toString("hex")}`);
+  await makeFolder(folder);
+  const slot = options.room.slots.take();
+  const record = {
+    name: `${options.instance}:template:${options.description.name}:${options.size.name}:`,
+    folder,
+    slot: slot.number,
+    process: undefined,
+  };
+  try {
+    await makeDisk(options, join(folder, vmPaths.disk), uidOf(options.room, slot));
+    await bootAndFreeze(options, record);
+    await makeOverlay(options, join(folder, "overlay"));
+    await publish(folder, target);
+  } finally {
+    await giveBack(options.room, record);
+  }
+  return frozen;
+}
+
+/** Removes leftovers of builds that were cut off, and frozen templates that no input describes any more. Running clones
+ *  hold their files open and are not touched by it. */
+export async function sweepFrozen(folder: string, current: ReadonlySet<string>): Promise<number> {
+  const names = await readdir(folder).catch(() => [] as string[]);
+  const stale = names.filter((name) => !current.has(name));
+  for (const name of stale) await rm(join(folder, name), { recursive: true, force: true });
+  return stale.length;
+}
+
+/** Everything that the frozen state depends on is in its name. */
+export function frozenName(options: FreezeOptions): string {
+  const { description, boot, qemuVersion, size, machine } = options;
+  const commandLine = kernelCommandLine(machine);
+  const identity = JSON.stringify([
+    FORMAT,
+    description.digest,
+    boot.digest,
+    qemuVersion,
+    size,
+    machine,
+    commandLine,
+  ]);
+  return `${description.name}-${size.name}-${createHash("sha256").update(identity).digest("hex").slice(0, 16)}`;
+}
+
+function filesIn(folder: string, { rootImage, machine, description }: FreezeOptions): FrozenTemplate {
+  const file = (name: string): string => join(folder, name);
+  return {
+    memory: file("memory"),
+    state: file("state"),
+    disk: file(vmPaths.disk),
+    overlay: file("overlay"),
+    rootImage,
+    diskGib: description.disk_gib,
+    machine,
+  };
+}
+
+async function isComplete(folder: string): Promise<boolean> {
+  return (await readdir(folder).catch(() => [] as string[])).includes("state");
+}
+
+async function makeDisk(options: FreezeOptions, disk: string, uid: number): Promise<void> {
+  await emptyQcow2(disk, options.description.disk_gib);
+  await chown(disk, uid, uid);
+  const memory = join(disk, "../memory");
+  await writeFile(memory, "", { mode: 0o600 });
+  await truncate(memory, options.machine.memoryMib * 1024 * 1024);
+  await chown(memory, uid, uid);
+}
+
+async function makeOverlay(options: FreezeOptions, overlay: string): Promise<void> {
+  await emptyQcow2(overlay, options.description.disk_gib);
+}
+
+/** The file below it is not named inside: QEMU gets the whole chain on its command line and believes no header. */
+async function emptyQcow2(file: string, sizeGib: number): Promise<void> {
+  await runProgram("qemu-img", ["create", "-q", "-f", "qcow2", file, String(sizeGib * GIB)], {
+    deadlineMs: QEMU_IMG_DEADLINE_MS,
+  });
+}
+
+interface BuildRecord {
+  readonly name: string;
+  readonly folder: string;
+  readonly slot: number;
+  readonly process: undefined;
+}
+
+async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promise<void> {
+  const { room, size, machine, boot, rootImage, description } = options;
+  const files = {
+    kernel: boot.kernel,
+    initramfs: boot.initramfs,
+    memory: join(record.folder, "memory"),
+    rootImage,
+    frozenDisk: undefined,
+  };
+  const { qmp } = await startQemu(room, {
+    record,
+    size,
+    machine,
+    files,
+    diskGib: description.disk_gib,
+    purpose: "template",
+    stateFd: undefined,
+  });
+  try {
+    await room.egress.load(room.slots.slot(record.slot), NO_EGRESS);
+    const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), {
+      resync: false,
+      deadlineMs: BOOT_DEADLINE_MS,
+    });
+    for (const command of description.warm_up) await warmUp(channel, command);
+    // The channel stays open: a clone then wakes with the host connected and has nothing to notice.
+    await sealFolder(record.folder);
+    await saveState(qmp, record.folder);
+    // The migration has flushed the disk; what is left of this QEMU is killed with everything else of the build.
+    channel.close("the template is frozen");
+  } catch (error) {
+    throw new Error(
+      `the template's guest did not get ready; its console ends with: ${await consoleTail(qmp)}`,
+      { cause: error },
+    );
+  } finally {
+    qmp.close();
+  }
+}
+
+async function warmUp(channel: GuestChannel, command: string): Promise<void> {
+  const { stream, deadlineMs } = startExecute(channel, {
+    command,
+    env: {},
+    timeout_ms: WARM_UP_DEADLINE_MS,
+    stdin: false,
+    output_limit: 1,
+  });
+  const run = async (): Promise<number> => {
+    while ((await stream.read()) !== undefined);
+    return Number((await stream.result())["exit_code"]);
+  };
+  const exitCode = await withDeadline(channel, deadlineMs, run());
+  if (exitCode !== 0) throw new Error(`the template's warm-up command ended with ${exitCode}: ${command}`);
+}
+
+/** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here, so it connects to a
+ *  socket of ours. */
+async function saveState(qmp: Qmp, folder: string): Promise<void> {
+  const signal = AbortSignal.timeout(FREEZE_DEADLINE_MS);
+  const socket = join(folder, "state.sock");
+  await qmp.execute("stop");
+  await ignoreSharedMemory(qmp);
+  const { server, saved } = await receiveInto(socket, join(folder, "state.part"));
+  try {
+    await chmod(socket, 0o777); // the folder lets nobody else reach it, and QEMU is not root
+    await qmp.execute("migrate", { uri: `unix:state.sock` });
+    await migrationCompleted(qmp, signal);
+    await saved;
+    await rename(join(folder, "state.part"), join(folder, "state"));
+  } finally {
+    server.close();
+    await rm(socket, { force: true });
+  }
+}
+
+export async function ignoreSharedMemory(qmp: Qmp): Promise<void> {
+  await qmp.execute("migrate-set-capabilities", {
+    capabilities: [{ capability: "x-ignore-shared", state: true }],
+  });
+}
+
+async function receiveInto(socket: string, file: string): Promise<{ server: Server; saved: Promise<void> }> {
+  const { promise: saved, resolve, reject } = Promise.withResolvers<void>();
+  const server = createServer((connection) => {
+    pipeline(connection, createWriteStream(file, { mode: 0o600 })).then(resolve, reject);
+  });
+  saved.catch(() => undefined); // whoever awaits it hears of it
+  server.listen(socket);
+  await new Promise<void>((ready) => server.once("listening", () => ready()));
+  return { server, saved };
+}
+
+async function publish(folder: string, target: string): Promise<void> {
+  for (const name of ["memory", "state", vmPaths.disk, "overlay"]) {
+    await chown(join(folder, name), 0, 0);
+    await chmod(join(folder, name), 0o444);
+  }
+  await rm(join(folder, "qemu.log"), { force: true });
+  await chown(folder, 0, 0);
+  await chmod(folder, 0o711);
+  await rm(target, { recursive: true, force: true });
+  await rename(folder, target);
+}
+
+async function consoleTail(qmp: Qmp): Promise<string> {
+  const text = await qmp.execute("ringbuf-read", { device: "console", size: 2_000 }).catch(() => "");
+  return String(text).trim().slice(-500) || "nothing";
+}

@@ -1,0 +1,70 @@
+// A template's root disk: a Debian tree by mmdebstrap, written into one ext4 image. Nobody writes to the image afterwards.
+
+import { chmod, mkdir, mkdtemp, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { runProgram } from "../run.ts";
+import type { TemplateDescription } from "./description.ts";
+
+const DEBOOTSTRAP_DEADLINE_MS = 900_000;
+const FORMAT_DEADLINE_MS = 120_000;
+const GIB = 1024 ** 3;
+
+/** What no program in a sandbox reads, left out to keep the image small. */
+const LEFT_OUT = ["/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*"];
+
+/** Where the image of this template is, or will be. */
+export function imageFile(folder: string, description: TemplateDescription): string {
+  return join(folder, `${description.name}-${description.digest.slice(0, 16)}.ext4`);
+}
+
+/** Builds the image unless it is there; it appears whole or not at all. Needs root and Debian's archive. */
+export async function ensureImage(
+  folder: string,
+  description: TemplateDescription,
+  mirror: string | undefined,
+): Promise<string> {
+  const target = imageFile(folder, description);
+  if (
+    await stat(target).then(
+      () => true,
+      () => false,
+    )
+  )
+    return target;
+  await mkdir(folder, { recursive: true });
+  const work = await mkdtemp(join(folder, `${description.name}-building-`));
+  try {
+    const root = join(work, "root");
+    await runProgram("mmdebstrap", mmdebstrapArguments(description, root, mirror), {
+      deadlineMs: DEBOOTSTRAP_DEADLINE_MS,
+    });
+    await writeFile(join(root, "etc/fstab"), "");
+    await rm(join(root, "etc/machine-id"), { force: true });
+    const image = join(work, "image.ext4");
+    await writeFile(image, "");
+    await truncate(image, description.disk_gib * GIB);
+    const options = ["-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"];
+    await runProgram("mke2fs", [...options, "-d", root, "-L", "root", image], {
+      deadlineMs: FORMAT_DEADLINE_MS,
+    });
+    await chmod(image, 0o444);
+    await rename(image, target);
+    return target;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+function mmdebstrapArguments(
+  description: TemplateDescription,
+  root: string,
+  mirror: string | undefined,
+): string[] {
+  return [
+    ...["--quiet", "--variant=minbase", `--include=${description.packages.join(",")}`],
+    ...['--aptopt=APT::Install-Recommends "false"'],
+    ...LEFT_OUT.map((pattern) => `--dpkgopt=path-exclude=${pattern}`),
+    ...[description.suite, root],
+    ...(mirror === undefined ? [] : [mirror]),
+  ];
+}

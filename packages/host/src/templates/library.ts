@@ -1,0 +1,179 @@
+// The templates of this host: which there are, whether they are ready, and the frozen one for a size, made at first use.
+
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Template } from "@skerry/contract/platform";
+import { sizes, type Size } from "@skerry/contract/sizes";
+import type { Logger } from "pino";
+import type { MachineRoom } from "../vm/instance.ts";
+import type { Accelerator, Machine } from "../vm/qemu.ts";
+import type { BootFiles } from "./boot-files.ts";
+import { readDescriptions, type TemplateDescription } from "./description.ts";
+import { ensureFrozen, frozenName, sweepFrozen, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
+import { ensureImage, imageFile } from "./image.ts";
+
+export interface LibraryOptions {
+  /** Descriptions, one folder each. */
+  readonly templatesFolder: string;
+  /** Images and frozen templates are kept here. */
+  readonly assetsFolder: string;
+  readonly debianMirror: string | undefined;
+  readonly boot: BootFiles;
+  readonly qemuVersion: string;
+  readonly accelerator: Accelerator;
+  readonly tscKhz: number | undefined;
+  readonly instance: string;
+  readonly room: MachineRoom;
+  readonly log: Logger;
+}
+
+export interface ReadyTemplate {
+  readonly frozen: FrozenTemplate;
+  readonly boot: BootFiles;
+}
+
+type ImageState =
+  | { readonly status: "building" }
+  | { readonly status: "ready"; readonly image: string }
+  | { readonly status: "failed"; readonly reason: string };
+
+interface Entry {
+  readonly description: TemplateDescription;
+  image: ImageState;
+}
+
+export class TemplateLibrary {
+  readonly #options: LibraryOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #freezing = new Map<string, Promise<FrozenTemplate>>();
+
+  private constructor(options: LibraryOptions, descriptions: readonly TemplateDescription[]) {
+    this.#options = options;
+    for (const description of descriptions) {
+      this.#entries.set(description.name, { description, image: { status: "building" } });
+    }
+  }
+
+  /** Reads the descriptions. Templates whose image exists are ready; the others become so by `buildImages`. */
+  static async open(options: LibraryOptions): Promise<TemplateLibrary> {
+    const library = new TemplateLibrary(options, await readDescriptions(options.templatesFolder));
+    for (const entry of library.#entries.values()) {
+      const image = imageFile(library.#imagesFolder, entry.description);
+      if (await stat(image).then(Boolean, () => false)) entry.image = { status: "ready", image };
+    }
+    return library;
+  }
+
+  list(): Template[] {
+    return [...this.#entries.values()].map(({ description, image }) => ({
+      id: description.id,
+      name: description.name,
+      description: description.description,
+      disk_gib: description.disk_gib,
+      status: image.status,
+    }));
+  }
+
+  /** The frozen template for this size. The first call for a size takes some seconds, later ones nothing. */
+  async frozen(name: string, size: Size): Promise<ReadyTemplate> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined)
+      throw new SkerryError("unknown_template", `This host has no template "${name}".`);
+    const { image } = entry;
+    if (image.status !== "ready") throw notReady(name, image);
+    const options = this.#freezeOptions(entry.description, image.image, size);
+    const key = frozenName(options);
+    let freezing = this.#freezing.get(key);
+    if (freezing === undefined) {
+      freezing = this.#freeze(options);
+      this.#freezing.set(key, freezing);
+      // A failure is told to everybody who waits for it, and the next call tries again.
+      freezing.catch(() => this.#freezing.delete(key));
+    }
+    return { frozen: await freezing, boot: this.#options.boot };
+  }
+
+  async #freeze(options: FreezeOptions): Promise<FrozenTemplate> {
+    const startedMs = Date.now();
+    const frozen = await ensureFrozen(options);
+    const { description, size } = options;
+    this.#options.log.info(
+      { template: description.name, size: size.name, ms: Date.now() - startedMs },
+      "template ready",
+    );
+    return frozen;
+  }
+
+  /** Builds the images that are missing, one after the other, because each takes a whole core. A failure is in `list()`. */
+  async buildImages(): Promise<void> {
+    const { log, debianMirror } = this.#options;
+    for (const entry of this.#entries.values()) {
+      if (entry.image.status === "ready") continue;
+      try {
+        entry.image = {
+          status: "ready",
+          image: await ensureImage(this.#imagesFolder, entry.description, debianMirror),
+        };
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        entry.image = { status: "failed", reason };
+        log.error({ err: error, template: entry.description.name }, "a template's image could not be built");
+      }
+    }
+  }
+
+  /** Removes images and frozen templates that no description leads to, and what cut-off builds have left. Not for a folder
+   *  that several hosts share. */
+  async sweep(): Promise<void> {
+    await mkdir(this.#imagesFolder, { recursive: true });
+    const descriptions = [...this.#entries.values()].map((entry) => entry.description);
+    const images = new Set(descriptions.map((description) => imageFile(this.#imagesFolder, description)));
+    for (const name of await readdir(this.#imagesFolder)) {
+      const file = join(this.#imagesFolder, name);
+      if (!images.has(file)) await rm(file, { recursive: true, force: true });
+    }
+    const frozen = descriptions.flatMap((description) =>
+      sizes.map((size) =>
+        frozenName(this.#freezeOptions(description, imageFile(this.#imagesFolder, description), size)),
+      ),
+    );
+    await sweepFrozen(this.#frozenFolder, new Set(frozen));
+  }
+
+  #freezeOptions(description: TemplateDescription, rootImage: string, size: Size): FreezeOptions {
+    const { room, instance, boot, qemuVersion, accelerator, tscKhz } = this.#options;
+    const machine: Machine = { accelerator, vcpus: size.vcpus, memoryMib: size.memory_mib, tscKhz };
+    return {
+      room,
+      instance,
+      boot,
+      qemuVersion,
+      description,
+      rootImage,
+      size,
+      machine,
+      folder: this.#frozenFolder,
+    };
+  }
+
+  get #imagesFolder(): string {
+    return join(this.#options.assetsFolder, "images");
+  }
+
+  get #frozenFolder(): string {
+    return join(this.#options.assetsFolder, "frozen");
+  }
+}
+
+function notReady(name: string, image: Exclude<ImageState, { status: "ready" }>): SkerryError {
+  if (image.status === "building") {
+    return new SkerryError("template_not_ready", `The template "${name}" is being built on this host.`, {
+      retryAfterS: 15,
+    });
+  }
+  return new SkerryError("template_not_ready", `The template "${name}" could not be built on this host.`, {
+    remediation: "The host's log says why.",
+    retryAfterS: 300,
+  });
+}

@@ -1,0 +1,126 @@
+// From a frozen template to a guest that answers: overlay, QEMU, restore, resume, identity.
+
+import { randomBytes } from "node:crypto";
+import { chmod, copyFile, open } from "node:fs/promises";
+import { join } from "node:path";
+import type { VmSpec } from "@skerry/contract/host-api";
+import type { Size } from "@skerry/contract/sizes";
+import { configure } from "../guest/agent.ts";
+import { GuestChannel } from "../guest/channel.ts";
+import type { BootFiles } from "../templates/boot-files.ts";
+import { ignoreSharedMemory, type FrozenTemplate } from "../templates/frozen.ts";
+import { sealFolder, startQemu, type MachineRoom, type StartedQemu } from "./instance.ts";
+import { STATE_FD, vmPaths } from "./qemu.ts";
+import { migrationCompleted, Qmp } from "./qmp.ts";
+import type { VmRecord } from "./record.ts";
+
+/** A guest that answers. */
+export interface LiveVm {
+  readonly qmp: Qmp;
+  readonly channel: GuestChannel;
+}
+
+export interface CloneOptions {
+  readonly room: MachineRoom;
+  readonly record: VmRecord;
+  readonly spec: VmSpec;
+  readonly size: Size;
+  readonly frozen: FrozenTemplate;
+  readonly boot: BootFiles;
+  readonly signal: AbortSignal;
+}
+
+const RESTORE_DEADLINE_MS = 30_000;
+const HELLO_DEADLINE_MS = 30_000;
+const ADOPT_DEADLINE_MS = 10_000;
+const ENTROPY_BYTES = 64;
+
+/** Starts the clone. `onProcess` is called as soon as there is a process to remember. On failure the caller gives back. */
+export async function startClone(
+  options: CloneOptions,
+  onProcess: (started: StartedQemu) => Promise<void>,
+): Promise<LiveVm> {
+  const { room, record, frozen, signal } = options;
+  const disk = join(record.folder, vmPaths.disk);
+  await copyFile(frozen.overlay, disk);
+  await chmod(disk, 0o600); // the copy is as read-only as the original
+  const started = await launchRestoring(options);
+  const { qmp } = started;
+  try {
+    signal.throwIfAborted();
+    // Connected before the restore, the guest finds its host side just as it was when it was frozen.
+    const connecting = GuestChannel.connect(join(record.folder, vmPaths.agent), {
+      resync: false,
+      deadlineMs: HELLO_DEADLINE_MS,
+    });
+    connecting.catch(() => undefined); // awaited below
+    // The guest has not run yet: its policy is in force before its first packet.
+    const slot = room.slots.slot(record.slot);
+    await Promise.all([onProcess(started), restore(qmp), room.egress.load(slot, record.egress)]);
+    await sealFolder(record.folder);
+    await qmp.execute("cont");
+    const channel = await connecting;
+    await giveIdentity(channel, options.spec);
+    signal.throwIfAborted();
+    return { qmp, channel };
+  } catch (error) {
+    qmp.close();
+    throw error;
+  }
+}
+
+/** Connects again to a VM that an earlier host process started. */
+export async function adoptClone(record: VmRecord): Promise<LiveVm> {
+  const qmp = await Qmp.connect(join(record.folder, vmPaths.qmp), AbortSignal.timeout(ADOPT_DEADLINE_MS));
+  try {
+    const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), {
+      resync: true,
+      deadlineMs: ADOPT_DEADLINE_MS,
+    });
+    return { qmp, channel };
+  } catch (error) {
+    qmp.close();
+    throw error;
+  }
+}
+
+async function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
+  const { room, record, size, frozen, boot } = options;
+  const state = await open(frozen.state, "r");
+  try {
+    return await startQemu(room, {
+      record,
+      size,
+      machine: frozen.machine,
+      files: {
+        kernel: boot.kernel,
+        initramfs: boot.initramfs,
+        memory: frozen.memory,
+        rootImage: frozen.rootImage,
+        frozenDisk: frozen.disk,
+      },
+      diskGib: frozen.diskGib,
+      purpose: "clone",
+      stateFd: state.fd,
+    });
+  } finally {
+    await state.close();
+  }
+}
+
+async function restore(qmp: Qmp): Promise<void> {
+  await ignoreSharedMemory(qmp);
+  await qmp.execute("migrate-incoming", { uri: `fd:${STATE_FD}` });
+  await migrationCompleted(qmp, AbortSignal.timeout(RESTORE_DEADLINE_MS));
+}
+
+/** Two clones wake as one and the same guest. This makes them two, before anything of the user's runs. */
+async function giveIdentity(channel: GuestChannel, spec: VmSpec): Promise<void> {
+  await configure(channel, {
+    hostname: spec.hostname,
+    machine_id: randomBytes(16).toString("hex"),
+    entropy: randomBytes(ENTROPY_BYTES).toString("hex"),
+    clock_us: Math.round((performance.timeOrigin + performance.now()) * 1_000),
+    env: spec.env,
+  });
+}

@@ -1,0 +1,342 @@
+// Every VM of this host, and the only place where one begins or ends. The folders under `vms/` are the truth on disk, the
+// QEMU processes are the truth in the kernel; this class keeps the two together and survives being killed at any line.
+
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Egress, EgressReport } from "@skerry/contract/egress";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Vm, VmSpec } from "@skerry/contract/host-api";
+import { findSize, type Size } from "@skerry/contract/sizes";
+import type { Logger } from "pino";
+import { SlotsExhausted } from "../network/slots.ts";
+import type { TemplateLibrary } from "../templates/library.ts";
+import { adoptClone, startClone, type LiveVm } from "./clone.ts";
+import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
+import { cgroupName, giveBack, makeFolder, uidsOf, type MachineRoom } from "./instance.ts";
+import { findByName, isAlive, killProcess } from "./process.ts";
+import { endOf } from "./ending.ts";
+import { readRecords, saveRecord, shown, type FoundFolder, type VmRecord } from "./record.ts";
+import { Turns } from "./turns.ts";
+
+type Entry =
+  | {
+      readonly state: "creating";
+      record: VmRecord;
+      readonly abort: AbortController;
+      readonly done: Promise<Vm>;
+    }
+  | Running
+  | { readonly state: "ending"; readonly record: VmRecord; readonly done: Promise<void> }
+  /** `owed`: what could not be given back yet; the next destroy tries again. */
+  | { readonly state: "gone"; readonly record: VmRecord; readonly owed?: VmRecord };
+
+interface Running {
+  readonly state: "running";
+  record: VmRecord;
+  readonly live: LiveVm;
+}
+
+export interface EngineOptions {
+  readonly room: MachineRoom;
+  readonly library: TemplateLibrary;
+  readonly vmsFolder: string;
+  readonly instance: string;
+  readonly log: Logger;
+}
+
+/** Between the ends of the two connections of a QEMU that ends. */
+const LAST_WORD_MS = 1_000;
+
+interface Wish {
+  readonly spec: VmSpec;
+  readonly size: Size;
+}
+
+export class VmEngine {
+  readonly #options: EngineOptions;
+  readonly #entries = new Map<string, Entry>();
+  /** Work on a running VM's slot: one at a time, and the VM is not given back while it is under way. */
+  readonly #slotWork = new Turns();
+  #closing = false;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+  }
+
+  list(): Vm[] {
+    return [...this.#entries.values()].map((entry) => shown(entry.record));
+  }
+
+  get(id: string): Vm {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) throw new SkerryError("vm_not_found", "There is no such VM on this host.");
+    return shown(entry.record);
+  }
+
+  /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered. */
+  async put(id: string, spec: VmSpec): Promise<Vm> {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined && entry.record.execution_id === spec.execution_id) {
+      if (entry.state === "creating") return entry.done;
+      if (entry.state === "running") return shown(entry.record);
+      throw new SkerryError("vm_not_running", entry.record.reason ?? "This VM is being destroyed.");
+    }
+    if (entry !== undefined) {
+      throw new SkerryError("stale_execution", "Another incarnation of this VM is on this host.", {
+        remediation: "Destroy that one first.",
+      });
+    }
+    return this.#begin(id, spec);
+  }
+
+  /** The live VM, for a call that means this incarnation. */
+  live(id: string, executionId: string): LiveVm {
+    return this.#running(id, executionId).live;
+  }
+
+  /** Replaces the policy; in force when it resolves. The record is written first: a host that is killed in between loads the
+   *  new policy when it adopts the VM, and until then the one before it stays in force. */
+  setEgress(id: string, executionId: string, egress: Egress): Promise<EgressReport> {
+    const { slots, egress: rules } = this.#options.room;
+    return this.#onSlot(id, executionId, async (entry) => {
+      const before = entry.record;
+      const slot = slots.slot(before.slot);
+      await saveRecord({ ...before, egress });
+      try {
+        await rules.replace(slot, egress);
+      } catch (error) {
+        await saveRecord(before);
+        throw error;
+      }
+      entry.record = { ...before, egress };
+      return rules.report(slot, egress);
+    });
+  }
+
+  egress(id: string, executionId: string): Promise<EgressReport> {
+    const { slots, egress: rules } = this.#options.room;
+    return this.#onSlot(id, executionId, ({ record }) =>
+      rules.report(slots.slot(record.slot), record.egress),
+    );
+  }
+
+  #running(id: string, executionId: string): Running {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) throw new SkerryError("vm_not_found", "There is no such VM on this host.");
+    if (entry.record.execution_id !== executionId) {
+      throw new SkerryError("stale_execution", "That incarnation of the VM is not on this host.");
+    }
+    if (entry.state !== "running") {
+      throw new SkerryError("vm_not_running", entry.record.reason ?? `The VM is ${entry.state}.`);
+    }
+    return entry;
+  }
+
+  /** Asked for anew when its turn comes: a slot of a VM that has ended belongs to nobody, or to another VM. */
+  #onSlot<T>(id: string, executionId: string, work: (entry: Running) => Promise<T>): Promise<T> {
+    return this.#slotWork.take(id, () => work(this.#running(id, executionId)));
+  }
+
+  /** Destroys this incarnation. What is not there, or is another incarnation, is left as it is: both are success. */
+  async destroy(id: string, executionId: string): Promise<void> {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.record.execution_id !== executionId) return;
+    switch (entry.state) {
+      case "creating":
+        entry.abort.abort();
+        await entry.done.catch(() => undefined);
+        // It failed and is gone, or it was faster than the abort.
+        return this.destroy(id, executionId);
+      case "running":
+        entry.live.qmp.close();
+        entry.live.channel.close("the sandbox was destroyed");
+        return this.#end(entry.record, undefined);
+      case "ending":
+        return entry.done;
+      case "gone":
+        if (entry.owed !== undefined) return this.#end(entry.owed, undefined);
+        await rm(entry.record.folder, { recursive: true, force: true });
+        this.#entries.delete(id);
+    }
+  }
+
+  /** Finds the VMs of an earlier host process: adopts what answers, gives back what does not. Call it once, first. */
+  async adopt(): Promise<{ adopted: number; removed: number }> {
+    await mkdir(this.#options.vmsFolder, { recursive: true, mode: 0o711 });
+    const folders = await readRecords(this.#options.vmsFolder);
+    for (const { record } of folders) if (record?.status !== "gone") this.#holdSlot(record);
+    const outcomes = await Promise.all(folders.map((found) => this.#adoptOne(found)));
+    await this.#killStrangers();
+    const namespaces = await this.#options.room.slots.sweep();
+    const adopted = outcomes.filter(Boolean).length;
+    return { adopted, removed: folders.length - adopted + namespaces };
+  }
+
+  /** Lets go of all VMs; they run on, and the next host process adopts them. */
+  close(): void {
+    this.#closing = true;
+    for (const entry of this.#entries.values()) {
+      if (entry.state !== "running") continue;
+      entry.live.qmp.close();
+      entry.live.channel.close("the host is stopping");
+    }
+  }
+
+  #begin(id: string, spec: VmSpec): Promise<Vm> {
+    const size = findSize(spec.size);
+    if (size === undefined) throw new SkerryError("unknown_size", `There is no size "${spec.size}".`);
+    const record: VmRecord = {
+      id,
+      execution_id: spec.execution_id,
+      template: spec.template,
+      size: size.name,
+      status: "creating",
+      reason: null,
+      started_at: new Date().toISOString(),
+      name: `${this.#options.instance}:${id}:${spec.execution_id}`,
+      folder: join(this.#options.vmsFolder, id),
+      slot: this.#takeSlot(),
+      process: undefined,
+      egress: spec.egress,
+    };
+    const abort = new AbortController();
+    const done = this.#create(record, { spec, size }, abort.signal);
+    done.catch(() => undefined); // whoever waits for it hears of it
+    this.#entries.set(id, { state: "creating", record, abort, done });
+    return done;
+  }
+
+  async #create(record: VmRecord, { spec, size }: Wish, signal: AbortSignal): Promise<Vm> {
+    const { room, library, vmsFolder } = this.#options;
+    let current = record;
+    try {
+      await refuseWhenDiskIsLow(vmsFolder);
+      await makeFolder(record.folder);
+      await saveRecord(record);
+      const { frozen, boot } = await library.frozen(spec.template, size);
+      signal.throwIfAborted();
+      const live = await startClone({ room, record, spec, size, frozen, boot, signal }, async (started) => {
+        current = { ...current, process: started.process };
+        await saveRecord(current);
+      });
+      current = { ...current, status: "running", started_at: new Date().toISOString() };
+      await saveRecord(current);
+      this.#run(current, live);
+      return shown(current);
+    } catch (error) {
+      await this.#end(current, undefined).catch((failure: unknown) => this.#logOwed(current, failure));
+      if (signal.aborted)
+        throw new SkerryError("canceled", "The VM was destroyed while it was being created.", {
+          cause: error,
+        });
+      throw error;
+    }
+  }
+
+  /** From here on the VM is watched: when QEMU or the agent's channel ends, the VM has. */
+  #run(record: VmRecord, live: LiveVm): void {
+    this.#entries.set(record.id, { state: "running", record, live });
+    const ended = (reason: string): void => {
+      const entry = this.#entries.get(record.id);
+      if (this.#closing || entry?.state !== "running" || entry.live !== live) return;
+      live.qmp.close();
+      live.channel.close(reason);
+      this.#options.log.warn({ vm: record.id, reason }, "a VM ended by itself");
+      this.#end(entry.record, reason).catch((failure: unknown) => this.#logOwed(record, failure));
+    };
+    void live.qmp.closed.then(() => ended(endOf(live.qmp.shutdownReason)));
+    void live.channel.closed.then(async (closed) => {
+      // A QEMU that ends closes both connections, in either order, and its own word is the better reason.
+      if (closed.hungUp)
+        await Promise.race([live.qmp.closed, sleep(LAST_WORD_MS, undefined, { ref: false })]);
+      ended(closed.message);
+    });
+  }
+
+  /** Gives everything back. With a reason the VM is remembered as gone until control has asked for its removal; what cannot be
+   *  given back now is remembered too, and tried again then. */
+  #end(record: VmRecord, reason: string | undefined): Promise<void> {
+    const done = this.#finish(record, reason).catch((error: unknown) => {
+      const remembered = { ...record, status: "gone", reason: reason ?? "its cleanup failed" } as const;
+      this.#entries.set(record.id, { state: "gone", record: remembered, owed: record });
+      throw error;
+    });
+    this.#entries.set(record.id, { state: "ending", record, done });
+    return done;
+  }
+
+  async #finish(record: VmRecord, reason: string | undefined): Promise<void> {
+    await this.#slotWork.settled(record.id);
+    await giveBack(this.#options.room, record);
+    if (reason === undefined) {
+      this.#entries.delete(record.id);
+      return;
+    }
+    const gone: VmRecord = { ...record, status: "gone", reason, process: undefined };
+    await makeFolder(gone.folder);
+    await saveRecord(gone);
+    this.#entries.set(record.id, { state: "gone", record: gone });
+  }
+
+  #logOwed(record: VmRecord, failure: unknown): void {
+    this.#options.log.error({ err: failure, vm: record.id }, "a VM could not be cleaned up yet");
+  }
+
+  async #adoptOne({ id, folder, record }: FoundFolder): Promise<boolean> {
+    const { log } = this.#options;
+    if (record === undefined) {
+      await rm(folder, { recursive: true, force: true });
+      return false;
+    }
+    if (record.status === "gone") {
+      this.#entries.set(id, { state: "gone", record });
+      return false;
+    }
+    if (record.status === "creating" || record.process === undefined) {
+      // Whoever asked for it got an error; control asks again or has given up.
+      await this.#end(record, undefined).catch((error: unknown) => this.#logOwed(record, error));
+      return false;
+    }
+    try {
+      if (!(await isAlive(record.process))) throw new Error("the microVM ended while the host was down");
+      const { slots, egress } = this.#options.room;
+      // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
+      await egress.replace(slots.slot(record.slot), record.egress);
+      this.#run(record, await adoptClone(record));
+      return true;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : "the microVM does not answer";
+      log.warn({ vm: id, reason }, "a VM could not be adopted");
+      await this.#end(record, reason).catch((failure: unknown) => this.#logOwed(record, failure));
+      return false;
+    }
+  }
+
+  /** QEMU processes of ours that no record knows: the host was killed between starting one and writing it down. */
+  async #killStrangers(): Promise<void> {
+    const { room } = this.#options;
+    const known = new Set([...this.#entries.values()].map((entry) => entry.record.process?.pid));
+    for (const { identity, name } of await findByName(`${this.#options.instance}:`, uidsOf(room))) {
+      if (known.has(identity.pid)) continue;
+      await killProcess(identity);
+      await room.cgroups.remove(cgroupName({ name }));
+    }
+  }
+
+  #holdSlot(record: VmRecord | undefined): void {
+    if (record !== undefined) this.#options.room.slots.adopt(record.slot);
+  }
+
+  #takeSlot(): number {
+    try {
+      return this.#options.room.slots.take().number;
+    } catch (error) {
+      if (!(error instanceof SlotsExhausted)) throw error;
+      throw new SkerryError("no_capacity", "This host has no network slot left.", {
+        retryAfterS: 5,
+        cause: error,
+      });
+    }
+  }
+}

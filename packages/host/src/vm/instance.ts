@@ -1,0 +1,184 @@
+// One QEMU with everything it was given: folder, network slot, cgroup, process. Taken in this order, given back in
+// reverse, by one function that works from the record alone, so that a restarted host cleans up exactly like a living one.
+
+import { chmod, chown, mkdir, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Size } from "@skerry/contract/sizes";
+import { VM_UIDS_PER_HOST } from "../config.ts";
+import type { EgressRules } from "../network/egress.ts";
+import { TAP } from "../network/guest-link.ts";
+import type { Slot, Slots } from "../network/slots.ts";
+import type { Cgroups } from "./cgroup.ts";
+import {
+  findByName,
+  isAlive,
+  killProcess,
+  launchQemu,
+  type ProcessIdentity,
+  type UidRange,
+} from "./process.ts";
+import { qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu.ts";
+import { Qmp } from "./qmp.ts";
+
+/** What every VM on this host has in common. */
+export interface MachineRoom {
+  readonly slots: Slots;
+  readonly egress: EgressRules;
+  readonly cgroups: Cgroups;
+  readonly launcher: string;
+  /** Preloaded where QEMU cannot map a file privately without write access; see private-memory.c. */
+  readonly privateMemory: string | undefined;
+  readonly qemu: string;
+  readonly kvmGid: number | undefined;
+  readonly firstVmUid: number;
+}
+
+/** What an instance is known by. The process is missing while it is being started. */
+export interface InstanceRecord {
+  readonly name: string;
+  readonly folder: string;
+  readonly slot: number;
+  readonly process: ProcessIdentity | undefined;
+}
+
+export interface StartOptions {
+  readonly record: InstanceRecord;
+  readonly size: Size;
+  readonly machine: Machine;
+  readonly files: VmFiles;
+  /** Size of the guest's disk. */
+  readonly diskGib: number;
+  readonly purpose: Purpose;
+  readonly stateFd: number | undefined;
+}
+
+export interface StartedQemu {
+  readonly process: ProcessIdentity;
+  readonly qmp: Qmp;
+}
+
+const QMP_DEADLINE_MS = 20_000;
+const LOG_TAIL_BYTES = 2_000;
+
+/** QEMU ended before it answered; `message` holds its own words. */
+export class QemuStartError extends Error {
+  override readonly name = "QemuStartError";
+}
+
+/** Makes folder and namespace and starts QEMU. On failure the caller gives everything back with `giveBack`. */
+export async function startQemu(room: MachineRoom, options: StartOptions): Promise<StartedQemu> {
+  const { record, purpose } = options;
+  const slot = room.slots.slot(record.slot);
+  const uid = uidOf(room, slot);
+  const [cgroup] = await Promise.all([
+    room.cgroups.create(cgroupName(record), options.size),
+    room.slots.open(slot),
+    chown(record.folder, uid, uid),
+    purpose === "clone" ? chown(join(record.folder, vmPaths.disk), uid, uid) : undefined,
+  ]);
+  const log = await open(join(record.folder, "qemu.log"), "a", 0o600);
+  try {
+    const process = await launchQemu({
+      launcher: room.launcher,
+      qemu: room.qemu,
+      args: qemuArguments({
+        ...options,
+        name: record.name,
+        privateReadonly: room.privateMemory === undefined,
+      }),
+      folder: record.folder,
+      confinement: {
+        uid,
+        kvmGid: room.kvmGid,
+        netnsFile: slot.netnsFile,
+        tap: TAP,
+        cgroup,
+        fileMib: fileMibOf(options.diskGib),
+      },
+      env: qemuEnvironment(room, options),
+      stateFd: options.stateFd,
+      logFd: log.fd,
+    });
+    return { process, qmp: await connectQmp(record.folder, process) };
+  } finally {
+    await log.close();
+  }
+}
+
+/** Takes the folder back from QEMU's user, once its sockets are connected and before the guest runs: a QEMU that a guest
+ *  has broken into must not be able to put another VM's socket in the place of its own. */
+export async function sealFolder(folder: string): Promise<void> {
+  await chown(folder, 0, 0);
+  await chmod(folder, 0o711);
+}
+
+/** Gives back all that the record names, whatever of it exists. Also right for an instance that is half made or half gone.
+ *  The slot comes last: once it is free another instance may have it, and a second attempt must not take it away again. */
+export async function giveBack(
+  room: Pick<MachineRoom, "slots" | "cgroups" | "firstVmUid">,
+  record: InstanceRecord,
+): Promise<void> {
+  if (record.process !== undefined) await killProcess(record.process);
+  else for (const found of await findByName(record.name, uidsOf(room))) await killProcess(found.identity);
+  await room.cgroups.remove(cgroupName(record));
+  await rm(record.folder, { recursive: true, force: true });
+  await room.slots.close(room.slots.slot(record.slot));
+}
+
+/** An empty folder that only its VM's user will enter. */
+export async function makeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+}
+
+/** A full qcow2 file is as large as the disk and its tables, which take less than 1 %. */
+function fileMibOf(diskGib: number): number {
+  return Math.ceil(diskGib * 1_024 * 1.02) + 64;
+}
+
+export function uidsOf(room: Pick<MachineRoom, "firstVmUid">): UidRange {
+  return { first: room.firstVmUid, count: VM_UIDS_PER_HOST };
+}
+
+export function uidOf(room: MachineRoom, slot: Slot): number {
+  return room.firstVmUid + slot.number;
+}
+
+/** Of an instance's record, or of a process that has no record. */
+export function cgroupName(record: Pick<InstanceRecord, "name">): string {
+  return record.name.slice(record.name.indexOf(":") + 1).replaceAll(":", "-");
+}
+
+function qemuEnvironment(room: MachineRoom, options: StartOptions): Record<string, string> {
+  if (options.purpose === "template" || room.privateMemory === undefined) return {};
+  return { LD_PRELOAD: room.privateMemory, SKERRY_PRIVATE_MEMORY: options.files.memory };
+}
+
+/** Waits for QEMU's control socket, but not for a QEMU that has ended. */
+async function connectQmp(folder: string, process: ProcessIdentity): Promise<Qmp> {
+  const deadline = AbortSignal.timeout(QMP_DEADLINE_MS);
+  const ended = new AbortController();
+  const watch = setInterval(() => {
+    void isAlive(process).then((alive) => alive || ended.abort());
+  }, 100);
+  try {
+    return await Qmp.connect(join(folder, vmPaths.qmp), AbortSignal.any([deadline, ended.signal]));
+  } catch (error) {
+    throw new QemuStartError(`QEMU did not come up: ${await logTail(folder)}`, { cause: error });
+  } finally {
+    clearInterval(watch);
+  }
+}
+
+async function logTail(folder: string): Promise<string> {
+  const log = await open(join(folder, "qemu.log"), "r").catch(() => undefined);
+  if (log === undefined) return "it left no message";
+  try {
+    const { size } = await log.stat();
+    const buffer = Buffer.alloc(Math.min(size, LOG_TAIL_BYTES));
+    await log.read(buffer, 0, buffer.length, size - buffer.length);
+    return buffer.toString("utf8").trim() || "it left no message";
+  } finally {
+    await log.close();
+  }
+}

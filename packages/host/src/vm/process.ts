@@ -1,0 +1,125 @@
+// A QEMU process: started through launch.c, known by pid and start time, so that a re-used pid is never mistaken for it.
+
+import { spawn } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Field 22 of /proc/PID/stat: clock ticks between boot and the start of the process. */
+  readonly startTicks: number;
+}
+
+export interface Confinement {
+  readonly uid: number;
+  /** Group that may open /dev/kvm, where KVM is used. */
+  readonly kvmGid: number | undefined;
+  readonly netnsFile: string;
+  readonly tap: string;
+  readonly cgroup: string | undefined;
+  /** The largest file that it may write, in MiB. */
+  readonly fileMib: number;
+}
+
+export interface LaunchOptions {
+  readonly launcher: string;
+  readonly qemu: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly confinement: Confinement;
+  readonly env: Readonly<Record<string, string>>;
+  /** Inherited as fd 3: the frozen device state. */
+  readonly stateFd: number | undefined;
+  /** Open file that takes QEMU's own messages. */
+  readonly logFd: number;
+}
+
+/** `INSTANCE:VM:EXECUTION` or `INSTANCE:template:NAME:SIZE:`. Parts of it become file names. */
+const PROCESS_NAME = /^[a-z0-9_:-]{1,200}$/;
+const EXIT_POLL_MS = 10;
+const EXIT_DEADLINE_MS = 10_000;
+
+/** Starts QEMU in its own session, so that it outlives this process. */
+export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentity> {
+  const { confinement } = options;
+  const args = [
+    ...["--netns", confinement.netnsFile, "--tap", confinement.tap, "--uid", String(confinement.uid)],
+    ...["--file-mib", String(confinement.fileMib)],
+    ...(confinement.kvmGid === undefined ? [] : ["--group", String(confinement.kvmGid)]),
+    ...(confinement.cgroup === undefined ? [] : ["--cgroup", confinement.cgroup]),
+    ...["--", options.qemu, ...options.args],
+  ];
+  const child = spawn(options.launcher, args, {
+    cwd: options.folder,
+    env: options.env,
+    detached: true,
+    stdio: ["ignore", options.logFd, options.logFd, options.stateFd ?? "ignore"],
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  child.unref();
+  // Our own child cannot be reaped, and its pid not re-used, before this event loop has turned.
+  const pid = child.pid ?? 0;
+  return { pid, startTicks: (await startTicksOf(pid)) ?? 0 };
+}
+
+export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
+  return (await startTicksOf(identity.pid)) === identity.startTicks;
+}
+
+/** Kills the process and waits until the kernel has taken it away. */
+export async function killProcess(identity: ProcessIdentity): Promise<void> {
+  const end = Date.now() + EXIT_DEADLINE_MS;
+  while (await isAlive(identity)) {
+    if (Date.now() > end) throw new Error(`process ${identity.pid} survives SIGKILL`);
+    try {
+      process.kill(identity.pid, "SIGKILL");
+    } catch {
+      // It ended between the two calls.
+    }
+    await sleep(EXIT_POLL_MS);
+  }
+}
+
+/** User ids that only QEMU processes of one host have. Anybody may start a program with any command line; nobody else has these. */
+export interface UidRange {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Every live QEMU of these users whose `-name` begins with this prefix: what really runs, whatever the records say. */
+export async function findByName(
+  prefix: string,
+  uids: UidRange,
+): Promise<{ identity: ProcessIdentity; name: string }[]> {
+  const found: { identity: ProcessIdentity; name: string }[] = [];
+  for (const entry of await readdir("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    const args = (await readFile(`/proc/${entry}/cmdline`, "utf8").catch(() => "")).split("\0");
+    const name = args[args.indexOf("-name") + 1] ?? "";
+    if (!args.includes("-name") || !name.startsWith(prefix) || !PROCESS_NAME.test(name)) continue;
+    const uid = await effectiveUidOf(Number(entry));
+    if (uid < uids.first || uid >= uids.first + uids.count) continue;
+    const startTicks = await startTicksOf(Number(entry));
+    if (startTicks !== undefined) found.push({ identity: { pid: Number(entry), startTicks }, name });
+  }
+  return found;
+}
+
+/** -1 where the process has gone. */
+async function effectiveUidOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  return Number(/^Uid:\s+\d+\s+(\d+)/m.exec(status)?.[1] ?? -1);
+}
+
+async function startTicksOf(pid: number): Promise<number | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+  if (stat === undefined) return undefined;
+  // The second field is the program's name in parentheses and may hold anything; the rest is separated by blanks.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  // The first thread of a dying process is a zombie before the others have let go of files and devices.
+  if (fields[0] === "X" || (fields[0] === "Z" && Number(fields[17]) <= 1)) return undefined;
+  return Number(fields[19]);
+}

@@ -1,0 +1,122 @@
+// The command line of one QEMU, as data. A clone's must describe the same machine as its template's, or the frozen
+// state does not fit: everything that may differ between the two is in `VmFiles` and `purpose`.
+
+import { GUEST_MAC } from "../network/guest-link.ts";
+
+export type Accelerator = "kvm" | "tcg";
+
+/** What a guest sees. Part of the identity of a frozen template. */
+export interface Machine {
+  readonly accelerator: Accelerator;
+  readonly vcpus: number;
+  readonly memoryMib: number;
+  /** The host's TSC rate. Only an emulated guest needs it: see `tscKhz` in accelerator.ts. */
+  readonly tscKhz: number | undefined;
+}
+
+/** Files of one VM. Sockets and disk are relative to the VM's folder, QEMU's working directory, because the path of a unix
+ *  socket may have 107 characters only. */
+export interface VmFiles {
+  readonly kernel: string;
+  readonly initramfs: string;
+  readonly memory: string;
+  /** A raw, read-only image under the qcow2 chain. */
+  readonly rootImage: string;
+  /** The frozen disk between the image and the overlay; undefined while the template itself is being made. */
+  readonly frozenDisk: string | undefined;
+}
+
+export const vmPaths = {
+  qmp: "qmp.sock",
+  agent: "agent.sock",
+  disk: "disk.qcow2",
+} as const;
+
+/** The file descriptor that carries the frozen device state into a clone. */
+export const STATE_FD = 3;
+/** The file descriptor under which launch.c hands the TAP over. */
+const TAP_FD = 10;
+
+/** A template is booted and keeps its memory in the file; a clone wakes from that file and writes to a private copy. */
+export type Purpose = "template" | "clone";
+
+export interface QemuOptions {
+  readonly name: string;
+  readonly machine: Machine;
+  readonly files: VmFiles;
+  readonly purpose: Purpose;
+  /** QEMU 8.2 and newer map a file privately without write access to it; older ones get private-memory.so. */
+  readonly privateReadonly: boolean;
+}
+
+/** Caps the memory of TCG's translated code, in MiB. More made nothing faster, less made it slower. */
+const TCG_CODE_MIB = 32;
+/** Lines of console that can be asked for after the fact; a guest that floods it costs nothing more. */
+const CONSOLE_BYTES = 64 * 1024;
+
+export function qemuArguments(options: QemuOptions): string[] {
+  const { machine, files, purpose } = options;
+  return [
+    ...["-name", options.name],
+    // PIT and PIC stay on: without them the kernel hangs at "could not calculate TSC khz".
+    ...["-M", "microvm,x-option-roms=off,rtc=on,isa-serial=on,memory-backend=mem"],
+    ...["-accel", machine.accelerator === "tcg" ? `tcg,tb-size=${TCG_CODE_MIB}` : "kvm"],
+    ...["-cpu", machine.accelerator === "tcg" ? "max" : "host"],
+    ...["-smp", String(machine.vcpus), "-m", String(machine.memoryMib)],
+    ...["-object", memoryObject(options)],
+    ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
+    ...["-chardev", `ringbuf,id=console,size=${CONSOLE_BYTES}`, "-serial", "chardev:console"],
+    ...["-qmp", `unix:${vmPaths.qmp},server=on,wait=off`],
+    ...["-device", "virtio-serial-device"],
+    ...["-chardev", `socket,id=agent,path=${vmPaths.agent},server=on,wait=off`],
+    ...["-device", "virtserialport,chardev=agent,name=agent"],
+    ...diskArguments(files),
+    ...["-netdev", `tap,id=net,fd=${TAP_FD}`, "-device", `virtio-net-device,netdev=net,mac=${GUEST_MAC}`],
+    ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
+    ...["-kernel", files.kernel, "-initrd", files.initramfs, "-append", kernelCommandLine(machine)],
+    ...(purpose === "clone" ? ["-incoming", "defer"] : []),
+  ];
+}
+
+function memoryObject({ machine, files, purpose, privateReadonly }: QemuOptions): string {
+  const base = `memory-backend-file,id=mem,size=${machine.memoryMib}M,mem-path=${escape(files.memory)}`;
+  if (purpose === "template") return `${base},share=on`;
+  return privateReadonly ? `${base},share=off,readonly=on,rom=off` : `${base},share=off`;
+}
+
+/** Each layer is named with its format, so that QEMU never guesses one from bytes that a guest wrote. */
+function diskArguments(files: VmFiles): string[] {
+  const image = { driver: "raw", "read-only": true, file: { driver: "file", filename: files.rootImage } };
+  const below =
+    files.frozenDisk === undefined
+      ? image
+      : {
+          driver: "qcow2",
+          "read-only": true,
+          file: { driver: "file", filename: files.frozenDisk },
+          backing: image,
+        };
+  const overlay = {
+    "node-name": "root",
+    driver: "qcow2",
+    discard: "unmap",
+    // The disk of a sandbox does not outlive a crash of its host, so waiting for the platter buys nothing.
+    cache: { "no-flush": true },
+    file: { driver: "file", filename: vmPaths.disk, discard: "unmap", cache: { "no-flush": true } },
+    backing: below,
+  };
+  return ["-blockdev", JSON.stringify(overlay), "-device", "virtio-blk-device,drive=root"];
+}
+
+export function kernelCommandLine(machine: Machine, extra = ""): string {
+  const tsc = machine.tscKhz === undefined ? "" : ` tsc_early_khz=${machine.tscKhz}`;
+  // An emulator translates code for the address it lies at: with randomized addresses every program start translates the C library
+  // anew, 40 ms for `true` where 10 do (measured). Emulation is for development and no security boundary; KVM guests keep it.
+  const addresses = machine.accelerator === "tcg" ? " norandmaps" : "";
+  return `console=ttyS0 reboot=t panic=-1 quiet${tsc}${addresses}${extra}`;
+}
+
+/** Commas separate QEMU's options; a doubled one stands for itself. */
+function escape(path: string): string {
+  return path.replaceAll(",", ",,");
+}

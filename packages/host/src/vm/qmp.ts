@@ -1,0 +1,166 @@
+// QEMU's machine protocol: one JSON object per line, answers in the order of the questions, events in between.
+
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** QEMU refused, vanished, or did not answer in time. */
+export class QmpError extends Error {
+  override readonly name = "QmpError";
+}
+
+const ANSWER_DEADLINE_MS = 10_000;
+const CONNECT_RETRY_MS = 2;
+/** QEMU's longest answer here is the console ring (64 KiB, escaped); a QEMU that a guest took over may send anything. */
+const LINE_MAX_CHARS = 1024 * 1024;
+
+interface Question {
+  readonly command: string;
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+export class Qmp {
+  readonly #socket: Socket;
+  readonly #questions: Question[] = [];
+  #buffered = "";
+  #shutdownReason: string | undefined;
+  /** Settles when the connection has ended, which is when QEMU has. */
+  readonly closed: Promise<void>;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
+    socket.setEncoding("utf8");
+    socket.on("data", (text: string) => this.#receive(text));
+    socket.once("close", () => this.#fail(new QmpError("QEMU closed its control socket")));
+  }
+
+  /** Connects to a QEMU that may still be starting. */
+  static async connect(path: string, signal: AbortSignal): Promise<Qmp> {
+    const qmp = new Qmp(await dial(path, signal));
+    try {
+      await qmp.#answer("greeting");
+      await qmp.execute("qmp_capabilities");
+      return qmp;
+    } catch (error) {
+      qmp.close();
+      throw error;
+    }
+  }
+
+  /** Why the guest ended, as QEMU tells it (`guest-reset`, `guest-panic`, …), where it told anything. */
+  get shutdownReason(): string | undefined {
+    return this.#shutdownReason;
+  }
+
+  async execute(command: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
+    if (this.#socket.destroyed) throw new QmpError(`${command}: QEMU is gone`);
+    this.#socket.write(`${JSON.stringify({ execute: command, arguments: args })}\n`);
+    return this.#answer(command);
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  async #answer(command: string): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#questions.push({ command, resolve, reject });
+    const deadline = setTimeout(() => {
+      // Answers have no number of their own here: after a missing one no later one can be matched.
+      this.#socket.destroy();
+      reject(new QmpError(`${command}: no answer from QEMU in ${ANSWER_DEADLINE_MS} ms`));
+    }, ANSWER_DEADLINE_MS);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(deadline);
+    }
+  }
+
+  #receive(text: string): void {
+    this.#buffered += text;
+    for (let end = this.#buffered.indexOf("\n"); end >= 0; end = this.#buffered.indexOf("\n")) {
+      const line = this.#buffered.slice(0, end);
+      this.#buffered = this.#buffered.slice(end + 1);
+      if (line.trim() !== "") this.#message(line);
+    }
+    if (this.#buffered.length > LINE_MAX_CHARS) this.#socket.destroy(new QmpError("endless line"));
+  }
+
+  #message(line: string): void {
+    const message = objectOf(line);
+    if (message === undefined) {
+      this.#socket.destroy(new QmpError("not a JSON object"));
+      return;
+    }
+    if (message["event"] !== undefined) {
+      if (message["event"] === "SHUTDOWN") this.#shutdownReason = reasonOf(message["data"]);
+      return;
+    }
+    const question = this.#questions.shift();
+    if (question === undefined) return;
+    if (message["error"] === undefined) question.resolve(message["return"] ?? message["QMP"]);
+    else question.reject(new QmpError(`${question.command}: ${descriptionOf(message["error"])}`));
+  }
+
+  #fail(error: Error): void {
+    for (const question of this.#questions.splice(0)) question.reject(error);
+  }
+}
+
+function objectOf(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ends up in the sandbox's `reason`, so only a word of QEMU's own kind passes. */
+function reasonOf(data: unknown): string {
+  const reason = (data as { reason?: unknown } | null | undefined)?.reason;
+  return typeof reason === "string" && /^[a-z-]{1,40}$/.test(reason) ? reason : "unknown";
+}
+
+function descriptionOf(error: unknown): string {
+  const description = (error as { desc?: unknown } | null)?.desc;
+  return typeof description === "string" ? description : "no reason given";
+}
+
+/** Connects to a unix socket that QEMU is about to make. */
+export async function dial(path: string, signal: AbortSignal): Promise<Socket> {
+  for (;;) {
+    signal.throwIfAborted();
+    const socket = await attempt(path);
+    if (socket !== undefined) return socket;
+    await sleep(CONNECT_RETRY_MS, undefined, { signal });
+  }
+}
+
+function attempt(path: string): Promise<Socket | undefined> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    socket.once("connect", () => {
+      socket.removeAllListeners("error");
+      socket.on("error", () => undefined); // "close" follows and tells everybody who waits
+      resolve(socket);
+    });
+    socket.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(undefined);
+      else reject(error);
+    });
+  });
+}
+
+/** Polls until a migration has completed; it takes a few milliseconds, because memory is not part of it. */
+export async function migrationCompleted(qmp: Qmp, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const info = (await qmp.execute("query-migrate")) as { status?: string; "error-desc"?: string };
+    if (info.status === "completed") return;
+    if (info.status === "failed")
+      throw new QmpError(`migration failed: ${info["error-desc"] ?? "no reason given"}`);
+    await sleep(1, undefined, { signal });
+  }
+}

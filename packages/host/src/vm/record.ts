@@ -1,0 +1,76 @@
+// What a host remembers of a VM: `vm.json` in the VM's folder. From it a restarted host finds its running VMs again.
+
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Egress } from "@skerry/contract/egress";
+import { Vm } from "@skerry/contract/host-api";
+import { Type } from "typebox";
+import { Compile } from "typebox/compile";
+import type { ProcessIdentity } from "./process.ts";
+
+export interface VmRecord extends Vm {
+  /** Name of the QEMU process. */
+  readonly name: string;
+  readonly folder: string;
+  readonly slot: number;
+  readonly process: ProcessIdentity | undefined;
+  /** In force in the slot, or about to be. */
+  readonly egress: Egress;
+}
+
+const RECORD = "vm.json";
+
+/** Folders are removed and processes killed by what a record says, so nothing is believed that `saveRecord` has not written. */
+const recordShape = Compile(
+  Type.Object({
+    ...Vm.properties,
+    name: Type.String({ minLength: 1 }),
+    folder: Type.String(),
+    slot: Type.Integer({ minimum: 0 }),
+    egress: Egress,
+    process: Type.Optional(
+      Type.Object({ pid: Type.Integer({ minimum: 2 }), startTicks: Type.Integer({ minimum: 0 }) }),
+    ),
+  }),
+);
+
+/** Replaces the record whole: a host that is killed here leaves the old one. */
+export async function saveRecord(record: VmRecord): Promise<void> {
+  const file = join(record.folder, RECORD);
+  await writeFile(`${file}.part`, JSON.stringify(record), { mode: 0o600 });
+  await rename(`${file}.part`, file);
+}
+
+export interface FoundFolder {
+  readonly id: string;
+  readonly folder: string;
+  /** Undefined where the host was killed before it wrote one, or the file is damaged. */
+  readonly record: VmRecord | undefined;
+}
+
+/** Every VM folder that there is. */
+export async function readRecords(vmsFolder: string): Promise<FoundFolder[]> {
+  const names = await readdir(vmsFolder).catch(() => [] as string[]);
+  return Promise.all(
+    names.map(async (id) => {
+      const folder = join(vmsFolder, id);
+      return { id, folder, record: await readRecord(id, folder) };
+    }),
+  );
+}
+
+async function readRecord(id: string, folder: string): Promise<VmRecord | undefined> {
+  try {
+    const record: unknown = JSON.parse(await readFile(join(folder, RECORD), "utf8"));
+    if (!recordShape.Check(record) || record.id !== id || record.folder !== folder) return undefined;
+    return { ...record, process: record.process };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The part of the record that the host API shows. */
+export function shown(record: VmRecord): Vm {
+  const { id, execution_id, template, size, status, reason, started_at } = record;
+  return { id, execution_id, template, size, status, reason, started_at };
+}

@@ -1,0 +1,185 @@
+import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
+import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
+import { ExecuteExit, DirectoryListing } from "@skerry/contract/sandboxes";
+import { Value } from "typebox/value";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  exitOf,
+  listDirectory,
+  startExecute,
+  startRead,
+  startWrite,
+  withDeadline,
+  writtenBytes,
+} from "../src/guest/agent.ts";
+import type { GuestChannel } from "../src/guest/channel.ts";
+import { FakeGuest, type Peer } from "./support/fake-guest.ts";
+
+const COMMAND = { command: "true", env: {}, timeout_ms: 1_000, stdin: false, output_limit: 0 } as const;
+const HONEST = {
+  exit_code: 3,
+  signal: 0,
+  timed_out: false,
+  oom_killed: false,
+  truncated: true,
+  duration_ms: 12,
+  cpu_ms: 4,
+  memory_peak_bytes: 1_000_000,
+};
+
+let guest: FakeGuest;
+let channel: GuestChannel;
+let peer: Peer;
+beforeEach(async () => {
+  guest = await FakeGuest.start();
+  ({ channel, peer } = await guest.greeted());
+});
+afterEach(async () => {
+  channel.close("the test is over");
+  await guest[Symbol.asyncDispose]();
+});
+
+async function ends(result: unknown): Promise<ExecuteExit> {
+  const { stream } = startExecute(channel, COMMAND);
+  await peer.close((await peer.opened()).id, result);
+  return exitOf(stream);
+}
+
+test("a command's end is told as the guest told it", async () => {
+  await expect(ends(HONEST)).resolves.toEqual({
+    exit_code: 3,
+    duration_ms: 12,
+    timed_out: false,
+    signal: null,
+    oom_killed: false,
+    truncated: true,
+    usage: { cpu_ms: 4, memory_peak_bytes: 1_000_000 },
+  });
+  await expect(ends({ ...HONEST, signal: 9 })).resolves.toMatchObject({ signal: "SIGKILL" });
+  await expect(ends({ ...HONEST, signal: 4_711 })).resolves.toMatchObject({ signal: "signal 4711" });
+});
+
+test("a command's end with absurd values has the shape that the API promises all the same", async () => {
+  const absurd = [-1, 1e300, -1e300, 0.5, "7", null, true, [], {}, "x".repeat(1_000)];
+  for (const value of absurd) {
+    const fields = Object.keys(HONEST).map((field) => [field, value] as const);
+    const exit = await ends(Object.fromEntries(fields));
+    expect(Value.Check(ExecuteExit, exit)).toBe(true);
+    expect(exit.duration_ms).toBe(0);
+    expect(exit.timed_out).toBe(value === true);
+    expect(exit.usage).toEqual({ cpu_ms: 0, memory_peak_bytes: 0 });
+  }
+  expect(Value.Check(ExecuteExit, await ends({}))).toBe(true);
+});
+
+test("numbers that JSON has no word for do not get through", async () => {
+  const { stream } = startExecute(channel, COMMAND);
+  const { id } = await peer.opened();
+  await peer.send(encodeFrame(frameTypes.close, id, Buffer.from('{"exit_code":NaN}')));
+  await expect(exitOf(stream)).rejects.toThrow("a control payload is not a JSON object");
+});
+
+test("a guest that is silent is dropped at the deadline, with everything that waits for it", async () => {
+  const { stream, deadlineMs } = startExecute(channel, COMMAND);
+  expect(deadlineMs).toBeGreaterThan(COMMAND.timeout_ms);
+  const other = startRead(channel, "/f");
+  other.catch(() => undefined); // awaited below
+  const why = "the guest's agent did not answer within 50 ms";
+  await expect(withDeadline(channel, 50, exitOf(stream))).rejects.toThrow(why);
+  await expect(other).rejects.toThrow(why);
+  await peer.closed;
+});
+
+test("a guest that answers in time keeps its channel", async () => {
+  await expect(withDeadline(channel, 50, Promise.resolve(7))).resolves.toBe(7);
+  await expect(withDeadline(channel, 50, Promise.reject(new Error("no")))).rejects.toThrow("no");
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await expect(ends(HONEST)).resolves.toMatchObject({ exit_code: 3 });
+});
+
+test.each([
+  ["not_found", "file_not_found"],
+  ["is_a_directory", "path_is_directory"],
+  ["no_space", "disk_full"],
+  ["too_many_streams", "sandbox_busy"],
+  ["no such code", "guest_failed"],
+  ["toString", "guest_failed"],
+  [17, "guest_failed"],
+])("a guest's refusal %j is the error %s, and the guest's own words stay inside", async (code, expected) => {
+  const writing = startWrite(channel, "/f", 0o644);
+  const { id } = await peer.opened();
+  await peer.send(encodeJson(frameTypes.reset, id, { code, message: "<script>" }));
+  const error: unknown = await writtenBytes(channel, writing).catch((failure: unknown) => failure);
+  expect(error).toMatchObject({ code: expected });
+  expect(JSON.stringify((error as { toBody(): unknown }).toBody())).not.toContain("script");
+});
+
+test("a download begins with the size that the guest names, and with 0 where that is no size", async () => {
+  for (const [size, expected] of [
+    [7, 7],
+    [-7, 0],
+    ["7", 0],
+    [1e300, 0],
+  ] as const) {
+    const reading = startRead(channel, "/f");
+    await peer.send(encodeJson(frameTypes.head, (await peer.opened()).id, { size }));
+    expect((await reading).head).toEqual({ sizeBytes: expected });
+  }
+});
+
+test("a download that the guest ends before it began is the guest's failure", async () => {
+  const reading = startRead(channel, "/f");
+  await peer.close((await peer.opened()).id, {});
+  await expect(reading).rejects.toMatchObject({ code: "guest_failed" });
+});
+
+/** Answers a listing with these bytes, as fast as there is credit for them. */
+async function lists(...chunks: (string | Buffer)[]): Promise<DirectoryListing> {
+  const listing = listDirectory(channel, "/d");
+  listing.catch(() => undefined); // awaited by the test
+  const { id } = await peer.opened();
+  for (const chunk of chunks) await peer.send(encodeFrame(frameTypes.data, id, Buffer.from(chunk)));
+  await peer.close(id, { truncated: false });
+  return listing;
+}
+
+const line = (fields: object): string => `${JSON.stringify(fields)}\n`;
+
+test("a directory is listed with names of any characters, also where a chunk ends inside one", async () => {
+  const bytes = Buffer.from(
+    line({ name: "ä€😀\n\u0007", size: 3, type: "file", modified_ms: 1_700_000_000_123 }),
+  );
+  const chunks = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
+  await expect(lists(...chunks)).resolves.toEqual({
+    entries: [{ name: "ä€😀\n\u0007", size: 3, type: "file", modified: "2023-11-14T22:13:20.123Z" }],
+    truncated: false,
+  });
+});
+
+test("a listing with absurd values has the shape that the API promises all the same", async () => {
+  const absurd = [-1, 1e300, 8.64e15 + 1, -8.64e15, 0.5, null, [], {}, "file", "\ud800"];
+  const lines = absurd.map((value) => line({ name: value, size: value, type: value, modified_ms: value }));
+  const listing = await lists(...lines, line({}));
+  expect(listing.entries).toHaveLength(absurd.length + 1);
+  expect(Value.Check(DirectoryListing, listing)).toBe(true);
+  for (const { modified } of listing.entries) expect(modified).toMatch(/^\d{4}-\d\d-\d\dT/);
+});
+
+test.each([
+  ["broken JSON", ["{}\n{\n"]],
+  ["a list instead of an object", ["[]\n"]],
+  ["an empty line", ["\n"]],
+  ["a line longer than any entry", [Buffer.alloc(60_000, " ")]],
+  [
+    "more lines than were asked for",
+    Array.from({ length: LIST_MAX_ENTRIES / 1_000 + 1 }, () => "{}\n".repeat(1_000)),
+  ],
+])("a listing with %s is refused, and the guest dropped", async (_what, chunks) => {
+  await expect(lists(...chunks)).rejects.toMatchObject({ code: "guest_failed" });
+  expect((await channel.closed).message).toBe("the guest's agent sent a directory listing that is not one");
+});
+
+test("a listing of as many entries as there may be is taken", async () => {
+  const chunks = Array.from({ length: LIST_MAX_ENTRIES / 1_000 }, () => "{}\n".repeat(1_000));
+  expect((await lists(...chunks)).entries).toHaveLength(LIST_MAX_ENTRIES);
+});

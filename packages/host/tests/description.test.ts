@@ -1,0 +1,87 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { idPattern } from "@skerry/contract/ids";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readDescriptions, TemplateFault } from "../src/templates/description.ts";
+
+const base = {
+  description: "Debian with Python",
+  suite: "bookworm",
+  packages: ["bash", "g++", "python3"],
+  disk_gib: 4,
+  warm_up: ["true"],
+};
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp("/tmp/skerry-unit-templates-");
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+async function template(name: string, content: unknown): Promise<string> {
+  const file = join(folder, name, "template.json");
+  await mkdir(join(folder, name));
+  await writeFile(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+}
+
+test("templates are read by name, and stray files beside them are left alone", async () => {
+  await template("web", base);
+  await template("base", base);
+  await writeFile(join(folder, "README.md"), "about templates");
+  const found = await readDescriptions(folder);
+  expect(found.map(({ name }) => name)).toEqual(["base", "web"]);
+  expect(found[0]).toMatchObject(base);
+});
+
+test("the same description always has the same id, and another name or content another", async () => {
+  await template("base", base);
+  await template("same-content", base);
+  const [first, second] = await readDescriptions(folder);
+  const [again] = await readDescriptions(folder);
+  expect(first?.id).toMatch(new RegExp(idPattern("template")));
+  expect(again?.id).toBe(first?.id);
+  expect(second?.id).not.toBe(first?.id);
+  await writeFile(join(folder, "base/template.json"), JSON.stringify({ ...base, disk_gib: 5 }));
+  const [changed] = await readDescriptions(folder);
+  expect(changed?.id).not.toBe(first?.id);
+});
+
+const without = (field: string): unknown =>
+  Object.fromEntries(Object.entries(base).filter(([name]) => name !== field));
+
+test.each([
+  ["is not JSON", "{", "not JSON"],
+  ["is a list", [], "object"],
+  ["lacks a field", without("suite"), "suite"],
+  ["has an unknown field", { ...base, pacakges: [] }, "pacakges"],
+  ["names no Debian release", { ...base, suite: "http://evil/" }, "/suite"],
+  ["has an option in place of a package", { ...base, packages: ["bash", "--aptopt=x"] }, "/packages/1"],
+  ["has two packages in one", { ...base, packages: ["bash,curl"] }, "/packages/0"],
+  ["has no disk", { ...base, disk_gib: 0 }, "/disk_gib"],
+  ["has a disk of half a GiB", { ...base, disk_gib: 0.5 }, "/disk_gib"],
+  ["has an empty warm-up command", { ...base, warm_up: [""] }, "/warm_up/0"],
+])("a description that %s is refused with the file's name and the fault", async (_what, content, fault) => {
+  const file = await template("base", content);
+  const reading = readDescriptions(folder);
+  await expect(reading).rejects.toThrow(TemplateFault);
+  await expect(reading).rejects.toThrow(`${file}: `);
+  await expect(reading).rejects.toThrow(fault);
+});
+
+test("a folder whose name is no template name is refused", async () => {
+  for (const name of ["Base", "1base", "a_b", "x".repeat(64)]) {
+    const file = await template(name, base);
+    await expect(readDescriptions(folder)).rejects.toThrow(
+      `${file}: the folder's name is not a template name`,
+    );
+    await rm(join(folder, name), { recursive: true });
+  }
+});
+
+test("a folder without a description is refused with the name of the missing file", async () => {
+  await mkdir(join(folder, "empty"));
+  const reading = readDescriptions(folder);
+  await expect(reading).rejects.toThrow(TemplateFault);
+  await expect(reading).rejects.toThrow(join(folder, "empty/template.json"));
+});

@@ -1,0 +1,152 @@
+import type { Egress } from "@skerry/contract/egress";
+import { createSocket } from "node:dgram";
+import { readFile } from "node:fs/promises";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { DnsForwarder } from "../src/network/dns-forwarder.ts";
+import { loadRules } from "../src/network/inside.ts";
+import { layWire, type Wire } from "./support/wire.ts";
+import { pino } from "pino";
+
+let wire: Wire;
+beforeAll(async () => {
+  wire = await layWire("e");
+});
+afterAll(() => wire?.stop());
+
+const closed: Egress = { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false };
+
+const tcp = (address: string, port: number): Promise<string> =>
+  wire.guest(`exec 3<>/dev/tcp/${address}/${port} && echo hello >&3 && head -n 1 <&3`);
+const udp = (address: string, port: number): Promise<string> =>
+  wire.guest(`exec 3<>/dev/udp/${address}/${port} && echo hello >&3 && timeout 1 head -n 1 <&3`);
+
+test("a slot without a policy passes nothing, and with one what the policy names", async () => {
+  expect(await tcp(wire.world, 80)).toBe("failed");
+  await wire.rules.load(wire.slot, { ...closed, mode: "allow_all" });
+  expect(await tcp(wire.world, 80)).toBe("hello\n");
+  expect(await udp(wire.world, 80)).toBe("hello\n");
+  await wire.rules.replace(wire.slot, closed);
+  expect(await tcp(wire.world, 80)).toBe("failed");
+  expect(await udp(wire.world, 80)).toBe("failed");
+});
+
+test("what passes is counted, and what is refused is told with address, port, protocol and rule", async () => {
+  const policy: Egress = { ...closed, allow_cidrs: [`${wire.world}/32`], allow_ports: [443] };
+  await wire.rules.replace(wire.slot, policy);
+  const before = await wire.rules.report(wire.slot, policy);
+  expect(await tcp(wire.world, 443)).toBe("hello\n");
+  expect(await tcp(wire.world, 80)).toBe("failed");
+  expect(await udp(wire.world, 443)).toBe("failed");
+  expect(await tcp("10.1.2.3", 25)).toBe("failed");
+  expect(await tcp("169.254.169.254", 80)).toBe("failed");
+  const { counters, denied, ...shown } = await wire.rules.report(wire.slot, policy);
+  expect(shown).toEqual(policy);
+  expect(counters.packets_out).toBeGreaterThan(before.counters.packets_out);
+  expect(counters.bytes_in).toBeGreaterThan(before.counters.bytes_in);
+  const told = denied.map(({ address, port, protocol, rule }) => `${rule} ${protocol} ${address} ${port}`);
+  expect(told).toEqual(
+    expect.arrayContaining([
+      `port tcp ${wire.world} 80`,
+      `port udp ${wire.world} 443`,
+      "private_network tcp 10.1.2.3 25",
+      "never tcp 169.254.169.254 80",
+    ]),
+  );
+  for (const { last_at } of denied) expect(Math.abs(Date.parse(last_at) - Date.now())).toBeLessThan(60_000);
+});
+
+test("a live change cuts open connections, and keeps what was counted and refused", async () => {
+  const open: Egress = { ...closed, mode: "allow_all" };
+  await wire.rules.replace(wire.slot, open);
+  const client = wire.spawnInGuest(
+    `exec 3<>/dev/tcp/${wire.world}/80; echo one >&3; head -n 1 <&3; read go; echo two >&3; timeout 1 head -n 1 <&3; echo end`,
+  );
+  let said = "";
+  client.stdout?.on("data", (text: Buffer) => (said += text.toString()));
+  if (client.stdout !== null) await once(client.stdout, "data");
+  const before = await wire.rules.report(wire.slot, open);
+  const cut: Egress = { ...open, deny_cidrs: [`${wire.world}/32`] };
+  await wire.rules.replace(wire.slot, cut);
+  const exited = once(client, "exit");
+  client.stdin?.end("go\n");
+  await exited;
+  expect(said).not.toContain("two");
+  const after = await wire.rules.report(wire.slot, cut);
+  expect(after.counters.packets_out).toBeGreaterThanOrEqual(before.counters.packets_out);
+  expect(after.denied.map(({ rule }) => rule)).toEqual(expect.arrayContaining(["deny_cidr", "deny_all"]));
+});
+
+test("the machine's own ports are closed to a guest on every address of the machine, whatever the policy", async () => {
+  const pair = wire.resolver.address;
+  await wire.rules.replace(wire.slot, { ...closed, mode: "allow_all", allow_cidrs: ["0.0.0.0/0"] });
+  const server = createServer((one) => one.end("host\n")).listen(0, "0.0.0.0");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  try {
+    for (const address of [wire.host, pair, "169.254.0.22", "127.0.0.1"]) {
+      expect([address, await tcp(address, port)]).toEqual([address, "failed"]);
+    }
+  } finally {
+    server.close();
+  }
+});
+
+test("names are looked up through the slot's gateway where the policy says so, and refused where not", async () => {
+  const upstream = createSocket("udp4");
+  upstream.on("message", (query, { address, port }) => {
+    const answer = Buffer.concat([query, Buffer.from("answer\n")]);
+    answer[2] = 0x80;
+    upstream.send(answer, port, address);
+  });
+  upstream.bind(0, "127.0.0.1");
+  await once(upstream, "listening");
+  const server = { address: "127.0.0.1", port: upstream.address().port };
+  const forwarder = await DnsForwarder.open({
+    ...wire.resolver,
+    servers: () => Promise.resolve([server]),
+    log: pino({ level: "silent" }),
+  });
+  const ask = (): Promise<string> =>
+    wire.guest(
+      "exec 3<>/dev/udp/169.254.0.22/53 && printf 'AB\\x01\\x00\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00ask' >&3 && timeout 1 head -n 1 <&3 | tr -d '\\000'",
+    );
+  try {
+    const policy = { ...closed, dns: true };
+    await wire.rules.replace(wire.slot, policy);
+    expect(await ask()).toMatch(/^AB.*askanswer/s);
+    await wire.rules.replace(wire.slot, closed);
+    expect(await ask()).not.toContain("answer");
+    const { denied } = await wire.rules.report(wire.slot, closed);
+    expect(denied).toContainEqual(
+      expect.objectContaining({ rule: "dns", address: "169.254.0.22", port: 53, protocol: "udp" }),
+    );
+  } finally {
+    await forwarder.close();
+    upstream.close();
+  }
+});
+
+test("a slot that has lost all its rules passes nothing", async () => {
+  await wire.rules.replace(wire.slot, { ...closed, mode: "allow_all" });
+  expect(await tcp(wire.world, 80)).toBe("hello\n");
+  await loadRules("delete table inet skerry_policy", wire.slot.netns);
+  expect(await tcp(wire.world, 80)).toBe("failed");
+  await loadRules("flush ruleset", wire.slot.netns);
+  expect(await tcp(wire.world, 80)).toBe("failed");
+  expect(await udp(wire.world, 80)).toBe("failed");
+});
+
+test("with its slot this machine forgets the connections that a guest has begun, and those of nobody else", async () => {
+  const own = wire.slotAddress;
+  const tracked = async (): Promise<string[]> =>
+    (await readFile("/proc/net/nf_conntrack", "utf8")).split("\n");
+  const of = (lines: string[]): string[] => lines.filter((line) => line.includes(` src=${own} `));
+  expect(of(await tracked()).length).toBeGreaterThan(3);
+  const others = (await tracked()).length - of(await tracked()).length;
+  await wire.slots.close(wire.slot);
+  const after = await tracked();
+  expect(of(after)).toEqual([]);
+  expect(after.length).toBeGreaterThan(others / 2);
+});

@@ -1,0 +1,48 @@
+import { networkInterfaces } from "node:os";
+import { afterEach, expect, test } from "vitest";
+import { openHostNetwork, RangeTaken, removeHostNetwork } from "../src/network/host-network.ts";
+import { runProgram } from "../src/run.ts";
+import { testRange } from "./support/network.ts";
+import { pino } from "pino";
+
+const log = pino({ level: "silent" });
+const id = `${process.pid.toString(16)}`;
+const options = (name: string) => ({
+  table: `skerry_unit_${id}${name}`,
+  linkPrefix: `u${id}${name}`,
+  range: testRange(3),
+  seed: 0,
+  resolverPort: 10_053,
+  log,
+});
+const [one, other] = [options("a"), options("b")];
+
+afterEach(async () => {
+  await removeHostNetwork(one);
+  await removeHostNetwork(other);
+});
+
+const tables = (): Promise<string> => runProgram("nft", ["list", "tables"], { deadlineMs: 10_000 });
+const claims = (): string[] =>
+  Object.keys(networkInterfaces()).filter((name) => name.startsWith(`lo:u${id}`));
+
+test("a host claims its range once, finds it again after a restart, and gives it back whole", async () => {
+  expect((await openHostNetwork(one)).cidr).toBe(testRange(3).cidr);
+  expect((await openHostNetwork(one)).cidr).toBe(testRange(3).cidr);
+  expect(claims()).toEqual([`lo:${one.linkPrefix}`]);
+  expect(await tables()).toContain(one.table);
+  await removeHostNetwork(one);
+  expect([claims(), (await tables()).includes(one.table)]).toEqual([[], false]);
+});
+
+test("two hosts on one machine never have the same range, and where it is asked for the second one refuses", async () => {
+  await openHostNetwork(one);
+  await expect(openHostNetwork(other)).rejects.toThrow(RangeTaken);
+  expect(claims()).toEqual([`lo:${one.linkPrefix}`]);
+  await removeHostNetwork(one);
+  const free = { range: undefined, seed: 11 };
+  const first = await openHostNetwork({ ...one, ...free });
+  const second = await openHostNetwork({ ...other, ...free });
+  expect(second.cidr).not.toBe(first.cidr);
+  expect((await openHostNetwork({ ...other, ...free })).cidr).toBe(second.cidr);
+});

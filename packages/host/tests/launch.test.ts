@@ -1,0 +1,152 @@
+import { spawn } from "node:child_process";
+import { open } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findSize } from "@skerry/contract/sizes";
+import { TAP, UPLINK } from "../src/network/guest-link.ts";
+import { openCgroups } from "../src/vm/cgroup.ts";
+import { buildNative, type Native } from "./support/native.ts";
+import { testSlots } from "./support/network.ts";
+
+const UID = 1_899_999_001;
+const GROUP = 1_899_999_002;
+const instance = `unit${process.pid}-launch`;
+
+let native: Native;
+beforeAll(async () => {
+  native = await buildNative();
+});
+afterAll(() => native[Symbol.asyncDispose]());
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the launcher to its end, with these file descriptors inherited from number 3 on. */
+function launch(args: readonly string[], inherited: readonly (number | "ignore")[] = []): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(native.launch, args, {
+      stdio: ["ignore", "pipe", "pipe", ...inherited],
+      timeout: 10_000,
+    });
+    const text = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name]?.setEncoding("utf8").on("data", (part: string) => (text[name] += part));
+    }
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code, ...text }));
+  });
+}
+
+const asUser = ["--uid", String(UID)];
+const status = ["--", "/bin/cat", "/proc/self/status"];
+
+test("a program is started as its own user, without any capability or way to get one", async () => {
+  const { code, stdout } = await launch([...asUser, ...status]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(new RegExp(`^Uid:(\t${UID}){4}$`, "m"));
+  expect(stdout).toMatch(new RegExp(`^Gid:(\t${UID}){4}$`, "m"));
+  expect(stdout).toMatch(/^Groups:\s*$/m);
+  for (const set of ["CapInh", "CapPrm", "CapEff", "CapAmb"])
+    expect(stdout).toMatch(new RegExp(`^${set}:\t0+$`, "m"));
+  expect(stdout).toMatch(/^NoNewPrivs:\t1$/m);
+});
+
+test("a program gets the one group that it is given", async () => {
+  const { stdout } = await launch([...asUser, "--group", String(GROUP), ...status]);
+  expect(stdout).toMatch(new RegExp(`^Groups:\t${GROUP} *$`, "m"));
+});
+
+test("a program dumps no core and opens a bounded number of files", async () => {
+  const { stdout } = await launch([...asUser, "--", "/bin/cat", "/proc/self/limits"]);
+  expect(stdout).toMatch(/^Max core file size +0 +0 /m);
+  expect(stdout).toMatch(/^Max open files +1024 +1024 /m);
+});
+
+test("a program inherits the frozen state as file 3, and no other file", async () => {
+  const file = await open("/etc/hostname", "r");
+  try {
+    const inherited = Array.from({ length: 12 }, () => file.fd);
+    const { stdout } = await launch([...asUser, "--", "/bin/ls", "/proc/self/fd"], inherited);
+    // 4 is the folder that ls itself reads.
+    expect(
+      stdout
+        .trim()
+        .split(/\s+/)
+        .map(Number)
+        .sort((a, b) => a - b),
+    ).toEqual([0, 1, 2, 3, 4]);
+  } finally {
+    await file.close();
+  }
+});
+
+test("a program is in its network namespace, with the TAP as file 10", async () => {
+  const slots = testSlots("l", native.forget);
+  const slot = slots.take();
+  await slots.open(slot);
+  try {
+    const confined = [...asUser, "--netns", slot.netnsFile, "--tap", TAP, "--"];
+    const script = "cat /proc/self/net/dev; readlink /proc/self/fd/10; cat /proc/self/fdinfo/10";
+    const { code, stdout, stderr } = await launch([...confined, "/bin/sh", "-c", script]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const devices = [...stdout.matchAll(/^ *(\w+):.*\d+ +\d+$/gm)].map(([, name]) => name);
+    expect(new Set(devices)).toEqual(new Set(["lo", TAP, UPLINK]));
+    expect(stdout).toContain("/dev/net/tun");
+    expect(stdout).toMatch(new RegExp(`^iff:\t${TAP}$`, "m"));
+  } finally {
+    await slots.close(slot);
+  }
+});
+
+test("a program runs in its cgroup from its first moment on, where there are cgroups", async () => {
+  const cgroups = await openCgroups(instance);
+  const size = findSize("shared-cpu-1x");
+  const folder = size === undefined ? undefined : await cgroups.create("vm", size);
+  if (folder === undefined) {
+    expect(cgroups.description).toMatch(/^none: /);
+    return;
+  }
+  try {
+    const { stdout } = await launch([...asUser, "--cgroup", folder, "--", "/bin/cat", "/proc/self/cgroup"]);
+    expect(stdout).toMatch(new RegExp(`^0::.*/${instance}/vm$`, "m"));
+  } finally {
+    await cgroups.remove("vm");
+    await cgroups.remove(".");
+  }
+});
+
+test.each([
+  ["no user", ["--", "/bin/true"], "usage:"],
+  ["root", ["--uid", "0", "--", "/bin/true"], "not an id: 0"],
+  ["a user that is no number", ["--uid", "12x", "--", "/bin/true"], "not an id: 12x"],
+  ["a negative user", ["--uid", "-1", "--", "/bin/true"], "not an id: -1"],
+  ["root as the group", [...asUser, "--group", "0", "--", "/bin/true"], "not an id: 0"],
+  ["no program", asUser, "usage:"],
+  ["nothing behind the dashes", [...asUser, "--"], "usage:"],
+  ["an unknown flag", [...asUser, "--chroot", "/", "--", "/bin/true"], "unknown flag --chroot"],
+  [
+    "a cgroup that is not there",
+    [...asUser, "--cgroup", "/nowhere", "--", "/bin/true"],
+    "join cgroup /nowhere",
+  ],
+  [
+    "a namespace that is not there",
+    [...asUser, "--netns", "/nowhere", "--", "/bin/true"],
+    "enter network namespace",
+  ],
+  [
+    "a namespace that is a plain file",
+    [...asUser, "--netns", "/etc/hostname", "--", "/bin/true"],
+    "enter network",
+  ],
+  ["a TAP with a name too long", [...asUser, "--tap", "x".repeat(16), "--", "/bin/true"], "TAP xxxx"],
+  ["a program that is not there", [...asUser, "--", "/nowhere"], "exec /nowhere: No such file"],
+  ["a program that is no program", [...asUser, "--", "/etc/passwd"], "exec /etc/passwd: Permission denied"],
+])("with %s nothing is started, and one line says why", async (_what, args, why) => {
+  const { code, stdout, stderr } = await launch(args);
+  expect({ code, stdout }).toEqual({ code: 126, stdout: "" });
+  expect(stderr).toMatch(/^launch: .*\n$/);
+  expect(stderr).toContain(why);
+});

@@ -1,0 +1,100 @@
+import type { Egress } from "@skerry/contract/egress";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { policyScript } from "../src/network/policy-rules.ts";
+
+const closed: Egress = { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false };
+const facts = {
+  hostAddresses: ["192.0.2.7"],
+  slotRange: "198.18.0.0/19",
+  resolver: { address: "198.18.0.1", port: 10_053 },
+};
+const compiled = (policy: Partial<Egress>): string =>
+  policyScript({ ...closed, ...policy }, facts, "replace");
+
+/** What decides, in its order, without the sets. */
+function decisions(policy: Partial<Egress>): string[] {
+  const lines = compiled(policy)
+    .split("\n")
+    .map((line) => line.trim());
+  const begin = lines.findIndex((line) => line.startsWith("type filter hook forward"));
+  return lines.slice(begin + 1, lines.indexOf("}", begin));
+}
+
+test("a policy that allows nothing is this whole table", () => {
+  expect(compiled({})).toBe(`table inet skerry_policy {}
+delete table inet skerry_policy
+table inet skerry_policy {
+  set never {
+    type ipv4_addr; flags interval; auto-merge;
+    elements = { 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4, 255.255.255.255, 198.18.0.0/19, 192.0.2.7 }
+  }
+  set private_networks {
+    type ipv4_addr; flags interval; auto-merge;
+    elements = { 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 }
+  }
+  set deny_cidrs {
+    type ipv4_addr; flags interval; auto-merge;
+  }
+  set allow_cidrs {
+    type ipv4_addr; flags interval; auto-merge;
+  }
+  set allow_ports {
+    type inet_service;
+  }
+  chain verdict {
+    type filter hook forward priority 0; policy accept;
+    ct original ip daddr 169.254.0.22 meta mark set 7 accept
+    ct original ip daddr @never meta mark set 2 accept
+    ct original ip daddr @deny_cidrs meta mark set 3 accept
+    ct original ip daddr @allow_cidrs meta mark set 1 accept
+    ct original ip daddr @private_networks meta mark set 5 accept
+    meta mark set 6 accept
+  }
+}
+`);
+});
+
+test("with ports, an allowed network passes TCP to them and answers about it, and nothing else", () => {
+  expect(decisions({ allow_cidrs: ["203.0.113.0/24"], allow_ports: [80, 443] }).slice(3, 6)).toEqual([
+    "ct original ip daddr @allow_cidrs meta l4proto tcp ct original proto-dst @allow_ports meta mark set 1 accept",
+    "ct original ip daddr @allow_cidrs ct original protocol tcp ct state related ct direction reply meta mark set 1 accept",
+    "ct original ip daddr @allow_cidrs meta mark set 4 accept",
+  ]);
+});
+
+test("the mode speaks last, and names are sent on only where they may be looked up", () => {
+  expect(decisions({ mode: "allow_all" }).at(-1)).toBe("meta mark set 1 accept");
+  expect(decisions({ mode: "deny_all" }).at(-1)).toBe("meta mark set 6 accept");
+  expect(compiled({ dns: false })).not.toContain("dnat");
+  expect(compiled({ dns: true })).toContain("th dport 53 dnat ip to 198.18.0.1:10053");
+  expect(decisions({ dns: true })[0]).toBe("ct original ip daddr 169.254.0.22 meta mark set 1 accept");
+});
+
+test("a first policy cannot add to one that is there, and a later one replaces it whole", () => {
+  expect(policyScript(closed, facts, "first").startsWith("create table inet skerry_policy\n")).toBe(true);
+  expect(policyScript(closed, facts, "first")).not.toContain("delete");
+});
+
+const octet = fc.integer({ min: 0, max: 255 });
+const cidr = fc.tuple(octet, octet).map(([one, two]) => `${one}.${two}.0.0/16`);
+const policies = fc.record({
+  mode: fc.constantFrom("allow_all" as const, "deny_all" as const),
+  allow_cidrs: fc.array(cidr),
+  deny_cidrs: fc.array(cidr),
+  allow_ports: fc.array(fc.integer({ min: 1, max: 65_535 })),
+  dns: fc.boolean(),
+});
+
+test("whatever the policy, denials stand before what could allow, and every rule ends in a decision", () => {
+  fc.assert(
+    fc.property(policies, (policy) => {
+      const rules = decisions(policy);
+      const first = (part: string): number => rules.findIndex((rule) => rule.includes(part));
+      expect([first("@never"), first("@deny_cidrs")]).toEqual([1, 2]);
+      expect(first("@allow_cidrs")).toBe(3);
+      expect(first("@private_networks")).toBe(rules.length - 2);
+      for (const rule of rules) expect(rule).toMatch(/meta mark set [1-7] accept$/);
+    }),
+  );
+});

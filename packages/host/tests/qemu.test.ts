@@ -1,0 +1,127 @@
+import { expect, test } from "vitest";
+import { kernelCommandLine, qemuArguments, type Machine, type QemuOptions } from "../src/vm/qemu.ts";
+
+const tcg: Machine = { accelerator: "tcg", vcpus: 2, memoryMib: 512, tscKhz: 2_600_000 };
+const kvm: Machine = { accelerator: "kvm", vcpus: 2, memoryMib: 512, tscKhz: undefined };
+
+const template: QemuOptions = {
+  name: "skerry-test:template:base:",
+  machine: tcg,
+  purpose: "template",
+  privateReadonly: false,
+  files: {
+    kernel: "/assets/vmlinuz",
+    initramfs: "/assets/initramfs.cpio",
+    memory: "/frozen/memory",
+    rootImage: "/images/base.ext4",
+    frozenDisk: undefined,
+  },
+};
+const clone: QemuOptions = {
+  ...template,
+  purpose: "clone",
+  files: { ...template.files, frozenDisk: "/frozen/disk.qcow2" },
+};
+
+/** Every option with its value; one that is given several times has several values. */
+function options(of: QemuOptions): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const args = qemuArguments(of);
+  for (const [at, arg] of args.entries()) {
+    if (!arg.startsWith("-")) continue;
+    const next = args[at + 1];
+    const value = next === undefined || next.startsWith("-") ? "" : next;
+    found.set(arg, [...(found.get(arg) ?? []), value]);
+  }
+  return found;
+}
+
+function differing(one: QemuOptions, other: QemuOptions): string[] {
+  const [left, right] = [options(one), options(other)];
+  const names = new Set([...left.keys(), ...right.keys()]);
+  return [...names].filter((name) => JSON.stringify(left.get(name)) !== JSON.stringify(right.get(name)));
+}
+
+interface Layer {
+  readonly driver?: string;
+  readonly "read-only"?: boolean;
+  readonly file?: Layer | string;
+  readonly filename?: string;
+  readonly backing?: Layer;
+}
+
+function disk(of: QemuOptions): Layer {
+  return JSON.parse(options(of).get("-blockdev")?.[0] ?? "") as Layer;
+}
+
+function layers(top: Layer): Layer[] {
+  return top.backing === undefined ? [top] : [top, ...layers(top.backing)];
+}
+
+test("a clone's machine is its template's: only memory, disk and the wait for the frozen state differ", () => {
+  expect(differing(template, clone)).toEqual(["-object", "-blockdev", "-incoming"]);
+  expect(options(clone).get("-incoming")).toEqual(["defer"]);
+  expect(options(template).get("-object")).toEqual([
+    "memory-backend-file,id=mem,size=512M,mem-path=/frozen/memory,share=on",
+  ]);
+  expect(options(clone).get("-object")).toEqual([
+    "memory-backend-file,id=mem,size=512M,mem-path=/frozen/memory,share=off",
+  ]);
+});
+
+test("a QEMU that can map a file privately without write access is told to", () => {
+  expect(differing(clone, { ...clone, privateReadonly: true })).toEqual(["-object"]);
+  expect(options({ ...clone, privateReadonly: true }).get("-object")?.[0]).toMatch(
+    /share=off,readonly=on,rom=off$/,
+  );
+  expect(differing(template, { ...template, privateReadonly: true })).toEqual([]);
+});
+
+test("every layer of the disk names its driver, so no format is guessed, and only the overlay is writable", () => {
+  const chain = layers(disk(clone)).map((layer) => [layer.driver, layer["read-only"] ?? false]);
+  expect(chain).toEqual([
+    ["qcow2", false],
+    ["qcow2", true],
+    ["raw", true],
+  ]);
+  expect(layers(disk(template)).map(({ driver }) => driver)).toEqual(["qcow2", "raw"]);
+  for (const layer of layers(disk(clone))) expect(layer.file).toMatchObject({ driver: "file" });
+  expect(qemuArguments(clone).join(" ")).not.toMatch(/-drive|-hda|if=|detect-zeroes/);
+});
+
+test("a comma in a path stays part of the path", () => {
+  const files = { ...clone.files, memory: "/a,share=on,b/memory", rootImage: '/a,b/"x".ext4' };
+  const [memory] = options({ ...clone, files }).get("-object") ?? [];
+  expect(memory).toBe("memory-backend-file,id=mem,size=512M,mem-path=/a,,share=on,,b/memory,share=off");
+  expect(layers(disk({ ...clone, files })).at(-1)?.file).toMatchObject({ filename: '/a,b/"x".ext4' });
+});
+
+test("an emulated guest is told the rate of the clock, and one on KVM measures its own", () => {
+  expect(kernelCommandLine(tcg)).toContain(" tsc_early_khz=2600000");
+  expect(kernelCommandLine(kvm)).not.toContain("tsc");
+  expect(differing(template, { ...template, machine: kvm })).toEqual(["-accel", "-cpu", "-append"]);
+  expect(options(template).get("-accel")).toEqual(["tcg,tb-size=32"]);
+  expect(options(template).get("-cpu")).toEqual(["max"]);
+  expect(options({ ...template, machine: kvm }).get("-accel")).toEqual(["kvm"]);
+  expect(options({ ...template, machine: kvm }).get("-cpu")).toEqual(["host"]);
+});
+
+test("every QEMU is confined, has no default devices, and ends when its guest reboots", () => {
+  for (const of of [template, clone]) {
+    const found = options(of);
+    expect(found.get("-sandbox")).toEqual([
+      "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+    ]);
+    for (const flag of ["-nodefaults", "-no-user-config", "-no-reboot"]) expect(found.has(flag)).toBe(true);
+    expect(found.get("-append")?.[0]).toContain("panic=-1");
+    expect(found.get("-netdev")).toEqual(["tap,id=net,fd=10"]);
+  }
+});
+
+test("size and processors of the guest are those of its machine", () => {
+  const of = { ...template, machine: { ...tcg, vcpus: 8, memoryMib: 2_048 } };
+  expect(options(of).get("-smp")).toEqual(["8"]);
+  expect(options(of).get("-m")).toEqual(["2048"]);
+  expect(options(of).get("-object")?.[0]).toContain("size=2048M");
+  expect(options(of).get("-name")).toEqual([template.name]);
+});

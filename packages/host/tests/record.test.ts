@@ -1,0 +1,95 @@
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { readRecords, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
+
+let vms: string;
+beforeEach(async () => {
+  vms = await mkdtemp("/tmp/skerry-unit-record-");
+});
+afterEach(() => rm(vms, { recursive: true, force: true }));
+
+async function record(id: string): Promise<VmRecord> {
+  const folder = join(vms, id);
+  await mkdir(folder, { recursive: true });
+  return {
+    id,
+    execution_id: "exe_1",
+    template: "base",
+    size: "shared-cpu-1x",
+    status: "running",
+    reason: null,
+    started_at: "2026-11-20T16:21:09.123Z",
+    name: `skerry-1a2b3c:${id}:exe_1`,
+    folder,
+    slot: 3,
+    process: { pid: 4_711, startTicks: 12_345 },
+    egress: {
+      mode: "deny_all",
+      allow_cidrs: ["203.0.113.0/24"],
+      deny_cidrs: [],
+      allow_ports: [443],
+      dns: false,
+    },
+  };
+}
+
+test("a record is read back as it was saved, is root's alone, and replaces the one before", async () => {
+  const saved = await record("sbx_a");
+  await saveRecord({ ...saved, status: "creating", process: undefined });
+  expect((await readRecords(vms))[0]?.record).toEqual({ ...saved, status: "creating", process: undefined });
+  await saveRecord(saved);
+  expect(await readRecords(vms)).toEqual([{ id: "sbx_a", folder: saved.folder, record: saved }]);
+  expect(await readdir(saved.folder)).toEqual(["vm.json"]);
+  expect((await stat(join(saved.folder, "vm.json"))).mode & 0o777).toBe(0o600);
+});
+
+test("a host without a folder for VMs has none", async () => {
+  expect(await readRecords(join(vms, "not-there"))).toEqual([]);
+});
+
+test("a host that was killed while it wrote leaves the record before", async () => {
+  const saved = await record("sbx_a");
+  await saveRecord(saved);
+  await writeFile(join(saved.folder, "vm.json.part"), '{"id":"sbx_a","status":"go');
+  expect((await readRecords(vms))[0]?.record).toEqual(saved);
+});
+
+test.each([
+  ["nothing", ""],
+  ["half a record", '{"id":"sbx_a","status":"runn'],
+  ["zeros", "\0".repeat(300)],
+  ["null", "null"],
+  ["a list", "[]"],
+  ["another VM's record", { id: "sbx_b" }],
+  ["a record without a slot", { slot: undefined }],
+  ["a record with a slot that is no number", { slot: "3" }],
+  ["a record with a status of no known kind", { status: "paused" }],
+  ["a record with half a process", { process: { pid: 1 } }],
+  ["a record with a process group in place of a process", { process: { pid: -1, startTicks: 1 } }],
+  ["a record of another folder", { folder: "/" }],
+  ["a record without a policy", { egress: undefined }],
+  ["a record with half a policy", { egress: { mode: "allow_all" } }],
+])("a folder with %s in the place of its record is shown as one without", async (_what, damage) => {
+  const good = await record("sbx_a");
+  const text = typeof damage === "string" ? damage : JSON.stringify({ ...good, ...damage });
+  await writeFile(join(good.folder, "vm.json"), text);
+  expect(await readRecords(vms)).toEqual([{ id: "sbx_a", folder: good.folder, record: undefined }]);
+});
+
+test("a record that cannot be read does not hide the others", async () => {
+  const good = await record("sbx_good");
+  await saveRecord(good);
+  await mkdir(join(vms, "sbx_odd/vm.json"), { recursive: true });
+  await writeFile(join(vms, "stray"), "");
+  await chmod(join(vms, "stray"), 0o000);
+  const found = await readRecords(vms);
+  expect(found.filter((one) => one.record !== undefined).map(({ id }) => id)).toEqual(["sbx_good"]);
+  expect(found).toHaveLength(3);
+});
+
+test("the host API shows of a record what its schema names, and no path or process", async () => {
+  expect(Object.keys(shown(await record("sbx_a"))).sort()).toEqual(
+    ["execution_id", "id", "reason", "size", "started_at", "status", "template"].sort(),
+  );
+});

@@ -1,0 +1,118 @@
+import { readdir } from "node:fs/promises";
+import { afterAll, expect, test } from "vitest";
+import { AddressRange } from "../src/network/addresses.ts";
+import { GATEWAY_CIDR, TAP, UPLINK } from "../src/network/guest-link.ts";
+import { Slots, SlotsExhausted } from "../src/network/slots.ts";
+import { runProgram } from "../src/run.ts";
+import { buildNative } from "./support/native.ts";
+import { testRange, testSlotsOptions } from "./support/network.ts";
+
+const DEADLINE_MS = 10_000;
+const native = await buildNative();
+const options = testSlotsOptions("s", native.forget);
+const { prefix, linkPrefix } = options;
+const few = { ...options, range: AddressRange.parse(testRange().cidr.replace("/24", "/29")) };
+
+async function namesIn(folder: string, start: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => [] as string[]);
+  return names.filter((name) => name.startsWith(start)).sort();
+}
+const namespaces = (): Promise<string[]> => namesIn("/run/netns", prefix);
+const links = (): Promise<string[]> => namesIn("/sys/class/net", linkPrefix);
+
+function ip(netns: string, ...args: string[]): Promise<string> {
+  return runProgram("ip", ["-n", netns, ...args], { deadlineMs: DEADLINE_MS });
+}
+
+afterAll(async () => {
+  await native[Symbol.asyncDispose]();
+  for (const name of await links())
+    await runProgram("ip", ["link", "del", name], { deadlineMs: DEADLINE_MS });
+  for (const name of await namespaces())
+    await runProgram("ip", ["netns", "del", name], { deadlineMs: DEADLINE_MS });
+});
+
+test("no slot is handed out twice, and never one that is adopted", () => {
+  const slots = new Slots(options);
+  slots.adopt(1);
+  expect([slots.take(), slots.take(), slots.take()].map(({ number }) => number)).toEqual([0, 2, 3]);
+});
+
+test("a host without a free slot says so, and one that was given back can be taken again", async () => {
+  const slots = new Slots(few);
+  const all = [slots.take(), slots.take(), slots.take()];
+  expect(() => slots.take()).toThrow(SlotsExhausted);
+  await slots.close(slots.slot(1));
+  await slots.close(slots.slot(0));
+  expect(all.map(({ number }) => number)).toEqual([0, 1, 2]);
+  // The one that was given back first is used first: it has rested longest.
+  expect([slots.take(), slots.take()].map(({ number }) => number)).toEqual([1, 0]);
+  expect(() => slots.take()).toThrow(SlotsExhausted);
+});
+
+test("an opened slot has a TAP and one link to the machine; closed, nothing of it is left", async () => {
+  const slots = new Slots(options);
+  const slot = slots.take();
+  const { gateway, slot: own } = options.range.pair(slot.number);
+  await slots.open(slot);
+  const found = JSON.parse(await ip(slot.netns, "-j", "link", "show")) as {
+    ifname: string;
+    flags: string[];
+  }[];
+  const up = new Map(found.map(({ ifname, flags }) => [ifname, flags.includes("UP")]));
+  expect(Object.fromEntries(up)).toEqual({ lo: false, [TAP]: true, [UPLINK]: true });
+  expect(await ip(slot.netns, "-o", "-4", "addr", "show", TAP)).toContain(GATEWAY_CIDR);
+  expect(await ip(slot.netns, "-o", "-4", "addr", "show", UPLINK)).toContain(`${own}/31`);
+  expect(await ip(slot.netns, "-6", "addr", "show")).toBe("");
+  expect(await ip(slot.netns, "route", "show", "default")).toContain(`via ${gateway} dev ${UPLINK}`);
+  expect(await links()).toEqual([slot.link]);
+  await slots.close(slot);
+  expect([await namespaces(), await links()]).toEqual([[], []]);
+});
+
+test("closing a slot that was never opened, or is closed, is no error and frees it once", async () => {
+  const slots = new Slots(few);
+  const slot = slots.take();
+  await slots.close(slot);
+  await slots.close(slot);
+  const numbers = [slots.take(), slots.take(), slots.take()].map(({ number }) => number);
+  expect(numbers.sort((one, other) => one - other)).toEqual([0, 1, 2]);
+});
+
+test("a sweep removes what a killed predecessor left, and nothing that is taken or another host's", async () => {
+  const before = new Slots(options);
+  const other = new Slots({
+    ...options,
+    prefix: `${prefix}x`,
+    linkPrefix: `${linkPrefix}x`,
+    range: testRange(1),
+  });
+  const all = [before.take(), before.take(), before.take()];
+  for (const slot of all) await before.open(slot);
+  await other.open(other.take());
+  const after = new Slots(options);
+  after.adopt(1);
+  expect(await after.sweep()).toBe(2);
+  expect(await namespaces()).toEqual([`${prefix}-1`, `${prefix}x-0`]);
+  expect(await links()).toEqual([`${linkPrefix}-1`, `${linkPrefix}x-0`]);
+  expect(await after.sweep()).toBe(0);
+  await other.close(other.slot(0));
+  await after.close(after.slot(1));
+  expect([await namespaces(), await links()]).toEqual([[], []]);
+});
+
+test("slots are kept ready, taken without waiting, and replaced; drained, none is left", async () => {
+  const slots = new Slots(options);
+  slots.fill();
+  await expect.poll(async () => (await namespaces()).length, { timeout: DEADLINE_MS }).toBe(2);
+  await slots.stop();
+  const slot = slots.take();
+  expect(await namespaces()).toContain(slot.netns);
+  await slots.open(slot);
+  expect((await namespaces()).length).toBe(2);
+  slots.fill();
+  await expect.poll(async () => (await namespaces()).length, { timeout: DEADLINE_MS }).toBe(3);
+  await slots.drain();
+  await slots.close(slot);
+  expect([await namespaces(), await links()]).toEqual([[], []]);
+});

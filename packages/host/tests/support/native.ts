@@ -1,0 +1,27 @@
+// The host's native pieces, built as users build them, into a folder that lasts for one test file.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { runProgram } from "../../src/run.ts";
+
+const source = join(import.meta.dirname, "../../native");
+const BUILD_DEADLINE_MS = 60_000;
+
+export interface Native extends AsyncDisposable {
+  readonly folder: string;
+  readonly launch: string;
+  readonly forget: string;
+  readonly privateMemory: string;
+}
+
+export async function buildNative(): Promise<Native> {
+  const folder = await mkdtemp("/tmp/skerry-unit-native-");
+  await runProgram("make", ["-s", "-C", source, `OUT=${folder}`], { deadlineMs: BUILD_DEADLINE_MS });
+  return {
+    folder,
+    launch: join(folder, "launch"),
+    forget: join(folder, "forget"),
+    privateMemory: join(folder, "private-memory.so"),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+}

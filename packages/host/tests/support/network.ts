@@ -1,0 +1,28 @@
+// Slots of a test's own: names and addresses that no other test and no host of a user has.
+
+import { AddressRange } from "../../src/network/addresses.ts";
+import { Slots, type SlotsOptions } from "../../src/network/slots.ts";
+
+/** Worker processes of the test runner have different ids, and the ranges of two that run at the same time differ. */
+const id = process.pid % 4_096;
+
+export function testRange(offset = 0): AddressRange {
+  // 240.0.0.0/4 is used by nobody; each test process has a /24 of it.
+  const block = (id + offset) % 65_536;
+  return AddressRange.parse(`240.${Math.floor(block / 256)}.${block % 256}.0/24`);
+}
+
+/** `name` tells the slots of one test file from those of another: up to four letters. */
+export function testSlotsOptions(name: string, forget: string): SlotsOptions {
+  return {
+    prefix: `unit${process.pid}-${name}`,
+    linkPrefix: `u${id.toString(16)}${name}`,
+    range: testRange(),
+    ready: 2,
+    forget,
+  };
+}
+
+export function testSlots(name: string, forget: string): Slots {
+  return new Slots(testSlotsOptions(name, forget));
+}

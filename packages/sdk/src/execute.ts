@@ -1,0 +1,132 @@
+// Commands in a sandbox. Both forms read the stream of events: it keeps a quiet command's connection alive, and it
+// carries the exact bytes.
+
+import { OUTPUT_MAX_BYTES } from "@skerry/contract/limits";
+import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/sandboxes";
+import { errorOfEvent, SkerryConnectionError } from "./errors.ts";
+import { readEvents, type ServerEvent } from "./event-stream.ts";
+import { concat, type CallOptions, type HttpClient } from "./http.ts";
+import { sandboxPath } from "./paths.ts";
+
+/** `timeout` (default `30s`, at most `5m`), `workdir` (default `/root`), `env`, and `signal`, which kills the command. */
+export type ExecuteOptions = Omit<ExecuteRequest, "command"> & CallOptions;
+
+/** A piece of output as it came, or the end of the command. `exit` is the last event, and comes exactly once. */
+export type ExecuteEvent =
+  | { readonly type: "stdout" | "stderr"; readonly data: Uint8Array<ArrayBuffer> }
+  | ({ readonly type: "exit" } & ExecuteExit);
+
+/** The command that `sandboxes.executeStream` runs. */
+export async function* streamCommand(
+  http: HttpClient,
+  id: string,
+  command: string,
+  { signal, ...rest }: ExecuteOptions,
+): AsyncGenerator<ExecuteEvent, void> {
+  const chunks = await http.open(
+    {
+      method: "POST",
+      path: `${sandboxPath(id)}/execute`,
+      headers: { accept: "text/event-stream" },
+      json: { command, ...rest },
+    },
+    { signal },
+  );
+  let exited = false;
+  try {
+    // Read to the end, past `exit`, so that the connection can serve the next call.
+    for await (const event of readEvents(chunks)) {
+      const read: ExecuteEvent | undefined = exited ? undefined : readExecuteEvent(event);
+      if (read === undefined) continue;
+      exited = read.type === "exit";
+      yield read;
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error;
+    throw new SkerryConnectionError(
+      http.baseUrl,
+      `${http.baseUrl} sent a stream that is not one of Skerry (${error.message}).`,
+      error,
+    );
+  }
+  if (!exited)
+    throw new SkerryConnectionError(
+      http.baseUrl,
+      `The connection to ${http.baseUrl} ended before the command did.`,
+    );
+}
+
+/** The command that `sandboxes.execute` runs. */
+export async function collectCommand(
+  http: HttpClient,
+  id: string,
+  command: string,
+  options: ExecuteOptions,
+): Promise<ExecuteResponse> {
+  const output = { stdout: new Output(), stderr: new Output() };
+  let exit: ExecuteExit | undefined;
+  for await (const event of streamCommand(http, id, command, options)) {
+    if (event.type === "exit") {
+      const { type: _, ...fields } = event;
+      exit = fields;
+    } else output[event.type].push(event.data);
+  }
+  // The stream throws where no exit came.
+  return {
+    ...(exit as ExecuteExit),
+    truncated: (exit as ExecuteExit).truncated || output.stdout.truncated || output.stderr.truncated,
+    stdout: output.stdout.text(),
+    stderr: output.stderr.text(),
+  };
+}
+
+/** Holds as much of one stream as the API's own answer would. */
+class Output {
+  readonly #parts: Uint8Array[] = [];
+  #roomBytes = OUTPUT_MAX_BYTES;
+  truncated = false;
+
+  push(data: Uint8Array): void {
+    if (data.length > this.#roomBytes) this.truncated = true;
+    const kept = data.subarray(0, this.#roomBytes);
+    this.#roomBytes -= kept.length;
+    if (kept.length > 0) this.#parts.push(kept);
+  }
+
+  text(): string {
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(concat(this.#parts));
+  }
+}
+
+/** Undefined for events that a newer server may add. */
+function readExecuteEvent({ event, data }: ServerEvent): ExecuteEvent | undefined {
+  switch (event) {
+    case "stdout":
+    case "stderr":
+      return { type: event, data: fromBase64((JSON.parse(data) as { data: string }).data) };
+    case "exit":
+      return { type: "exit", ...(JSON.parse(data) as ExecuteExit) };
+    case "error":
+      throw errorOfEvent(JSON.parse(data)) ?? new TypeError("an error without a code");
+    default:
+      return undefined;
+  }
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  if (typeof text !== "string") throw new TypeError("output without data");
+  const native = Uint8Array as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
+  if (native.fromBase64 !== undefined) return native.fromBase64(text);
+  const binary = decodeBase64(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let at = 0; at < binary.length; at += 1) bytes[at] = binary.charCodeAt(at);
+  return bytes;
+}
+
+function decodeBase64(text: string): string {
+  try {
+    return atob(text);
+  } catch (cause) {
+    throw new TypeError("output that is not base64", { cause });
+  }
+}

@@ -1,0 +1,106 @@
+// Files of a sandbox. Streams go through as they come; nothing here holds a file, except where the caller asks for one.
+
+import type { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
+import { collect, type CallOptions, type HttpClient } from "./http.ts";
+import { directoryPath, filePath } from "./paths.ts";
+
+/** A file's content. In browsers a stream needs HTTP/2; a `Blob` (such as a `File`) streams everywhere. */
+export type UploadContent = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
+
+export interface UploadOptions extends CallOptions {
+  /** Permissions in octal, for example `0755`. Default: `0644`. */
+  readonly mode?: string | undefined;
+}
+
+/** Which file: the sandbox and the absolute path in its VM. */
+export interface FileAddress {
+  readonly id: string;
+  readonly path: string;
+}
+
+export async function uploadFile(
+  http: HttpClient,
+  file: FileAddress,
+  content: UploadContent,
+  { mode, signal }: UploadOptions,
+): Promise<FileWritten> {
+  return http.json<FileWritten>(
+    {
+      method: "PUT",
+      path: filePath(file.id, file.path),
+      query: { mode },
+      headers: { "content-type": "application/octet-stream" },
+      body: content,
+      // The answer comes after the last byte, and only the caller knows how many there are.
+      answerWithinMs: Infinity,
+    },
+    { signal },
+  );
+}
+
+export async function downloadBytes(
+  http: HttpClient,
+  file: FileAddress,
+  options: CallOptions,
+): Promise<Uint8Array<ArrayBuffer>> {
+  return collect(await openFile(http, file, options));
+}
+
+export async function downloadAsStream(
+  http: HttpClient,
+  file: FileAddress,
+  { signal }: CallOptions,
+): Promise<ReadableStream<Uint8Array>> {
+  signal?.throwIfAborted();
+  // A stream may be canceled while it waits for a chunk; only a signal of its own ends that wait.
+  const own = new AbortController();
+  const onAbort = () => own.abort(signal?.reason);
+  signal?.addEventListener("abort", onAbort, { once: true });
+  const letGo = () => signal?.removeEventListener("abort", onAbort);
+  const chunks = await openFile(http, file, { signal: own.signal }).catch((error: unknown) => {
+    letGo();
+    throw error;
+  });
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await chunks.next();
+          if (value instanceof Uint8Array) controller.enqueue(value);
+          if (done !== true) return;
+          controller.close();
+          letGo();
+        } catch (error) {
+          letGo();
+          throw error;
+        }
+      },
+      async cancel(reason) {
+        letGo();
+        own.abort(reason);
+        // Its failure is the abort that was asked for.
+        await chunks.return().catch(() => undefined);
+      },
+    },
+    // Nothing is read before somebody wants it.
+    { highWaterMark: 0 },
+  );
+}
+
+export async function listFiles(
+  http: HttpClient,
+  directory: FileAddress,
+  options: CallOptions,
+): Promise<DirectoryListing> {
+  return http.json<DirectoryListing>(
+    { method: "GET", path: directoryPath(directory.id, directory.path), query: { list: "true" } },
+    options,
+  );
+}
+
+function openFile(http: HttpClient, file: FileAddress, options: CallOptions) {
+  return http.open(
+    { method: "GET", path: filePath(file.id, file.path), headers: { accept: "application/octet-stream" } },
+    options,
+  );
+}

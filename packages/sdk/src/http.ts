@@ -1,0 +1,236 @@
+// One HTTP call: address, headers, deadline, and every failure as a named error. No retries: whether a call that
+// broke may be sent again is for the caller to know.
+
+import { errorOfResponse, SkerryConnectionError, SkerryInputError } from "./errors.ts";
+
+export interface SkerryOptions {
+  /** Address of the server, for example `http://127.0.0.1:7070`. A path prefix is kept. */
+  readonly baseUrl: string;
+  /** API token, `sk_…`. Only `health()` works without one. */
+  readonly token?: string | undefined;
+  /** Id of the organization to work in. Default: the token's own. */
+  readonly organization?: string | undefined;
+  /** Replaces the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+export interface CallOptions {
+  /** Ends the call; the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** Below the base address, already percent-encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  /** Sent as it is. */
+  readonly body?: RequestInit["body"];
+  /** How long the server may take to begin its answer, in milliseconds; `Infinity` where only the caller can know. */
+  readonly answerWithinMs?: number;
+}
+
+/** For calls that do little: no answer after this is a fault. */
+const ANSWER_WITHIN_MS = 60_000;
+
+/** Longest silence within an answer, in milliseconds. The server breaks its own silence every 15 s. */
+const SILENCE_MAX_MS = 60_000;
+
+export class HttpClient {
+  readonly baseUrl: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #fetch: typeof globalThis.fetch;
+
+  constructor(options: SkerryOptions) {
+    this.baseUrl = checkedBaseUrl(options.baseUrl);
+    this.#headers = {
+      ...(options.token === undefined
+        ? {}
+        : { authorization: `Bearer ${checkedHeader("token", options.token)}` }),
+      ...(options.organization === undefined
+        ? {}
+        : { "x-org-id": checkedHeader("organization", options.organization) }),
+    };
+    // Wrapped, because browsers refuse a `fetch` that is called as a method of something else.
+    this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  }
+
+  /** The JSON of the answer. The type is the contract's word for it; the client does not validate. */
+  async json<Answer>(request: HttpRequest, options: CallOptions = {}): Promise<Answer> {
+    const bytes = await collect(await this.open(request, options));
+    try {
+      return JSON.parse(new TextDecoder().decode(bytes)) as Answer;
+    } catch (cause) {
+      throw this.#broken("the answer is not JSON", cause);
+    }
+  }
+
+  /** For answers without a body that matters. */
+  async done(request: HttpRequest, options: CallOptions = {}): Promise<void> {
+    await collect(await this.open(request, options));
+  }
+
+  /**
+   * Sends the request and gives the body's chunks once the server accepted it. Leaving the loop over them early
+   * closes the connection.
+   */
+  async open(request: HttpRequest, options: CallOptions = {}): Promise<AsyncGenerator<Uint8Array, void>> {
+    options.signal?.throwIfAborted();
+    const call = new Call(options.signal);
+    const withinMs = request.answerWithinMs ?? ANSWER_WITHIN_MS;
+    call.expectWithin(withinMs, () => this.#broken(`no answer within ${withinMs / 1_000} s`));
+    try {
+      const response = await this.#fetch(this.#url(request), this.#init(request, call.signal));
+      if (!response.ok) throw await errorOfResponse(response, this.baseUrl);
+      call.expectNothing();
+      return this.#chunks(response, call);
+    } catch (error) {
+      call.end();
+      throw this.#named(error, call, "Cannot reach");
+    }
+  }
+
+  async *#chunks(response: Response, call: Call): AsyncGenerator<Uint8Array, void> {
+    const reader = response.body?.getReader();
+    let finished = false;
+    try {
+      while (reader !== undefined && !finished) {
+        call.expectWithin(SILENCE_MAX_MS, () => this.#broken(`nothing came for ${SILENCE_MAX_MS / 1_000} s`));
+        const { done, value } = await reader.read();
+        // The clock measures the server's silence, not how long the reader of these chunks takes.
+        call.expectNothing();
+        finished = done;
+        if (value !== undefined) yield value;
+      }
+    } catch (error) {
+      throw this.#named(error, call, "Lost the connection to");
+    } finally {
+      if (!finished) call.abort();
+      call.end();
+    }
+  }
+
+  #url(request: HttpRequest): string {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(request.query ?? {}))
+      if (value !== undefined) query.append(name, value);
+    const search = query.toString();
+    return this.baseUrl + request.path + (search === "" ? "" : `?${search}`);
+  }
+
+  #init(request: HttpRequest, signal: AbortSignal): RequestInit {
+    const hasJson = request.json !== undefined;
+    return {
+      method: request.method,
+      // A redirect would turn a POST into a GET, or carry the token to another place.
+      redirect: "error",
+      signal,
+      headers: {
+        accept: "application/json",
+        ...this.#headers,
+        ...(hasJson ? { "content-type": "application/json" } : {}),
+        ...request.headers,
+      },
+      ...(hasJson ? { body: JSON.stringify(request.json) } : {}),
+      // Streaming bodies must say `half`; for the others it changes nothing.
+      ...(request.body == null ? {} : { body: request.body, duplex: "half" }),
+    };
+  }
+
+  #broken(what: string, cause?: unknown): SkerryConnectionError {
+    return new SkerryConnectionError(this.baseUrl, `Trouble with Skerry at ${this.baseUrl}: ${what}.`, cause);
+  }
+
+  /** Fetch reports a refused connection, a reset and an abort alike; the caller needs to know which it was. */
+  #named(error: unknown, call: Call, what: string): unknown {
+    if (call.signal.aborted) return call.signal.reason;
+    if (!(error instanceof TypeError)) return error;
+    return new SkerryConnectionError(
+      this.baseUrl,
+      `${what} Skerry at ${this.baseUrl} (${rootMessage(error)}).`,
+      error,
+    );
+  }
+}
+
+/** Ties a call to the caller's signal and to its deadlines, and lets go of both at the end. */
+class Call {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  readonly #onAbort: () => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(outer: AbortSignal | undefined) {
+    // Not AbortSignal.any: with a signal that outlives the call it leaks (nodejs/node#54614).
+    this.#outer = outer;
+    this.#onAbort = () => this.#controller.abort(outer?.reason);
+    outer?.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(): void {
+    this.#controller.abort();
+  }
+
+  expectWithin(ms: number, reason: () => Error): void {
+    clearTimeout(this.#timer);
+    if (ms === Infinity) return;
+    this.#timer = setTimeout(() => this.#controller.abort(reason()), ms);
+  }
+
+  expectNothing(): void {
+    clearTimeout(this.#timer);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#outer?.removeEventListener("abort", this.#onAbort);
+  }
+}
+
+/** All chunks as one array. */
+export async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return concat(parts);
+}
+
+export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+function checkedBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new SkerryInputError(`"${text}" is not an http or https address, such as http://127.0.0.1:7070.`);
+  if (url.username !== "" || url.password !== "")
+    throw new SkerryInputError("The address must not hold a user name or password; the token goes apart.");
+  return url.origin + url.pathname.replace(/\/+$/, "");
+}
+
+/** The value itself is not repeated: it may be a secret. */
+function checkedHeader(name: string, value: string): string {
+  if (!/^[\x21-\x7e]+$/.test(value))
+    throw new SkerryInputError(`The ${name} is empty or holds spaces or characters outside ASCII.`);
+  return value;
+}
+
+function rootMessage(error: Error): string {
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  // Node joins the failures of several addresses (::1 and 127.0.0.1) in an error without a message of its own.
+  if (cause instanceof AggregateError && cause.errors[0] instanceof Error) return cause.errors[0].message;
+  return cause.message === "" ? error.message : cause.message;
+}

@@ -1,0 +1,30 @@
+// Lists come in pages: newest first, with a cursor to the next page.
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
+}
+
+export interface PageOptions {
+  /** Items per page: 1 to 500, default 50. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+/** Every item of every page; asks for the next page only when somebody wants it. */
+export async function* everyItem<Item>(
+  readPage: (cursor: string | undefined) => Promise<Page<Item>>,
+): AsyncGenerator<Item, void> {
+  let cursor: string | undefined;
+  do {
+    const page: Page<Item> = await readPage(cursor);
+    yield* page.items;
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+}
+
+export function pageQuery({ limit, cursor }: PageOptions): Readonly<Record<string, string | undefined>> {
+  return { limit: limit?.toString(), cursor };
+}

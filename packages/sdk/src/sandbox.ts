@@ -1,0 +1,96 @@
+// A sandbox in hand: what the server last said about it, and everything that one does with it.
+
+import type { EgressReport, EgressRequest } from "@skerry/contract/egress";
+import type {
+  DirectoryListing,
+  ExecuteResponse,
+  FileWritten,
+  Sandbox as SandboxInfo,
+} from "@skerry/contract/sandboxes";
+import type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
+import type { UploadContent, UploadOptions } from "./files.ts";
+import type { CallOptions } from "./http.ts";
+import type { Sandboxes } from "./sandboxes.ts";
+
+/** `await using sandbox = await skerry.sandboxes.create(…)` destroys it at the end of the block. */
+export class Sandbox {
+  readonly #sandboxes: Sandboxes;
+  #info: SandboxInfo;
+
+  constructor(sandboxes: Sandboxes, info: SandboxInfo) {
+    this.#sandboxes = sandboxes;
+    this.#info = info;
+  }
+
+  get id(): string {
+    return this.#info.id;
+  }
+
+  /** As of the last `create`, `get`, `refresh` or `keepalive`; it does not follow the server by itself. */
+  get info(): SandboxInfo {
+    return this.#info;
+  }
+
+  async refresh(options: CallOptions = {}): Promise<this> {
+    this.#info = (await this.#sandboxes.get(this.id, options)).info;
+    return this;
+  }
+
+  /** See `Sandboxes.keepalive`. */
+  async keepalive(timeout?: string, options: CallOptions = {}): Promise<this> {
+    this.#info = (await this.#sandboxes.keepalive(this.id, timeout, options)).info;
+    return this;
+  }
+
+  destroy(options: CallOptions = {}): Promise<void> {
+    return this.#sandboxes.destroy(this.id, options);
+  }
+
+  /** See `Sandboxes.egress`. */
+  egress(options: CallOptions = {}): Promise<EgressReport> {
+    return this.#sandboxes.egress(this.id, options);
+  }
+
+  /** See `Sandboxes.setEgress`. */
+  setEgress(request: EgressRequest, options: CallOptions = {}): Promise<EgressReport> {
+    return this.#sandboxes.setEgress(this.id, request, options);
+  }
+
+  /** See `Sandboxes.execute`. */
+  execute(command: string, options: ExecuteOptions = {}): Promise<ExecuteResponse> {
+    return this.#sandboxes.execute(this.id, command, options);
+  }
+
+  /** See `Sandboxes.executeStream`. */
+  executeStream(command: string, options: ExecuteOptions = {}): AsyncGenerator<ExecuteEvent, void> {
+    return this.#sandboxes.executeStream(this.id, command, options);
+  }
+
+  /** See `Sandboxes.upload`. */
+  upload(path: string, content: UploadContent, options: UploadOptions = {}): Promise<FileWritten> {
+    return this.#sandboxes.upload(this.id, path, content, options);
+  }
+
+  /** See `Sandboxes.download`. */
+  download(path: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#sandboxes.download(this.id, path, options);
+  }
+
+  /** See `Sandboxes.downloadStream`. */
+  downloadStream(path: string, options: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
+    return this.#sandboxes.downloadStream(this.id, path, options);
+  }
+
+  /** See `Sandboxes.listDirectory`. */
+  listDirectory(path: string, options: CallOptions = {}): Promise<DirectoryListing> {
+    return this.#sandboxes.listDirectory(this.id, path, options);
+  }
+
+  toJSON(): SandboxInfo {
+    return this.#info;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.destroy();
+  }
+}

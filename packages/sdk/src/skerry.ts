@@ -1,0 +1,54 @@
+// The entry of the package: the client, and the names that its users need. (A published package has one door; this
+// is the only file that passes on what others define.)
+
+import type { Health } from "@skerry/contract/platform";
+import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
+import { Sizes, Templates } from "./platform.ts";
+import { Sandboxes } from "./sandboxes.ts";
+import { Tokens } from "./tokens.ts";
+
+/**
+ * A client of one Skerry server. It holds no connection open and needs no closing. Fields have the names that they have
+ * in the REST API; durations are strings such as `30s`, `10m` or `1h30m`, times are ISO 8601 in UTC.
+ */
+export class Skerry {
+  readonly sandboxes: Sandboxes;
+  readonly templates: Templates;
+  readonly sizes: Sizes;
+  readonly tokens: Tokens;
+  readonly #http: HttpClient;
+
+  /** Throws `SkerryInputError` where the address or the token cannot be one. */
+  constructor(options: SkerryOptions) {
+    this.#http = new HttpClient(options);
+    this.sandboxes = new Sandboxes(this.#http);
+    this.templates = new Templates(this.#http);
+    this.sizes = new Sizes(this.#http);
+    this.tokens = new Tokens(this.#http);
+  }
+
+  /** Whether the server answers. Needs no token. */
+  health(options: CallOptions = {}): Promise<Health> {
+    return this.#http.json<Health>({ method: "GET", path: "/v1/health" }, options);
+  }
+}
+
+export { SkerryApiError, SkerryConnectionError, SkerryInputError, type ApiErrorCode } from "./errors.ts";
+export type { CallOptions, SkerryOptions } from "./http.ts";
+export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
+export type { UploadContent, UploadOptions } from "./files.ts";
+export type { Page, PageOptions } from "./pages.ts";
+export type { Size } from "./platform.ts";
+export type { SandboxFilter, Sandboxes } from "./sandboxes.ts";
+export { Sandbox } from "./sandbox.ts";
+export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/egress";
+export type {
+  DirectoryEntry,
+  DirectoryListing,
+  ExecuteResponse,
+  FileWritten,
+  Sandbox as SandboxInfo,
+  SandboxCreateRequest,
+} from "@skerry/contract/sandboxes";
+export type { Health, Template } from "@skerry/contract/platform";
+export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";

@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { Skerry, SkerryApiError, SkerryConnectionError, type ExecuteEvent } from "../src/skerry.ts";
+import { eventText, exitFields, output, ScriptedServer, sendJson } from "./server.ts";
+
+function client(server: ScriptedServer): Skerry {
+  return new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+}
+
+function streamOf(...events: readonly string[]) {
+  return ScriptedServer.start((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(events.join(""));
+  });
+}
+
+test("execute returns the output, the exit code and the measurements of a command", async () => {
+  await using server = await streamOf(
+    output("stdout", "a"),
+    ": keepalive\n\n",
+    output("stderr", "warn\n"),
+    output("stdout", "b\n"),
+    eventText("exit", { ...exitFields, exit_code: 3 }),
+  );
+  const run = await client(server).sandboxes.execute("sbx_0", "make", { timeout: "1m", env: { A: "1" } });
+  expect(run).toEqual({ ...exitFields, exit_code: 3, stdout: "ab\n", stderr: "warn\n" });
+  expect(server.last).toMatchObject({ method: "POST", url: "/v1/sandboxes/sbx_0/execute" });
+  expect(server.last.headers).toMatchObject({
+    authorization: "Bearer sk_test",
+    accept: "text/event-stream",
+    "content-type": "application/json",
+  });
+  expect(JSON.parse(server.last.body.toString())).toEqual({
+    command: "make",
+    timeout: "1m",
+    env: { A: "1" },
+  });
+});
+
+test("characters cut between two pieces of output are put together again", async () => {
+  const bytes = Buffer.from("\uFEFFé€😀");
+  await using server = await streamOf(
+    ...Array.from(bytes, (byte) => output("stdout", Uint8Array.of(byte))),
+    eventText("exit", exitFields),
+  );
+  expect((await client(server).sandboxes.execute("sbx_0", "x")).stdout).toBe("\uFEFFé€😀");
+});
+
+test("execute keeps 10 MiB of an output and says that it dropped the rest", async () => {
+  const piece = output("stdout", Buffer.alloc(1024 * 1024, "x"));
+  await using server = await streamOf(...Array<string>(11).fill(piece), eventText("exit", exitFields));
+  const run = await client(server).sandboxes.execute("sbx_0", "yes");
+  expect([run.stdout.length, run.truncated]).toEqual([10 * 1024 * 1024, true]);
+});
+
+test("executeStream gives every byte as it was, before the command ends", async () => {
+  const all = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+  const goOn = Promise.withResolvers<void>();
+  await using server = await ScriptedServer.start((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(output("stdout", all));
+    void goOn.promise.then(() => response.end(eventText("exit", exitFields)));
+  });
+  const events: ExecuteEvent[] = [];
+  for await (const event of client(server).sandboxes.executeStream("sbx_0", "cat /dev/all")) {
+    events.push(event);
+    goOn.resolve();
+  }
+  expect(events).toEqual([
+    { type: "stdout", data: all },
+    { type: "exit", ...exitFields },
+  ]);
+});
+
+test("leaving the loop closes the connection, which kills the command", async () => {
+  await using server = await ScriptedServer.start((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(output("stdout", "first"));
+  });
+  for await (const event of client(server).sandboxes.executeStream("sbx_0", "sleep 60")) {
+    expect(event.type).toBe("stdout");
+    break;
+  }
+  await server.aborted.promise;
+});
+
+test("an abort during a command rejects with the caller's reason and closes the connection", async () => {
+  const abort = new AbortController();
+  await using server = await ScriptedServer.start((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(": keepalive\n\n");
+    void sleep(20).then(() => abort.abort(new Error("changed my mind")));
+  });
+  const run = client(server).sandboxes.execute("sbx_0", "sleep 60", { signal: abort.signal });
+  await expect(run).rejects.toThrow("changed my mind");
+  await server.aborted.promise;
+});
+
+test("a signal that is already aborted sends nothing", async () => {
+  await using server = await streamOf(eventText("exit", exitFields));
+  const run = client(server).sandboxes.execute("sbx_0", "x", { signal: AbortSignal.abort(new Error("no")) });
+  await expect(run).rejects.toThrow("no");
+  expect(server.received).toEqual([]);
+});
+
+test("an error in the stream is the API's error", async () => {
+  await using server = await streamOf(
+    output("stdout", "a"),
+    eventText("error", { code: "guest_failed", message: "The VM died.", remediation: "Make a new one." }),
+  );
+  const error: unknown = await client(server)
+    .sandboxes.execute("sbx_0", "x")
+    .catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(SkerryApiError);
+  expect(error).toMatchObject({ code: "guest_failed", status: 502, remediation: "Make a new one." });
+});
+
+test("a stream that ends before the command did is a broken connection, not a success", async () => {
+  await using server = await streamOf(output("stdout", "a"));
+  await expect(client(server).sandboxes.execute("sbx_0", "x")).rejects.toThrow(SkerryConnectionError);
+});
+
+test("a stream that is not Skerry's is refused with a name", async () => {
+  for (const nonsense of [
+    "event: stdout\ndata: {\n\n",
+    eventText("stdout", { data: "%" }),
+    eventText("stdout", {}),
+  ]) {
+    await using server = await streamOf(nonsense);
+    await expect(client(server).sandboxes.execute("sbx_0", "x")).rejects.toThrow(SkerryConnectionError);
+  }
+});
+
+test("a refused command rejects before any output", async () => {
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 409, { code: "sandbox_not_running", message: "It is destroyed." }),
+  );
+  const stream = client(server).sandboxes.executeStream("sbx_0", "x");
+  await expect(stream.next()).rejects.toMatchObject({ code: "sandbox_not_running", status: 409 });
+});

@@ -1,0 +1,108 @@
+import { createHash, randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+import { Skerry, SkerryConnectionError, SkerryInputError } from "../src/skerry.ts";
+import { directoryPath, filePath } from "../src/paths.ts";
+import { ScriptedServer, sendJson } from "./server.ts";
+
+function client(server: ScriptedServer): Skerry {
+  return new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+test("each segment of a path is encoded once, so that every name a file can have arrives", () => {
+  const names = [
+    "with space",
+    "100%",
+    "a#b",
+    "what?",
+    "é€😀",
+    "a%2Fb",
+    "back\\slash",
+    "a+b&c=d",
+    "...",
+    ".hidden",
+  ];
+  for (const name of names) {
+    const encoded = filePath("sbx_0", `/root/${name}`);
+    const url = new URL(`http://host${encoded}`);
+    expect([url.search, url.hash]).toEqual(["", ""]);
+    expect(decodeURIComponent(url.pathname)).toBe(`/v1/sandboxes/sbx_0/files/root/${name}`);
+  }
+});
+
+test("empty and dot segments say nothing; the root is a directory", () => {
+  expect(filePath("sbx_0", "//a/./b")).toBe("/v1/sandboxes/sbx_0/files/a/b");
+  expect(directoryPath("sbx_0", "/")).toBe("/v1/sandboxes/sbx_0/files/");
+  expect(directoryPath("sbx_0", "/a/")).toBe("/v1/sandboxes/sbx_0/files/a");
+});
+
+test("a path or an id that could reach another part of the API is refused", () => {
+  for (const path of ["relative", "", "/a/../b", "/..", "/a/", "/\uD800"])
+    expect(() => filePath("sbx_0", path), path).toThrow(SkerryInputError);
+  for (const id of ["", ".", ".."]) expect(() => filePath(id, "/a"), id).toThrow(SkerryInputError);
+  expect(filePath("a/b?c", "/d")).toBe("/v1/sandboxes/a%2Fb%3Fc/files/d");
+});
+
+test("uploads send the exact bytes, whatever they come in", async () => {
+  await using server = await ScriptedServer.start((response, request) =>
+    sendJson(response, 200, { path: "/tmp/x", size: request.body.length }),
+  );
+  const bytes = new Uint8Array(randomBytes(300_000));
+  const contents = { bytes, blob: new Blob([bytes]), stream: new Blob([bytes]).stream() };
+  for (const content of Object.values(contents)) {
+    const written = await client(server).sandboxes.upload("sbx_0", "/tmp/x", content, { mode: "0755" });
+    expect(written).toEqual({ path: "/tmp/x", size: bytes.length });
+    expect(sha256(server.last.body)).toBe(sha256(bytes));
+    expect(server.last).toMatchObject({ method: "PUT", url: "/v1/sandboxes/sbx_0/files/tmp/x?mode=0755" });
+    expect(server.last.headers["content-type"]).toBe("application/octet-stream");
+  }
+  await client(server).sandboxes.upload("sbx_0", "/tmp/x", "é");
+  expect([server.last.body.toString(), server.last.url]).toEqual(["é", "/v1/sandboxes/sbx_0/files/tmp/x"]);
+});
+
+test("downloads return the exact bytes, at once and as a stream", async () => {
+  const bytes = randomBytes(300_000);
+  await using server = await ScriptedServer.start((response) => response.end(bytes));
+  expect(sha256(await client(server).sandboxes.download("sbx_0", "/tmp/x"))).toBe(sha256(bytes));
+  const stream = await client(server).sandboxes.downloadStream("sbx_0", "/tmp/x");
+  expect(sha256(new Uint8Array(await new Response(stream).arrayBuffer()))).toBe(sha256(bytes));
+  expect(server.last).toMatchObject({ method: "GET", url: "/v1/sandboxes/sbx_0/files/tmp/x" });
+});
+
+test("a download that breaks off is an error, not a short file", async () => {
+  await using server = await ScriptedServer.start((response) => {
+    response.writeHead(200, { "content-length": "1000" });
+    response.write("half", () => response.destroy());
+  });
+  const download = client(server).sandboxes.download("sbx_0", "/tmp/x");
+  await expect(download).rejects.toThrow(SkerryConnectionError);
+  const stream = await client(server).sandboxes.downloadStream("sbx_0", "/tmp/x");
+  await expect(new Response(stream).arrayBuffer()).rejects.toThrow(SkerryConnectionError);
+});
+
+test("canceling a download that waits for bytes closes the connection", async () => {
+  await using server = await ScriptedServer.start((response) => {
+    response.writeHead(200, { "content-length": "1000" });
+    response.write("half");
+  });
+  const stream = await client(server).sandboxes.downloadStream("sbx_0", "/tmp/x");
+  const reader = stream.getReader();
+  await reader.read();
+  const waiting = reader.read();
+  await reader.cancel();
+  expect((await waiting).done).toBe(true);
+  await server.aborted.promise;
+});
+
+test("a directory is listed with the query that asks for it", async () => {
+  const listing = {
+    entries: [{ name: "a b", size: 3, type: "file", modified: "2026-11-20T16:21:09.123Z" }],
+    truncated: false,
+  };
+  await using server = await ScriptedServer.start((response) => sendJson(response, 200, listing));
+  expect(await client(server).sandboxes.listDirectory("sbx_0", "/")).toEqual(listing);
+  expect(server.last.url).toBe("/v1/sandboxes/sbx_0/files/?list=true");
+});

@@ -1,0 +1,112 @@
+// The firewall by real packets: from a real guest, through its slot and this machine, to a world of the tests' own.
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
+import type { EgressRequest } from "@skerry/contract/egress";
+import type { Sandbox } from "../packages/sdk/src/skerry.ts";
+import { startPlatform, type Platform } from "./support/platform.ts";
+import { dnsServer, privateNetworks, publicNetworks, tcpPorts, udpPort, World } from "./support/world.ts";
+
+type Destination = readonly [protocol: "tcp" | "udp" | "icmp", address: string, port: number];
+
+let world: World;
+let platform: Platform;
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  world = await World.open();
+  platform = await startPlatform({
+    assets: inject("assets"),
+    env: { SKERRY_DNS_SERVERS: `${dnsServer}:53` },
+  });
+  sandbox = await platform.client.sandboxes.create({ template: "base", timeout: "1h" });
+  await sandbox.upload(
+    "/root/probe.py",
+    await readFile(join(import.meta.dirname, "support/probe.py"), "utf8"),
+  );
+});
+
+afterAll(async () => {
+  await platform.stop();
+  await world[Symbol.asyncDispose]();
+});
+
+beforeEach(() => {
+  world.arrivals.length = 0;
+});
+
+async function probe(destinations: readonly Destination[], from = sandbox): Promise<boolean[]> {
+  const run = await from.execute(`python3 /root/probe.py '${JSON.stringify(destinations)}'`);
+  expect(run.stderr).toBe("");
+  return JSON.parse(run.stdout) as boolean[];
+}
+
+const web: Destination = ["tcp", "203.0.113.10", 80];
+
+test("without a word about egress a sandbox reaches public addresses and no private ones", async () => {
+  const destinations: Destination[] = [
+    web,
+    ["udp", "198.51.100.7", udpPort],
+    ["icmp", "203.0.113.10", 0],
+    ["tcp", "10.77.0.5", 80],
+    ["udp", "172.20.7.9", udpPort],
+  ];
+  expect(await probe(destinations)).toEqual([true, true, true, false, false]);
+});
+
+test("random policies decide random destinations as the model does", async () => {
+  const outcomes = fc.sample(fc.tuple(policies, fc.array(destinations, { minLength: 24, maxLength: 24 })), {
+    numRuns: 15,
+    seed: 20_261_120,
+  });
+  for (const [policy, wanted] of outcomes) {
+    await sandbox.setEgress(policy);
+    const seen = await probe(wanted);
+    for (const [index, destination] of wanted.entries()) {
+      expect([policy, destination, seen[index]]).toEqual([policy, destination, allowed(policy, destination)]);
+    }
+  }
+});
+
+/** The whole firewall in ten lines, over whole octets: what the real one must agree with. */
+function allowed(policy: EgressRequest, [protocol, address, port]: Destination): boolean {
+  const within = (cidrs: readonly string[] = []) => cidrs.some((cidr) => contains(cidr, address));
+  const { allow_cidrs: allow = [], allow_ports: ports = [] } = policy;
+  if (within(policy.deny_cidrs)) return false;
+  if (within(allow)) return ports.length === 0 || (protocol === "tcp" && ports.includes(port));
+  if (within(["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"])) return false;
+  return (policy.mode ?? (allow.length > 0 ? "deny_all" : "allow_all")) === "allow_all";
+}
+
+function contains(cidr: string, address: string): boolean {
+  const [network = "", bits = "32"] = cidr.split("/");
+  const number = (text: string) => text.split(".").reduce((total, octet) => total * 256 + Number(octet), 0);
+  const size = 2 ** (32 - Number(bits));
+  return Math.floor(number(address) / size) === Math.floor(number(network) / size);
+}
+
+const networks = [...publicNetworks, ...privateNetworks];
+const addresses = fc
+  .tuple(fc.constantFrom(...networks), fc.integer({ min: 1, max: 254 }))
+  .map(([network, host]) => network.replace(/0\/24$/, String(host)));
+/** A network of the world, a part of one, or one address of it. */
+const cidrs = fc.tuple(addresses, fc.constantFrom(24, 25, 26, 28, 32)).map(([address, bits]) => {
+  const size = 2 ** (32 - bits);
+  const last = Number(address.split(".")[3]);
+  return `${address.replace(/\d+$/, String(last - (last % size)))}/${bits}`;
+});
+const lists = fc.uniqueArray(cidrs, { maxLength: 5 });
+const someCidrs = fc.uniqueArray(cidrs, { minLength: 1, maxLength: 5 });
+const ports = fc.uniqueArray(fc.constantFrom(...tcpPorts), { maxLength: 2 });
+const policies: fc.Arbitrary<EgressRequest> = fc.oneof(
+  fc.record({ mode: fc.constant("allow_all" as const), deny_cidrs: lists }),
+  fc.record({ mode: fc.constant("deny_all" as const), deny_cidrs: lists }),
+  fc.record({ allow_cidrs: someCidrs, deny_cidrs: lists, allow_ports: ports }),
+);
+const destinations: fc.Arbitrary<Destination> = fc.oneof(
+  fc.tuple(fc.constant("tcp" as const), addresses, fc.constantFrom(...tcpPorts)),
+  fc.tuple(fc.constant("udp" as const), addresses, fc.constant(udpPort)),
+  fc.tuple(fc.constant("icmp" as const), addresses, fc.constant(0)),
+);

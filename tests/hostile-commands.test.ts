@@ -1,0 +1,131 @@
+// Commands that do their worst. The sandbox may lose what they did; it must go on answering, and its neighbours and the host
+// must not notice. All of them run in one sandbox, one after the other, so each shows that the last left it whole.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { ExecuteRequest, Sandbox } from "@skerry/contract/sandboxes";
+import { OUTPUT_MAX_BYTES } from "@skerry/contract/limits";
+import {
+  createSandbox,
+  destroySandbox,
+  execute,
+  fileUrl,
+  getSandbox,
+  outputOf,
+  refusal,
+} from "./support/api.ts";
+import { call, until } from "./support/platform.ts";
+import { sharedPlatform } from "./support/shared.ts";
+
+const MIB = 1024 * 1024;
+
+const platform = await sharedPlatform();
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await createSandbox(platform, { template: "base", timeout: "30m" });
+});
+
+afterEach(async () => {
+  expect(await outputOf(platform, sandbox.id, "echo alive")).toBe("alive");
+  expect(await getSandbox(platform, sandbox.id)).toMatchObject({ status: "running", reason: null });
+});
+
+afterAll(() => destroySandbox(platform, sandbox.id));
+
+function run(command: string, more: Omit<ExecuteRequest, "command"> = {}) {
+  return execute(platform, sandbox.id, { command, ...more });
+}
+
+test("a gigabyte of output comes back cut at 10 MiB, and the servers' memory stays bounded", async () => {
+  const pids = await serverPids();
+  const before = await Promise.all(pids.map((pid) => restartPeak(pid)));
+  // NUL is the worst case: each takes six characters of JSON.
+  const answer = await execute(platform, sandbox.id, {
+    command: "head -c 1000000000 /dev/zero",
+    timeout: "5m",
+  });
+  expect(answer).toMatchObject({ exit_code: 0, truncated: true, timed_out: false });
+  expect(Buffer.from(answer.stdout).equals(Buffer.alloc(OUTPUT_MAX_BYTES))).toBe(true);
+  const after = await Promise.all(pids.map((pid) => memoryOf(pid, "VmHWM")));
+  for (const [index, peak] of after.entries()) expect(peak - (before[index] ?? 0)).toBeLessThan(64 * MIB);
+});
+
+test("a fork bomb ends with its timeout", async () => {
+  const command = "bomb() { bomb | bomb & bomb | bomb & }; bomb; sleep 60";
+  const answer = await execute(platform, sandbox.id, { command, timeout: "10s" });
+  expect(answer).toMatchObject({ timed_out: true, exit_code: 137 });
+  // The kernel takes a moment to carry away a thousand dead processes; kernel threads are children of 2.
+  await until("nothing is left of it", async () => {
+    const users = Number(await outputOf(platform, sandbox.id, "ps -e -o ppid= | grep -vcE '^ *[02]$'"));
+    return users < 10;
+  });
+});
+
+test.each(["kill -9 $PPID", "kill -9 1", "kill -9 -1", "kill -9 0"])(
+  "a command that runs `%s` does not reach the agent",
+  async (command) => {
+    const answer = await run(`${command}; echo survived`, { timeout: "20s" });
+    expect(answer.timed_out).toBe(false);
+  },
+);
+
+test("a command that fills the disk leaves commands running, uploads refused whole, and space after rm", async () => {
+  const fill = await run(
+    "mkdir -p /fill; i=0; while fallocate -l 64M /fill/$i; do i=$((i+1)); done; cat /dev/zero >/fill/rest",
+    {
+      timeout: "2m",
+    },
+  );
+  expect(fill.stderr).toMatch(/No space left on device/);
+  expect(fill.exit_code).not.toBe(0);
+  expect(await outputOf(platform, sandbox.id, "df --output=avail / | tail -1 | tr -d ' '")).toBe("0");
+  for (const bytes of [200_000, 3_000_000, 20_000_000]) {
+    const raw = Buffer.alloc(bytes, 7);
+    await refusal(call(platform, "PUT", fileUrl(sandbox.id, "/fill/upload.bin"), { raw }), 422, "disk_full");
+    // The connection of a refused upload is used again by what comes next.
+    for (let count = 0; count < 5; count += 1)
+      expect(await outputOf(platform, sandbox.id, "echo on")).toBe("on");
+  }
+  expect(await outputOf(platform, sandbox.id, "ls -A /fill | grep -v '^[0-9]*$'")).toBe("rest");
+  expect(await outputOf(platform, sandbox.id, "rm -r /fill; echo fine >/root/after; cat /root/after")).toBe(
+    "fine",
+  );
+});
+
+test("a command that uses up the memory is killed for it, and nothing else is", async () => {
+  await outputOf(platform, sandbox.id, "setsid sleep 7300 >/dev/null 2>&1 &");
+  const answer = await run("python3 -c 'x = []\nwhile True: x.append(bytearray(4 << 20))'; exit $?", {
+    timeout: "2m",
+  });
+  expect(answer).toMatchObject({ exit_code: 137, oom_killed: true, timed_out: false });
+  expect(await outputOf(platform, sandbox.id, "pkill -f 'sleep 730[0]'; echo $?")).toBe("0");
+});
+
+test("files in memory cannot use up what the agent needs", async () => {
+  const answer = await run("mkdir -p /big; mount -t tmpfs -o size=4g tmpfs /big; cat /dev/zero >/big/file", {
+    timeout: "1m",
+  });
+  expect(answer.exit_code).not.toBe(0);
+  expect(await outputOf(platform, sandbox.id, "umount -l /big; echo done")).toBe("done");
+});
+
+/** Control and host: whatever a guest sends goes through both. */
+async function serverPids(): Promise<number[]> {
+  const state = JSON.parse(await readFile(join(platform.state, "run/supervisor.json"), "utf8")) as {
+    services: Record<"control" | "host", { pid: number }>;
+  };
+  return [state.services.control.pid, state.services.host.pid];
+}
+
+/** Forgets the highest memory so far, and answers the memory now, in bytes. */
+async function restartPeak(pid: number): Promise<number> {
+  await writeFile(`/proc/${pid}/clear_refs`, "5");
+  return memoryOf(pid, "VmRSS");
+}
+
+async function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1]) * 1024;
+}

@@ -1,0 +1,128 @@
+// `skerry up` and `skerry down` on a machine that others use too: who else is at work, who holds the port, whose files are in the way.
+
+import { once } from "node:events";
+import { lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { expect, inject, test } from "vitest";
+import { newInstallation, openPlatform, skerry } from "./support/platform.ts";
+
+/** An installation of one test, which is stopped and removed at its end. */
+async function installation(env: Readonly<Record<string, string>> = {}) {
+  const made = await newInstallation({ assets: inject("assets"), env });
+  return {
+    ...made,
+    async [Symbol.asyncDispose]() {
+      await skerry(made.env, "down");
+      await rm(made.state, { recursive: true, force: true });
+    },
+  };
+}
+
+test("two skerry up at once start one Skerry, and both end when it is ready", async () => {
+  await using here = await installation();
+  await Promise.all([skerry(here.env, "up"), skerry(here.env, "up")]);
+  expect(await supervisorsOf(here.state)).toHaveLength(1);
+  const platform = await openPlatform(here.state, here.env);
+  expect(await platform.client.health()).toBeDefined();
+});
+
+test("settings for another server are kept, and the token of this one is saved beside them", async () => {
+  await using here = await installation();
+  const folder = join(here.state, "config/skerry");
+  const settings = { api_url: "https://skerry.example", token: "sk_theirs" };
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "config.json"), JSON.stringify(settings), { mode: 0o600 });
+  expect(await skerry(here.env, "up")).toContain("is for https://skerry.example and was kept");
+  expect(JSON.parse(await readFile(join(folder, "config.json"), "utf8"))).toEqual(settings);
+  const ours = JSON.parse(await readFile(join(folder, "local.json"), "utf8")) as {
+    api_url: string;
+    token: string;
+  };
+  const env = { ...here.env, SKERRY_API_URL: ours.api_url, SKERRY_API_TOKEN: ours.token };
+  expect(await skerry(env, "sandbox", "list", "--json")).toContain("[");
+});
+
+test("whoever holds the port is named and gets nothing from skerry up", async () => {
+  const squatter = await Squatter.open();
+  try {
+    await using here = await installation({ SKERRY_LISTEN: `127.0.0.1:${squatter.port}` });
+    const failure = await skerry(here.env, "up").catch((error: unknown) => String(error));
+    expect(failure).toContain(`127.0.0.1:${squatter.port} is held by pid ${process.pid} `);
+    expect(failure).toContain("SKERRY_LISTEN");
+    // Nor from the other command that speaks to the port.
+    await expect(skerry(here.env, "status")).rejects.toThrow(`held by pid ${process.pid} `);
+    expect(squatter.connections).toBe(0);
+  } finally {
+    await squatter.close();
+  }
+});
+
+test("no link in the log folder is followed, and nobody but root writes to the folder", async () => {
+  await using here = await installation();
+  const [logs, victim] = [join(here.state, "log"), join(here.state, "victim")];
+  await mkdir(logs);
+  await symlink(victim, join(logs, "supervisor.log"));
+  await expect(skerry(here.env, "up")).rejects.toThrow("ELOOP");
+  await expect(stat(victim)).rejects.toThrow("ENOENT");
+  await rm(join(logs, "supervisor.log"));
+  await skerry(here.env, "up");
+  for (const file of [logs, ...(await readdir(logs)).map((name) => join(logs, name))]) {
+    const { uid, mode } = await lstat(file);
+    expect({ file, uid, open: mode & 0o022 }).toEqual({ file, uid: 0, open: 0 });
+  }
+});
+
+test("skerry down where nothing was set up says so and makes nothing", async () => {
+  const state = `/tmp/skerry-nowhere-${process.pid}`;
+  expect(await skerry({ SKERRY_STATE: state }, "down")).toContain(`Nothing is set up in ${state}`);
+  await expect(stat(state)).rejects.toThrow("ENOENT");
+});
+
+test("a state folder whose sockets would have too long a path is refused, with the limit", async () => {
+  const state = `/tmp/${"x".repeat(60)}`;
+  await expect(skerry({ SKERRY_STATE: state }, "up")).rejects.toThrow(
+    /SKERRY_STATE must be an absolute path of at most \d+ bytes; ".*" has 65\./,
+  );
+});
+
+async function supervisorsOf(state: string): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry));
+  const read = (pid: string, name: string) => readFile(`/proc/${pid}/${name}`, "utf8").catch(() => "");
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const mine = (await read(pid, "environ")).split("\0").includes(`SKERRY_STATE=${state}`);
+      return mine && (await read(pid, "cmdline")).split("\0").includes("supervise") ? [pid] : [];
+    }),
+  );
+  return found.flat();
+}
+
+/** Listens where Skerry should, and counts who comes. */
+class Squatter {
+  readonly port: number;
+  connections = 0;
+  readonly #server: Server;
+
+  private constructor(server: Server, port: number) {
+    this.#server = server;
+    this.port = port;
+    server.on("connection", (socket) => {
+      this.connections += 1;
+      socket.destroy();
+    });
+  }
+
+  static async open(): Promise<Squatter> {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("no port");
+    return new Squatter(server, address.port);
+  }
+
+  async close(): Promise<void> {
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}

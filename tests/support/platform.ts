@@ -1,0 +1,175 @@
+// A whole Skerry of the tests' own: state folder, port, PostgreSQL, host and control, started by the same command as a user's.
+
+import { createHash } from "node:crypto";
+import { spawn } from "node:child_process";
+import { appendFile, chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Skerry } from "../../packages/sdk/src/skerry.ts";
+import { namespacesInUse, qemuProcesses } from "./leftovers.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+export interface Platform {
+  readonly state: string;
+  readonly apiUrl: string;
+  readonly token: string;
+  readonly client: Skerry;
+  /** What its namespaces and processes are named after. */
+  readonly instance: string;
+  readonly env: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+export interface PlatformOptions {
+  readonly assets: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Folder and settings for a Skerry that nobody has started yet. Whoever makes it runs `down` in the end and removes the folder. */
+export async function newInstallation(options: PlatformOptions): Promise<Pick<Platform, "state" | "env">> {
+  const state = await mkdtemp("/tmp/skerry-test-");
+  await chmod(state, 0o711);
+  const register = process.env["SKERRY_TEST_REGISTER"];
+  if (register !== undefined) await appendFile(register, `${instanceOf(state)} ${state}\n`);
+  const env = {
+    SKERRY_STATE: state,
+    SKERRY_LISTEN: `127.0.0.1:${await freePort()}`,
+    SKERRY_HOST_ASSETS: options.assets,
+    XDG_CONFIG_HOME: join(state, "config"),
+    ...options.env,
+  };
+  return { state, env };
+}
+
+/** Starts a platform in a folder of its own under /tmp. Whoever starts it stops it. */
+export async function startPlatform(options: PlatformOptions): Promise<Platform> {
+  const { state, env } = await newInstallation(options);
+  try {
+    await skerry(env, "up");
+  } catch (error) {
+    await skerry(env, "down").catch(() => undefined);
+    await rm(state, { recursive: true, force: true });
+    throw error;
+  }
+  const platform = await openPlatform(state, env);
+  return {
+    ...platform,
+    async stop() {
+      await skerry(env, "down");
+      await rm(state, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Reads what `skerry up` has saved in a platform's folder. */
+export async function openPlatform(
+  state: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Omit<Platform, "stop">> {
+  const config = await readFile(join(state, "config/skerry/config.json"), "utf8");
+  const { api_url: apiUrl, token } = JSON.parse(config) as { api_url: string; token: string };
+  const client = new Skerry({ baseUrl: apiUrl, token });
+  return { state, apiUrl, token, client, instance: instanceOf(state), env };
+}
+
+/** As the host names its processes, namespaces and cgroups. */
+function instanceOf(state: string): string {
+  return `skerry-${createHash("sha256").update(join(state, "host")).digest("hex").slice(0, 6)}`;
+}
+
+/** Runs the built `skerry` command to its end. Resolves with stdout, rejects with everything it said. */
+export function skerry(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [join(root, "dist/skerry.js"), ...args], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let stdout = "";
+    let all = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      stdout += text;
+      all += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (all += text));
+    child.once("error", reject);
+    child.once("close", (code) =>
+      code === 0 ? resolve(stdout) : reject(new Error(`skerry ${args.join(" ")} ended with ${code}: ${all}`)),
+    );
+  });
+}
+
+/** A call as curl would make it: for what the client library does not let one send. */
+export function call(
+  platform: Pick<Platform, "apiUrl" | "token">,
+  method: string,
+  path: string,
+  init: {
+    body?: unknown;
+    headers?: Record<string, string>;
+    raw?: RequestInit["body"];
+    signal?: AbortSignal;
+  } = {},
+): Promise<Response> {
+  return fetch(`${platform.apiUrl}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${platform.token}`,
+      ...(init.body === undefined ? {} : { "content-type": "application/json" }),
+      ...init.headers,
+    },
+    ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
+    ...(init.raw === undefined ? {} : { body: init.raw, duplex: "half" }),
+    ...(init.signal === undefined ? {} : { signal: init.signal }),
+  } as RequestInit);
+}
+
+/** What must agree with each other, counted where each of it really is. */
+export interface Inventory {
+  readonly processes: number;
+  readonly namespaces: number;
+  readonly overlays: number;
+  readonly runningRows: number;
+  /** Neither here nor gone: a reconciler has work left. */
+  readonly unsettledRows: number;
+}
+
+export async function inventory(platform: Omit<Platform, "stop">): Promise<Inventory> {
+  const vms = join(platform.state, "host/vms");
+  const folders = await readdir(vms).catch(() => [] as string[]);
+  const contents = await Promise.all(
+    folders.map((folder) => readdir(join(vms, folder)).catch(() => [] as string[])),
+  );
+  const rows: string[] = [];
+  for await (const sandbox of platform.client.sandboxes.list()) rows.push(sandbox.info.status);
+  return {
+    processes: (await qemuProcesses(platform.instance)).length,
+    namespaces: (await namespacesInUse(`${platform.instance}-`)).length,
+    overlays: contents.filter((names) => names.includes("disk.qcow2")).length,
+    runningRows: rows.filter((status) => status === "running").length,
+    unsettledRows: rows.filter((status) => ["creating", "destroying"].includes(status)).length,
+  };
+}
+
+/** Waits until a condition holds. The deadline is against hanging; no test measures with it. */
+export async function until(
+  what: string,
+  condition: () => Promise<boolean>,
+  deadlineMs = 60_000,
+): Promise<void> {
+  const end = Date.now() + deadlineMs;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error(`it never came true that ${what}`);
+    await sleep(200);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}

@@ -1,0 +1,114 @@
+// "The internet" of the egress tests: a network namespace of their own behind this machine, in which whole networks answer. TCP
+// ports greet with the address that was reached, a UDP port and ICMP echo, a name server knows one name. Everything that arrives is
+// told to the test, so that it can also see what did not.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { run } from "./run.ts";
+
+/** Networks in which every address answers. Documentation networks (RFC 5737) stand for public ones. */
+export const publicNetworks = ["203.0.113.0/24", "198.51.100.0/24"] as const;
+export const privateNetworks = ["10.77.0.0/24", "172.20.7.0/24"] as const;
+export const tcpPorts = [80, 443, 8080] as const;
+/** Takes what comes and answers nothing. */
+export const sinkPort = 9001;
+export const udpPort = 9000;
+/** Of the name server, in the first public network. */
+export const dnsServer = "203.0.113.53";
+/** The machine's own address on the link to the world. */
+export const machineAddress = "10.255.77.1";
+const WORLD_ADDRESS = "10.255.77.2";
+
+export interface Arrival {
+  readonly protocol: "tcp" | "udp" | "dns";
+  readonly from: string;
+  readonly to: string;
+  readonly port: number;
+  readonly text: string;
+}
+
+export class World implements AsyncDisposable {
+  readonly arrivals: Arrival[] = [];
+  readonly #netns: string;
+  readonly #link: string;
+  #servers: ChildProcess | undefined;
+
+  private constructor() {
+    this.#netns = `skworld-${process.pid}`;
+    this.#link = `skw${process.pid}`;
+  }
+
+  static async open(): Promise<World> {
+    const world = new World();
+    try {
+      await world.#build();
+      await world.#serve();
+      return world;
+    } catch (error) {
+      await world[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** What has come to this address so far. */
+  at(address: string): Arrival[] {
+    return this.arrivals.filter((arrival) => arrival.to === address);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const servers = this.#servers;
+    if (servers?.exitCode === null) {
+      const ended = new Promise((resolve) => servers.once("close", resolve));
+      servers.kill("SIGKILL");
+      await ended;
+    }
+    // The link's other end and the routes over it go with the namespace.
+    await run("ip", "netns", "del", this.#netns).catch(() => undefined);
+    await run("ip", "link", "del", this.#link).catch(() => undefined);
+  }
+
+  async #build(): Promise<void> {
+    const inside = (...args: readonly string[]) => run("ip", "-n", this.#netns, ...args);
+    await run("ip", "netns", "add", this.#netns);
+    await run(
+      "ip",
+      "link",
+      "add",
+      this.#link,
+      "type",
+      "veth",
+      "peer",
+      "name",
+      "machine",
+      "netns",
+      this.#netns,
+    );
+    await run("ip", "addr", "add", `${machineAddress}/30`, "dev", this.#link);
+    await run("ip", "link", "set", this.#link, "up");
+    await inside("addr", "add", `${WORLD_ADDRESS}/30`, "dev", "machine");
+    for (const device of ["lo", "machine"]) await inside("link", "set", device, "up");
+    await inside("route", "add", "default", "via", machineAddress);
+    for (const network of [...publicNetworks, ...privateNetworks]) {
+      await inside("route", "add", "local", network, "dev", "lo");
+      await run("ip", "route", "add", network, "via", WORLD_ADDRESS, "dev", this.#link);
+    }
+  }
+
+  async #serve(): Promise<void> {
+    const script = join(import.meta.dirname, "world-servers.py");
+    const ports = [...tcpPorts, sinkPort, udpPort].map(String);
+    this.#servers = spawn("ip", ["netns", "exec", this.#netns, "python3", "-u", script, ...ports], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const { stdout } = this.#servers;
+    if (stdout === null) throw new Error("the servers have no output");
+    await new Promise<void>((resolve, reject) => {
+      this.#servers?.once("exit", (code) => reject(new Error(`the servers ended with ${code}`)));
+      createInterface({ input: stdout }).on("line", (line) => {
+        if (line === "ready") resolve();
+        else this.arrivals.push(JSON.parse(line) as Arrival);
+      });
+    });
+  }
+}

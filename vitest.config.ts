@@ -1,0 +1,39 @@
+import { defineConfig } from "vitest/config";
+
+const MINUTE_MS = 60_000;
+
+export default defineConfig({
+  test: {
+    // A deadline against hanging, not a measure: these run on slow and busy machines.
+    testTimeout: 2 * MINUTE_MS,
+    hookTimeout: 5 * MINUTE_MS,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["packages/{contract,sdk,cli,host,guest}/tests/**/*.test.ts", "setup/*.test.ts"],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "control",
+          include: ["packages/control/tests/**/*.test.ts"],
+          globalSetup: ["packages/control/tests/global-setup.ts"],
+        },
+      },
+      {
+        // Real microVMs, one file after the other: two cores are few.
+        extends: true,
+        test: {
+          name: "end-to-end",
+          include: ["tests/**/*.test.ts"],
+          globalSetup: ["tests/support/global-setup.ts"],
+          fileParallelism: false,
+          testTimeout: 5 * MINUTE_MS,
+        },
+      },
+    ],
+  },
+});
