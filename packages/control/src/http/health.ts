@@ -11,6 +11,7 @@ export const healthRoutes: Routes = (app, _options, done) => {
         operationId: "getHealth",
         tags: ["platform"],
         summary: "Whether the control plane is running",
+        security: [],
         response: { 200: ref(Health) },
       },
     },

@@ -4,6 +4,7 @@ import { sql, type Selectable, type SqlBool } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
 import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import type { Database, Queries, Tables } from "./database.ts";
+import { LookUps } from "./look-ups.ts";
 
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
 
@@ -52,13 +53,17 @@ export async function extendClaim(db: Database, id: string): Promise<void> {
 
 /** Undefined where it does not exist or is another organization's; nobody learns which. */
 export function findSandbox(db: Database, orgId: string, id: string): Promise<SandboxRow | undefined> {
-  return db
-    .selectFrom("sandboxes")
-    .selectAll()
-    .where("id", "=", id)
-    .where("org_id", "=", orgId)
-    .executeTakeFirst();
+  return lookUps.find(db, `${orgId} ${id}`);
 }
+
+/** Most reads of the API begin here, so those that come at the same time share a query. */
+const lookUps = new LookUps<SandboxRow>(async (db, keys) => {
+  const wanted = keys.map((key) => key.split(" "));
+  const { rows } = await sql<SandboxRow>`
+    select s.* from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
+    join sandboxes s on s.id = wanted.id and s.org_id = wanted.org_id`.execute(db);
+  return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
+});
 
 export interface SandboxFilter {
   readonly orgId: string;
