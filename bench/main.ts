@@ -7,6 +7,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { startPlatform } from "../tests/support/platform.ts";
 import { measureEgress, measureThroughput } from "./egress.ts";
+import { measureHttp } from "./http.ts";
 import { describeMachine } from "./machine.ts";
 import { measureBulk, measureExecute, measureFleet, measureIdleMemory, measureLife } from "./measures.ts";
 import { report, type Measure } from "./report.ts";
@@ -27,6 +28,7 @@ try {
     measureFleet,
     measureEgress,
     measureThroughput,
+    measureHttp,
   ];
   for (const measure of all.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
     process.stderr.write(`${measure.name} …\n`);

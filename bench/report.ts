@@ -2,7 +2,7 @@
 
 export interface Measure {
   readonly what: string;
-  readonly unit: "ms" | "MB/s" | "MB" | "count";
+  readonly unit: "ms" | "MB/s" | "/s" | "MB" | "count";
   readonly samples: readonly number[];
   /** What it should reach, in words. */
   readonly bar: string;
@@ -16,9 +16,9 @@ export function percentile(samples: readonly number[], share: number): number {
 
 export function report(machine: readonly string[], measures: readonly Measure[]): string {
   const rows = measures.map(({ what, unit, samples, bar }) => {
-    const digits = unit === "count" ? 0 : 1;
+    const digits = unit === "count" || unit === "/s" ? 0 : 1;
     // The worse end: of a time the long one, of a rate the slow one.
-    const worst = unit === "MB/s" ? 0.01 : 0.99;
+    const worst = unit.endsWith("/s") ? 0.01 : 0.99;
     const cells = [percentile(samples, 0.5), percentile(samples, worst)].map((value) =>
       value.toFixed(digits),
     );

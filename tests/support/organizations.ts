@@ -23,7 +23,7 @@ export async function newStranger(platform: Pick<Platform, "state" | "apiUrl">):
     `begin;
      insert into users (id, name) values ('${userId}', 'stranger');
      insert into organizations (id, name) values ('${orgId}', 'strangers');
-     insert into memberships (org_id, user_id, role) values ('${orgId}', '${userId}', 'owner');
+     insert into memberships (org_id, user_id) values ('${orgId}', '${userId}');
      insert into api_tokens (id, org_id, user_id, name, secret_sha256)
        values ('${newId("token")}', '${orgId}', '${userId}', 'stranger', '\\x${digest}');
      commit;`,
@@ -33,7 +33,8 @@ export async function newStranger(platform: Pick<Platform, "state" | "apiUrl">):
 
 const PROGRAMS = "/usr/lib/postgresql";
 
-async function psql({ state }: Pick<Platform, "state">, sql: string): Promise<void> {
+/** Runs statements in the platform's own database, as its own user. */
+export async function psql({ state }: Pick<Platform, "state">, sql: string): Promise<void> {
   const socketFolder = join(state, "run/postgres");
   // Peer authentication: the database takes only the user who owns the folder of its socket.
   const { uid, gid } = await stat(socketFolder);
