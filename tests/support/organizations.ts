@@ -23,7 +23,7 @@ export async function newStranger(platform: Pick<Platform, "state" | "apiUrl">):
     `begin;
      insert into users (id, name) values ('${userId}', 'stranger');
      insert into organizations (id, name) values ('${orgId}', 'strangers');
-     insert into memberships (org_id, user_id) values ('${orgId}', '${userId}');
+     insert into memberships (org_id, user_id, role) values ('${orgId}', '${userId}', 'owner');
      insert into api_tokens (id, org_id, user_id, name, secret_sha256)
        values ('${newId("token")}', '${orgId}', '${userId}', 'stranger', '\\x${digest}');
      commit;`,

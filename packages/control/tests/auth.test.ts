@@ -97,7 +97,7 @@ test("revoking a token revokes all that came from it, in every organization, and
   const second = "org_00000000000000000000000002";
   await sql`insert into organizations (id, name) values (${second}, 'elsewhere')`.execute(world.db);
   await sql`
-    insert into memberships (org_id, user_id) select ${second}, user_id from memberships where org_id = ${world.orgId}
+    insert into memberships (org_id, user_id, role) select ${second}, user_id, role from memberships where org_id = ${world.orgId}
   `.execute(world.db);
   const parent = await mint();
   const sibling = await mint();
@@ -177,7 +177,7 @@ test("X-Org-ID chooses an organization of the caller, and no other", async () =>
   await sql`insert into organizations (id, name) values (${second}, 'second')`.execute(world.db);
   expect((await choose(second)).status).toBe(404);
   await sql`
-    insert into memberships (org_id, user_id) select ${second}, user_id from memberships where org_id = ${world.orgId}
+    insert into memberships (org_id, user_id, role) select ${second}, user_id, role from memberships where org_id = ${world.orgId}
   `.execute(world.db);
   expect((await choose(second)).status).toBe(200);
 });

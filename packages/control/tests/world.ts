@@ -112,7 +112,7 @@ export class World implements AsyncDisposable {
     const suffix = randomUUID().slice(0, 8);
     await sql`insert into users (id, name) values (${`usr_${suffix}`}, 'stranger')`.execute(this.db);
     await sql`insert into organizations (id, name) values (${`org_${suffix}`}, 'strange')`.execute(this.db);
-    await sql`insert into memberships (org_id, user_id) values (${`org_${suffix}`}, ${`usr_${suffix}`})`.execute(
+    await sql`insert into memberships (org_id, user_id, role) values (${`org_${suffix}`}, ${`usr_${suffix}`}, 'owner')`.execute(
       this.db,
     );
     const minted = await this.call<{ id: string; token: string }>("POST", "/v1/auth/tokens", { body: {} });

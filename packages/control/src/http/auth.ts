@@ -1,21 +1,31 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { authenticate } from "../services/tokens.ts";
 import type { Caller, Context } from "../services/context.ts";
+import { authenticate } from "../services/tokens.ts";
+import { accessOf, refuseUnlessAllowed } from "./access.ts";
 
 const callers = new WeakMap<FastifyRequest, Caller>();
 
-/** Every route of this scope needs a token. */
-export function requireToken(app: FastifyInstance, context: Context): void {
+/** Every call but the public ones needs a token that may make it. Call it before the routes are registered. */
+export function requireAccess(app: FastifyInstance, context: Context): void {
   app.addHook("onRequest", async (request) => {
+    const access = accessOf(request)?.access ?? "public";
+    if (access === "public") return;
     const organization = request.headers["x-org-id"];
     const orgId = Array.isArray(organization) ? organization[0] : organization;
-    callers.set(request, await authenticate(context, secretOf(request), orgId));
+    const caller = await authenticate(context, secretOf(request), orgId);
+    callers.set(request, caller);
+    refuseUnlessAllowed(caller, access);
   });
 }
 
+/** Who makes this request; set also where it is then refused. Undefined on public calls. */
+export function knownCallerOf(request: FastifyRequest): Caller | undefined {
+  return callers.get(request);
+}
+
 export function callerOf(request: FastifyRequest): Caller {
-  const caller = callers.get(request);
-  if (caller === undefined) throw new Error("this route is outside the scope that asks for a token");
+  const caller = knownCallerOf(request);
+  if (caller === undefined) throw new Error("this call needs no token, so nobody is known to make it");
   return caller;
 }
 

@@ -11,7 +11,6 @@ export const healthRoutes: Routes = (app, _options, done) => {
         operationId: "getHealth",
         tags: ["platform"],
         summary: "Whether the control plane is running",
-        security: [],
         response: { 200: ref(Health) },
       },
     },

@@ -18,6 +18,7 @@ export function refuseOtherMethods(app: FastifyInstance): (scope: FastifyInstanc
         url,
         method: METHODS.filter((method) => !methods.has(method)),
         schema: { hide: true },
+        config: { skerry: "refusal" },
         handler: (request, reply) => {
           void reply.header("allow", allow);
           throw new SkerryError("method_not_allowed", `${request.method} is not possible on this path.`, {

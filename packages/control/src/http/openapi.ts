@@ -2,6 +2,7 @@
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
+import { documentAccess } from "./access-document.ts";
 
 export async function registerOpenapi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
@@ -34,8 +35,10 @@ export async function registerOpenapi(app: FastifyInstance): Promise<void> {
 }
 
 export function openapiRoute(app: FastifyInstance): void {
-  app.get("/v1/openapi.json", { schema: { hide: true } }, async (_request, reply) =>
-    reply.type("application/json; charset=utf-8").send(app.swagger()),
+  app.get(
+    "/v1/openapi.json",
+    { schema: { operationId: "getOpenapi", hide: true } },
+    async (_request, reply) => reply.type("application/json; charset=utf-8").send(app.swagger()),
   );
 }
 
@@ -51,7 +54,10 @@ function completed(document: Json): Json {
   const execute = (paths["/v1/sandboxes/{id}/execute"] as Json)["post"] as Json;
   addContent((execute["responses"] as Json)["200"] as Json, "text/event-stream", { type: "string" });
   for (const path of Object.values(paths)) {
-    for (const operation of Object.values(path as Json)) addOrganizationHeader(operation as Json);
+    for (const operation of Object.values(path as Json) as Json[]) {
+      documentAccess(operation);
+      addOrganizationHeader(operation);
+    }
   }
   return plain;
 }

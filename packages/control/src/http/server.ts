@@ -6,7 +6,8 @@ import fastify, {
 } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../services/context.ts";
-import { requireToken } from "./auth.ts";
+import { bindAccess } from "./access.ts";
+import { requireAccess } from "./auth.ts";
 import { takeJsonOnly } from "./bodies.ts";
 import { egressRoutes } from "./egress.ts";
 import { answerBrokenHttp, sendError } from "./errors.ts";
@@ -122,19 +123,18 @@ function countingServer(
 const KEEPALIVE_MS = 75_000;
 
 async function registerRoutes(app: FastifyInstance, context: Context): Promise<void> {
+  bindAccess(app);
+  requireAccess(app, context);
   const refuse = refuseOtherMethods(app);
   await app.register(healthRoutes);
-  await app.register(async (scope) => {
-    requireToken(scope, context);
-    openapiRoute(scope);
-    await scope.register(templateRoutes(context));
-    await scope.register(tokenRoutes(context));
-    await scope.register(sandboxRoutes(context));
-    await scope.register(sandboxLifetimeRoutes(context));
-    await scope.register(egressRoutes(context));
-    await scope.register(executeRoutes(context));
-    await scope.register(fileRoutes(context));
-  });
+  openapiRoute(app);
+  await app.register(templateRoutes(context));
+  await app.register(tokenRoutes(context));
+  await app.register(sandboxRoutes(context));
+  await app.register(sandboxLifetimeRoutes(context));
+  await app.register(egressRoutes(context));
+  await app.register(executeRoutes(context));
+  await app.register(fileRoutes(context));
   await app.register(async (scope) => refuse(scope));
 }
 

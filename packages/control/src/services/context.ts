@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Role, Scope } from "@skerry/contract/access";
 import type { HostDirectory } from "../hosts/host-directory.ts";
 import type { Database } from "../store/database.ts";
 
@@ -17,4 +18,8 @@ export interface Caller {
   readonly userId: string;
   /** The token of the request. */
   readonly tokenId: string;
+  /** In this organization. */
+  readonly role: Role;
+  /** What the token can really do here: its own scopes, within what the role is good for. */
+  readonly scopes: ReadonlySet<Scope>;
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { usableScopes, type Scope } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
 import { idPattern, newId } from "@skerry/contract/ids";
 import type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";
@@ -41,14 +42,23 @@ export async function createToken(
     const parent = await holdParent(transaction, caller, lifetimeMs);
     if (parent === undefined) throw unauthorized();
     if (parent.outlived) throw outlivesParent(request.expires_in, parent.expires_at);
-    return mintToken(transaction, caller, { name, lifetimeMs });
+    return mintToken(transaction, caller, { ...parent, name, lifetimeMs });
   });
 }
 
 /** The first organization of this installation, made where there is none, and a new token for it. */
 export async function bootstrap(db: Database, name: string): Promise<TokenCreated> {
   const { org_id, user_id } = await ensureFirstOrganization(db);
-  return mintToken(db, { orgId: org_id, userId: user_id, tokenId: null }, { name, lifetimeMs: null });
+  return mintToken(
+    db,
+    { orgId: org_id, userId: user_id, tokenId: null },
+    {
+      name,
+      lifetimeMs: null,
+      scopes: ["*"],
+      bound: false,
+    },
+  );
 }
 
 export async function listTokensOf(context: Context, caller: Caller, wish: PageWish): Promise<Page<Token>> {
@@ -74,18 +84,32 @@ export async function authenticate(
   const wanted = orgId === undefined || organizationId.test(orgId) ? orgId : "";
   const bearer = await findBearer(context.db, sha256(secret), wanted);
   if (bearer === undefined) throw unauthorized();
-  if (bearer.org_id === null) {
+  const { membership } = bearer;
+  if (membership === null) {
     throw new SkerryError("organization_not_found", "There is no such organization.", {
       remediation: "Leave out `X-Org-ID` to work in the token's own organization.",
     });
   }
-  return { orgId: bearer.org_id, userId: bearer.user_id, tokenId: bearer.token_id };
+  return {
+    orgId: membership.org_id,
+    userId: bearer.user_id,
+    tokenId: bearer.token_id,
+    role: membership.role,
+    scopes: usableScopes(bearer.scopes, membership),
+  };
+}
+
+interface TokenWish {
+  readonly name: string;
+  readonly lifetimeMs: number | null;
+  readonly scopes: readonly Scope[];
+  readonly bound: boolean;
 }
 
 async function mintToken(
   db: Queries,
-  minter: Omit<Caller, "tokenId"> & { readonly tokenId: string | null },
-  wish: { readonly name: string; readonly lifetimeMs: number | null },
+  minter: Pick<Caller, "orgId" | "userId"> & { readonly tokenId: string | null },
+  { name, lifetimeMs, scopes, bound }: TokenWish,
 ): Promise<TokenCreated> {
   const secret = SECRET_PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
   const row = await insertToken(db, {
@@ -94,7 +118,10 @@ async function mintToken(
     user_id: minter.userId,
     parent_id: minter.tokenId,
     secret_sha256: sha256(secret),
-    ...wish,
+    name,
+    lifetimeMs,
+    scopes,
+    bound,
   });
   return { ...tokenOf(row), token: secret };
 }

@@ -2,6 +2,7 @@
 
 import { Kysely, PostgresDialect, type ColumnType, type Generated, type Transaction } from "kysely";
 import pg from "pg";
+import type { Role, Scope } from "@skerry/contract/access";
 import type { Egress } from "@skerry/contract/egress";
 import type { Template } from "@skerry/contract/platform";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
@@ -17,9 +18,15 @@ type Time = ColumnType<Date, never, never>;
 type MaybeTime = ColumnType<Date | null, never, never>;
 
 export interface Tables {
-  users: { id: string; name: string; created_at: Generated<Date> };
-  organizations: { id: string; name: string; created_at: Generated<Date> };
-  memberships: { org_id: string; user_id: string; created_at: Generated<Date> };
+  users: { id: string; name: string; email: string | null; created_at: Generated<Date> };
+  organizations: {
+    id: string;
+    name: string;
+    operator: boolean;
+    egress_default: Egress["mode"];
+    created_at: Generated<Date>;
+  };
+  memberships: { org_id: string; user_id: string; role: Role; created_at: Generated<Date> };
   api_tokens: {
     id: string;
     org_id: string;
@@ -27,6 +34,8 @@ export interface Tables {
     name: string;
     secret_sha256: Buffer;
     parent_id: string | null;
+    scopes: readonly Scope[];
+    bound: boolean;
     created_at: Generated<Date>;
     expires_at: ColumnType<Date | null, Date | null, never>;
     last_used_at: MaybeTime;

@@ -5,6 +5,7 @@ import type { Database, Tables } from "./database.ts";
 import { foundation } from "./migrations/0001-foundation.ts";
 import { egress } from "./migrations/0002-egress.ts";
 import { tokenParents } from "./migrations/0003-token-parents.ts";
+import { access } from "./migrations/0004-access.ts";
 
 /**
  * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
@@ -14,6 +15,7 @@ const migrations = [
   { number: 1, name: "foundation", text: foundation },
   { number: 2, name: "egress", text: egress },
   { number: 3, name: "token-parents", text: tokenParents },
+  { number: 4, name: "access", text: access },
 ] as const;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */

@@ -17,22 +17,32 @@ export async function ensureFirstOrganization(db: Database): Promise<Membership>
     const first = await firstMembership(transaction);
     if (first !== undefined) return first;
     const membership = { org_id: newId("organization"), user_id: newId("user") };
-    await transaction.insertInto("users").values({ id: membership.user_id, name: "admin" }).execute();
+    await transaction
+      .insertInto("users")
+      .values({ id: membership.user_id, name: "admin", email: null })
+      .execute();
     await transaction
       .insertInto("organizations")
-      .values({ id: membership.org_id, name: "default" })
+      .values({ id: membership.org_id, name: "default", operator: true, egress_default: "allow_all" })
       .execute();
-    await transaction.insertInto("memberships").values(membership).execute();
+    await transaction
+      .insertInto("memberships")
+      .values({ ...membership, role: "owner" })
+      .execute();
     return membership;
   });
 }
 
+/** An owner of the operator's organization; there always is one, because the last owner cannot leave. */
 function firstMembership(db: Queries): Promise<Membership | undefined> {
   return db
-    .selectFrom("memberships")
-    .select(["org_id", "user_id"])
-    .orderBy("created_at")
-    .orderBy("org_id")
+    .selectFrom("memberships as m")
+    .innerJoin("organizations as o", "o.id", "m.org_id")
+    .select(["m.org_id", "m.user_id"])
+    .where("o.operator", "=", true)
+    .where("m.role", "=", "owner")
+    .orderBy("m.created_at")
+    .orderBy("m.user_id")
     .limit(1)
     .executeTakeFirst();
 }

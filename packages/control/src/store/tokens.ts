@@ -1,4 +1,5 @@
 import { sql, type Selectable } from "kysely";
+import type { Role, Scope } from "@skerry/contract/access";
 import type { Database, Queries, Tables } from "./database.ts";
 
 export type TokenRow = Omit<Selectable<Tables["api_tokens"]>, "secret_sha256" | "parent_id">;
@@ -11,15 +12,20 @@ export interface NewToken {
   readonly secret_sha256: Buffer;
   /** The token that mints it; null where none does. */
   readonly parent_id: string | null;
+  readonly scopes: readonly Scope[];
+  /** Works in its own organization only. */
+  readonly bound: boolean;
   /** Null: as long as its parent, and without a parent until revoked. */
   readonly lifetimeMs: number | null;
 }
 
-/** Who a token speaks for. `org_id` is null where its user is not a member of the organization that was asked for. */
+/** Who a token speaks for. `membership` is null where that is nobody in the organization that was asked for. */
 export interface Bearer {
   readonly token_id: string;
   readonly user_id: string;
-  readonly org_id: string | null;
+  readonly scopes: readonly Scope[];
+  readonly bound: boolean;
+  readonly membership: { readonly org_id: string; readonly role: Role; readonly operator: boolean } | null;
 }
 
 /** `last_used_at` is exact to this many seconds: a write per request would cost more than the figure is worth. */
@@ -30,6 +36,8 @@ const columns = [
   "org_id",
   "user_id",
   "name",
+  "scopes",
+  "bound",
   "created_at",
   "expires_at",
   "last_used_at",
@@ -56,6 +64,8 @@ export interface Parent {
   readonly expires_at: Date | null;
   /** Whether a child that lives for the given time would outlive it. */
   readonly outlived: boolean;
+  readonly scopes: readonly Scope[];
+  readonly bound: boolean;
 }
 
 /**
@@ -70,7 +80,7 @@ export async function holdParent(
   // A statement of its own: the next one must see what was revoked while this one waited.
   await sql`select 1 from users where id = ${caller.userId} for share`.execute(transaction);
   const { rows } = await sql<Parent>`
-    select expires_at,
+    select expires_at, scopes, bound,
       coalesce(expires_at < now() + ${lifetimeMs}::double precision * interval '1 millisecond', false) as outlived
     from api_tokens
     where id = ${caller.tokenId} and revoked_at is null and (expires_at is null or expires_at > now())`.execute(
@@ -85,27 +95,22 @@ export async function findBearer(
   secretSha256: Buffer,
   orgId: string | undefined,
 ): Promise<Bearer | undefined> {
-  const found = await db
-    .selectFrom("api_tokens as t")
-    .leftJoin("memberships as m", (join) =>
-      join
-        .onRef("m.user_id", "=", "t.user_id")
-        .on("m.org_id", "=", sql`coalesce(${orgId ?? null}, t.org_id)`),
-    )
-    .select(["t.id as token_id", "t.user_id", "m.org_id"])
-    .select(
-      sql<boolean>`t.last_used_at is null or t.last_used_at < now() - ${LAST_USED_RESOLUTION_S} * interval '1 second'`.as(
-        "stale",
-      ),
-    )
-    .where("t.secret_sha256", "=", secretSha256)
-    .where("t.revoked_at", "is", null)
-    .where(sql<boolean>`(t.expires_at is null or t.expires_at > now())`)
-    .executeTakeFirst();
-  if (found === undefined) return undefined;
-  const { stale, ...bearer } = found;
-  if (stale) await sql`update api_tokens set last_used_at = now() where id = ${bearer.token_id}`.execute(db);
-  return bearer;
+  const { rows } = await sql<
+    Omit<Bearer, "membership"> & NonNullable<Bearer["membership"]> & { stale: boolean }
+  >`
+    select t.id as token_id, t.user_id, t.scopes, t.bound, m.org_id, m.role, o.operator,
+      t.last_used_at is null or t.last_used_at < now() - ${LAST_USED_RESOLUTION_S} * interval '1 second' as stale
+    from api_tokens t
+    left join memberships m on m.user_id = t.user_id and m.org_id = coalesce(${orgId ?? null}, t.org_id)
+      and (m.org_id = t.org_id or not t.bound)
+    left join organizations o on o.id = m.org_id
+    where t.secret_sha256 = ${secretSha256} and t.revoked_at is null
+      and (t.expires_at is null or t.expires_at > now())`.execute(db);
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const { stale, org_id, role, operator, ...bearer } = row;
+  if (stale) await sql`update api_tokens set last_used_at = now() where id = ${row.token_id}`.execute(db);
+  return { ...bearer, membership: org_id === null ? null : { org_id, role, operator } };
 }
 
 /** Newest first; tokens that are revoked are not shown. */
