@@ -21,7 +21,7 @@ export async function measureEgress(): Promise<Measure[]> {
   const range = AddressRange.parse(RANGE);
   const forget = join(import.meta.dirname, "../dist/native/forget");
   const slots = new Slots({ prefix: "skbench", linkPrefix: "skb", range, forget, ready: 2 });
-  const rules = new EgressRules({ range, resolverPort: 10_053 });
+  const rules = new EgressRules({ range, resolverPort: 10_053, slots });
   const taken: Slot[] = [];
   try {
     slots.fill();

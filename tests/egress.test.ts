@@ -4,7 +4,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
-import type { EgressRequest } from "@skerry/contract/egress";
+import type { Egress, EgressDenial, EgressRequest } from "@skerry/contract/egress";
+import { HostClient } from "../packages/control/src/hosts/host-client.ts";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { startPlatform, type Platform } from "./support/platform.ts";
 import { dnsServer, privateNetworks, publicNetworks, tcpPorts, udpPort, World } from "./support/world.ts";
@@ -69,6 +70,62 @@ test("random policies decide random destinations as the model does", async () =>
     }
   }
 });
+
+test("a guest has as many connections as it may, and its neighbour none the fewer", async () => {
+  await using crowd = await platform.client.sandboxes.create({ template: "base" });
+  const tried = 1_300;
+  const refused = await floodFrom(crowd, { flows: tried, batch: 100, pauseS: 0.6 });
+  expect(refused.map(({ rule }) => rule)).toEqual(["connection_limit"]);
+  expect(world.at(flooded).length).toBeLessThanOrEqual(tried - (refused[0]?.count ?? 0));
+  expect(world.at(flooded).length).toBeGreaterThan(500);
+  expect(await probe([web])).toEqual([true]);
+});
+
+test("a guest that opens connections faster than it may is told so, and its neighbour is not slowed", async () => {
+  await using hasty = await platform.client.sandboxes.create({ template: "base" });
+  const refused = await floodFrom(hasty, { flows: 900, batch: 900, pauseS: 0 });
+  expect(refused.map(({ rule }) => rule)).toContain("rate_limit");
+  expect(await probe([web])).toEqual([true]);
+});
+
+test("an order that reaches the host after a newer one brings no older policy back", async () => {
+  await using host = hostOf(platform);
+  const vm = (await host.client.listVms()).find(({ id }) => id === sandbox.id);
+  if (vm === undefined) throw new Error("the host does not know the sandbox");
+  await sandbox.setEgress({ mode: "deny_all" });
+  const first: Egress = { mode: "allow_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: true };
+  const report = await host.client.setEgress(vm, { egress: first, version: 1 });
+  expect(report.mode).toBe("deny_all");
+  expect(await probe([web])).toEqual([false]);
+  expect((await sandbox.setEgress(first)).mode).toBe("allow_all");
+  expect(await probe([web])).toEqual([true]);
+});
+
+/** The way that control takes, past it. */
+function hostOf({ state }: Platform): { readonly client: HostClient } & AsyncDisposable {
+  const client = new HostClient(join(state, "run/host.sock"));
+  return { client, [Symbol.asyncDispose]: () => client.close() };
+}
+
+const flooded = "203.0.113.20";
+
+/** Begins flows to one address, each from a port of its own, and answers what was refused there. */
+async function floodFrom(
+  guest: Sandbox,
+  { flows, batch, pauseS }: { readonly flows: number; readonly batch: number; readonly pauseS: number },
+): Promise<EgressDenial[]> {
+  const run = await guest.execute(`python3 -c '
+import socket, time
+for flow in range(${flows}):
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.bind(("", 20000 + flow))
+    one.sendto(b"flow", ("${flooded}", ${udpPort}))
+    one.close()
+    if flow % ${batch} == ${batch} - 1: time.sleep(${pauseS})
+'`);
+  expect(run).toMatchObject({ exit_code: 0, stderr: "" });
+  return (await guest.egress()).denied.filter(({ address }) => address === flooded);
+}
 
 /** The whole firewall in ten lines, over whole octets: what the real one must agree with. */
 function allowed(policy: EgressRequest, [protocol, address, port]: Destination): boolean {

@@ -10,7 +10,7 @@
 //   POST   /vms/{id}/execute    ExecuteCommand      frames: DATA, STDERR, then CLOSE (ExecuteExit) or RESET (ErrorBody)
 //   PUT    /vms/{id}/file?path=&mode=   raw bytes   FileWritten
 //   GET    /vms/{id}/file?path=                     raw bytes
-//   PUT    /vms/{id}/egress     EgressChange        EgressReport; in force when it answers
+//   PUT    /vms/{id}/egress     EgressChange        EgressReport of what is in force: this policy, or a later one
 //   GET    /vms/{id}/egress?execution_id=           EgressReport
 //   GET    /vms/{id}/directory?path=                DirectoryListing
 
@@ -24,6 +24,9 @@ const closed = { additionalProperties: false } as const;
 /** Content type of an `execute` answer: the frames of `frames.ts`, stream 1. */
 export const FRAMES_CONTENT_TYPE = "application/vnd.skerry.frames";
 
+/** Counts the changes of a VM's policy. A host never goes back to a lower one, so a change that comes late changes nothing. */
+const EgressVersion = Type.Integer({ minimum: 1 });
+
 export const VmSpec = Type.Object(
   {
     // Becomes part of a process' name and of a cgroup's path.
@@ -33,6 +36,7 @@ export const VmSpec = Type.Object(
     hostname: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
     env: Env,
     egress: Egress,
+    egress_version: EgressVersion,
   },
   closed,
 );
@@ -74,7 +78,7 @@ export const HostInfo = Type.Object(
 export type HostInfo = Static<typeof HostInfo>;
 
 export const EgressChange = Type.Object(
-  { execution_id: Type.String({ maxLength: 64 }), egress: Egress },
+  { execution_id: Type.String({ maxLength: 64 }), egress: Egress, version: EgressVersion },
   closed,
 );
 export type EgressChange = Static<typeof EgressChange>;

@@ -159,7 +159,10 @@ export class FakeHost {
     await this.beforeEgress(id);
     this.#fail("egress");
     const vm = this.vms.get(id);
-    if (vm !== undefined) this.vms.set(id, { ...vm, spec: { ...vm.spec, egress: change.egress } });
+    if (vm !== undefined && change.version > vm.spec.egress_version) {
+      const { egress, version } = change;
+      this.vms.set(id, { ...vm, spec: { ...vm.spec, egress, egress_version: version } });
+    }
     return this.#report(id);
   }
 

@@ -61,7 +61,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   });
   const room: MachineRoom = {
     slots,
-    egress: new EgressRules({ range, resolverPort }),
+    egress: new EgressRules({ range, resolverPort, slots }),
     cgroups: await openCgroups(config.instance),
     launcher: join(config.nativeFolder, "launch"),
     privateMemory: mapsPrivately(qemuVersion) ? undefined : await preloadable(config),

@@ -31,6 +31,7 @@ async function record(id: string): Promise<VmRecord> {
       allow_ports: [443],
       dns: false,
     },
+    egress_version: 2,
   };
 }
 
@@ -70,6 +71,7 @@ test.each([
   ["a record of another folder", { folder: "/" }],
   ["a record without a policy", { egress: undefined }],
   ["a record with half a policy", { egress: { mode: "allow_all" } }],
+  ["a record that does not count its policies", { egress_version: undefined }],
 ])("a folder with %s in the place of its record is shown as one without", async (_what, damage) => {
   const good = await record("sbx_a");
   const text = typeof damage === "string" ? damage : JSON.stringify({ ...good, ...damage });

@@ -116,3 +116,34 @@ test("slots are kept ready, taken without waiting, and replaced; drained, none i
   await slots.close(slot);
   expect([await namespaces(), await links()]).toEqual([[], []]);
 });
+
+test("the first rules of a ready slot are loaded by a program that waits there, or by another where that one was killed", async () => {
+  const slots = new Slots(options);
+  const program = (netns: string): Promise<string> =>
+    runProgram("ip", ["netns", "pids", netns], { deadlineMs: DEADLINE_MS }).then((pids) => pids.trim());
+  slots.fill();
+  await expect.poll(async () => (await namespaces()).length, { timeout: DEADLINE_MS }).toBe(2);
+  const [first, second] = [slots.slot(0), slots.slot(1)];
+  for (const { netns } of [first, second]) {
+    await expect.poll(() => program(netns), { timeout: DEADLINE_MS }).toMatch(/^\d+$/);
+  }
+  process.kill(Number(await program(second.netns)), "SIGKILL");
+  await expect.poll(() => program(second.netns), { timeout: DEADLINE_MS }).toBe("");
+  for (const slot of [slots.take(), slots.take()]) {
+    await slots.open(slot);
+    await slots.loadFirst(slot, "create table inet loaded");
+    const loaded = await runProgram(
+      "nsenter",
+      [`--net=${slot.netnsFile}`, "--", "nft", "list", "table", "inet", "loaded"],
+      {
+        deadlineMs: DEADLINE_MS,
+      },
+    );
+    expect(loaded).toContain("table inet loaded");
+    await expect(slots.loadFirst(slot, "create table inet loaded")).rejects.toThrow("exists");
+    expect(await program(slot.netns)).toBe("");
+  }
+  await slots.drain();
+  for (const slot of [first, second]) await slots.close(slot);
+  expect([await namespaces(), await links()]).toEqual([[], []]);
+});

@@ -105,8 +105,12 @@ export class HostClient {
   }
 
   /** Resolves when the policy is in force and the connections that it forbids are cut. */
-  setEgress(vm: VmRef, egress: Egress, stop?: AbortSignal): Promise<EgressReport> {
-    const change: EgressChange = { execution_id: vm.execution_id, egress };
+  setEgress(
+    vm: VmRef,
+    policy: { readonly egress: Egress; readonly version: number },
+    stop?: AbortSignal,
+  ): Promise<EgressReport> {
+    const change: EgressChange = { execution_id: vm.execution_id, ...policy };
     const call = {
       method: "PUT",
       path: `${vmPath(vm.id)}/egress`,

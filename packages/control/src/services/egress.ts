@@ -60,7 +60,8 @@ export async function reapplyEgress(context: Context, id: string, stop: AbortSig
 async function apply(context: Context, row: SandboxRow, stop?: AbortSignal): Promise<EgressReport> {
   const address = await hostAddress(context.db, row.host_id);
   if (address === undefined) throw new Error(`host ${row.host_id} of ${row.id} does not exist`);
-  const report = await context.hosts.client(address).setEgress(row, row.egress, stop);
+  const policy = { egress: row.egress, version: row.egress_version };
+  const report = await context.hosts.client(address).setEgress(row, policy, stop);
   if (!(await confirmEgress(context.db, row))) context.wake();
   return report;
 }

@@ -107,6 +107,7 @@ async function start(context: Context, row: SandboxRow, address: string): Promis
       hostname: row.id.replace("_", "-"),
       env: row.env,
       egress: row.egress,
+      egress_version: row.egress_version,
     });
   } catch (error) {
     await giveBack(context, row, address);

@@ -29,17 +29,14 @@ export async function findUnappliedEgress(db: Database, id: string): Promise<San
   return rows[0];
 }
 
-/**
- * The host has confirmed the policy of this row. Where another replica has stored a newer one meanwhile, nobody knows which of
- * the two reached the host last, so neither counts as applied; returns whether this one does.
- */
+/** The host has confirmed the policy of this row, or has a later one already. Returns false where a later one is still owed to it. */
 export async function confirmEgress(
   db: Database,
   applied: Pick<SandboxRow, "id" | "execution_id" | "egress_version">,
 ): Promise<boolean> {
   const { rows } = await sql<{ current: boolean }>`
     update sandboxes set
-      egress_applied = case when egress_version = ${applied.egress_version} then egress_version else 0 end
+      egress_applied = greatest(egress_applied, ${applied.egress_version}::integer)
     where id = ${applied.id} and execution_id = ${applied.execution_id} and status = 'running'
     returning egress_applied = egress_version as current`.execute(db);
   // Without a row the sandbox has ended, and there is nothing left to apply.

@@ -12,7 +12,7 @@ export function registerVms(server: HostServer, { engine }: Host): void {
   );
 
   server.put("/vms/:id/egress", { schema: { params: VmParams, body: EgressChange } }, (request) =>
-    engine.setEgress(request.params.id, request.body.execution_id, request.body.egress),
+    engine.setEgress(request.params.id, request.body),
   );
 
   server.get("/vms/:id/egress", { schema: { params: VmParams, querystring: ExecutionQuery } }, (request) =>

@@ -1,6 +1,6 @@
 // Runs programs of the system in a slot's namespace, without a shell.
 
-import { runProgram } from "../run.ts";
+import { runProgram, startProgram, type StartedProgram } from "../run.ts";
 
 const NETNS_FOLDER = "/run/netns";
 const DEADLINE_MS = 10_000;
@@ -22,6 +22,12 @@ export async function ipBatch(commands: readonly string[], netns?: string): Prom
 export async function loadRules(script: string, netns?: string): Promise<void> {
   const [program, args] = command(["nft", "-f", "-"], netns);
   await runProgram(program, args, { deadlineMs: DEADLINE_MS, input: script });
+}
+
+/** What `loadRules` does, begun ahead: the program waits in the namespace for its script. Where this process dies it reads an empty one. */
+export function startLoadingRules(netns: string): StartedProgram {
+  const [program, args] = command(["nft", "-f", "-"], netns);
+  return startProgram(program, args, { deadlineMs: DEADLINE_MS });
 }
 
 /** A table as nft's JSON. */

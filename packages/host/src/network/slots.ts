@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AddressPair, AddressRange } from "./addresses.ts";
 import { baseScript } from "./base-rules.ts";
 import { GATEWAY_CIDR, TAP, UPLINK } from "./guest-link.ts";
-import { ipBatch, loadRules, netnsFileOf, setParameters } from "./inside.ts";
-import { runProgram } from "../run.ts";
+import { ipBatch, loadRules, netnsFileOf, setParameters, startLoadingRules } from "./inside.ts";
+import { runProgram, type StartedProgram } from "../run.ts";
 
 const NETNS_FOLDER = "/run/netns";
 const LINKS_FOLDER = "/sys/class/net";
@@ -52,6 +52,8 @@ export class Slots {
   #next = 0;
   /** Made, and not opened by their taker yet. */
   readonly #made = new Set<number>();
+  /** Started in slots that are ready, and waiting for their first rules. */
+  readonly #loaders = new Map<number, StartedProgram>();
   #filling: Promise<void> | undefined;
   #pausedUntilMs = 0;
   #keptReady = 0;
@@ -91,8 +93,16 @@ export class Slots {
     await make(slot, this.#options.range.pair(slot.number));
   }
 
+  /** Loads rules into a slot that has just been taken, without the time that a program takes to start, if it was a ready one. */
+  async loadFirst(slot: Slot, script: string): Promise<void> {
+    const loader = this.#takeLoader(slot.number);
+    if (loader?.waits === true) await loader.finish(script);
+    else await loadRules(script, slot.netns);
+  }
+
   /** Removes the slot with everything in it, and only then frees the number. Nothing there is not an error. */
   async close(slot: Slot): Promise<void> {
+    this.#takeLoader(slot.number)?.kill();
     await remove(slot);
     await this.#forgetConnections(slot);
     this.#made.delete(slot.number);
@@ -118,6 +128,7 @@ export class Slots {
   async stop(): Promise<void> {
     this.#keptReady = 0;
     await this.#filling;
+    for (const number of [...this.#loaders.keys()]) this.#takeLoader(number)?.kill();
   }
 
   /** Stops, and removes the ready ones. */
@@ -132,6 +143,12 @@ export class Slots {
     // A number beyond the range is of a predecessor with a larger one.
     if (number >= this.capacity) return;
     await runProgram(forget, [range.pair(number).slot], { deadlineMs: IP_DEADLINE_MS });
+  }
+
+  #takeLoader(number: number): StartedProgram | undefined {
+    const loader = this.#loaders.get(number);
+    this.#loaders.delete(number);
+    return loader;
   }
 
   #unused(): number | undefined {
@@ -168,6 +185,7 @@ export class Slots {
         return;
       }
       this.#made.add(number);
+      this.#loaders.set(number, startLoadingRules(slot.netns));
       this.#ready.push(number);
     }
   }

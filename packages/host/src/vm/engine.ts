@@ -4,9 +4,9 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Egress, EgressReport } from "@skerry/contract/egress";
+import type { EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Vm, VmSpec } from "@skerry/contract/host-api";
+import type { EgressChange, Vm, VmSpec } from "@skerry/contract/host-api";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { SlotsExhausted } from "../network/slots.ts";
@@ -95,22 +95,24 @@ export class VmEngine {
     return this.#running(id, executionId).live;
   }
 
-  /** Replaces the policy; in force when it resolves. The record is written first: a host that is killed in between loads the
+  /** Replaces the policy by a later one; in force when it resolves. The record is written first: a host that is killed in between loads the
    *  new policy when it adopts the VM, and until then the one before it stays in force. */
-  setEgress(id: string, executionId: string, egress: Egress): Promise<EgressReport> {
+  setEgress(id: string, change: EgressChange): Promise<EgressReport> {
     const { slots, egress: rules } = this.#options.room;
-    return this.#onSlot(id, executionId, async (entry) => {
+    return this.#onSlot(id, change.execution_id, async (entry) => {
       const before = entry.record;
       const slot = slots.slot(before.slot);
-      await saveRecord({ ...before, egress });
+      if (change.version <= before.egress_version) return rules.report(slot, before.egress);
+      const after = { ...before, egress: change.egress, egress_version: change.version };
+      await saveRecord(after);
       try {
-        await rules.replace(slot, egress);
+        await rules.replace(slot, after.egress);
       } catch (error) {
         await saveRecord(before);
         throw error;
       }
-      entry.record = { ...before, egress };
-      return rules.report(slot, egress);
+      entry.record = after;
+      return rules.report(slot, after.egress);
     });
   }
 
@@ -199,6 +201,7 @@ export class VmEngine {
       slot: this.#takeSlot(),
       process: undefined,
       egress: spec.egress,
+      egress_version: spec.egress_version,
     };
     const abort = new AbortController();
     const done = this.#create(record, { spec, size }, abort.signal);

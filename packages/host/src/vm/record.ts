@@ -16,6 +16,7 @@ export interface VmRecord extends Vm {
   readonly process: ProcessIdentity | undefined;
   /** In force in the slot, or about to be. */
   readonly egress: Egress;
+  readonly egress_version: number;
 }
 
 const RECORD = "vm.json";
@@ -28,6 +29,7 @@ const recordShape = Compile(
     folder: Type.String(),
     slot: Type.Integer({ minimum: 0 }),
     egress: Egress,
+    egress_version: Type.Integer({ minimum: 1 }),
     process: Type.Optional(
       Type.Object({ pid: Type.Integer({ minimum: 2 }), startTicks: Type.Integer({ minimum: 0 }) }),
     ),

@@ -96,7 +96,7 @@ export async function layWire(name: string): Promise<Wire> {
     world,
     host,
     resolver: { address: range.resolver, port: RESOLVER_PORT },
-    rules: new EgressRules({ range, resolverPort: RESOLVER_PORT }),
+    rules: new EgressRules({ range, resolverPort: RESOLVER_PORT, slots }),
     guest: (line) => runProgram(...inGuest(line), { deadlineMs: DEADLINE_MS }).catch(() => "failed"),
     spawnInGuest: (line) => spawn(...inGuest(line)),
     async stop() {
