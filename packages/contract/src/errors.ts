@@ -18,6 +18,8 @@ export const errorStatus = {
   file_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
+  idempotency_conflict: 409,
+  idempotency_in_progress: 409,
   sandbox_not_running: 409,
   vm_not_running: 409,
   stale_execution: 409,

@@ -9,6 +9,7 @@ export const idKinds = {
   token: "tok",
   template: "tpl",
   execution: "exe",
+  attempt: "att",
   request: "req",
 } as const;
 

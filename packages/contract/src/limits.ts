@@ -37,3 +37,6 @@ export const SANDBOX_MAX_STREAMS = 256;
 /** Page size of lists: default and maximum. */
 export const PAGE_DEFAULT = 50;
 export const PAGE_MAX = 500;
+
+/** Longest `Idempotency-Key`, in characters. */
+export const IDEMPOTENCY_KEY_MAX_CHARS = 255;

@@ -8,6 +8,7 @@ export interface Config {
   readonly heartbeatIntervalMs: number;
   readonly reconcilerIntervalMs: number;
   readonly reaperIntervalMs: number;
+  readonly sweeperIntervalMs: number;
 }
 
 /** What the process should become before it does anything else; undefined: what it is. */
@@ -42,6 +43,7 @@ export function readConfig(environment: Environment = process.env): Config {
     heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
     reconcilerIntervalMs: read.positive("SKERRY_RECONCILER_INTERVAL_MS", 5_000),
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
+    sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),
   };
   read.finish();
   return config;

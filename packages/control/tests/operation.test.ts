@@ -64,6 +64,7 @@ test("the defaults are those of the documentation", () => {
     heartbeatIntervalMs: 10_000,
     reconcilerIntervalMs: 5_000,
     reaperIntervalMs: 10_000,
+    sweeperIntervalMs: 600_000,
   });
 });
 
@@ -81,7 +82,9 @@ test("a migration runs once, also when two processes start together, and a newer
 test("a migration that comes late is applied, also to a database that has a later one", async () => {
   await sql`delete from schema_migrations`.execute(world.db);
   await sql`insert into schema_migrations (number, name) values (3, 'token-parents')`.execute(world.db);
-  await sql`drop table api_tokens, sandboxes, hosts, memberships, organizations, users`.execute(world.db);
+  await sql`drop table idempotency_keys, api_tokens, sandboxes, hosts, memberships, organizations, users`.execute(
+    world.db,
+  );
   expect(await migrate(world.db)).toBe(migrationCount - 1);
   await sql`delete from schema_migrations where number = 3`.execute(world.db);
   expect(await migrate(world.db)).toBe(1);

@@ -78,9 +78,10 @@ export class World implements AsyncDisposable {
       body,
       headers = {},
       token = this.token,
-    }: { body?: unknown; headers?: Record<string, string>; token?: string } = {},
+      url = this.url,
+    }: { body?: unknown; headers?: Record<string, string>; token?: string; url?: string } = {},
   ): Promise<Answer<T>> {
-    const response = await fetch(this.url + path, {
+    const response = await fetch(url + path, {
       method,
       headers: {
         ...(token === "" ? {} : { authorization: `Bearer ${token}` }),

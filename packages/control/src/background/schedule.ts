@@ -3,17 +3,19 @@
 //   local-host-heartbeat   10 s   is the host of this machine there, and what has it got
 //   sandbox-reconciler      5 s   rows against microVMs; also whenever the bell rings
 //   sandbox-reaper         10 s   sandboxes past their expiry
+//   idempotency-sweeper   10 min  idempotency keys of yesterday
 
 import type { Config } from "../config.ts";
 import type { Context } from "../services/context.ts";
 import { heartbeat } from "./heartbeat.ts";
+import { idempotencySweeper } from "./idempotency-sweeper.ts";
 import { sandboxReaper } from "./reaper.ts";
 import { sandboxReconciler } from "./sandbox-reconciler.ts";
 import { Bell, runService, type Observer } from "./service.ts";
 
 type Periods = Pick<
   Config,
-  "hostSocket" | "heartbeatIntervalMs" | "reconcilerIntervalMs" | "reaperIntervalMs"
+  "hostSocket" | "heartbeatIntervalMs" | "reconcilerIntervalMs" | "reaperIntervalMs" | "sweeperIntervalMs"
 >;
 
 /** Starts all services; `reconcilerBell` wakes the reconciler. Resolves after `stop`, when all have ended. */
@@ -27,6 +29,7 @@ export async function runSchedule(
     runService(heartbeat(context, config.hostSocket, config.heartbeatIntervalMs), new Bell(), run),
     runService(sandboxReconciler(context, config.reconcilerIntervalMs), reconcilerBell, run),
     runService(sandboxReaper(context, config.reaperIntervalMs), new Bell(), run),
+    runService(idempotencySweeper(context, config.sweeperIntervalMs), new Bell(), run),
   ]);
 }
 

@@ -29,7 +29,8 @@ export function callerOf(request: FastifyRequest): Caller {
   return caller;
 }
 
-function secretOf(request: FastifyRequest): string | undefined {
+/** The secret of the token that was sent. */
+export function secretOf(request: FastifyRequest): string | undefined {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "") ?? [];
   if (bearer !== undefined) return bearer;
   const key = request.headers["x-api-key"];

@@ -3,6 +3,7 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { documentAccess } from "./access-document.ts";
+import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 
 export async function registerOpenapi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
@@ -57,6 +58,7 @@ function completed(document: Json): Json {
     for (const operation of Object.values(path as Json) as Json[]) {
       documentAccess(operation);
       addOrganizationHeader(operation);
+      addIdempotencyKey(operation);
     }
   }
   return plain;
@@ -95,6 +97,28 @@ const ORGANIZATION_HEADER = {
   required: false,
   schema: { type: "string" },
   description: "Another organization that you are a member of. Default: the token's own.",
+};
+
+/** What answers 201 creates, and what creates takes a key. */
+function addIdempotencyKey(operation: Json): void {
+  const answer = (operation["responses"] as Json)["201"] as Json | undefined;
+  if (answer === undefined) return;
+  operation["parameters"] = [...((operation["parameters"] ?? []) as Json[]), IDEMPOTENCY_KEY];
+  answer["headers"] = { ...(answer["headers"] as Json | undefined), "Idempotent-Replayed": REPLAYED };
+}
+
+const IDEMPOTENCY_KEY = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  schema: { type: "string", minLength: 1, maxLength: IDEMPOTENCY_KEY_MAX_CHARS, pattern: "^[\\x21-\\x7e]+$" },
+  description:
+    "Makes it safe to send the request again: for 24 h the same request with the same key gets the first answer, and another request with it gets 409. A key belongs to a user in an organization; choose a new one, such as a random UUID, for each thing that you create.",
+};
+
+const REPLAYED = {
+  description: "`true`: this is the answer to an earlier request with the same `Idempotency-Key`.",
+  schema: { type: "string", enum: ["true"] },
 };
 
 /** Unions of literals become enums, and answers without a description of their own get a true one. */

@@ -7,7 +7,7 @@ import {
   SandboxListQuery,
 } from "@skerry/contract/sandboxes";
 import type { Context } from "../services/context.ts";
-import { createSandbox } from "../services/sandbox-creation.ts";
+import { sandboxCreation } from "../services/sandbox-creation.ts";
 import {
   destroySandbox,
   getSandbox,
@@ -18,6 +18,7 @@ import {
 } from "../services/sandboxes.ts";
 import { callerOf } from "./auth.ts";
 import { emptyBodyIsObject } from "./bodies.ts";
+import { created } from "./creation.ts";
 import type { Routes } from "./routes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
 
@@ -38,7 +39,15 @@ export function sandboxRoutes(context: Context): Routes {
       },
       // A client that goes away stops nothing: the row is a wish, and is carried out.
       async (request, reply) =>
-        reply.code(201).send(sandboxOf(await createSandbox(context, callerOf(request), request.body))),
+        reply
+          .code(201)
+          .send(
+            await created(
+              context,
+              { request, reply },
+              sandboxCreation(context, callerOf(request), request.body),
+            ),
+          ),
     );
     app.get(
       "/v1/sandboxes",

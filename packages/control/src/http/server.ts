@@ -9,6 +9,7 @@ import type { Context } from "../services/context.ts";
 import { bindAccess } from "./access.ts";
 import { requireAccess } from "./auth.ts";
 import { takeJsonOnly } from "./bodies.ts";
+import { requireCreation } from "./creation.ts";
 import { egressRoutes } from "./egress.ts";
 import { answerBrokenHttp, sendError } from "./errors.ts";
 import { executeRoutes } from "./execute.ts";
@@ -125,6 +126,7 @@ const KEEPALIVE_MS = 75_000;
 async function registerRoutes(app: FastifyInstance, context: Context): Promise<void> {
   bindAccess(app);
   requireAccess(app, context);
+  requireCreation(app);
   const refuse = refuseOtherMethods(app);
   await app.register(healthRoutes);
   openapiRoute(app);

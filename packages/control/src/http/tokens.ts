@@ -2,9 +2,10 @@ import { Type } from "typebox";
 import { PageQuery } from "@skerry/contract/common";
 import { TokenCreated, TokenCreateRequest, TokenList } from "@skerry/contract/tokens";
 import type { Context } from "../services/context.ts";
-import { createToken, listTokensOf, revoke } from "../services/tokens.ts";
+import { listTokensOf, revoke, tokenCreation } from "../services/tokens.ts";
 import { callerOf } from "./auth.ts";
 import { emptyBodyIsObject } from "./bodies.ts";
+import { created } from "./creation.ts";
 import type { Routes } from "./routes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
 
@@ -25,7 +26,15 @@ export function tokenRoutes(context: Context): Routes {
         },
       },
       async (request, reply) =>
-        reply.code(201).send(await createToken(context, callerOf(request), request.body)),
+        reply
+          .code(201)
+          .send(
+            await created(
+              context,
+              { request, reply },
+              tokenCreation(context, callerOf(request), request.body),
+            ),
+          ),
     );
     app.get(
       "/v1/auth/tokens",

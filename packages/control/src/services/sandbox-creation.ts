@@ -5,34 +5,49 @@ import { setInterval } from "node:timers";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import type { Size } from "@skerry/contract/sizes";
-import type { SandboxCreateRequest } from "@skerry/contract/sandboxes";
+import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { lockAvailableHost, type HostLoad } from "../store/hosts.ts";
 import {
   CLAIM_MS,
   extendClaim,
+  findSandbox,
   insertSandbox,
   moveSandbox,
   type NewSandbox,
   type SandboxRow,
 } from "../store/sandboxes.ts";
 import type { Caller, Context } from "./context.ts";
+import type { Attempt, Creation, Outcome } from "./idempotency.ts";
 import { fits, place } from "./placement.ts";
 import { readWish, type SandboxWish } from "./sandbox-wish.ts";
+import { sandboxOf } from "./sandboxes.ts";
 import { hostsWithTemplate } from "./templates.ts";
 
 const NO_CAPACITY_RETRY_S = 10;
 
-/** Resolves when the sandbox is running: the next call into it does not fail for not being ready. */
-export async function createSandbox(
+/** Its answer comes when the sandbox is running: the next call into it does not fail for not being ready. */
+export function sandboxCreation(
   context: Context,
   caller: Caller,
   request: SandboxCreateRequest,
+): Creation<Sandbox> {
+  return {
+    create: async (attempt) => sandboxOf(await createSandbox(context, { caller, request }, attempt)),
+    outcome: (id) => outcomeOf(context, caller, id),
+  };
+}
+
+async function createSandbox(
+  context: Context,
+  { caller, request }: { readonly caller: Caller; readonly request: SandboxCreateRequest },
+  attempt: Attempt,
 ): Promise<SandboxRow> {
   const wish = readWish(request);
   const { template, hosts } = await hostsWithTemplate(context, wish.template);
   const { row, address } = await reserve(context, hosts, {
     size: wish.size,
     sandbox: newSandbox(caller, template.name, wish),
+    attempt,
   });
   using _claim = keepClaim(context, row.id);
   return start(context, row, address);
@@ -62,7 +77,7 @@ function newSandbox(caller: Caller, template: string, wish: SandboxWish): Unplac
 async function reserve(
   context: Context,
   hosts: readonly HostLoad[],
-  { size, sandbox }: { size: Size; sandbox: Unplaced },
+  { size, sandbox, attempt }: { size: Size; sandbox: Unplaced; attempt: Attempt },
 ): Promise<{ row: SandboxRow; address: string }> {
   const placement = place(hosts, size);
   if (placement.kind === "too_large") {
@@ -76,6 +91,7 @@ async function reserve(
       const host = await lockAvailableHost(transaction, hostId);
       if (host === undefined || !fits(host, size)) return undefined;
       const row = await insertSandbox(transaction, { ...sandbox, host_id: hostId });
+      await attempt.begun(transaction, row.id);
       return { row, address: host.address };
     });
     if (reserved !== undefined) return reserved;
@@ -133,4 +149,16 @@ async function giveBack(context: Context, row: SandboxRow, address: string): Pro
       context.log.warn({ err: error, sandbox_id: row.id }, "could not give a sandbox back to its host");
       context.wake();
     });
+}
+
+/** What became of a creation that nobody answered. One that died in the middle is `creating` until the reconciler fails it. */
+async function outcomeOf(context: Context, caller: Caller, id: string): Promise<Outcome<Sandbox>> {
+  const row = await findSandbox(context.db, caller.orgId, id);
+  if (row === undefined) return { kind: "nothing" };
+  if (row.status === "creating") {
+    // Only a hint, so our clock will do: who waits for the reconciler should not wait for its turn.
+    if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.wake();
+    return { kind: "pending" };
+  }
+  return row.started_at === null ? { kind: "nothing" } : { kind: "usable", answer: sandboxOf(row) };
 }

@@ -16,6 +16,7 @@ import type { Database, Queries } from "../store/database.ts";
 import type { Caller, Context } from "./context.ts";
 import { readDuration } from "./durations.ts";
 import { checkText } from "./env.ts";
+import type { Attempt, Creation } from "./idempotency.ts";
 import { readPage, type Page, type PageWish } from "./pages.ts";
 
 const SECRET_PREFIX = "sk_";
@@ -28,10 +29,18 @@ const tokenId = new RegExp(idPattern("token"));
 const organizationId = new RegExp(idPattern("organization"));
 
 /** A token never outlives the one that mints it: otherwise an expiry would bind only those who do not ask for more. */
-export async function createToken(
+export function tokenCreation(
   context: Context,
   caller: Caller,
   request: TokenCreateRequest,
+): Creation<TokenCreated> {
+  return { create: (attempt) => createToken(context, { caller, request }, attempt) };
+}
+
+async function createToken(
+  context: Context,
+  { caller, request }: { readonly caller: Caller; readonly request: TokenCreateRequest },
+  attempt: Attempt,
 ): Promise<TokenCreated> {
   const name = checkText("name", request.name ?? DEFAULT_NAME);
   const lifetimeMs =
@@ -42,7 +51,9 @@ export async function createToken(
     const parent = await holdParent(transaction, caller, lifetimeMs);
     if (parent === undefined) throw unauthorized();
     if (parent.outlived) throw outlivesParent(request.expires_in, parent.expires_at);
-    return mintToken(transaction, caller, { ...parent, name, lifetimeMs });
+    const minted = await mintToken(transaction, caller, { ...parent, name, lifetimeMs });
+    await attempt.done(transaction, minted);
+    return minted;
   });
 }
 

@@ -6,6 +6,7 @@ import { foundation } from "./migrations/0001-foundation.ts";
 import { egress } from "./migrations/0002-egress.ts";
 import { tokenParents } from "./migrations/0003-token-parents.ts";
 import { access } from "./migrations/0004-access.ts";
+import { idempotency } from "./migrations/0005-idempotency.ts";
 
 /**
  * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
@@ -16,6 +17,7 @@ const migrations = [
   { number: 2, name: "egress", text: egress },
   { number: 3, name: "token-parents", text: tokenParents },
   { number: 4, name: "access", text: access },
+  { number: 5, name: "idempotency", text: idempotency },
 ] as const;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */

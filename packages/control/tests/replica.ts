@@ -1,0 +1,70 @@
+// More control planes on the database of a world: another server in this process, and real processes that a test can kill.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { HostDirectory } from "../src/hosts/host-directory.ts";
+import { buildServer } from "../src/http/server.ts";
+import { openDatabase } from "../src/store/database.ts";
+import { eventually, type World } from "./world.ts";
+
+export interface Replica extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** A second server that shares nothing with the first but the database and the host. */
+export async function openReplica(world: World): Promise<Replica> {
+  const db = openDatabase(world.databaseUrl, () => undefined);
+  const hosts = new HostDirectory();
+  const server = await buildServer({ ...world.context, db, hosts });
+  await server.app.listen({ host: "127.0.0.1", port: 0 });
+  return {
+    url: `http://127.0.0.1:${(server.app.server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      await server.stop(0);
+      await hosts.close();
+      await db.destroy();
+    },
+  };
+}
+
+export interface ControlProcess extends Replica {
+  /** As `kill -9` does it: nothing is finished, nobody is told. */
+  kill(): Promise<void>;
+}
+
+const main = new URL("../src/main.ts", import.meta.url).pathname;
+
+/** `skerry-control serve` as a process of its own, with its background services. */
+export async function startControl(
+  world: World,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<ControlProcess> {
+  const child = spawn(process.execPath, [main, "serve"], {
+    env: {
+      PATH: process.env["PATH"],
+      SKERRY_DATABASE_URL: world.databaseUrl,
+      SKERRY_HOST_SOCKET: world.host.socketPath,
+      SKERRY_LISTEN: "127.0.0.1:0",
+      ...environment,
+    },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let log = "";
+  child.stdout.on("data", (chunk: Buffer) => (log += chunk.toString()));
+  const end = () => killed(child);
+  try {
+    await eventually(() => log.includes("Server listening"), "control listens");
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  const port = Number(/127\.0\.0\.1:(\d+)/.exec(log)?.[1]);
+  return { url: `http://127.0.0.1:${port}`, kill: end, [Symbol.asyncDispose]: end };
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
