@@ -1,6 +1,8 @@
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { ExecuteResponse } from "@skerry/contract/sandboxes";
+import { buildServer } from "../src/http/server.ts";
 import { cleanExit } from "./fake-commands.ts";
 import { eventually, World } from "./world.ts";
 
@@ -161,4 +163,40 @@ test("a reader that stops reading a stream stops the command's output, not the m
   await new Promise((resolve) => setTimeout(resolve, 500));
   expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
   controller.abort();
+});
+
+test("a control plane that stops tells every command that it can wait for no longer, and has it killed", async () => {
+  const warnings: string[] = [];
+  const warned = (warning: Error) => warnings.push(warning.message);
+  process.on("warning", warned);
+  const server = await buildServer(world.context);
+  await server.app.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = server.app.server.address() as AddressInfo;
+  const aborted = world.host.aborted;
+  const start = (accept: string) =>
+    fetch(`http://127.0.0.1:${port}/v1/sandboxes/${id}/execute`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${world.token}`, "content-type": "application/json", accept },
+      body: JSON.stringify({ command: "forever" }),
+    });
+  const begun = world.host.commands.length;
+  const streams = await Promise.all(Array.from({ length: 20 }, () => start("text/event-stream")));
+  const whole = start("application/json");
+  await eventually(() => world.host.commands.length === begun + 21, "all commands run");
+  const [stopped, answer, ...texts] = await Promise.all([
+    server.stop(2_000),
+    whole,
+    ...streams.map((response) => response.text()),
+  ]);
+  expect(stopped).toBeUndefined();
+  for (const text of texts) {
+    expect(eventsOf(text).map(({ event, data }) => [event, data["code"]])).toEqual([
+      ["error", "shutting_down"],
+    ]);
+  }
+  expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "5"]);
+  expect(await answer.json()).toMatchObject({ code: "shutting_down" });
+  await eventually(() => world.host.aborted === aborted + 21, "the host sees all of them end");
+  process.off("warning", warned);
+  expect(warnings).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 import type { Context } from "../services/context.ts";
 import { createOnce, type Creation, type KeyedRequest } from "../services/idempotency.ts";
 import { callerOf, secretOf } from "./auth.ts";
-import { clientGone } from "./client-gone.ts";
+import { endOf } from "./request-end.ts";
 
 const HEADER = "idempotency-key";
 /** Printable ASCII without spaces. A header that came twice holds a space after its comma, and is refused with it. */
@@ -51,6 +51,6 @@ function keyedRequest(request: FastifyRequest, reply: FastifyReply): KeyedReques
     target: JSON.stringify([method, routeOptions.url, params]),
     body,
     secret: secretOf(request) ?? "",
-    gone: clientGone(reply),
+    gone: endOf(reply),
   };
 }

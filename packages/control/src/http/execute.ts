@@ -8,9 +8,10 @@ import { execute, executeStream, type CollectedRun } from "../services/commands.
 import type { Context } from "../services/context.ts";
 import type { Encoding } from "../services/output.ts";
 import { callerOf } from "./auth.ts";
-import { clientGone } from "./client-gone.ts";
+
 import { toSkerryError } from "./errors.ts";
 import { EventStream } from "./event-stream.ts";
+import { endOf } from "./request-end.ts";
 import type { Routes } from "./routes.ts";
 import { SandboxParams } from "./sandboxes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
@@ -35,7 +36,7 @@ export function executeRoutes(context: Context): Routes {
         },
       },
       async (request, reply) => {
-        const wish = { id: request.params.id, request: request.body, gone: clientGone(reply) };
+        const wish = { id: request.params.id, request: request.body, gone: endOf(reply) };
         if (request.headers.accept?.includes("text/event-stream") === true) {
           const events = await executeStream(context, callerOf(request), wish);
           await sendEvents(events, request, reply);

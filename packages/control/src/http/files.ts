@@ -6,7 +6,8 @@ import { DirectoryListing, FileQuery, FileWriteQuery, FileWritten } from "@skerr
 import type { Context } from "../services/context.ts";
 import { downloadFile, listDirectory, uploadFile } from "../services/files.ts";
 import { callerOf } from "./auth.ts";
-import { clientGone } from "./client-gone.ts";
+
+import { endOf } from "./request-end.ts";
 import type { Routes } from "./routes.ts";
 import { SandboxParams } from "./sandboxes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
@@ -88,7 +89,7 @@ function fileWish(request: FastifyRequest<{ Params: { id: string } }>, reply: Fa
   const query = url.indexOf("?");
   // From the raw URL, because the router has decoded its own copy already and `%2541` must stay `%41`.
   const encodedPath = (query < 0 ? url : url.slice(0, query)).replace(FILES_PREFIX, "");
-  return { id: request.params.id, encodedPath, gone: clientGone(reply) };
+  return { id: request.params.id, encodedPath, gone: endOf(reply) };
 }
 
 function contentLength(request: FastifyRequest): number | undefined {

@@ -59,7 +59,7 @@ export async function buildServer(
   context: Context,
   limits: ConnectionLimits = connectionLimits,
 ): Promise<Server> {
-  const lifecycle = { stopping: false };
+  const lifecycle: Lifecycle = { stopping: false, ending: new AbortController() };
   const app = fastify({
     loggerInstance: context.log as FastifyBaseLogger,
     logController: new fastify.LogController({
@@ -75,6 +75,7 @@ export async function buildServer(
     clientErrorHandler: answerBrokenHttp,
     frameworkErrors: sendError,
   });
+  app.decorate("ending", lifecycle.ending.signal);
   app.setErrorHandler(sendError);
   app.setNotFoundHandler((request, reply) =>
     sendError(new SkerryError("not_found", "There is nothing at this path."), request, reply),
@@ -83,7 +84,7 @@ export async function buildServer(
   app.addHook("onRequest", async (_request, reply) => {
     if (!lifecycle.stopping) return;
     void reply.header("connection", "close");
-    throw new SkerryError("shutting_down", "The control plane is shutting down.", { retryAfterS: 5 });
+    throw shuttingDown("it begins nothing new");
   });
   takeJsonOnly(app);
   registerSchemas(app);
@@ -140,14 +141,33 @@ async function registerRoutes(app: FastifyInstance, context: Context): Promise<v
   await app.register(async (scope) => refuse(scope));
 }
 
-const IDLE_SWEEP_MS = 50;
+interface Lifecycle {
+  stopping: boolean;
+  readonly ending: AbortController;
+}
 
-async function stop(app: FastifyInstance, lifecycle: { stopping: boolean }, graceMs: number): Promise<void> {
+const IDLE_SWEEP_MS = 50;
+/** What is still in flight this long before its time is over is ended by us, so that its client hears why. */
+const LAST_WORD_MS = 1_000;
+
+async function stop(app: FastifyInstance, lifecycle: Lifecycle, graceMs: number): Promise<void> {
   lifecycle.stopping = true;
+  const end = setTimeout(
+    () => lifecycle.ending.abort(shuttingDown("what was running for this request was ended")),
+    Math.max(0, graceMs - LAST_WORD_MS),
+  );
   const cut = setTimeout(() => app.server.closeAllConnections(), graceMs);
   // A kept connection whose last answer has just gone out would otherwise be waited for.
   const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
   await app.close();
+  clearTimeout(end);
   clearTimeout(cut);
   clearInterval(sweep);
+}
+
+function shuttingDown(what: string): SkerryError {
+  return new SkerryError("shutting_down", `The control plane is shutting down; ${what}.`, {
+    remediation: "Try again in a few seconds.",
+    retryAfterS: 5,
+  });
 }
