@@ -9,6 +9,7 @@ import type { Config } from "./config.ts";
 import { HostDirectory } from "./hosts/host-directory.ts";
 import { buildServer } from "./http/server.ts";
 import { listen } from "./listen.ts";
+import { Metrics } from "./metrics/metrics.ts";
 import type { Context } from "./services/context.ts";
 import { openDatabase, type Database } from "./store/database.ts";
 import { availableHosts } from "./store/hosts.ts";
@@ -37,7 +38,8 @@ export async function serve(config: Config): Promise<void> {
   const hosts = new HostDirectory();
   cleanup.defer(() => hosts.close());
   const reconcilerBell = new Bell();
-  const context: Context = { db, hosts, log, wake: () => reconcilerBell.ring() };
+  const metrics = new Metrics();
+  const context: Context = { db, hosts, log, metrics, wake: () => reconcilerBell.ring() };
 
   const schedule = runSchedule(context, config, { reconcilerBell, stop });
   cleanup.defer(async () => {

@@ -4,6 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { pino } from "pino";
 import { HostDirectory } from "./hosts/host-directory.ts";
 import { buildServer } from "./http/server.ts";
+import { Metrics } from "./metrics/metrics.ts";
 import { openDatabase } from "./store/database.ts";
 
 const target = new URL("../openapi.json", import.meta.url);
@@ -14,6 +15,7 @@ const { app } = await buildServer({
   db,
   hosts: new HostDirectory(),
   log: pino({ level: "silent" }),
+  metrics: new Metrics(),
   wake: () => undefined,
 });
 const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;

@@ -9,6 +9,7 @@ import type { Sandbox } from "@skerry/contract/sandboxes";
 import { heartbeat } from "../src/background/heartbeat.ts";
 import { HostDirectory } from "../src/hosts/host-directory.ts";
 import { buildServer, type Server } from "../src/http/server.ts";
+import { Metrics } from "../src/metrics/metrics.ts";
 import type { Context } from "../src/services/context.ts";
 import { bootstrap } from "../src/services/tokens.ts";
 import { openDatabase, type Database } from "../src/store/database.ts";
@@ -42,7 +43,13 @@ export class World implements AsyncDisposable {
       { level: "debug", base: null },
       { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
     );
-    this.context = { db: this.db, hosts: new HostDirectory(), log, wake: () => void (this.woken += 1) };
+    this.context = {
+      db: this.db,
+      hosts: new HostDirectory(),
+      log,
+      metrics: new Metrics(),
+      wake: () => void (this.woken += 1),
+    };
   }
 
   /** Everything is up, the host has sent a heartbeat, and there is a token. */

@@ -7,6 +7,7 @@
 
 import type { Config } from "../config.ts";
 import type { Context } from "../services/context.ts";
+import { countRun } from "../metrics/background.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { idempotencySweeper } from "./idempotency-sweeper.ts";
 import { sandboxReaper } from "./reaper.ts";
@@ -24,7 +25,7 @@ export async function runSchedule(
   config: Periods,
   { reconcilerBell, stop }: { readonly reconcilerBell: Bell; readonly stop: AbortSignal },
 ): Promise<void> {
-  const run = { stop, observer: logTo(context) };
+  const run = { stop, observer: observerOf(context) };
   await Promise.all([
     runService(heartbeat(context, config.hostSocket, config.heartbeatIntervalMs), new Bell(), run),
     runService(sandboxReconciler(context, config.reconcilerIntervalMs), reconcilerBell, run),
@@ -33,15 +34,17 @@ export async function runSchedule(
   ]);
 }
 
-/** A service that fails again and again is one warning, and one line when it is well again. */
-function logTo(context: Context): Observer {
+/** Counts every activation. A service that fails again and again is one warning, and one line when it is well again. */
+function observerOf(context: Context): Observer {
   const failing = new Set<string>();
   return {
-    onReport: (service, report) => {
+    onReport: (service, report, durationMs) => {
+      countRun(context.metrics, service, { report, durationMs });
       if (failing.delete(service)) context.log.info({ service }, "a background service works again");
       context.log.debug({ service, ...report }, "a background service has run");
     },
-    onError: (service, error) => {
+    onError: (service, error, durationMs) => {
+      countRun(context.metrics, service, { durationMs });
       const level = failing.has(service) ? "debug" : "warn";
       failing.add(service);
       context.log[level]({ service, err: error }, "a background service has failed");

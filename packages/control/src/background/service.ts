@@ -35,9 +35,10 @@ export class Bell {
   }
 }
 
+/** Hears of every activation, with how long it took. */
 export interface Observer {
-  onReport(service: string, report: Report): void;
-  onError(service: string, error: unknown): void;
+  onReport(service: string, report: Report, durationMs: number): void;
+  onError(service: string, error: unknown, durationMs: number): void;
 }
 
 /** Resolves after `stop`, when the activation that was under way has ended. */
@@ -61,12 +62,13 @@ async function activateOnce(
   stop: AbortSignal,
   observer: Observer,
 ): Promise<number> {
+  const startedMs = performance.now();
   try {
     const report = await service.activate(stop);
-    observer.onReport(service.name, report);
+    observer.onReport(service.name, report, performance.now() - startedMs);
     return report.more ? 0 : service.everyMs;
   } catch (error) {
-    if (!stop.aborted) observer.onError(service.name, error);
+    if (!stop.aborted) observer.onError(service.name, error, performance.now() - startedMs);
     return service.retryMs ?? service.everyMs;
   }
 }

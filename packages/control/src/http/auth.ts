@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Caller, Context } from "../services/context.ts";
 import { authenticate } from "../services/tokens.ts";
 import { accessOf, refuseUnlessAllowed } from "./access.ts";
+import { countedRequestOf } from "./messages.ts";
 
 const callers = new WeakMap<FastifyRequest, Caller>();
 
@@ -14,6 +15,7 @@ export function requireAccess(app: FastifyInstance, context: Context): void {
     const orgId = Array.isArray(organization) ? organization[0] : organization;
     const caller = await authenticate(context, secretOf(request), orgId);
     callers.set(request, caller);
+    countedRequestOf(request).caller = caller;
     refuseUnlessAllowed(caller, access);
   });
 }

@@ -1,13 +1,26 @@
 // The request and the response of node:http, counting the bytes of their bodies for the request log, streams included.
 
 import { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyRequest } from "fastify";
 import { newId } from "@skerry/contract/ids";
+import type { Caller } from "../services/context.ts";
 
-const SANE_REQUEST_ID = /^[A-Za-z0-9_.-]{1,64}$/;
+/** It is logged, so nothing that looks like a token is one. */
+const SANE_REQUEST_ID = /^(?!sk_)[A-Za-z0-9_.-]{1,64}$/;
 
 export class CountedRequest extends IncomingMessage {
   bodyBytes = 0;
+  /** Of the route that serves it, such as `/v1/sandboxes/{id}`; undefined where none does. */
+  pattern: string | undefined;
+  /** Who sent it, once that is known. */
+  caller: Pick<Caller, "orgId" | "tokenId"> | undefined;
+  readonly #startedMs = performance.now();
   #id: string | undefined;
+
+  /** Since its head has come. */
+  get ageMs(): number {
+    return performance.now() - this.#startedMs;
+  }
 
   /** The client's own where it sent a sane one. */
   get requestId(): string {
@@ -20,6 +33,11 @@ export class CountedRequest extends IncomingMessage {
     this.bodyBytes += bytesOf(chunk, encoding);
     return super.push(chunk, encoding);
   }
+}
+
+/** Our server makes no other kind of request. */
+export function countedRequestOf(request: FastifyRequest): CountedRequest {
+  return request.raw as CountedRequest;
 }
 
 type Done = (error?: Error | null) => void;

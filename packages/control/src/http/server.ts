@@ -18,7 +18,8 @@ import { healthRoutes } from "./health.ts";
 import { CountedRequest, CountedResponse } from "./messages.ts";
 import { refuseOtherMethods } from "./methods.ts";
 import { openapiRoute, registerOpenapi } from "./openapi.ts";
-import { logRequest } from "./request-log.ts";
+import { logRequest, statusOf } from "./request-log.ts";
+import { countBegin, countEnd, noteRoutes } from "./request-metrics.ts";
 import { sandboxLifetimeRoutes, sandboxRoutes } from "./sandboxes.ts";
 import { registerSchemas } from "./schemas.ts";
 import { templateRoutes } from "./templates.ts";
@@ -81,6 +82,8 @@ export async function buildServer(
     sendError(new SkerryError("not_found", "There is nothing at this path."), request, reply),
   );
   app.setValidatorCompiler(validatorCompiler);
+  // First, so that also what the next hooks refuse is counted under its route.
+  noteRoutes(app);
   app.addHook("onRequest", async (_request, reply) => {
     if (!lifecycle.stopping) return;
     void reply.header("connection", "close");
@@ -111,7 +114,11 @@ function countingServer(
     (request, response) => {
       // Here and not in a hook, so that answers outside the framework's routes carry it too.
       response.setHeader("x-request-id", request.requestId);
-      logRequest(context.log, request, response);
+      countBegin(context.metrics);
+      response.once("close", () => {
+        countEnd(context.metrics, request, statusOf(response));
+        logRequest(context.log, request, response);
+      });
       cutUnreadBody(request, response);
       handler(request, response);
     },

@@ -7,6 +7,7 @@ import {
 import type { ExecuteCommand } from "@skerry/contract/host-api";
 import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/sandboxes";
 import type { ExecutionEvent } from "../hosts/execution.ts";
+import type { Outcome } from "../metrics/metrics.ts";
 import type { Caller, Context } from "./context.ts";
 import { readBoundedDuration } from "./durations.ts";
 import { checkEnv, checkText, OPERATION_MAX_BYTES } from "./env.ts";
@@ -67,26 +68,41 @@ async function run(
 ): Promise<AsyncGenerator<ExecutionEvent>> {
   const command = readCommand(wish.request);
   const { row, client } = await runningSandbox(context, caller, wish.id);
+  const startedMs = performance.now();
   try {
     const events = await client.execute(
       row.id,
       { ...command, execution_id: row.execution_id, output_limit: outputLimit },
       wish.gone,
     );
-    return translated(context, events);
+    return observed(context, events, startedMs);
   } catch (error) {
+    context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");
     throw sandboxError(context, error);
   }
 }
 
-async function* translated(
+/** The events, their errors translated, and the whole counted; a run that somebody left before its end counts as an error. */
+async function* observed(
   context: Context,
   events: AsyncGenerator<ExecutionEvent>,
+  startedMs: number,
 ): AsyncGenerator<ExecutionEvent> {
+  const { execution, executionOverhead } = context.metrics;
+  let outcome: Outcome = "error";
   try {
-    yield* events;
+    for await (const event of events) {
+      if (event.type === "exit") {
+        outcome = "ok";
+        const overheadMs = performance.now() - startedMs - event.exit.duration_ms;
+        executionOverhead.observe(Math.max(0, overheadMs) / 1_000);
+      }
+      yield event;
+    }
   } catch (error) {
     throw sandboxError(context, error);
+  } finally {
+    execution.observe((performance.now() - startedMs) / 1_000, outcome);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Role, Scope } from "@skerry/contract/access";
 import type { HostDirectory } from "../hosts/host-directory.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { Database } from "../store/database.ts";
 
 /** What every service works with. Made once, in main. */
@@ -8,6 +9,7 @@ export interface Context {
   readonly db: Database;
   readonly hosts: HostDirectory;
   readonly log: Logger;
+  readonly metrics: Metrics;
   /** Something is left to do: the reconciler should look now and not at its next turn. */
   readonly wake: () => void;
 }

@@ -6,6 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import type { Size } from "@skerry/contract/sizes";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
+import { timed } from "../metrics/timed.ts";
 import { lockAvailableHost, type HostLoad } from "../store/hosts.ts";
 import {
   CLAIM_MS,
@@ -44,13 +45,12 @@ async function createSandbox(
 ): Promise<SandboxRow> {
   const wish = readWish(request);
   const { template, hosts } = await hostsWithTemplate(context, wish.template);
-  const { row, address } = await reserve(context, hosts, {
-    size: wish.size,
-    sandbox: newSandbox(caller, template.name, wish),
-    attempt,
+  const sandbox = newSandbox(caller, template.name, wish);
+  return timed(context.metrics.sandboxCreation, async () => {
+    const { row, address } = await reserve(context, hosts, { size: wish.size, sandbox, attempt });
+    using _claim = keepClaim(context, row.id);
+    return await start(context, row, address);
   });
-  using _claim = keepClaim(context, row.id);
-  return start(context, row, address);
 }
 
 type Unplaced = Omit<NewSandbox, "host_id">;

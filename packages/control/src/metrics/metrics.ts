@@ -1,0 +1,164 @@
+// Every metric of this process, in one list: docs/metrics.md is made of it. What is counted here is this replica's own; what a scrape
+// reads from the database (`DatabaseMetrics`) is the same on every replica.
+
+import { Counter, Gauge, Histogram, type Family } from "./families.ts";
+
+/** From a look-up to an upload, in seconds. */
+const REQUEST_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+/** A command may take 5 min, and the first sandbox of a template waits until that is built. */
+const SANDBOX_BOUNDS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 300];
+const RUN_BOUNDS_S = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
+
+export type Outcome = "ok" | "error";
+
+export class Metrics {
+  readonly httpRequests = new Counter("skerry_http_requests_total", {
+    help: "HTTP requests that have ended, by method, route pattern and status.",
+    labels: ["method", "path", "status"],
+  });
+  readonly httpDuration = new Histogram("skerry_http_request_duration_seconds", {
+    help: "From the head of a request to the end of its answer, streams included.",
+    labels: ["method", "path", "status"],
+    bounds: REQUEST_BOUNDS_S,
+  });
+  readonly httpInFlight = new Gauge("skerry_http_requests_in_flight", {
+    help: "HTTP requests that have not ended.",
+  });
+  readonly sandboxCreation = new Histogram("skerry_sandbox_create_duration_seconds", {
+    help: "From the wish for a sandbox until it is usable, or until it is known why not.",
+    labels: ["outcome"],
+    bounds: SANDBOX_BOUNDS_S,
+  });
+  readonly execution = new Histogram("skerry_execute_duration_seconds", {
+    help: "A command from the request until its end, its own time included.",
+    labels: ["outcome"],
+    bounds: SANDBOX_BOUNDS_S,
+  });
+  readonly executionOverhead = new Histogram("skerry_execute_overhead_seconds", {
+    help: "The part of a command's duration that is ours: all but the time that the command itself ran.",
+    bounds: SANDBOX_BOUNDS_S,
+  });
+  readonly serviceRuns = new Counter("skerry_background_runs_total", {
+    help: "Activations of a background service, by how they ended.",
+    labels: ["service", "outcome"],
+  });
+  readonly serviceDuration = new Histogram("skerry_background_run_duration_seconds", {
+    help: "How long an activation of a background service took.",
+    labels: ["service"],
+    bounds: RUN_BOUNDS_S,
+  });
+  readonly serviceItems = new Counter("skerry_background_items_total", {
+    help: "What a background service has examined, changed, and failed to change.",
+    labels: ["service", "result"],
+  });
+  readonly serviceLastRun = new Gauge("skerry_background_last_run_timestamp_seconds", {
+    help: "End of the last activation of a background service, in seconds since 1970.",
+    labels: ["service"],
+  });
+  readonly serviceLastSuccess = new Gauge("skerry_background_last_success_timestamp_seconds", {
+    help: "End of the last activation that did not fail as a whole, in seconds since 1970.",
+    labels: ["service"],
+  });
+  readonly processCpu = new Counter("process_cpu_seconds_total", {
+    help: "CPU time of this control process.",
+  });
+  readonly processMemory = new Gauge("process_resident_memory_bytes", {
+    help: "Resident memory of this control process.",
+  });
+  readonly processStart = new Gauge("process_start_time_seconds", {
+    help: "When this control process started, in seconds since 1970.",
+  });
+
+  constructor() {
+    this.httpInFlight.set(0);
+    this.processStart.set(Date.now() / 1_000 - process.uptime());
+  }
+
+  families(): Family[] {
+    return familiesOf(this);
+  }
+
+  /** What the process knows of itself only when it is asked. */
+  measureProcess(): void {
+    const { user, system } = process.cpuUsage();
+    this.processCpu.set((user + system) / 1e6);
+    this.processMemory.set(process.memoryUsage.rss());
+  }
+}
+
+/** What the tables say. Filled anew by each reading. */
+export class DatabaseMetrics {
+  readonly up = new Gauge("skerry_database_up", {
+    help: "Whether the database answered this scrape. When it is 0, everything below that comes from it is left out.",
+  });
+  readonly vms = new Gauge("skerry_vms", {
+    help: "Virtual machines that are not destroyed, by kind and status.",
+    labels: ["kind", "status"],
+  });
+  readonly queueDepth = new Gauge("skerry_queue_depth", {
+    help: "Work that waits: `destroy` for a host's word, `expire` for the reaper, `egress` for a host to confirm a policy, `database` for a connection of this process.",
+    labels: ["queue"],
+  });
+  readonly hosts = new Gauge("skerry_hosts", {
+    help: "Hosts by status; one that was silent for 30 s counts as offline.",
+    labels: ["status"],
+  });
+  readonly hostHeartbeat = new Gauge("skerry_host_last_heartbeat_timestamp_seconds", {
+    help: "When a host was last heard of, in seconds since 1970.",
+    labels: ["host"],
+  });
+  readonly hostCpus = new Gauge("skerry_host_cpus", { help: "CPUs of a host.", labels: ["host"] });
+  readonly hostVmMemory = new Gauge("skerry_host_vm_memory_bytes", {
+    help: "Memory that virtual machines may use on a host.",
+    labels: ["host"],
+  });
+  readonly hostReservedMemory = new Gauge("skerry_host_vm_memory_reserved_bytes", {
+    help: "Memory of a host that is promised to its virtual machines.",
+    labels: ["host"],
+  });
+  readonly hostReservedCpus = new Gauge("skerry_host_vm_cpus_reserved", {
+    help: "Virtual CPUs of the virtual machines on a host.",
+    labels: ["host"],
+  });
+  readonly hostCpu = new Counter("skerry_host_cpu_seconds_total", {
+    help: "CPU time of a host since it was booted, by mode.",
+    labels: ["host", "mode"],
+  });
+  readonly hostMemory = new Gauge("skerry_host_memory_bytes", {
+    help: "Memory of a host.",
+    labels: ["host"],
+  });
+  readonly hostMemoryAvailable = new Gauge("skerry_host_memory_available_bytes", {
+    help: "Memory of a host that could be used without swapping.",
+    labels: ["host"],
+  });
+  readonly hostDisk = new Gauge("skerry_host_disk_bytes", {
+    help: "Size of the file system that a host keeps its virtual machines on.",
+    labels: ["host"],
+  });
+  readonly hostDiskFree = new Gauge("skerry_host_disk_free_bytes", {
+    help: "Free space of that file system.",
+    labels: ["host"],
+  });
+  readonly hostReceived = new Counter("skerry_host_network_receive_bytes_total", {
+    help: "Bytes received by a host on the links that its default routes use.",
+    labels: ["host"],
+  });
+  readonly hostSent = new Counter("skerry_host_network_transmit_bytes_total", {
+    help: "Bytes sent by a host on the links that its default routes use.",
+    labels: ["host"],
+  });
+
+  families(): Family[] {
+    return familiesOf(this);
+  }
+}
+
+/** In the order in which the class names them. */
+function familiesOf(metrics: object): Family[] {
+  return Object.values(metrics).filter((value): value is Family => isFamily(value));
+}
+
+function isFamily(value: unknown): value is Family {
+  return value instanceof Counter || value instanceof Gauge || value instanceof Histogram;
+}
