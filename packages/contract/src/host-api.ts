@@ -60,6 +60,32 @@ export type Vm = Static<typeof Vm>;
 export const VmList = Type.Object({ items: Type.Array(Vm) }, closed);
 export type VmList = Static<typeof VmList>;
 
+const bytes = (description: string) => Type.Number({ minimum: 0, description });
+
+/** What the machine of a host has used. What only grows counts from its boot. */
+export const HostUsage = Type.Object(
+  {
+    cpu_seconds: Type.Object(
+      {
+        user: Type.Number(),
+        system: Type.Number(),
+        idle: Type.Number(),
+        iowait: Type.Number(),
+        steal: Type.Number({ description: "Taken by the machine that this machine is a VM of." }),
+      },
+      closed,
+    ),
+    memory_bytes: bytes("All of it."),
+    memory_available_bytes: bytes("What could be used without swapping."),
+    disk_bytes: bytes("The file system that VMs are kept on."),
+    disk_free_bytes: bytes("What is free of it."),
+    network_received_bytes: bytes("On the links of the default routes."),
+    network_sent_bytes: bytes("On the links of the default routes."),
+  },
+  closed,
+);
+export type HostUsage = Static<typeof HostUsage>;
+
 export const HostInfo = Type.Object(
   {
     name: Type.String({ description: "The machine's host name." }),
@@ -72,6 +98,8 @@ export const HostInfo = Type.Object(
     cpus: Type.Integer(),
     memory_mib: Type.Integer({ description: "Memory that VMs may use in all." }),
     templates: Type.Array(Template),
+    /** Absent from hosts of versions before it. */
+    usage: Type.Optional(HostUsage),
   },
   closed,
 );

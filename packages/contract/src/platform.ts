@@ -7,6 +7,40 @@ const closed = { additionalProperties: false } as const;
 export const Health = Type.Object({ status: Type.Literal("healthy") }, { $id: "Health", ...closed });
 export type Health = Static<typeof Health>;
 
+const count = Type.Integer({ minimum: 0 });
+const counts = <Name extends string>(description: string, ...names: readonly Name[]) =>
+  Type.Object(
+    // From entries the names have become strings.
+    Object.fromEntries(names.map((name) => [name, count])) as Record<Name, typeof count>,
+    { description, ...closed },
+  );
+export const Status = Type.Object(
+  {
+    apps: count,
+    machines: count,
+    databases: count,
+    sandboxes: counts(
+      "Those of the organization that are not destroyed, by status.",
+      "creating",
+      "running",
+      "pausing",
+      "paused",
+      "resuming",
+      "failed",
+      "destroying",
+    ),
+    hosts: counts(
+      "All hosts of the platform, by status. One that was silent for 30 s counts as offline.",
+      "online",
+      "offline",
+      "draining",
+      "maintenance",
+    ),
+  },
+  { $id: "Status", ...closed },
+);
+export type Status = Static<typeof Status>;
+
 export const SizeInfo = Type.Object(
   {
     name: Type.String(),

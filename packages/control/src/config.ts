@@ -3,6 +3,8 @@
 export interface Config {
   readonly databaseUrl: string;
   readonly listen: { readonly host: string; readonly port: number };
+  /** Where metrics are served without a token; undefined: nowhere. */
+  readonly metricsListen: Config["listen"] | undefined;
   readonly hostSocket: string;
   readonly logLevel: LogLevel;
   readonly heartbeatIntervalMs: number;
@@ -38,6 +40,7 @@ export function readConfig(environment: Environment = process.env): Config {
   const config: Config = {
     databaseUrl: read.databaseUrl("SKERRY_DATABASE_URL"),
     listen: read.address("SKERRY_LISTEN", "127.0.0.1:7070"),
+    metricsListen: read.optionalAddress("SKERRY_METRICS_LISTEN"),
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
     logLevel: read.oneOf("SKERRY_LOG_LEVEL", logLevels, "info"),
     heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
@@ -106,6 +109,10 @@ class Reader {
       host: "",
       port: 0,
     });
+  }
+
+  optionalAddress(name: string): Config["listen"] | undefined {
+    return (this.#environment[name] ?? "") === "" ? undefined : this.address(name, "");
   }
 
   path(name: string, fallback: string): string {

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
 import type { FastifyInstance } from "fastify";
 import type { Config } from "./config.ts";
 
@@ -6,14 +8,29 @@ export class ListenError extends Error {
   override readonly name = "ListenError";
 }
 
-export async function listen(app: FastifyInstance, { host, port }: Config["listen"]): Promise<void> {
+export function listen(app: FastifyInstance, address: Config["listen"]): Promise<void> {
+  return explained("SKERRY_LISTEN", address, () => app.listen(address));
+}
+
+export function listenForScrapes(server: Server, address: Config["listen"]): Promise<void> {
+  return explained("SKERRY_METRICS_LISTEN", address, () => {
+    server.listen(address.port, address.host);
+    return once(server, "listening");
+  });
+}
+
+async function explained(
+  setting: string,
+  { host, port }: Config["listen"],
+  work: () => Promise<unknown>,
+): Promise<void> {
   try {
-    await app.listen({ host, port });
+    await work();
   } catch (error) {
     const code = String((error as { code?: unknown }).code);
     const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
     throw new ListenError(
-      `Cannot listen on ${address}: ${reasons[code] ?? code}. Set SKERRY_LISTEN to an address and a port that are free.`,
+      `Cannot listen on ${address}: ${reasons[code] ?? code}. Set ${setting} to an address and a port that are free.`,
       { cause: error },
     );
   }

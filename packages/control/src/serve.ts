@@ -1,14 +1,16 @@
 // The life of the serving process: database, host, server, background services, and all of it in reverse on SIGTERM.
 
 import { once } from "node:events";
+import type { Server } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino, type Logger } from "pino";
 import { runSchedule } from "./background/schedule.ts";
 import { Bell } from "./background/service.ts";
 import type { Config } from "./config.ts";
 import { HostDirectory } from "./hosts/host-directory.ts";
+import { buildMetricsServer } from "./http/metrics.ts";
 import { buildServer } from "./http/server.ts";
-import { listen } from "./listen.ts";
+import { listen, listenForScrapes } from "./listen.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import type { Context } from "./services/context.ts";
 import { openDatabase, type Database } from "./store/database.ts";
@@ -52,9 +54,24 @@ export async function serve(config: Config): Promise<void> {
   const server = await buildServer(context);
   cleanup.defer(() => server.stop(STOP_GRACE_MS));
   await listen(server.app, config.listen);
+  if (config.metricsListen !== undefined) {
+    const metricsServer = buildMetricsServer(context);
+    cleanup.defer(() => closeAtOnce(metricsServer));
+    await listenForScrapes(metricsServer, config.metricsListen);
+    log.info(config.metricsListen, "metrics are served without a token");
+  }
 
   if (!stop.aborted) await once(stop, "abort");
   log.info("stopping");
+}
+
+/** A scraper asks again. */
+async function closeAtOnce(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, "close");
+  server.close();
+  server.closeAllConnections();
+  await closed;
 }
 
 async function hostIsKnown(db: Database, stop: AbortSignal): Promise<void> {

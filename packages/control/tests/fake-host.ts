@@ -13,6 +13,7 @@ import {
   type EgressChange,
   type ExecuteCommand,
   type HostInfo,
+  type HostUsage,
   type Vm,
   type VmSpec,
 } from "@skerry/contract/host-api";
@@ -56,6 +57,8 @@ export class FakeHost {
   /** Requests whose caller went away before the answer. */
   aborted = 0;
   memoryMib = 4096;
+  /** Undefined: as a host of an earlier version, which does not say. */
+  usage: HostUsage | undefined;
   /** Names of calls that answer with an error, and the error. */
   readonly failures = new Map<FailingCall, SkerryError>();
   /** Runs before a VM counts as started. */
@@ -196,6 +199,7 @@ export class FakeHost {
           status: "ready",
         },
       ],
+      ...(this.usage === undefined ? {} : { usage: this.usage }),
     };
   }
 

@@ -80,11 +80,12 @@ test("a migration runs once, also when two processes start together, and a newer
 });
 
 test("a migration that comes late is applied, also to a database that has a later one", async () => {
-  await sql`delete from schema_migrations`.execute(world.db);
-  await sql`insert into schema_migrations (number, name) values (3, 'token-parents')`.execute(world.db);
-  await sql`drop table idempotency_keys, api_tokens, sandboxes, hosts, memberships, organizations, users`.execute(
+  await sql`drop schema public cascade`.execute(world.db);
+  await sql`create schema public`.execute(world.db);
+  await sql`create table schema_migrations (number integer primary key, name text, applied_at timestamptz)`.execute(
     world.db,
   );
+  await sql`insert into schema_migrations (number, name) values (3, 'token-parents')`.execute(world.db);
   expect(await migrate(world.db)).toBe(migrationCount - 1);
   await sql`delete from schema_migrations where number = 3`.execute(world.db);
   expect(await migrate(world.db)).toBe(1);
@@ -159,12 +160,13 @@ test("a process that cannot listen says which setting to change, gives everythin
 
 test("each request is one log line with method, path, status, duration and bytes, streams included", async () => {
   const { id } = await world.createSandbox();
-  const path = `/v1/sandboxes/${id}/files/endless/100000`;
-  const answer = await world.call("GET", `${path}?list=false`);
+  const answer = await world.call("GET", `/v1/sandboxes/${id}/files/endless/100000?list=false`);
+  const path = `/v1/sandboxes/${id}/files/{path}`;
   await eventually(() => world.log.some((line) => line["path"] === path), "it is logged");
   const lines = world.log.filter((line) => line["request_id"] === answer.headers.get("x-request-id"));
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatchObject({ method: "GET", path, status: 200, bytes: 100_000, msg: "request" });
+  expect(lines[0]).toMatchObject({ org_id: world.orgId, token_id: expect.stringMatching(/^tok_/) as string });
   expect(lines[0]?.["duration_ms"]).toBeTypeOf("number");
 });
 

@@ -16,6 +16,8 @@ export interface Access {
 
 export const operations = {
   getHealth: "public",
+  getStatus: { scope: "org:read", role: "viewer", rate: "read" },
+  getMetrics: { scope: "metrics:read", role: "viewer", rate: "read" },
   getOpenapi: { scope: null, role: "viewer", rate: "read" },
   listSizes: { scope: "templates:read", role: "viewer", rate: "read" },
   listTemplates: { scope: "templates:read", role: "viewer", rate: "read" },

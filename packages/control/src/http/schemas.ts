@@ -11,6 +11,7 @@ import * as tokens from "@skerry/contract/tokens";
 const named: readonly TSchema[] = [
   ErrorResponse,
   platform.Health,
+  platform.Status,
   platform.SizeInfo,
   platform.SizeList,
   platform.Template,

@@ -12,6 +12,8 @@ export interface Family {
   readonly help: string;
   readonly labels: Labels;
   samples(): Iterable<Sample>;
+  /** Before all of its values are set anew: what is gone must not stay as it was. */
+  clear(): void;
 }
 
 export interface Sample {
@@ -49,7 +51,6 @@ class Values<Type extends "counter" | "gauge"> implements Family {
     this.#at(labels).value += value;
   }
 
-  /** Before all of its values are set anew: what is gone must not stay as it was. */
   clear(): void {
     this.#values.clear();
   }
@@ -113,6 +114,10 @@ export class Histogram implements Family {
     const bucket = found < 0 ? this.#bounds.length : found;
     distribution.buckets[bucket] = (distribution.buckets[bucket] ?? 0) + 1;
     distribution.sum += value;
+  }
+
+  clear(): void {
+    this.#distributions.clear();
   }
 
   *samples(): Iterable<Sample> {

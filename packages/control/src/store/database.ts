@@ -4,6 +4,7 @@ import { Kysely, PostgresDialect, type ColumnType, type Generated, type Transact
 import pg from "pg";
 import type { Role, Scope } from "@skerry/contract/access";
 import type { Egress } from "@skerry/contract/egress";
+import type { HostUsage } from "@skerry/contract/host-api";
 import type { Template } from "@skerry/contract/platform";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
 
@@ -50,6 +51,7 @@ export interface Tables {
     memory_mib: number;
     templates: Json<Template[]>;
     facts: Json<Record<string, string>>;
+    usage: Json<HostUsage | null>;
     created_at: Generated<Date>;
     last_heartbeat: Time;
   };
@@ -99,7 +101,16 @@ export function openDatabase(url: string, onLostConnection: (error: Error) => vo
   pool.on("error", onLostConnection);
   // The pool listens only to connections that are idle; one that breaks while a query holds it would end the process.
   pool.on("connect", (client) => client.on("error", onLostConnection));
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  pools.set(db, pool);
+  return db;
+}
+
+const pools = new WeakMap<Database, pg.Pool>();
+
+/** How many queries wait for a connection at this moment. */
+export function waitingQueries(db: Database): number {
+  return pools.get(db)?.waitingCount ?? 0;
 }
 
 /** Classes of PostgreSQL's own codes: connection exceptions, and the server going down or coming up. */

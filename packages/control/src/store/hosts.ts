@@ -17,11 +17,11 @@ export const HEARTBEAT_FRESH_S = 30;
 
 /** Writes what a host said of itself, and that it lives. Only `offline` is undone by a heartbeat; a drain stays a drain. */
 export async function recordHeartbeat(db: Database, address: string, info: HostInfo): Promise<string> {
-  const { name, cpus, memory_mib, templates, ...facts } = info;
+  const { name, cpus, memory_mib, templates, usage, ...facts } = info;
   const { rows } = await sql<{ id: string }>`
-    insert into hosts (id, name, address, status, cpus, memory_mib, templates, facts, last_heartbeat)
+    insert into hosts (id, name, address, status, cpus, memory_mib, templates, facts, usage, last_heartbeat)
     values (${newId("host")}, ${name}, ${address}, 'online', ${cpus}, ${memory_mib},
-            ${JSON.stringify(templates)}, ${JSON.stringify(facts)}, now())
+            ${JSON.stringify(templates)}, ${JSON.stringify(facts)}, ${usage === undefined ? null : JSON.stringify(usage)}, now())
     on conflict (name) do update set
       address = excluded.address,
       status = case when hosts.status = 'offline' then 'online' else hosts.status end,
@@ -29,6 +29,7 @@ export async function recordHeartbeat(db: Database, address: string, info: HostI
       memory_mib = excluded.memory_mib,
       templates = excluded.templates,
       facts = excluded.facts,
+      usage = excluded.usage,
       last_heartbeat = excluded.last_heartbeat
     returning id`.execute(db);
   const id = rows[0]?.id;

@@ -7,6 +7,7 @@ import { egress } from "./migrations/0002-egress.ts";
 import { tokenParents } from "./migrations/0003-token-parents.ts";
 import { access } from "./migrations/0004-access.ts";
 import { idempotency } from "./migrations/0005-idempotency.ts";
+import { observability } from "./migrations/0007-observability.ts";
 
 /**
  * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
@@ -18,6 +19,7 @@ const migrations = [
   { number: 3, name: "token-parents", text: tokenParents },
   { number: 4, name: "access", text: access },
   { number: 5, name: "idempotency", text: idempotency },
+  { number: 7, name: "observability", text: observability },
 ] as const;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */

@@ -55,7 +55,7 @@ export async function expireSandboxes(db: Database, limit: number): Promise<Sand
       reason = coalesce(reason, 'timeout expired')
     where id in (
       select id from sandboxes
-      where expires_at < now() and status in (${sql.join(destroyable)})
+      where expires_at < now() and status in (${sql.join(expirable)})
         and (claimed_until is null or claimed_until < now())
       order by expires_at limit ${limit} for update skip locked
     )
@@ -63,7 +63,8 @@ export async function expireSandboxes(db: Database, limit: number): Promise<Sand
   return rows;
 }
 
-const destroyable = sandboxStatuses.filter((status) => canMove(status, "destroying"));
+/** Statuses in which the end of its time destroys a sandbox. */
+export const expirable = sandboxStatuses.filter((status) => canMove(status, "destroying"));
 
 /** After an attempt that failed: the next one comes after 2, 4, 8 … 60 s. */
 export async function postpone(db: Database, { id, status }: Pick<Row, "id" | "status">): Promise<void> {

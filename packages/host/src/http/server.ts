@@ -5,6 +5,7 @@ import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import { fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import type { Host } from "../host.ts";
+import { measureUsage } from "../usage.ts";
 import { asSkerryError, type HostServer } from "./conventions.ts";
 import { registerExecute } from "./execute.ts";
 import { registerFiles } from "./files.ts";
@@ -29,7 +30,10 @@ export function buildServer(host: Host, log: Logger): HostServer {
     if (known.code === "internal") log.error({ err: error, url: request.url }, "a call failed");
     return reply.status(known.status).send(known.toBody());
   });
-  server.get("/info", () => host.info());
+  server.get("/info", async () => ({
+    ...host.info(),
+    usage: await measureUsage(host.config.stateFolder),
+  }));
   registerVms(server, host);
   registerExecute(server, host);
   registerFiles(server, host);

@@ -1,0 +1,24 @@
+import { Status } from "@skerry/contract/platform";
+import type { Context } from "../services/context.ts";
+import { getStatus } from "../services/status.ts";
+import { callerOf } from "./auth.ts";
+import type { Routes } from "./routes.ts";
+import { errorAnswers, ref } from "./schemas.ts";
+
+export function statusRoutes(context: Context): Routes {
+  return (app, _options, done) => {
+    app.get(
+      "/v1/status",
+      {
+        schema: {
+          operationId: "getStatus",
+          tags: ["platform"],
+          summary: "What the organization has, by status, and how many hosts there are for it",
+          response: { 200: ref(Status), ...errorAnswers },
+        },
+      },
+      (request) => getStatus(context, callerOf(request)),
+    );
+    done();
+  };
+}

@@ -1,0 +1,35 @@
+// How an organization stands: what it has, and whether there are hosts for it.
+
+import type { Status } from "@skerry/contract/platform";
+import { countedStatuses, hostFigures, sandboxCounts, type HostStatus } from "../store/counts.ts";
+import type { Caller, Context } from "./context.ts";
+
+export const hostStatuses: readonly HostStatus[] = ["online", "offline", "draining", "maintenance"];
+
+export async function getStatus(context: Context, caller: Caller): Promise<Status> {
+  const [counts, hosts] = await Promise.all([
+    sandboxCounts(context.db, caller.orgId),
+    hostFigures(context.db),
+  ]);
+  const found = new Map(counts.map(({ status, sandboxes }) => [status, sandboxes]));
+  return {
+    // There are none of these yet, in any organization.
+    apps: 0,
+    machines: 0,
+    databases: 0,
+    sandboxes: Object.fromEntries(
+      countedStatuses.map((status) => [status, found.get(status) ?? 0]),
+    ) as Status["sandboxes"],
+    hosts: countByStatus(hostStatuses, hosts),
+  };
+}
+
+/** How many have each status, also where none has. */
+export function countByStatus<Status extends string>(
+  statuses: readonly Status[],
+  items: readonly { readonly status: Status }[],
+): Record<Status, number> {
+  const counts = statuses.map((status) => [status, items.filter((item) => item.status === status).length]);
+  // The keys are the statuses; entries have lost that.
+  return Object.fromEntries(counts) as Record<Status, number>;
+}
