@@ -8,8 +8,9 @@ export interface Exposition {
 }
 
 interface ParsedFamily {
-  readonly type: string;
-  readonly help: string;
+  readonly name: string;
+  type?: string;
+  help?: string;
 }
 
 const NAME = "[a-zA-Z_:][a-zA-Z0-9_:]*";
@@ -21,77 +22,90 @@ const DESCRIPTION = new RegExp(String.raw`^# (HELP|TYPE) (${NAME}) (.+)$`);
 
 export function parseExposition(text: string, contentType: string): Exposition {
   const open = contentType === "application/openmetrics-text; version=1.0.0; charset=utf-8";
-  if (!open && contentType !== "text/plain; version=0.0.4; charset=utf-8")
-    throw new Error(`type ${contentType}`);
+  if (!open && contentType !== "text/plain; version=0.0.4; charset=utf-8") throw new Error(contentType);
   if (!text.endsWith(open ? "# EOF\n" : "\n")) throw new Error("it does not end as it should");
-  const lines = text.split("\n").slice(0, open ? -2 : -1);
-  const families = new Map<string, ParsedFamily>();
-  const series = new Map<string, number>();
-  let current: { name: string; help?: string; type?: string } | undefined;
-  for (const line of lines) {
-    const [, keyword, name = "", rest = ""] = DESCRIPTION.exec(line) ?? [];
-    if (keyword !== undefined) {
-      if (current?.name !== name) {
-        if (families.has(name)) throw new Error(`the family ${name} is there twice, or torn apart`);
-        current = { name };
-      }
-      const field = keyword === "HELP" ? "help" : "type";
-      if (current[field] !== undefined) throw new Error(`a second ${keyword} of ${name}`);
-      current[field] = rest;
-      families.set(name, { type: current.type ?? "", help: current.help ?? "" });
-      continue;
+  const reader = new Reader(open);
+  for (const line of text.split("\n").slice(0, open ? -2 : -1)) reader.read(line);
+  reader.finish();
+  return reader;
+}
+
+class Reader implements Exposition {
+  readonly families = new Map<string, ParsedFamily>();
+  readonly series = new Map<string, number>();
+  readonly #open: boolean;
+  #current: ParsedFamily | undefined;
+
+  constructor(open: boolean) {
+    this.#open = open;
+  }
+
+  read(line: string): void {
+    const description = DESCRIPTION.exec(line);
+    if (description === null) return this.#sample(line);
+    const [, keyword, name = "", text = ""] = description;
+    if (this.#current?.name !== name) {
+      requireThat(!this.families.has(name), `the family ${name} is there twice, or torn apart`);
+      this.#current = { name };
+      this.families.set(name, this.#current);
     }
-    const [, sample = "", labels = "", value = ""] = SAMPLE.exec(line) ?? [];
-    if (sample === "") throw new Error(`not a line of the format: ${line}`);
-    if (current === undefined || !belongs(sample, current, open)) throw new Error(`${line} has no family`);
-    const key = `${sample}{${labels}}`;
-    if (series.has(key)) throw new Error(`${key} is there twice`);
+    const field = keyword === "HELP" ? "help" : "type";
+    requireThat(this.#current[field] === undefined, `a second ${keyword} of ${name}`);
+    this.#current[field] = text;
+  }
+
+  #sample(line: string): void {
+    const [, name = "", labels = "", value = ""] = SAMPLE.exec(line) ?? [];
+    requireThat(name !== "", `not a line of the format: ${line}`);
+    requireThat(belongs(name, this.#current, this.#open), `${line} is not of the family that it stands in`);
+    const key = `${name}{${labels}}`;
+    requireThat(!this.series.has(key), `${key} is there twice`);
     const names = [...labels.matchAll(/([a-zA-Z_]\w*)="(?:[^"\\\n]|\\.)*"/g)].map(([, label]) => label);
-    if (new Set(names).size !== names.length) throw new Error(`${key} has a label twice`);
-    series.set(key, value === "+Inf" ? Infinity : Number(value));
+    requireThat(new Set(names).size === names.length, `${key} has a label twice`);
+    this.series.set(key, value === "+Inf" ? Infinity : Number(value));
   }
-  for (const [name, { type, help }] of families) {
-    if (!["counter", "gauge", "histogram"].includes(type) || help === "")
-      throw new Error(`${name} is not described`);
-    if (type === "histogram") checkHistogram(name, series);
+
+  finish(): void {
+    for (const { name, type = "", help = "" } of this.families.values()) {
+      requireThat(
+        ["counter", "gauge", "histogram"].includes(type) && help !== "",
+        `${name} is not described`,
+      );
+      if (type === "histogram") checkHistogram(name, this.series);
+    }
   }
-  return { families, series };
 }
 
 /** Whether a sample of this name may stand in this family. */
-function belongs(sample: string, { name, type }: { name: string; type?: string }, open: boolean): boolean {
-  switch (type) {
-    case "counter":
-      return open
-        ? sample === `${name}_total` && !name.endsWith("_total")
-        : sample === name && name.endsWith("_total");
-    case "gauge":
-      return sample === name && !name.endsWith("_total");
-    case "histogram":
-      return ["_bucket", "_sum", "_count"].some((suffix) => sample === name + suffix);
-    default:
-      return false;
-  }
+function belongs(sample: string, family: ParsedFamily | undefined, open: boolean): boolean {
+  if (family === undefined) return false;
+  const { name, type } = family;
+  const isTotal = name.endsWith("_total");
+  if (type === "counter") return open ? sample === `${name}_total` && !isTotal : sample === name && isTotal;
+  if (type === "histogram") return ["_bucket", "_sum", "_count"].some((suffix) => sample === name + suffix);
+  return type === "gauge" && sample === name && !isTotal;
 }
 
-/** Buckets grow, the last is +Inf and equals the count. */
+/** Buckets grow, and the last one is for everything and equals the count. */
 function checkHistogram(name: string, series: ReadonlyMap<string, number>): void {
   const last = new Map<string, { bound: number; value: number }>();
   for (const [key, value] of series) {
-    const [, labels = "", bound = ""] =
-      new RegExp(`^${name}_bucket\\{(.*?),?le="([^"]+)"\\}$`).exec(key) ?? [];
-    if (bound === "") continue;
+    const [, labels = "", text] = new RegExp(`^${name}_bucket\\{(.*?),?le="([^"]+)"\\}$`).exec(key) ?? [];
+    if (text === undefined) continue;
     const before = last.get(labels) ?? { bound: -Infinity, value: 0 };
-    const next = { bound: bound === "+Inf" ? Infinity : Number(bound), value };
-    if (next.bound <= before.bound || next.value < before.value) throw new Error(`${key} breaks the order`);
-    last.set(labels, next);
+    const bound = text === "+Inf" ? Infinity : Number(text);
+    requireThat(bound > before.bound && value >= before.value, `${key} breaks the order`);
+    last.set(labels, { bound, value });
   }
   for (const [labels, { bound, value }] of last) {
-    if (bound !== Infinity) throw new Error(`${name}{${labels}} has no bucket for everything`);
-    if (series.get(`${name}_count{${labels}}`) !== value)
-      throw new Error(`${name}{${labels}} counts two ways`);
-    if (!series.has(`${name}_sum{${labels}}`)) throw new Error(`${name}{${labels}} has no sum`);
+    requireThat(bound === Infinity, `${name}{${labels}} has no bucket for everything`);
+    requireThat(series.get(`${name}_count{${labels}}`) === value, `${name}{${labels}} counts two ways`);
+    requireThat(series.has(`${name}_sum{${labels}}`), `${name}{${labels}} has no sum`);
   }
+}
+
+function requireThat(holds: boolean, fault: string): void {
+  if (!holds) throw new Error(fault);
 }
 
 /** 0 where there is no such series. Labels in the order of the text. */

@@ -99,6 +99,7 @@ test("bootstrap prints one line of JSON with a token that works", async () => {
   const { organization_id, token } = JSON.parse(printed.text) as { organization_id: string; token: string };
   expect(organization_id).toMatch(/^org_/);
   world.token = token;
+  world.orgId = organization_id;
   expect((await world.call("GET", "/v1/sandboxes")).status).toBe(200);
 });
 
