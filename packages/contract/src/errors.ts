@@ -40,6 +40,7 @@ export const errorStatus = {
   workdir_not_found: 422,
   permission_denied: 422,
   disk_full: 422,
+  headers_too_large: 431,
   sandbox_busy: 429,
   canceled: 499,
   internal: 500,

@@ -5,12 +5,23 @@ export interface Config {
   readonly listen: { readonly host: string; readonly port: number };
   /** Where metrics are served without a token; undefined: nowhere. */
   readonly metricsListen: Config["listen"] | undefined;
+  /** Origins whose pages may call the API from a browser. */
+  readonly corsOrigins: readonly string[];
+  /** Undefined: no HTTPS. */
+  readonly tls: TlsConfig | undefined;
   readonly hostSocket: string;
   readonly logLevel: LogLevel;
   readonly heartbeatIntervalMs: number;
   readonly reconcilerIntervalMs: number;
   readonly reaperIntervalMs: number;
   readonly sweeperIntervalMs: number;
+}
+
+/** HTTPS, beside plain HTTP on the other address. The files are PEM. */
+export interface TlsConfig {
+  readonly listen: Config["listen"];
+  readonly certFile: string;
+  readonly keyFile: string;
 }
 
 /** What the process should become before it does anything else; undefined: what it is. */
@@ -41,6 +52,8 @@ export function readConfig(environment: Environment = process.env): Config {
     databaseUrl: read.databaseUrl("SKERRY_DATABASE_URL"),
     listen: read.address("SKERRY_LISTEN", "127.0.0.1:7070"),
     metricsListen: read.optionalAddress("SKERRY_METRICS_LISTEN"),
+    corsOrigins: read.origins("SKERRY_CORS_ORIGINS"),
+    tls: readTls(read, environment),
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
     logLevel: read.oneOf("SKERRY_LOG_LEVEL", logLevels, "info"),
     heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
@@ -50,6 +63,17 @@ export function readConfig(environment: Environment = process.env): Config {
   };
   read.finish();
   return config;
+}
+
+/** A certificate or a key makes HTTPS; then both must be there. */
+function readTls(read: Reader, environment: Environment): TlsConfig | undefined {
+  const { SKERRY_TLS_CERT: cert, SKERRY_TLS_KEY: key } = environment;
+  if (cert === undefined && key === undefined) return undefined;
+  return {
+    listen: read.address("SKERRY_TLS_LISTEN", "0.0.0.0:7443"),
+    certFile: read.path("SKERRY_TLS_CERT", ""),
+    keyFile: read.path("SKERRY_TLS_KEY", ""),
+  };
 }
 
 /** Migrations and bootstrap need nothing but the database. */
@@ -113,6 +137,15 @@ class Reader {
 
   optionalAddress(name: string): Config["listen"] | undefined {
     return (this.#environment[name] ?? "") === "" ? undefined : this.address(name, "");
+  }
+
+  /** Separated by commas. `*` is none: whoever names everybody has not thought of anybody. */
+  origins(name: string): string[] {
+    const origins = (this.#environment[name] ?? "").split(",").map((origin) => origin.trim());
+    const named = origins.filter((origin) => origin !== "");
+    if (named.every((origin) => /^https?:/.test(origin) && URL.parse(origin)?.origin === origin))
+      return named;
+    return this.#fault(name, "must be origins such as https://app.example.com, separated by commas", []);
   }
 
   path(name: string, fallback: string): string {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { Server } from "node:http";
+import type { Server } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { Config } from "./config.ts";
 
@@ -12,8 +12,9 @@ export function listen(app: FastifyInstance, address: Config["listen"]): Promise
   return explained("SKERRY_LISTEN", address, () => app.listen(address));
 }
 
-export function listenForScrapes(server: Server, address: Config["listen"]): Promise<void> {
-  return explained("SKERRY_METRICS_LISTEN", address, () => {
+/** For the servers beside the framework's own. */
+export function listenBeside(setting: string, server: Server, address: Config["listen"]): Promise<void> {
+  return explained(setting, address, () => {
     server.listen(address.port, address.host);
     return once(server, "listening");
   });

@@ -1,6 +1,7 @@
 // skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`.
 
 import { parseArgs } from "node:util";
+import { CertificateError } from "./certificate.ts";
 import { ConfigError, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
 import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
@@ -51,6 +52,7 @@ async function withDatabase(work: (db: Database) => Promise<void>): Promise<void
 }
 
 function describe(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof ListenError) return error.message;
+  const expected = [ConfigError, ListenError, CertificateError];
+  if (expected.some((kind) => error instanceof kind)) return (error as Error).message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -1,16 +1,17 @@
 // The life of the serving process: database, host, server, background services, and all of it in reverse on SIGTERM.
 
 import { once } from "node:events";
-import type { Server } from "node:http";
+import type { Server as HttpServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino, type Logger } from "pino";
 import { runSchedule } from "./background/schedule.ts";
 import { Bell } from "./background/service.ts";
-import type { Config } from "./config.ts";
+import { readKeyPair, renewCertificate } from "./certificate.ts";
+import type { Config, TlsConfig } from "./config.ts";
 import { HostDirectory } from "./hosts/host-directory.ts";
 import { buildMetricsServer } from "./http/metrics.ts";
-import { buildServer } from "./http/server.ts";
-import { listen, listenForScrapes } from "./listen.ts";
+import { buildServer, type Server } from "./http/server.ts";
+import { listen, listenBeside } from "./listen.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import type { Context } from "./services/context.ts";
 import { openDatabase, type Database } from "./store/database.ts";
@@ -21,6 +22,7 @@ import { migrate } from "./store/migrations.ts";
 const STOP_GRACE_MS = 10_000;
 const HOST_WAIT_MS = 5_000;
 const HOST_POLL_MS = 50;
+const CERTIFICATE_LOOK_MS = 60_000;
 const DATABASE_WAIT_MS = 30_000;
 const DATABASE_RETRY_MS = 250;
 
@@ -51,13 +53,15 @@ export async function serve(config: Config): Promise<void> {
   });
   // Who sees us healthy may want a sandbox at once, so a host that starts together with us is waited for.
   await hostIsKnown(db, stop);
-  const server = await buildServer(context);
+  const server = await buildServer(context, { corsOrigins: config.corsOrigins });
   cleanup.defer(() => server.stop(STOP_GRACE_MS));
+  // First, so that nobody sees us healthy whose certificate then turns out to be none.
+  if (config.tls !== undefined) cleanup.use(await serveTls(server, config.tls, log));
   await listen(server.app, config.listen);
   if (config.metricsListen !== undefined) {
     const metricsServer = buildMetricsServer(context);
     cleanup.defer(() => closeAtOnce(metricsServer));
-    await listenForScrapes(metricsServer, config.metricsListen);
+    await listenBeside("SKERRY_METRICS_LISTEN", metricsServer, config.metricsListen);
     log.info(config.metricsListen, "metrics are served without a token");
   }
 
@@ -66,12 +70,20 @@ export async function serve(config: Config): Promise<void> {
 }
 
 /** A scraper asks again. */
-async function closeAtOnce(server: Server): Promise<void> {
+async function closeAtOnce(server: HttpServer): Promise<void> {
   if (!server.listening) return;
   const closed = once(server, "close");
   server.close();
   server.closeAllConnections();
   await closed;
+}
+
+async function serveTls(server: Server, tls: TlsConfig, log: Logger): Promise<Disposable> {
+  const pair = await readKeyPair(tls);
+  const secured = server.overTls(pair);
+  await listenBeside("SKERRY_TLS_LISTEN", secured, tls.listen);
+  log.info({ address: secured.address() }, "serving HTTPS");
+  return renewCertificate(secured, { tls, pair, everyMs: CERTIFICATE_LOOK_MS, log });
 }
 
 async function hostIsKnown(db: Database, stop: AbortSignal): Promise<void> {

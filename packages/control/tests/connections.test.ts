@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildServer, type ConnectionLimits, type Server } from "../src/http/server.ts";
+import { buildServer, type Server } from "../src/http/server.ts";
+import type { ConnectionLimits } from "../src/http/transport.ts";
 import { eventually, World } from "./world.ts";
 
 let world: World;
@@ -15,8 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-async function listening(limits: ConnectionLimits): Promise<AsyncDisposable & { connect(): Socket }> {
-  const server: Server = await buildServer(world.context, limits);
+async function listening(
+  limits: Omit<ConnectionLimits, "bodyMs"> & { bodyMs?: number },
+): Promise<AsyncDisposable & { connect(): Socket }> {
+  const server: Server = await buildServer(world.context, { limits: { bodyMs: 60_000, ...limits } });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = server.app.server.address() as AddressInfo;
   return {

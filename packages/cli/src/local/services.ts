@@ -37,6 +37,7 @@ export function serviceOf(name: ServiceName, layout: Layout, user: SystemUser): 
 export function controlEnvironment(layout: Layout, user: SystemUser): NodeJS.ProcessEnv {
   return {
     ...passed("SKERRY_REAPER_INTERVAL_MS", "SKERRY_RECONCILER_INTERVAL_MS", "SKERRY_HEARTBEAT_INTERVAL_MS"),
+    ...passed("SKERRY_TLS_CERT", "SKERRY_TLS_KEY", "SKERRY_TLS_LISTEN", "SKERRY_CORS_ORIGINS"),
     SKERRY_DATABASE_URL: databaseUrl(layout),
     SKERRY_LISTEN: layout.listen,
     SKERRY_HOST_SOCKET: layout.hostSocket,

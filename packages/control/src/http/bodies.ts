@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
 
 /** Calls whose fields are all optional may come without a body. */
 export async function emptyBodyIsObject(request: FastifyRequest): Promise<void> {
@@ -12,5 +13,28 @@ export function takeJsonOnly(app: FastifyInstance): void {
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
     if (body === "") done(null, undefined);
     else void parse(request, body, done);
+  });
+}
+
+/**
+ * A body of JSON has this long to come, in milliseconds. Files may take as long as their line is slow, so there is no such limit on the
+ * connection.
+ */
+export function limitJsonBodies(app: FastifyInstance, bodyMs: number): void {
+  app.addHook("preParsing", async (request, reply) => {
+    if (request.raw.complete || !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) return;
+    const timer = setTimeout(() => {
+      // The framework is reading, and answers the error of what it reads; otherwise nobody waits for this body.
+      if (request.raw.listenerCount("error") > 0) request.raw.emit("error", bodyTooSlow());
+    }, bodyMs);
+    const letGo = () => clearTimeout(timer);
+    request.raw.once("end", letGo);
+    reply.raw.once("close", letGo);
+  });
+}
+
+function bodyTooSlow(): SkerryError {
+  return new SkerryError("request_timeout", "The body of the request did not come in time.", {
+    remediation: "Send the request again, on a new connection.",
   });
 }

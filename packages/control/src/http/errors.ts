@@ -5,6 +5,8 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
+import { answerHeaderLines } from "./answer-headers.ts";
+import { headTooLarge } from "./heads.ts";
 import { isDatabaseOutage } from "../store/database.ts";
 
 const DATABASE_RETRY_S = 2;
@@ -67,18 +69,20 @@ const frameworkErrors: Readonly<Record<string, Translation>> = {
 
 /** For bytes that are not HTTP, or not yet a whole head; there is no request yet, and nobody to log it for. */
 export function answerBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === "ECONNRESET") {
+  // Whatever else can go wrong on a socket (a failed TLS handshake, say) leaves nobody who would read HTTP.
+  if (!socket.writable || !/^(HPE|ERR_HTTP)_/.test(error.code ?? "")) {
     socket.destroy();
     return;
   }
   const known = brokenHttp(error.code);
   const body = JSON.stringify(known.toBody(newId("request")));
   socket.end(
-    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status]}\r\nContent-Type: application/json; charset=utf-8\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status]}\r\n${answerHeaderLines}Content-Type: application/json; charset=utf-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
 
 function brokenHttp(code: string | undefined): SkerryError {
+  if (code === "HPE_HEADER_OVERFLOW") return headTooLarge();
   if (code !== "ERR_HTTP_REQUEST_TIMEOUT") {
     return new SkerryError("bad_request", "The request is not valid HTTP.");
   }

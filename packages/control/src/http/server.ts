@@ -1,68 +1,64 @@
-import { createServer, type Server as HttpServer } from "node:http";
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyServerFactoryHandler,
-} from "fastify";
+import type { Server as HttpsServer } from "node:https";
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../services/context.ts";
 import { bindAccess } from "./access.ts";
 import { requireAccess } from "./auth.ts";
-import { takeJsonOnly } from "./bodies.ts";
+import { limitJsonBodies, takeJsonOnly } from "./bodies.ts";
 import { requireCreation } from "./creation.ts";
 import { egressRoutes } from "./egress.ts";
 import { answerBrokenHttp, sendError } from "./errors.ts";
 import { executeRoutes } from "./execute.ts";
 import { fileRoutes } from "./files.ts";
+import { refuseOddHeads } from "./heads.ts";
 import { healthRoutes } from "./health.ts";
-import { CountedRequest, CountedResponse } from "./messages.ts";
+import type { CountedRequest } from "./messages.ts";
 import { metricsRoute } from "./metrics.ts";
 import { refuseOtherMethods } from "./methods.ts";
 import { openapiRoute, registerOpenapi } from "./openapi.ts";
-import { logRequest, statusOf } from "./request-log.ts";
-import { countBegin, countEnd, noteRoutes } from "./request-metrics.ts";
+import { noteRoutes } from "./request-metrics.ts";
 import { sandboxLifetimeRoutes, sandboxRoutes } from "./sandboxes.ts";
 import { registerSchemas } from "./schemas.ts";
 import { statusRoutes } from "./status.ts";
 import { templateRoutes } from "./templates.ts";
 import { tokenRoutes } from "./tokens.ts";
-import { cutUnreadBody } from "./unread-bodies.ts";
+import {
+  connectionLimits,
+  listenerOf,
+  plainServer,
+  tlsServer,
+  type ConnectionLimits,
+  type KeyPair,
+  type Listener,
+} from "./transport.ts";
 import { validatorCompiler } from "./validation.ts";
 
 /** Largest JSON body. The largest that can be right, a full environment, is far below. */
 const JSON_BODY_MAX_BYTES = 1024 * 1024;
 
-/** How long a connection may take. There is no limit on a whole request: an upload lasts as long as its line is slow. */
-export interface ConnectionLimits {
-  /** For the head of a request. */
-  readonly headMs: number;
-  /** In silence, both ways. */
-  readonly idleMs: number;
-  /** Pause between two looks for heads that are late. */
-  readonly checkMs: number;
-}
-
-const connectionLimits: ConnectionLimits = {
-  headMs: 60_000,
-  // The longest silence with a reason is a command of 5 min.
-  idleMs: 6 * 60_000,
-  checkMs: 10_000,
-};
-
 /** An encoded path: three characters for each of 4,095 bytes, and more to say that it is too long. */
 const PARAM_MAX_CHARS = 16_000;
 
+export interface ServerOptions {
+  readonly limits?: ConnectionLimits;
+  /** Origins whose pages may call us from a browser. */
+  readonly corsOrigins?: readonly string[];
+}
+
 export interface Server {
   readonly app: FastifyInstance;
+  /** The same over TLS, on a port of its own; whoever asks for it has it listen. */
+  overTls(pair: KeyPair): HttpsServer;
   /** Stops accepting, answers 503 on kept connections, waits for what is in flight, at most this long. */
   stop(graceMs: number): Promise<void>;
 }
 
 export async function buildServer(
   context: Context,
-  limits: ConnectionLimits = connectionLimits,
+  { limits = connectionLimits, corsOrigins = [] }: ServerOptions = {},
 ): Promise<Server> {
-  const lifecycle: Lifecycle = { stopping: false, ending: new AbortController() };
+  const lifecycle: Lifecycle = { stopping: false, ending: new AbortController(), secured: [] };
+  const listener = Promise.withResolvers<Listener>();
   const app = fastify({
     loggerInstance: context.log as FastifyBaseLogger,
     logController: new fastify.LogController({
@@ -70,7 +66,11 @@ export async function buildServer(
       requestIdLogLabel: "request_id",
     }),
     genReqId: (request) => (request as CountedRequest).requestId,
-    serverFactory: (handler) => countingServer({ context, limits }, handler),
+    serverFactory: (handler) => {
+      const served = listenerOf(context, new Set(corsOrigins), handler);
+      listener.resolve(served);
+      return plainServer(served, limits);
+    },
     bodyLimit: JSON_BODY_MAX_BYTES,
     routerOptions: { maxParamLength: PARAM_MAX_CHARS },
     return503OnClosing: false,
@@ -91,47 +91,24 @@ export async function buildServer(
     void reply.header("connection", "close");
     throw shuttingDown("it begins nothing new");
   });
+  refuseOddHeads(app);
   takeJsonOnly(app);
+  limitJsonBodies(app, limits.bodyMs);
   registerSchemas(app);
   await registerOpenapi(app);
   await registerRoutes(app, context);
   await app.ready();
-  return { app, stop: (graceMs) => stop(app, lifecycle, graceMs) };
-}
-
-/** The framework applies no time limit of its own to a server that we make, so all of them are here. */
-function countingServer(
-  { context, limits }: { readonly context: Context; readonly limits: ConnectionLimits },
-  handler: FastifyServerFactoryHandler,
-): HttpServer {
-  const server = createServer(
-    {
-      IncomingMessage: CountedRequest,
-      ServerResponse: CountedResponse,
-      keepAliveTimeout: KEEPALIVE_MS,
-      requestTimeout: 0,
-      headersTimeout: limits.headMs,
-      connectionsCheckingInterval: limits.checkMs,
+  const served = await listener.promise;
+  return {
+    app,
+    overTls: (pair) => {
+      const server = tlsServer(served, limits, pair);
+      lifecycle.secured.push(server);
+      return server;
     },
-    (request, response) => {
-      // Here and not in a hook, so that answers outside the framework's routes carry it too.
-      response.setHeader("x-request-id", request.requestId);
-      countBegin(context.metrics);
-      response.once("close", () => {
-        countEnd(context.metrics, request, statusOf(response));
-        logRequest(context.log, request, response);
-      });
-      cutUnreadBody(request, response);
-      handler(request, response);
-    },
-  );
-  server.setTimeout(limits.idleMs);
-  // A server of subclasses serves wherever one of their bases does; the types only lack variance.
-  return server as unknown as HttpServer;
+    stop: (graceMs) => stop(app, lifecycle, graceMs),
+  };
 }
-
-/** Longer than usual proxies keep an idle connection, so that it is they who close it. */
-const KEEPALIVE_MS = 75_000;
 
 async function registerRoutes(app: FastifyInstance, context: Context): Promise<void> {
   bindAccess(app);
@@ -155,6 +132,8 @@ async function registerRoutes(app: FastifyInstance, context: Context): Promise<v
 interface Lifecycle {
   stopping: boolean;
   readonly ending: AbortController;
+  /** The servers beside the framework's own. */
+  readonly secured: HttpsServer[];
 }
 
 const IDLE_SWEEP_MS = 50;
@@ -163,17 +142,23 @@ const LAST_WORD_MS = 1_000;
 
 async function stop(app: FastifyInstance, lifecycle: Lifecycle, graceMs: number): Promise<void> {
   lifecycle.stopping = true;
+  const servers = [app.server, ...lifecycle.secured];
   const end = setTimeout(
     () => lifecycle.ending.abort(shuttingDown("what was running for this request was ended")),
     Math.max(0, graceMs - LAST_WORD_MS),
   );
-  const cut = setTimeout(() => app.server.closeAllConnections(), graceMs);
+  const cut = setTimeout(() => servers.forEach((server) => server.closeAllConnections()), graceMs);
   // A kept connection whose last answer has just gone out would otherwise be waited for.
-  const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
-  await app.close();
+  const sweep = setInterval(() => servers.forEach((server) => server.closeIdleConnections()), IDLE_SWEEP_MS);
+  await Promise.all([app.close(), ...lifecycle.secured.map(closed)]);
   clearTimeout(end);
   clearTimeout(cut);
   clearInterval(sweep);
+}
+
+/** Also for a server that has never listened. */
+function closed(server: HttpsServer): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
 }
 
 function shuttingDown(what: string): SkerryError {

@@ -1,0 +1,28 @@
+// What every answer tells a browser, also where nobody asked: our answers are data for programs, and a browser must do nothing with
+// them beyond that.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { TLSSocket } from "node:tls";
+
+const always = {
+  // Answers hold tokens, environments and files.
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+} as const;
+
+const entries = Object.entries(always);
+
+/** A year, as browsers ask for; not for subdomains, which are none of our business. */
+const HSTS = "max-age=31536000";
+
+export function setAnswerHeaders(request: IncomingMessage, response: ServerResponse): void {
+  for (const [name, value] of entries) response.setHeader(name, value);
+  // Over plain HTTP the header means nothing, and behind a proxy it is the proxy's to say.
+  if (request.socket instanceof TLSSocket) response.setHeader("strict-transport-security", HSTS);
+}
+
+/** The same for an answer that is written by hand. */
+export const answerHeaderLines = entries.map(([name, value]) => `${name}: ${value}\r\n`).join("");

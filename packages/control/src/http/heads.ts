@@ -1,0 +1,55 @@
+// Heads of requests that two readers could understand in two ways, or that nobody has a reason to send.
+
+import type { FastifyInstance } from "fastify";
+import type { IncomingMessage } from "node:http";
+import { SkerryError } from "@skerry/contract/errors";
+
+/** Node would drop what goes beyond a limit of its own without a word, and the token might be in there. */
+const FIELDS_MAX = 100;
+
+/** A proxy before us may look at another one of two than we do. (Node itself refuses a second Host, Content-Length and the like.) */
+const once: ReadonlySet<string> = new Set([
+  "accept",
+  "authorization",
+  "content-encoding",
+  "content-type",
+  "host",
+  "idempotency-key",
+  "x-api-key",
+  "x-org-id",
+]);
+
+export function refuseOddHeads(app: FastifyInstance): void {
+  app.addHook("onRequest", async (request) => {
+    const fault = faultOf(request.raw);
+    if (fault !== undefined) throw fault;
+  });
+}
+
+function faultOf({ rawHeaders, headers }: IncomingMessage): SkerryError | undefined {
+  if (rawHeaders.length > 2 * FIELDS_MAX) return headTooLarge();
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? "";
+    if (!once.has(name)) continue;
+    if (seen.has(name)) {
+      return new SkerryError("bad_request", `The header "${name}" came more than once.`, {
+        context: { header: name },
+      });
+    }
+    seen.add(name);
+  }
+  const encoding = headers["content-encoding"];
+  if (encoding === undefined || encoding === "identity") return undefined;
+  return new SkerryError("unsupported_media_type", "The body is compressed, and no call takes that.", {
+    remediation: "Send the body without `Content-Encoding`.",
+    context: { header: "content-encoding" },
+  });
+}
+
+export function headTooLarge(): SkerryError {
+  return new SkerryError(
+    "headers_too_large",
+    `The head of the request is larger than 16 KiB, or has more than ${FIELDS_MAX} fields.`,
+  );
+}

@@ -1,0 +1,97 @@
+// The servers beneath the framework, with and without TLS: their limits, and what happens to every request before and after a route.
+
+import { createServer, type Server as HttpServer } from "node:http";
+import { createServer as createTlsServer, type Server as HttpsServer } from "node:https";
+import type { FastifyServerFactoryHandler } from "fastify";
+import type { Context } from "../services/context.ts";
+import { setAnswerHeaders } from "./answer-headers.ts";
+import { answerCors } from "./cors.ts";
+import { answerBrokenHttp } from "./errors.ts";
+import { CountedRequest, CountedResponse } from "./messages.ts";
+import { logRequest, statusOf } from "./request-log.ts";
+import { countBegin, countEnd } from "./request-metrics.ts";
+import { cutUnreadBody } from "./unread-bodies.ts";
+
+/** How long a connection may take. There is no limit on a whole request: an upload lasts as long as its line is slow. */
+export interface ConnectionLimits {
+  /** For the head of a request, and for a TLS handshake. */
+  readonly headMs: number;
+  /** For a body of JSON. */
+  readonly bodyMs: number;
+  /** In silence, both ways. */
+  readonly idleMs: number;
+  /** Pause between two looks for heads that are late. */
+  readonly checkMs: number;
+}
+
+export const connectionLimits: ConnectionLimits = {
+  headMs: 60_000,
+  bodyMs: 60_000,
+  // The longest silence with a reason is a command of 5 min.
+  idleMs: 6 * 60_000,
+  checkMs: 10_000,
+};
+
+/** Certificate chain and private key, as PEM. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export type Listener = (request: CountedRequest, response: CountedResponse) => void;
+
+/** Everything that a route cannot do, because it must also be done where there is none. */
+export function listenerOf(
+  context: Context,
+  corsOrigins: ReadonlySet<string>,
+  handler: FastifyServerFactoryHandler,
+): Listener {
+  return (request, response) => {
+    response.setHeader("x-request-id", request.requestId);
+    setAnswerHeaders(request, response);
+    countBegin(context.metrics);
+    response.once("close", () => {
+      countEnd(context.metrics, request, statusOf(response));
+      logRequest(context.log, request, response);
+    });
+    cutUnreadBody(request, response);
+    if (!answerCors(corsOrigins, request, response)) handler(request, response);
+  };
+}
+
+export function plainServer(listener: Listener, limits: ConnectionLimits): HttpServer {
+  const server = createServer(optionsOf(limits), listener);
+  // A server of subclasses serves wherever one of their bases does; the types only lack variance.
+  return limited(server as unknown as HttpServer, limits);
+}
+
+export function tlsServer(listener: Listener, limits: ConnectionLimits, pair: KeyPair): HttpsServer {
+  const options = { ...optionsOf(limits), ...pair, handshakeTimeout: limits.headMs };
+  const server = createTlsServer(options, listener) as unknown as HttpsServer;
+  return limited(server, limits).on("clientError", answerBrokenHttp);
+}
+
+/** Longer than usual proxies keep an idle connection, so that it is they who close it. */
+const KEEPALIVE_MS = 75_000;
+
+/** The framework applies no limit of its own to a server that we make, so all of them are here. */
+function optionsOf(limits: ConnectionLimits) {
+  return {
+    IncomingMessage: CountedRequest,
+    ServerResponse: CountedResponse,
+    keepAliveTimeout: KEEPALIVE_MS,
+    requestTimeout: 0,
+    headersTimeout: limits.headMs,
+    connectionsCheckingInterval: limits.checkMs,
+    maxHeaderSize: HEAD_MAX_BYTES,
+  };
+}
+
+const HEAD_MAX_BYTES = 16 * 1024;
+
+function limited<Server extends HttpServer | HttpsServer>(server: Server, limits: ConnectionLimits): Server {
+  // Beyond a number Node drops fields in silence; `heads.ts` refuses instead, and the head's size bounds them anyway.
+  server.maxHeadersCount = 0;
+  server.setTimeout(limits.idleMs);
+  return server;
+}
