@@ -13,6 +13,8 @@ import { buildMetricsServer } from "./http/metrics.ts";
 import { buildServer, type Server } from "./http/server.ts";
 import { listen, listenBeside } from "./listen.ts";
 import { Metrics } from "./metrics/metrics.ts";
+import { AccessWatch } from "./services/access-watch.ts";
+import { Bearers } from "./services/bearers.ts";
 import type { Context } from "./services/context.ts";
 import { openDatabase, type Database } from "./store/database.ts";
 import { availableHosts } from "./store/hosts.ts";
@@ -42,8 +44,16 @@ export async function serve(config: Config): Promise<void> {
   const hosts = new HostDirectory();
   cleanup.defer(() => hosts.close());
   const reconcilerBell = new Bell();
-  const metrics = new Metrics();
-  const context: Context = { db, hosts, log, metrics, wake: () => reconcilerBell.ring() };
+  const bearers = new Bearers(db);
+  const context: Context = {
+    db,
+    hosts,
+    log,
+    bearers,
+    watch: new AccessWatch(bearers),
+    metrics: new Metrics(),
+    wake: () => reconcilerBell.ring(),
+  };
 
   const schedule = runSchedule(context, config, { reconcilerBell, stop });
   cleanup.defer(async () => {

@@ -5,14 +5,19 @@ import { pino } from "pino";
 import { HostDirectory } from "./hosts/host-directory.ts";
 import { buildServer } from "./http/server.ts";
 import { Metrics } from "./metrics/metrics.ts";
+import { AccessWatch } from "./services/access-watch.ts";
+import { Bearers } from "./services/bearers.ts";
 import { openDatabase } from "./store/database.ts";
 
 const target = new URL("../openapi.json", import.meta.url);
 
 // Neither is ever asked: the document comes from the routes alone.
 const db = openDatabase("postgresql:///unused", () => undefined);
+const bearers = new Bearers(db);
 const { app } = await buildServer({
   db,
+  bearers,
+  watch: new AccessWatch(bearers),
   hosts: new HostDirectory(),
   log: pino({ level: "silent" }),
   metrics: new Metrics(),

@@ -195,12 +195,12 @@ test("neither a token nor an environment, a command, its output or a file is eve
 });
 
 test("an unexpected error is logged with its stack and shown without any", async () => {
-  await sql`alter table api_tokens rename to hidden`.execute(world.db);
+  await sql`alter table sandboxes rename to hidden`.execute(world.db);
   const answer = await world.call("GET", "/v1/sandboxes");
-  await sql`alter table hidden rename to api_tokens`.execute(world.db);
+  await sql`alter table hidden rename to sandboxes`.execute(world.db);
   expect([answer.status, answer.body["code"]]).toEqual([500, "internal"]);
-  expect(answer.text).not.toContain("api_tokens");
+  expect(answer.text).not.toContain("sandboxes");
   const logged = world.log.find((line) => line["msg"] === "a request failed unexpectedly");
-  expect(JSON.stringify(logged)).toContain("api_tokens");
+  expect(JSON.stringify(logged)).toContain("sandboxes");
   expect(logged?.["request_id"]).toBe(answer.body["request_id"]);
 });

@@ -5,6 +5,8 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { HostDirectory } from "../src/hosts/host-directory.ts";
 import { buildServer } from "../src/http/server.ts";
+import { AccessWatch } from "../src/services/access-watch.ts";
+import { Bearers } from "../src/services/bearers.ts";
 import { openDatabase } from "../src/store/database.ts";
 import { eventually, type World } from "./world.ts";
 
@@ -13,10 +15,12 @@ export interface Replica extends AsyncDisposable {
 }
 
 /** A second server that shares nothing with the first but the database and the host. */
-export async function openReplica(world: World): Promise<Replica> {
-  const db = openDatabase(world.databaseUrl, () => undefined);
+export async function openReplica(world: World, databaseUrl = world.databaseUrl): Promise<Replica> {
+  const db = openDatabase(databaseUrl, () => undefined);
   const hosts = new HostDirectory();
-  const server = await buildServer({ ...world.context, db, hosts });
+  const bearers = new Bearers(db);
+  const watch = new AccessWatch(bearers);
+  const server = await buildServer({ ...world.context, db, hosts, bearers, watch });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   return {
     url: `http://127.0.0.1:${(server.app.server.address() as AddressInfo).port}`,

@@ -10,6 +10,8 @@ import { heartbeat } from "../src/background/heartbeat.ts";
 import { HostDirectory } from "../src/hosts/host-directory.ts";
 import { buildServer, type Server } from "../src/http/server.ts";
 import { Metrics } from "../src/metrics/metrics.ts";
+import { AccessWatch } from "../src/services/access-watch.ts";
+import { Bearers } from "../src/services/bearers.ts";
 import type { Context } from "../src/services/context.ts";
 import { bootstrap } from "../src/services/tokens.ts";
 import { openDatabase, type Database } from "../src/store/database.ts";
@@ -43,11 +45,14 @@ export class World implements AsyncDisposable {
       { level: "debug", base: null },
       { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
     );
+    const bearers = new Bearers(this.db);
     this.context = {
       db: this.db,
       hosts: new HostDirectory(),
       log,
       metrics: new Metrics(),
+      bearers,
+      watch: new AccessWatch(bearers),
       wake: () => void (this.woken += 1),
     };
   }

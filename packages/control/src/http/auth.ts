@@ -1,10 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { SkerryError } from "@skerry/contract/errors";
 import type { Caller, Context } from "../services/context.ts";
-import { authenticate } from "../services/tokens.ts";
+import { authenticate, readCredentials } from "../services/authentication.ts";
 import { accessOf, refuseUnlessAllowed } from "./access.ts";
 import { countedRequestOf } from "./messages.ts";
 
-const callers = new WeakMap<FastifyRequest, Caller>();
+interface Authenticated {
+  readonly caller: Caller;
+  readonly watch: (end: (reason: SkerryError) => void) => Disposable;
+}
+
+const known = new WeakMap<FastifyRequest, Authenticated>();
 
 /** Every call but the public ones needs a token that may make it. Call it before the routes are registered. */
 export function requireAccess(app: FastifyInstance, context: Context): void {
@@ -13,16 +19,26 @@ export function requireAccess(app: FastifyInstance, context: Context): void {
     if (access === "public") return;
     const organization = request.headers["x-org-id"];
     const orgId = Array.isArray(organization) ? organization[0] : organization;
-    const caller = await authenticate(context, secretOf(request), orgId);
-    callers.set(request, caller);
+    const credentials = readCredentials(secretOf(request), orgId);
+    const caller = await authenticate(context, credentials);
     countedRequestOf(request).caller = caller;
-    refuseUnlessAllowed(caller, access);
+    const check = (current: Caller) => refuseUnlessAllowed(current, access);
+    known.set(request, { caller, watch: (end) => context.watch.add({ credentials, check, end }) });
+    check(caller);
   });
 }
 
 /** Who makes this request; set also where it is then refused. Undefined on public calls. */
 export function knownCallerOf(request: FastifyRequest): Caller | undefined {
-  return callers.get(request);
+  return known.get(request)?.caller;
+}
+
+/** For requests that last: `end` is called when this one may not go on. Undefined on public calls. */
+export function watchAccess(
+  request: FastifyRequest,
+  end: (reason: SkerryError) => void,
+): Disposable | undefined {
+  return known.get(request)?.watch(end);
 }
 
 export function callerOf(request: FastifyRequest): Caller {

@@ -8,7 +8,6 @@ import { execute, executeStream, type CollectedRun } from "../services/commands.
 import type { Context } from "../services/context.ts";
 import type { Encoding } from "../services/output.ts";
 import { callerOf } from "./auth.ts";
-
 import { toSkerryError } from "./errors.ts";
 import { EventStream } from "./event-stream.ts";
 import { endOf } from "./request-end.ts";

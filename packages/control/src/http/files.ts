@@ -6,7 +6,6 @@ import { DirectoryListing, FileQuery, FileWriteQuery, FileWritten } from "@skerr
 import type { Context } from "../services/context.ts";
 import { downloadFile, listDirectory, uploadFile } from "../services/files.ts";
 import { callerOf } from "./auth.ts";
-
 import { endOf } from "./request-end.ts";
 import type { Routes } from "./routes.ts";
 import { SandboxParams } from "./sandboxes.ts";

@@ -1,4 +1,5 @@
 import type { FastifyReply } from "fastify";
+import { watchAccess } from "./auth.ts";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -7,9 +8,12 @@ declare module "fastify" {
   }
 }
 
+/** What a client that reads gets to see before its connection is cut: an answer, or the last event of a stream. */
+const LAST_WORD_MS = 500;
+
 /**
- * Aborts when nobody should work for this request any longer: its connection has ended before its answer, or the server is ending.
- * The reason is a `SkerryError` where there is still somebody to tell it to.
+ * Aborts when nobody should work for this request any longer: its connection has ended before its answer, its caller may not go on,
+ * or the server is ending. The reason is a `SkerryError` where there is still somebody to tell it to. For requests that last.
  */
 export function endOf(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
@@ -17,7 +21,13 @@ export function endOf(reply: FastifyReply): AbortSignal {
   const onEnding = () => controller.abort(ending.reason);
   if (ending.aborted) onEnding();
   else ending.addEventListener("abort", onEnding, { once: true });
+  const watch = watchAccess(reply.request, (reason) => {
+    controller.abort(reason);
+    // A client that does not read would otherwise keep it open.
+    setTimeout(() => reply.raw.destroy(), LAST_WORD_MS).unref();
+  });
   reply.raw.once("close", () => {
+    watch?.[Symbol.dispose]();
     ending.removeEventListener("abort", onEnding);
     if (!reply.raw.writableFinished) controller.abort(new Error("the client went away"));
   });

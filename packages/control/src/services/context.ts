@@ -3,6 +3,8 @@ import type { Role, Scope } from "@skerry/contract/access";
 import type { HostDirectory } from "../hosts/host-directory.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Database } from "../store/database.ts";
+import type { AccessWatch } from "./access-watch.ts";
+import type { Bearers } from "./bearers.ts";
 
 /** What every service works with. Made once, in main. */
 export interface Context {
@@ -10,6 +12,10 @@ export interface Context {
   readonly hosts: HostDirectory;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Who calls. */
+  readonly bearers: Bearers;
+  /** Whether those whose requests last may go on. */
+  readonly watch: AccessWatch;
   /** Something is left to do: the reconciler should look now and not at its next turn. */
   readonly wake: () => void;
 }

@@ -1,34 +1,35 @@
-import { createHash, randomBytes } from "node:crypto";
-import { usableScopes, type Scope } from "@skerry/contract/access";
+import { randomBytes } from "node:crypto";
+import { hasRole, type Scope } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
 import { idPattern, newId } from "@skerry/contract/ids";
 import type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";
 import { ensureFirstOrganization } from "../store/organizations.ts";
 import {
-  findBearer,
   holdParent,
   insertToken,
   listTokens,
   revokeToken,
+  tokenOwner,
+  type Parent,
   type TokenRow,
 } from "../store/tokens.ts";
 import type { Database, Queries } from "../store/database.ts";
+import { SECRET_BYTES, SECRET_PREFIX, sha256, unauthorized } from "./authentication.ts";
 import type { Caller, Context } from "./context.ts";
 import { readDuration } from "./durations.ts";
 import { checkText } from "./env.ts";
 import type { Attempt, Creation } from "./idempotency.ts";
 import { readPage, type Page, type PageWish } from "./pages.ts";
 
-const SECRET_PREFIX = "sk_";
-/** 256 bits: nobody guesses it, so a fast hash without salt is enough to store it. */
-const SECRET_BYTES = 32;
 const DEFAULT_NAME = "token";
 /** PostgreSQL's dates end long after this, and so does every promise. */
 const LIFETIME_MAX_MS = 100 * 366 * 24 * 3_600_000;
 const tokenId = new RegExp(idPattern("token"));
-const organizationId = new RegExp(idPattern("organization"));
 
-/** A token never outlives the one that mints it: otherwise an expiry would bind only those who do not ask for more. */
+/**
+ * A token has no right that the one that mints it has not: it is as short-lived, as limited and as bound. Otherwise a limit would
+ * hold only those who do not ask for more.
+ */
 export function tokenCreation(
   context: Context,
   caller: Caller,
@@ -51,7 +52,17 @@ async function createToken(
     const parent = await holdParent(transaction, caller, lifetimeMs);
     if (parent === undefined) throw unauthorized();
     if (parent.outlived) throw outlivesParent(request.expires_in, parent.expires_at);
-    const minted = await mintToken(transaction, caller, { ...parent, name, lifetimeMs });
+    if (parent.bound && request.bound === false) throw unbinds();
+    const scopes = grantedScopes(request.scopes, parent, caller);
+    const minted = await mintToken(transaction, {
+      orgId: caller.orgId,
+      userId: caller.userId,
+      parentId: caller.tokenId,
+      name,
+      lifetimeMs,
+      scopes,
+      bound: request.bound ?? parent.bound,
+    });
     await attempt.done(transaction, minted);
     return minted;
   });
@@ -60,108 +71,101 @@ async function createToken(
 /** The first organization of this installation, made where there is none, and a new token for it. */
 export async function bootstrap(db: Database, name: string): Promise<TokenCreated> {
   const { org_id, user_id } = await ensureFirstOrganization(db);
-  return mintToken(
-    db,
-    { orgId: org_id, userId: user_id, tokenId: null },
-    {
-      name,
-      lifetimeMs: null,
-      scopes: ["*"],
-      bound: false,
-    },
-  );
+  return mintToken(db, {
+    orgId: org_id,
+    userId: user_id,
+    parentId: null,
+    name,
+    lifetimeMs: null,
+    scopes: ["*"],
+    bound: false,
+  });
 }
 
+/** Admins see every token of the organization, everybody else their own. */
 export async function listTokensOf(context: Context, caller: Caller, wish: PageWish): Promise<Page<Token>> {
+  const userId = hasRole(caller.role, "admin") ? null : caller.userId;
   const page = await readPage("token", wish, (before, limit) =>
-    listTokens(context.db, { orgId: caller.orgId, before, limit }),
+    listTokens(context.db, { orgId: caller.orgId, userId, before, limit }),
   );
   return { ...page, items: page.items.map(tokenOf) };
 }
 
+/** Everybody ends their own tokens, and an admin those of others, except an owner's, which only an owner ends. */
 export async function revoke(context: Context, caller: Caller, id: string): Promise<void> {
-  if (tokenId.test(id) && (await revokeToken(context.db, caller.orgId, id))) return;
-  throw new SkerryError("token_not_found", "There is no such token.");
-}
-
-/** Who calls, by the token's secret and the organization that the request names. */
-export async function authenticate(
-  context: Context,
-  secret: string | undefined,
-  orgId: string | undefined,
-): Promise<Caller> {
-  if (secret === undefined || !secret.startsWith(SECRET_PREFIX)) throw unauthorized();
-  // An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL.
-  const wanted = orgId === undefined || organizationId.test(orgId) ? orgId : "";
-  const bearer = await findBearer(context.db, sha256(secret), wanted);
-  if (bearer === undefined) throw unauthorized();
-  const { membership } = bearer;
-  if (membership === null) {
-    throw new SkerryError("organization_not_found", "There is no such organization.", {
-      remediation: "Leave out `X-Org-ID` to work in the token's own organization.",
+  const token = tokenId.test(id) ? await tokenOwner(context.db, caller.orgId, id) : undefined;
+  const own = token?.user_id === caller.userId;
+  if (token === undefined || (!own && !hasRole(caller.role, "admin"))) {
+    throw new SkerryError("token_not_found", "There is no such token.");
+  }
+  if (!own && token.role !== null && !hasRole(caller.role, token.role)) {
+    throw new SkerryError("forbidden", "The token belongs to an owner of the organization.", {
+      remediation: "Only an owner can revoke it.",
+      context: { required_role: token.role, role: caller.role },
     });
   }
-  return {
-    orgId: membership.org_id,
-    userId: bearer.user_id,
-    tokenId: bearer.token_id,
-    role: membership.role,
-    scopes: usableScopes(bearer.scopes, membership),
-  };
+  await revokeToken(context.db, token.user_id, id);
+  context.bearers.forget(token.user_id);
 }
 
-interface TokenWish {
+export interface TokenWish {
+  readonly orgId: string;
+  readonly userId: string;
+  /** With which it ends; null: with none. */
+  readonly parentId: string | null;
   readonly name: string;
   readonly lifetimeMs: number | null;
   readonly scopes: readonly Scope[];
   readonly bound: boolean;
 }
 
-async function mintToken(
-  db: Queries,
-  minter: Pick<Caller, "orgId" | "userId"> & { readonly tokenId: string | null },
-  { name, lifetimeMs, scopes, bound }: TokenWish,
-): Promise<TokenCreated> {
+export async function mintToken(db: Queries, wish: TokenWish): Promise<TokenCreated> {
   const secret = SECRET_PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
   const row = await insertToken(db, {
     id: newId("token"),
-    org_id: minter.orgId,
-    user_id: minter.userId,
-    parent_id: minter.tokenId,
+    org_id: wish.orgId,
+    user_id: wish.userId,
+    parent_id: wish.parentId,
     secret_sha256: sha256(secret),
-    name,
-    lifetimeMs,
-    scopes,
-    bound,
+    name: wish.name,
+    lifetimeMs: wish.lifetimeMs,
+    scopes: wish.scopes,
+    bound: wish.bound,
   });
   return { ...tokenOf(row), token: secret };
+}
+
+/** Scopes that a caller asks for must be usable here and now: one that never works would only look like a right. */
+function grantedScopes(
+  asked: readonly Scope[] | undefined,
+  parent: Parent,
+  caller: Caller,
+): readonly Scope[] {
+  if (asked === undefined) return parent.scopes;
+  const missing = asked.find((scope) => !caller.scopes.has(scope));
+  if (missing === undefined) return asked;
+  throw new SkerryError(
+    "forbidden",
+    `The new token cannot have the scope "${missing}", because the one that asks does not have it here.`,
+    {
+      remediation: "`GET /v1/auth/me` shows what it has; leave out `scopes` to pass on its own.",
+      context: { field: "scopes", value: missing, role: caller.role },
+    },
+  );
 }
 
 function tokenOf(row: TokenRow): Token {
   return {
     id: row.id,
     name: row.name,
+    user_id: row.user_id,
     organization_id: row.org_id,
+    scopes: [...row.scopes],
+    bound: row.bound,
     created_at: row.created_at.toISOString(),
     expires_at: row.expires_at?.toISOString() ?? null,
     last_used_at: row.last_used_at?.toISOString() ?? null,
   };
-}
-
-function sha256(secret: string): Buffer {
-  return createHash("sha256").update(secret).digest();
-}
-
-/** The same sentence for every kind of bad token: the difference would help only who guesses. */
-function unauthorized(): SkerryError {
-  return new SkerryError(
-    "unauthorized",
-    "The request has no valid API token: it is missing, unknown, expired or revoked.",
-    {
-      remediation:
-        "Send `Authorization: Bearer sk_…` or `X-API-Key: sk_…`; `skerry auth token` mints a token.",
-    },
-  );
 }
 
 function outlivesParent(expiresIn = "", expiresAt: Date | null = null): SkerryError {
@@ -174,5 +178,13 @@ function outlivesParent(expiresIn = "", expiresAt: Date | null = null): SkerryEr
         "Leave out `expires_in` to have both end together, ask for less, or use a token that lasts longer.",
       context: { field: "expires_in", value: expiresIn, parent_expires_at: end },
     },
+  );
+}
+
+function unbinds(): SkerryError {
+  return new SkerryError(
+    "forbidden",
+    "The token that asks works in this organization only, and so will every token that it mints.",
+    { remediation: "Leave out `bound`.", context: { field: "bound", value: false } },
   );
 }
