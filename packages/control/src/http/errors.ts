@@ -75,9 +75,10 @@ export function answerBrokenHttp(error: Error & { code?: string }, socket: Socke
     return;
   }
   const known = brokenHttp(error.code);
-  const body = JSON.stringify(known.toBody(newId("request")));
+  const requestId = newId("request");
+  const body = JSON.stringify(known.toBody(requestId));
   socket.end(
-    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status]}\r\n${answerHeaderLines}Content-Type: application/json; charset=utf-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status]}\r\nX-Request-Id: ${requestId}\r\n${answerHeaderLines}Content-Type: application/json; charset=utf-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
 

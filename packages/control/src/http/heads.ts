@@ -7,7 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 /** Node would drop what goes beyond a limit of its own without a word, and the token might be in there. */
 const FIELDS_MAX = 100;
 
-/** A proxy before us may look at another one of two than we do. (Node itself refuses a second Host, Content-Length and the like.) */
+/** A proxy before us may look at another one of two than we do. (Node refuses a second Content-Length by itself.) */
 const once: ReadonlySet<string> = new Set([
   "accept",
   "authorization",
@@ -20,13 +20,16 @@ const once: ReadonlySet<string> = new Set([
 ]);
 
 export function refuseOddHeads(app: FastifyInstance): void {
-  app.addHook("onRequest", async (request) => {
+  app.addHook("onRequest", async (request, reply) => {
     const fault = faultOf(request.raw);
-    if (fault !== undefined) throw fault;
+    if (fault === undefined) return;
+    // What comes next on this connection may be a part of what was refused.
+    void reply.header("connection", "close");
+    throw fault;
   });
 }
 
-function faultOf({ rawHeaders, headers }: IncomingMessage): SkerryError | undefined {
+function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): SkerryError | undefined {
   if (rawHeaders.length > 2 * FIELDS_MAX) return headTooLarge();
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -38,6 +41,9 @@ function faultOf({ rawHeaders, headers }: IncomingMessage): SkerryError | undefi
       });
     }
     seen.add(name);
+  }
+  if (headers.host === undefined && httpVersion !== "1.0") {
+    return new SkerryError("bad_request", "The request has no `Host`.", { context: { header: "host" } });
   }
   const encoding = headers["content-encoding"];
   if (encoding === undefined || encoding === "identity") return undefined;
@@ -52,4 +58,11 @@ export function headTooLarge(): SkerryError {
     "headers_too_large",
     `The head of the request is larger than 16 KiB, or has more than ${FIELDS_MAX} fields.`,
   );
+}
+
+/** Path and query of a URL that names its server too, as one does to a proxy: routes know only their own path. */
+export function originForm(url: string): string {
+  const [, rest] = /^https?:\/\/[^/?]*(.*)$/is.exec(url) ?? [];
+  if (rest === undefined) return url;
+  return rest.startsWith("/") ? rest : `/${rest}`;
 }

@@ -7,6 +7,7 @@ import type { Context } from "../services/context.ts";
 import { setAnswerHeaders } from "./answer-headers.ts";
 import { answerCors } from "./cors.ts";
 import { answerBrokenHttp } from "./errors.ts";
+import { originForm } from "./heads.ts";
 import { CountedRequest, CountedResponse } from "./messages.ts";
 import { logRequest, statusOf } from "./request-log.ts";
 import { countBegin, countEnd } from "./request-metrics.ts";
@@ -47,6 +48,7 @@ export function listenerOf(
   handler: FastifyServerFactoryHandler,
 ): Listener {
   return (request, response) => {
+    request.url = originForm(request.url ?? "");
     response.setHeader("x-request-id", request.requestId);
     setAnswerHeaders(request, response);
     countBegin(context.metrics);
@@ -84,6 +86,8 @@ function optionsOf(limits: ConnectionLimits) {
     headersTimeout: limits.headMs,
     connectionsCheckingInterval: limits.checkMs,
     maxHeaderSize: HEAD_MAX_BYTES,
+    // Node's own answer is none of ours; `heads.ts` refuses.
+    requireHostHeader: false,
   };
 }
 
