@@ -11,6 +11,7 @@ export const idKinds = {
   execution: "exe",
   attempt: "att",
   request: "req",
+  audit: "aud",
 } as const;
 
 export type IdKind = keyof typeof idKinds;
@@ -22,6 +23,11 @@ const RANDOM_CHARS = 16;
 /** A new id of this kind, for example `sbx_01kb3x0q9vt5c7r2m8n4p6w1yz`. `now` is in milliseconds since 1970. */
 export function newId(kind: IdKind, now: number = Date.now()): string {
   return `${idKinds[kind]}_${timeText(now)}${randomText()}`;
+}
+
+/** The least id of this kind that can be made at this time, in milliseconds since 1970. */
+export function firstIdAt(kind: IdKind, timeMs: number): string {
+  return `${idKinds[kind]}_${timeText(Math.max(0, timeMs))}${ALPHABET.charAt(0).repeat(RANDOM_CHARS)}`;
 }
 
 /** An id that the same content always gets: for things that are files, such as templates. */

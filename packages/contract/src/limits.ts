@@ -40,3 +40,6 @@ export const PAGE_MAX = 500;
 
 /** Longest `Idempotency-Key`, in characters. */
 export const IDEMPOTENCY_KEY_MAX_CHARS = 255;
+
+/** How long audit events are kept at least, in days; the database refuses to delete younger ones. */
+export const AUDIT_KEPT_MIN_DAYS = 30;

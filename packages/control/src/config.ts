@@ -1,5 +1,7 @@
 // The environment of this process, read once. Every fault is named, not only the first.
 
+import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/limits";
+
 export interface Config {
   readonly databaseUrl: string;
   readonly listen: { readonly host: string; readonly port: number };
@@ -14,6 +16,8 @@ export interface Config {
   readonly heartbeatIntervalMs: number;
   readonly reconcilerIntervalMs: number;
   readonly reaperIntervalMs: number;
+  /** Audit events that are older are deleted. */
+  readonly auditKeptDays: number;
   readonly sweeperIntervalMs: number;
 }
 
@@ -60,6 +64,7 @@ export function readConfig(environment: Environment = process.env): Config {
     reconcilerIntervalMs: read.positive("SKERRY_RECONCILER_INTERVAL_MS", 5_000),
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
     sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),
+    auditKeptDays: read.atLeast("SKERRY_AUDIT_RETENTION_DAYS", 365, AUDIT_KEPT_MIN_DAYS),
   };
   read.finish();
   return config;
@@ -164,6 +169,14 @@ class Reader {
     if (text === undefined && fallback !== undefined) return fallback;
     const value = INTEGER.test(text ?? "") ? Number(text) : 0;
     return value > 0 ? value : this.#fault(name, "must be a whole number greater than zero", 0);
+  }
+
+  atLeast(name: string, fallback: number, minimum: number): number {
+    const value = this.positive(name, fallback);
+    // Not a number at all is a fault already.
+    return value === 0 || value >= minimum
+      ? value
+      : this.#fault(name, `must be at least ${minimum}`, fallback);
   }
 
   #fault<T>(name: string, message: string, placeholder: T): T {

@@ -213,6 +213,7 @@ test("each background service tells its runs, how long they took, what they did 
       heartbeatIntervalMs: every,
       reconcilerIntervalMs: every,
       sweeperIntervalMs: every,
+      auditKeptDays: 365,
       reaperIntervalMs: every,
     },
     { reconcilerBell: new Bell(), stop: stop.signal },

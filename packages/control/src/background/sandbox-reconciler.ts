@@ -2,6 +2,7 @@
 // nothing is concluded about it.
 
 import type { HostClient } from "../hosts/host-client.ts";
+import { recordOwnActs } from "../services/audit.ts";
 import { reapplyEgress } from "../services/egress.ts";
 import { finishDestroying } from "../services/sandbox-destruction.ts";
 import type { Context } from "../services/context.ts";
@@ -11,12 +12,13 @@ import { moveSandbox } from "../store/sandboxes.ts";
 import { decide, type Action } from "./sandbox-decisions.ts";
 import { reportOf, type BackgroundService, type Report } from "./service.ts";
 
+const SERVICE = "sandbox-reconciler";
 /** Actions per host and activation. */
 const BATCH = 32;
 
 export function sandboxReconciler(context: Context, everyMs: number): BackgroundService {
   return {
-    name: "sandbox-reconciler",
+    name: SERVICE,
     everyMs,
     async activate(stop) {
       const hosts = await listHosts(context.db);
@@ -68,7 +70,7 @@ async function carryOut(
       context.log.warn({ sandbox_id: action.vm.id }, "a microVM without a live row is removed");
       return client.destroyVm(action.vm, stop);
     case "fail":
-      if ((await moveSandbox(context.db, action.row, "failed", action.reason)) === undefined) return;
+      if (!(await fail(context, action))) return;
       context.log.warn({ sandbox_id: action.row.id, reason: action.reason }, "a sandbox has failed");
       // Gives back what is left of it; should this fail, the next activation finds a VM whose row has failed.
       return client.destroyVm(action.row, stop);
@@ -77,6 +79,18 @@ async function carryOut(
     case "finish":
       return orPostpone(context, action.row, () => finishDestroying(context, action.row, stop));
   }
+}
+
+/** False where another writer was first. */
+function fail(context: Context, { row, reason }: Action & { kind: "fail" }): Promise<boolean> {
+  return context.db.transaction().execute(async (transaction) => {
+    const failed = await moveSandbox(transaction, row, "failed", reason);
+    if (failed === undefined) return false;
+    await recordOwnActs(transaction, { service: SERVICE, action: "sandbox.fail", resource: "sandbox" }, [
+      failed,
+    ]);
+    return true;
+  });
 }
 
 /** What cannot be done now is tried again later and later, so that a stuck sandbox does not hide the others. */

@@ -4,25 +4,32 @@
 //   sandbox-reconciler      5 s   rows against microVMs; also whenever the bell rings
 //   sandbox-reaper         10 s   sandboxes past their expiry
 //   idempotency-sweeper   10 min  idempotency keys of yesterday
+//   audit-sweeper         10 min  audit events that are older than they are kept
 
 import type { Config } from "../config.ts";
 import type { Context } from "../services/context.ts";
 import { countRun } from "../metrics/background.ts";
+import { auditSweeper } from "./audit-sweeper.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { idempotencySweeper } from "./idempotency-sweeper.ts";
 import { sandboxReaper } from "./reaper.ts";
 import { sandboxReconciler } from "./sandbox-reconciler.ts";
 import { Bell, runService, type Observer } from "./service.ts";
 
-type Periods = Pick<
+type Settings = Pick<
   Config,
-  "hostSocket" | "heartbeatIntervalMs" | "reconcilerIntervalMs" | "reaperIntervalMs" | "sweeperIntervalMs"
+  | "hostSocket"
+  | "heartbeatIntervalMs"
+  | "reconcilerIntervalMs"
+  | "reaperIntervalMs"
+  | "sweeperIntervalMs"
+  | "auditKeptDays"
 >;
 
 /** Starts all services; `reconcilerBell` wakes the reconciler. Resolves after `stop`, when all have ended. */
 export async function runSchedule(
   context: Context,
-  config: Periods,
+  config: Settings,
   { reconcilerBell, stop }: { readonly reconcilerBell: Bell; readonly stop: AbortSignal },
 ): Promise<void> {
   const run = { stop, observer: observerOf(context) };
@@ -31,6 +38,7 @@ export async function runSchedule(
     runService(sandboxReconciler(context, config.reconcilerIntervalMs), reconcilerBell, run),
     runService(sandboxReaper(context, config.reaperIntervalMs), new Bell(), run),
     runService(idempotencySweeper(context, config.sweeperIntervalMs), new Bell(), run),
+    runService(auditSweeper(context, config.sweeperIntervalMs, config.auditKeptDays), new Bell(), run),
   ]);
 }
 

@@ -19,6 +19,7 @@ export const operations = {
   getStatus: { scope: "org:read", role: "viewer", rate: "read" },
   getMetrics: { scope: "metrics:read", role: "viewer", rate: "read" },
   getOpenapi: { scope: null, role: "viewer", rate: "read" },
+  listAudit: { scope: "audit:read", role: "admin", rate: "read" },
   listSizes: { scope: "templates:read", role: "viewer", rate: "read" },
   listTemplates: { scope: "templates:read", role: "viewer", rate: "read" },
   getTemplate: { scope: "templates:read", role: "viewer", rate: "read" },

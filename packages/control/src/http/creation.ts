@@ -5,6 +5,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 import type { Context } from "../services/context.ts";
 import { createOnce, type Creation, type KeyedRequest } from "../services/idempotency.ts";
+import type { Queries } from "../store/database.ts";
+import { recordCreated } from "./audit-trail.ts";
 import { callerOf, secretOf } from "./auth.ts";
 import { endOf } from "./request-end.ts";
 
@@ -21,7 +23,11 @@ export async function created<Answer>(
   creation: Creation<Answer>,
 ): Promise<Answer> {
   passed.add(request);
-  const asked = { caller: callerOf(request), request: keyedRequest(request, reply) };
+  const asked = {
+    caller: callerOf(request),
+    request: keyedRequest(request, reply),
+    audit: (transaction: Queries, answer: unknown) => recordCreated(transaction, request, answer),
+  };
   const { answer, isReplayed } = await createOnce(context, asked, creation);
   if (isReplayed) void reply.header("idempotent-replayed", "true");
   return answer;

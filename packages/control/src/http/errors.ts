@@ -8,11 +8,13 @@ import { newId } from "@skerry/contract/ids";
 import { answerHeaderLines } from "./answer-headers.ts";
 import { headTooLarge } from "./heads.ts";
 import { isDatabaseOutage } from "../store/database.ts";
+import { countedRequestOf } from "./messages.ts";
 
 const DATABASE_RETRY_S = 2;
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const known = toSkerryError(error);
+  countedRequestOf(request).errorCode = known.code;
   if (known.code === "internal" || known.code === "database_unavailable") {
     request.log.error({ err: error }, "a request failed unexpectedly");
   }

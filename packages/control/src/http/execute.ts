@@ -7,6 +7,7 @@ import type { ExecutionEvent } from "../hosts/execution.ts";
 import { execute, executeStream, type CollectedRun } from "../services/commands.ts";
 import type { Context } from "../services/context.ts";
 import type { Encoding } from "../services/output.ts";
+import { recordBegun } from "./audit-trail.ts";
 import { callerOf } from "./auth.ts";
 import { toSkerryError } from "./errors.ts";
 import { EventStream } from "./event-stream.ts";
@@ -38,6 +39,7 @@ export function executeRoutes(context: Context): Routes {
         const wish = { id: request.params.id, request: request.body, gone: endOf(reply) };
         if (request.headers.accept?.includes("text/event-stream") === true) {
           const events = await executeStream(context, callerOf(request), wish);
+          await recordBegun(context, request);
           await sendEvents(events, request, reply);
           return reply;
         }

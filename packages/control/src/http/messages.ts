@@ -2,6 +2,7 @@
 
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyRequest } from "fastify";
+import type { ErrorCode } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import type { Caller } from "../services/context.ts";
 
@@ -12,6 +13,8 @@ export class CountedRequest extends IncomingMessage {
   bodyBytes = 0;
   /** Of the route that serves it, such as `/v1/sandboxes/{id}`; undefined where none does. */
   pattern: string | undefined;
+  /** Of the answer, where it is an error. */
+  errorCode: ErrorCode | undefined;
   /** Who sent it, once that is known. */
   caller: Pick<Caller, "orgId" | "tokenId"> | undefined;
   readonly #startedMs = performance.now();

@@ -21,6 +21,7 @@ export function logRequest(log: Logger, request: CountedRequest, response: Count
       method: request.method,
       path: shownPath(request.url ?? "", request.pattern),
       status: statusOf(response),
+      ...(request.errorCode === undefined ? {} : { code: request.errorCode }),
       duration_ms: Math.round(request.ageMs * 10) / 10,
       bytes: request.method === "HEAD" ? 0 : response.bodyBytes,
       bytes_in: request.bodyBytes,

@@ -3,6 +3,7 @@
 import type { FastifyInstance } from "fastify";
 import type { TSchema } from "typebox";
 import { ErrorResponse } from "@skerry/contract/common";
+import * as audit from "@skerry/contract/audit";
 import * as egress from "@skerry/contract/egress";
 import * as platform from "@skerry/contract/platform";
 import * as sandboxes from "@skerry/contract/sandboxes";
@@ -12,6 +13,8 @@ const named: readonly TSchema[] = [
   ErrorResponse,
   platform.Health,
   platform.Status,
+  audit.AuditEvent,
+  audit.AuditList,
   platform.SizeInfo,
   platform.SizeList,
   platform.Template,

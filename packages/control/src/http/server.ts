@@ -4,6 +4,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../services/context.ts";
 import { bindAccess } from "./access.ts";
 import { requireAccess } from "./auth.ts";
+import { keepAuditTrail } from "./audit-trail.ts";
+import { auditRoutes } from "./audit.ts";
 import { limitJsonBodies, takeJsonOnly } from "./bodies.ts";
 import { requireCreation } from "./creation.ts";
 import { egressRoutes } from "./egress.ts";
@@ -112,12 +114,14 @@ export async function buildServer(
 
 async function registerRoutes(app: FastifyInstance, context: Context): Promise<void> {
   bindAccess(app);
+  keepAuditTrail(app, context);
   requireAccess(app, context);
   requireCreation(app);
   const refuse = refuseOtherMethods(app);
   await app.register(healthRoutes);
   openapiRoute(app);
   await app.register(statusRoutes(context));
+  await app.register(auditRoutes(context));
   await app.register(metricsRoute(context));
   await app.register(templateRoutes(context));
   await app.register(tokenRoutes(context));

@@ -59,6 +59,9 @@ export class Metrics {
     help: "End of the last activation that did not fail as a whole, in seconds since 1970.",
     labels: ["service"],
   });
+  readonly auditLost = new Counter("skerry_audit_events_unstored_total", {
+    help: "Audit events that could not be stored and went to the log of control instead.",
+  });
   readonly processCpu = new Counter("process_cpu_seconds_total", {
     help: "CPU time of this control process.",
   });
@@ -70,7 +73,9 @@ export class Metrics {
   });
 
   constructor() {
+    // What has no labels is there from the start, so that its first step is seen.
     this.httpInFlight.set(0);
+    this.auditLost.set(0);
     this.processStart.set(Date.now() / 1_000 - process.uptime());
   }
 

@@ -61,11 +61,13 @@ export interface Creation<Answer> {
 /** The hold that a creation has on its key. Without a key there is nothing to hold, and everything succeeds. */
 export class Attempt {
   readonly #holder: Holder | undefined;
+  readonly #audit: Audit;
   /** Whether the creation has said what it wrote. */
   isRecorded = false;
 
-  constructor(holder: Holder | undefined) {
+  constructor(holder: Holder | undefined, audit: Audit) {
     this.#holder = holder;
+    this.#audit = audit;
   }
 
   /** In the transaction that writes a resource which still has to become usable. */
@@ -79,8 +81,12 @@ export class Attempt {
   async done(transaction: Queries, answer: unknown): Promise<void> {
     this.isRecorded = true;
     if (this.#holder !== undefined && !(await keep(transaction, this.#holder, answer))) throw inProgress();
+    await this.#audit(transaction, answer);
   }
 }
+
+/** Writes the event of a creation in the transaction that makes it true. */
+type Audit = (transaction: Queries, answer: unknown) => Promise<void>;
 
 /** A claim, and whose answer it will be. */
 interface Holder {
@@ -92,16 +98,18 @@ interface Holder {
 /** Does the work once for each key, however often it is asked for. */
 export async function createOnce<Answer>(
   context: Context,
-  asked: { readonly caller: Caller; readonly request: KeyedRequest | undefined },
+  asked: { readonly caller: Caller; readonly request: KeyedRequest | undefined; readonly audit: Audit },
   creation: Creation<Answer>,
 ): Promise<{ readonly answer: Answer; readonly isReplayed: boolean }> {
-  const { caller, request } = asked;
-  if (request === undefined) return { answer: await attempted(creation, undefined), isReplayed: false };
+  const { caller, request, audit } = asked;
+  if (request === undefined) {
+    return { answer: await attempted(creation, new Attempt(undefined, audit)), isReplayed: false };
+  }
   const holder = { claim: newClaim(caller, request), caller, secret: request.secret };
   const known = await claimOrAnswer(context, { holder, gone: request.gone }, creation);
   if (known !== undefined) return { answer: known.answer, isReplayed: true };
   try {
-    const answer = await attempted(creation, holder);
+    const answer = await attempted(creation, new Attempt(holder, audit));
     // Where this fails the resource tells the next attempt; the caller has what was asked for.
     await keep(context.db, holder, answer).catch((error: unknown) => {
       context.log.warn({ err: error }, "could not keep the answer to an idempotent request");
@@ -115,8 +123,7 @@ export async function createOnce<Answer>(
   }
 }
 
-async function attempted<Answer>(creation: Creation<Answer>, holder: Holder | undefined): Promise<Answer> {
-  const attempt = new Attempt(holder);
+async function attempted<Answer>(creation: Creation<Answer>, attempt: Attempt): Promise<Answer> {
   const answer = await creation.create(attempt);
   if (!attempt.isRecorded) throw new Error("a creation has not told its attempt what it wrote");
   return answer;

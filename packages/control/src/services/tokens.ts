@@ -16,6 +16,7 @@ import {
 import type { Database, Queries } from "../store/database.ts";
 import { SECRET_BYTES, SECRET_PREFIX, sha256, unauthorized } from "./authentication.ts";
 import type { Caller, Context } from "./context.ts";
+import { recordOwnActs } from "./audit.ts";
 import { readDuration } from "./durations.ts";
 import { checkText } from "./env.ts";
 import type { Attempt, Creation } from "./idempotency.ts";
@@ -71,14 +72,19 @@ async function createToken(
 /** The first organization of this installation, made where there is none, and a new token for it. */
 export async function bootstrap(db: Database, name: string): Promise<TokenCreated> {
   const { org_id, user_id } = await ensureFirstOrganization(db);
-  return mintToken(db, {
-    orgId: org_id,
-    userId: user_id,
-    parentId: null,
-    name,
-    lifetimeMs: null,
-    scopes: ["*"],
-    bound: false,
+  const act = { service: "bootstrap", action: "token.create", resource: "token" };
+  return db.transaction().execute(async (transaction) => {
+    const minted = await mintToken(transaction, {
+      orgId: org_id,
+      userId: user_id,
+      parentId: null,
+      name,
+      lifetimeMs: null,
+      scopes: ["*"],
+      bound: false,
+    });
+    await recordOwnActs(transaction, act, [{ id: minted.id, org_id }]);
+    return minted;
   });
 }
 

@@ -42,6 +42,21 @@ export interface Tables {
     last_used_at: MaybeTime;
     revoked_at: MaybeTime;
   };
+  audit_events: {
+    id: string;
+    org_id: string;
+    at: Time;
+    service: string | null;
+    user_id: string | null;
+    token_id: string | null;
+    address: string | null;
+    request_id: string | null;
+    action: string;
+    resource_kind: string;
+    resource_id: string | null;
+    outcome: "success" | "denied" | "failure";
+    code: string | null;
+  };
   hosts: {
     id: string;
     name: string;

@@ -2,7 +2,7 @@
 
 import { sql, type Selectable } from "kysely";
 import { sandboxStatuses, canMove } from "@skerry/contract/sandbox-states";
-import type { Database, Tables } from "./database.ts";
+import type { Database, Queries, Tables } from "./database.ts";
 import type { SandboxRow } from "./sandboxes.ts";
 
 type Row = Selectable<Tables["sandboxes"]>;
@@ -48,7 +48,7 @@ export async function sandboxFacts(db: Database, ids: readonly string[]): Promis
  * Moves up to `limit` sandboxes past their expiry to `destroying`, in one statement, and returns them. A sandbox that a request
  * is still creating is left alone: its time begins when it runs.
  */
-export async function expireSandboxes(db: Database, limit: number): Promise<SandboxRow[]> {
+export async function expireSandboxes(db: Queries, limit: number): Promise<SandboxRow[]> {
   const { rows } = await sql<SandboxRow>`
     update sandboxes set
       status = 'destroying', version = version + 1, claimed_until = null, attempts = 0, retry_at = now(),

@@ -97,7 +97,7 @@ export function listSandboxes(db: Database, filter: SandboxFilter): Promise<Sand
  * Each status brings the facts that belong to it: the start of a running sandbox, the end of a destroyed one.
  */
 export async function moveSandbox(
-  db: Database,
+  db: Queries,
   seen: Pick<SandboxRow, "id" | "version" | "status">,
   to: SandboxStatus,
   reason: string | null = null,

@@ -1,0 +1,31 @@
+// What each call does, for the audit log. Every operation that needs a token is here; the compiler sees to it.
+
+import type { Act } from "../services/audit.ts";
+import type { operations, Operation } from "./access.ts";
+
+type AuditedOperation = {
+  [Name in Operation]: (typeof operations)[Name] extends "public" ? never : Name;
+}[Operation];
+
+export const acts: Readonly<Record<AuditedOperation, Act>> = {
+  getStatus: { action: "organization.status", resource: "organization" },
+  getMetrics: { action: "platform.metrics", resource: "platform" },
+  getOpenapi: { action: "platform.document", resource: "platform" },
+  listAudit: { action: "audit.list", resource: "audit" },
+  listSizes: { action: "size.list", resource: "size" },
+  listTemplates: { action: "template.list", resource: "template" },
+  getTemplate: { action: "template.get", resource: "template" },
+  createToken: { action: "token.create", resource: "token" },
+  listTokens: { action: "token.list", resource: "token" },
+  revokeToken: { action: "token.revoke", resource: "token" },
+  createSandbox: { action: "sandbox.create", resource: "sandbox" },
+  listSandboxes: { action: "sandbox.list", resource: "sandbox" },
+  getSandbox: { action: "sandbox.get", resource: "sandbox" },
+  destroySandbox: { action: "sandbox.destroy", resource: "sandbox" },
+  keepSandboxAlive: { action: "sandbox.keepalive", resource: "sandbox" },
+  setSandboxEgress: { action: "sandbox.egress.set", resource: "sandbox" },
+  getSandboxEgress: { action: "sandbox.egress.get", resource: "sandbox" },
+  execute: { action: "sandbox.execute", resource: "sandbox" },
+  uploadFile: { action: "sandbox.file.upload", resource: "sandbox" },
+  downloadFile: { action: "sandbox.file.download", resource: "sandbox" },
+};

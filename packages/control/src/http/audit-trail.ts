@@ -1,0 +1,112 @@
+// Has each call leave its event in the audit log: every one that changes something, and every one that is forbidden. The event is
+// written before the answer goes out, so whoever has an answer is in the log; a creation writes its own with what it creates.
+// What can be lost is the event of a call that the process died in, and nobody has an answer to that one.
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { idKinds } from "@skerry/contract/ids";
+import {
+  recordCall,
+  recordCallAfterwards,
+  succeeded,
+  type CallerAct,
+  type Ending,
+} from "../services/audit.ts";
+import type { Context } from "../services/context.ts";
+import type { Queries } from "../store/database.ts";
+import { accessOf } from "./access.ts";
+import { acts } from "./acts.ts";
+import { knownCallerOf } from "./auth.ts";
+import { countedRequestOf } from "./messages.ts";
+
+const recorded = new WeakMap<FastifyRequest, Ending["outcome"]>();
+const answeredIds = new WeakMap<FastifyRequest, string>();
+
+/** Call it before the routes are registered. */
+export function keepAuditTrail(app: FastifyInstance, context: Context): void {
+  app.addHook("preSerialization", async (request, _reply, answer) => {
+    const id = idOf(answer);
+    if (id !== null) answeredIds.set(request, id);
+    return answer;
+  });
+  app.addHook("onSend", async (request, reply, payload) => {
+    await record(context, request, endingOf(request, reply));
+    return payload;
+  });
+  // For answers that the framework does not send, such as streams of events.
+  app.addHook("onResponse", async (request, reply) => {
+    await record(context, request, endingOf(request, reply));
+  });
+}
+
+/** For an answer that does not go out through the framework, before it does. */
+export function recordBegun(context: Context, request: FastifyRequest): Promise<void> {
+  return record(context, request, succeeded);
+}
+
+/** For a creation, in its transaction. */
+export async function recordCreated(
+  transaction: Queries,
+  request: FastifyRequest,
+  answer: unknown,
+): Promise<void> {
+  const act = actOf(request);
+  if (act === undefined) return;
+  await recordCall(transaction, { ...act, resourceId: idOf(answer) }, succeeded);
+  recorded.set(request, succeeded.outcome);
+}
+
+/** Once for each outcome: a creation that was recorded may still fail to commit. */
+async function record(context: Context, request: FastifyRequest, ending: Ending | undefined): Promise<void> {
+  if (ending === undefined || recorded.get(request) === ending.outcome) return;
+  const act = actOf(request);
+  if (act === undefined) return;
+  recorded.set(request, ending.outcome);
+  await recordCallAfterwards(context, act, ending);
+}
+
+const READING = new Set(["GET", "HEAD"]);
+const FORBIDDEN = 403;
+const CLIENT_CLOSED = 499;
+
+/** Undefined where nothing happened that is worth an event. */
+function endingOf(request: FastifyRequest, reply: FastifyReply): Ending | undefined {
+  const { statusCode: status } = reply;
+  const code = countedRequestOf(request).errorCode ?? null;
+  if (status === FORBIDDEN) return { outcome: "denied", code };
+  if (READING.has(request.method)) return undefined;
+  if (status >= CLIENT_CLOSED) return { outcome: "failure", code };
+  // What is answered again has happened before.
+  return status < 400 && !reply.hasHeader("idempotent-replayed") ? succeeded : undefined;
+}
+
+function actOf(request: FastifyRequest): CallerAct | undefined {
+  const operation = accessOf(request)?.operation;
+  const caller = knownCallerOf(request);
+  if (operation === undefined || caller === undefined || !isAudited(operation)) return undefined;
+  return {
+    ...acts[operation],
+    caller,
+    resourceId: answeredIds.get(request) ?? idInPath(request.params),
+    // Undefined once the connection is gone.
+    address: (request.ip as string | undefined) ?? null,
+    requestId: request.id,
+  };
+}
+
+function isAudited(operation: string): operation is keyof typeof acts {
+  return Object.hasOwn(acts, operation);
+}
+
+const ID = new RegExp(`^(?:${Object.values(idKinds).join("|")})_[0-9a-z]{26}$`);
+
+/** The last one in the path is what the call is about. What has not the shape of an id is not kept: it could be anything. */
+function idInPath(params: unknown): string | null {
+  return (
+    Object.values(params as Readonly<Record<string, string>>).findLast((value) => ID.test(value)) ?? null
+  );
+}
+
+function idOf(answer: unknown): string | null {
+  const { id } = (answer ?? {}) as { readonly id?: unknown };
+  return typeof id === "string" && ID.test(id) ? id : null;
+}
