@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import { createSandbox, destroySandbox, execute, outputOf } from "./support/api.ts";
-import { qemuProcesses } from "./support/leftovers.ts";
+import { qemuPidOf } from "./support/platform.ts";
 import { sharedPlatform } from "./support/shared.ts";
 
 const platform = await sharedPlatform();
@@ -234,16 +234,15 @@ interface Confinement {
 
 /** How the kernel sees the QEMU of a sandbox. */
 async function confinementOf({ id }: Sandbox): Promise<Confinement> {
-  const qemu = (await qemuProcesses(platform.instance)).find(({ name }) => name.includes(`:${id}:`));
-  if (qemu === undefined) throw new Error(`no process runs ${id}`);
-  const lines = (await readFile(`/proc/${qemu.pid}/status`, "utf8")).trim().split("\n");
+  const pid = await qemuPidOf(platform, id);
+  const lines = (await readFile(`/proc/${pid}/status`, "utf8")).trim().split("\n");
   const status = Object.fromEntries(lines.map((line) => line.split(/:\s*/, 2).map((text) => text.trim())));
   return {
     uids: String(status["Uid"]).split(/\s+/).map(Number),
     status: status as Record<string, string>,
-    namespace: await readlink(`/proc/${qemu.pid}/ns/net`),
-    args: (await readFile(`/proc/${qemu.pid}/cmdline`, "utf8")).split("\0"),
-    folder: await readlink(`/proc/${qemu.pid}/cwd`),
+    namespace: await readlink(`/proc/${pid}/ns/net`),
+    args: (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0"),
+    folder: await readlink(`/proc/${pid}/cwd`),
   };
 }
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { SkerryApiError, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
-import { inventory, skerry, startPlatform, until, type Platform } from "./support/platform.ts";
+import { inventory, qemuPidOf, skerry, startPlatform, until, type Platform } from "./support/platform.ts";
 
 /** What the architecture promises, after the services are back. */
 const SETTLED_WITHIN_MS = 30_000;
@@ -80,7 +80,7 @@ test("after all of it, every sandbox can be destroyed and nothing remains", asyn
 
 /** Begins the operation, kills the victim in the middle, and waits for whatever the operation then answers. */
 async function strike(victim: Victim, phase: Phase, delayMs: number): Promise<void> {
-  const known = new Set((await qemuProcesses(platform.instance)).map((one) => one.pid));
+  const spared = await qemuPidOf(platform, survivor.id);
   const target =
     phase === "create"
       ? undefined
@@ -89,7 +89,7 @@ async function strike(victim: Victim, phase: Phase, delayMs: number): Promise<vo
   // An error is an honest answer here; what matters is what is left afterwards.
   operation.catch(() => undefined);
   await sleep(delayMs);
-  await kill(victim, known);
+  await kill(victim, spared);
   // Nobody starts a supervisor again but the user. Its services are replaced, and no VM may notice.
   if (victim === "supervisor") await skerry(platform.env, "up");
   await Promise.allSettled([operation]);
@@ -102,10 +102,11 @@ function begin(phase: Phase, target: Sandbox | undefined): Promise<unknown> {
   return phase === "execute" ? target.execute("sleep 0.2; echo done") : target.destroy();
 }
 
-async function kill(victim: Victim, known: ReadonlySet<number>): Promise<void> {
+/** Of QEMU every process but one, also of the clones that wait. */
+async function kill(victim: Victim, spared: number): Promise<void> {
   const pids =
     victim === "qemu"
-      ? (await qemuProcesses(platform.instance)).map((one) => one.pid).filter((pid) => !known.has(pid))
+      ? (await qemuProcesses(platform.instance)).map((one) => one.pid).filter((pid) => pid !== spared)
       : [await pidOf(victim)];
   for (const pid of pids) {
     try {

@@ -30,6 +30,8 @@ export interface QemuProcess {
   readonly pid: number;
   /** `INSTANCE:VM:EXECUTION`, as the host names its processes. */
   readonly name: string;
+  /** The VM that it was started for; one that has waited runs another since. */
+  readonly vm: string;
 }
 
 /** Live QEMU processes whose name begins with this instance. */
@@ -42,7 +44,7 @@ export async function qemuProcesses(instance: string): Promise<QemuProcess[]> {
     const state = /\) (\w)/.exec(await readFile(`/proc/${entry}/stat`, "utf8").catch(() => ""))?.[1];
     if (state === undefined || state === "Z" || !args[0]?.includes("qemu-system")) continue;
     if (args.includes("-name") && name.startsWith(`${instance}:`)) {
-      found.push({ pid: Number(entry), name });
+      found.push({ pid: Number(entry), name, vm: name.split(":")[1] ?? "" });
     }
   }
   return found;

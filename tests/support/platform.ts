@@ -125,6 +125,9 @@ export function call(
   } as RequestInit);
 }
 
+/** How a host calls what waits. */
+const WARM_PREFIX = "warm_";
+
 /** What must agree with each other, counted where each of it really is. */
 export interface Inventory {
   readonly processes: number;
@@ -137,19 +140,36 @@ export interface Inventory {
 
 export async function inventory(platform: Omit<Platform, "stop">): Promise<Inventory> {
   const vms = join(platform.state, "host/vms");
-  const folders = await readdir(vms).catch(() => [] as string[]);
+  const qemus = await qemuProcesses(platform.instance);
+  // After the processes: a clone that waits has its folder for as long as it does, and a process only in that time.
+  const all = await readdir(vms).catch(() => [] as string[]);
+  const folders = all.filter((name) => !name.startsWith(WARM_PREFIX));
   const contents = await Promise.all(
     folders.map((folder) => readdir(join(vms, folder)).catch(() => [] as string[])),
   );
   const rows: string[] = [];
   for await (const sandbox of platform.client.sandboxes.list()) rows.push(sandbox.info.status);
   return {
-    processes: (await qemuProcesses(platform.instance)).length,
+    processes: qemus.filter(({ vm }) => !vm.startsWith(WARM_PREFIX) || !all.includes(vm)).length,
     namespaces: (await namespacesInUse(`${platform.instance}-`)).length,
     overlays: contents.filter((names) => names.includes("disk.qcow2")).length,
     runningRows: rows.filter((status) => status === "running").length,
     unsettledRows: rows.filter((status) => ["creating", "destroying"].includes(status)).length,
   };
+}
+
+/** Clones that wait for somebody to ask for a VM: folder names. */
+export async function waitingClones(platform: Pick<Platform, "state">): Promise<string[]> {
+  const names = await readdir(join(platform.state, "host/vms")).catch(() => [] as string[]);
+  return names.filter((name) => name.startsWith(WARM_PREFIX));
+}
+
+/** The host's own record of a sandbox. */
+export async function qemuPidOf(platform: Pick<Platform, "state">, id: string): Promise<number> {
+  const text = await readFile(join(platform.state, "host/vms", id, "vm.json"), "utf8");
+  const { process } = JSON.parse(text) as { process?: { pid: number } };
+  if (process === undefined) throw new Error(`no process runs ${id}`);
+  return process.pid;
 }
 
 /** Waits until a condition holds. The deadline is against hanging; no test measures with it. */

@@ -30,6 +30,17 @@ export interface HostConfig {
   /** First of the user ids that its QEMU processes run under, one for each network slot. */
   readonly firstVmUid: number;
   readonly network: NetworkConfig;
+  readonly warm: WarmConfig;
+}
+
+/** Clones that wait. */
+export interface WarmConfig {
+  /** Of one template and size at most; 0 for none at all. */
+  readonly max: number;
+  /** Of the first template in the default size, even if nobody asks for one. */
+  readonly min: number;
+  /** Memory of all waiting guests; undefined: a tenth of that for VMs. */
+  readonly memoryMib: number | undefined;
 }
 
 export interface NetworkConfig {
@@ -62,6 +73,9 @@ const VM_UID_RANGES = 16_384;
 const RESOLVER_PORT = 10_053;
 const READY_SLOTS = 4;
 const READY_SLOTS_MAX = 256;
+const WARM_MAX = 16;
+const WARM_MIN = 2;
+const WARM_LIMIT = 1_000;
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
   const settings = new Settings(env);
@@ -85,6 +99,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     instance: `skerry-${digest.toString("hex", 0, 3)}`,
     firstVmUid: VM_UID_BASE + (digest.readUInt32LE(4) % VM_UID_RANGES) * VM_UIDS_PER_HOST + 1,
     network: networkConfig(settings, digest),
+    warm: {
+      max: settings.number("SKERRY_WARM_MAX", WARM_MAX, [0, WARM_LIMIT]),
+      min: settings.number("SKERRY_WARM_MIN", WARM_MIN, [0, WARM_LIMIT]),
+      memoryMib: settings.optionalNumber("SKERRY_WARM_MEMORY_MIB"),
+    },
   };
   settings.check();
   return config;

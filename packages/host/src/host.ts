@@ -4,6 +4,7 @@ import { chmod, copyFile, mkdir, rename, stat } from "node:fs/promises";
 import { cpus, hostname, totalmem } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api";
+import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
 import type { AddressRange } from "./network/addresses.ts";
@@ -17,12 +18,15 @@ import { chooseAccelerator, tscKhz } from "./vm/accelerator.ts";
 import { openCgroups } from "./vm/cgroup.ts";
 import { VmEngine } from "./vm/engine.ts";
 import type { MachineRoom } from "./vm/instance.ts";
+import { warmMemoryMib } from "./vm/warm-memory.ts";
+import { WarmPool } from "./vm/warm-pool.ts";
 
 export const VERSION = "0.1.0";
 
 export interface Host {
   readonly config: HostConfig;
   readonly engine: VmEngine;
+  readonly pool: WarmPool;
   readonly slots: Slots;
   /** Addresses of its slots and of its name resolver. */
   readonly range: AddressRange;
@@ -82,7 +86,18 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     tscKhz: verdict.accelerator === "tcg" ? await tscKhz() : undefined,
   });
   const vmsFolder = join(config.stateFolder, "vms");
-  const engine = new VmEngine({ room, library, vmsFolder, instance: config.instance, log });
+  const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
+  const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
+  const [first] = library.list();
+  const size = findSize(DEFAULT_SIZE);
+  const pool = new WarmPool({
+    ...{ room, library, vmsFolder, instance: config.instance, log },
+    ...{ max: config.warm.max, min: config.warm.min },
+    favorite: first === undefined || size === undefined ? undefined : { template: first.name, size },
+    memoryMib: () => warmMemoryMib({ budgetMib, capacityMib, usedMib: engine.memoryMib }),
+    isBusy: () => engine.isBusy,
+  });
+  const engine = new VmEngine({ room, library, pool, vmsFolder, instance: config.instance, log });
   const info = (): HostInfo => ({
     name: hostname(),
     version: VERSION,
@@ -92,10 +107,10 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     kernel_version: boot.kernelVersion,
     resource_limits: room.cgroups.description,
     cpus: cpus().length,
-    memory_mib: config.vmMemoryMib ?? memoryForVmsMib(totalmem()),
+    memory_mib: capacityMib,
     templates: library.list(),
   });
-  return { config, engine, slots, range, library, info };
+  return { config, engine, pool, slots, range, library, info };
 }
 
 /** QEMU's users preload it, and a checkout may lie in a folder that is closed to them, such as /root. */

@@ -40,9 +40,10 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   const forwarder = await openForwarder(host, log);
   await listen(server, host);
   host.slots.fill();
-  void host.library.buildImages();
+  void host.library.buildImages().then(() => host.pool.start());
   await stopSignal();
   log.info("stopping; the VMs run on");
+  await host.pool.stop();
   host.engine.close();
   await Promise.all([host.slots.stop(), forwarder.close()]);
   server.server.closeAllConnections();

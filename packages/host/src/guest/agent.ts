@@ -31,6 +31,18 @@ export function startExecute(channel: GuestChannel, operation: Omit<ExecuteOpera
   return { stream, deadlineMs: operation.timeout_ms + EXECUTE_GRACE_MS };
 }
 
+/** Runs a command of ours, before the guest is anybody's; throws unless it succeeds. */
+export async function runCommand(channel: GuestChannel, command: string, timeoutMs: number): Promise<void> {
+  const operation = { command, env: {}, timeout_ms: timeoutMs, stdin: false, output_limit: 1 };
+  const { stream, deadlineMs } = startExecute(channel, operation);
+  const run = async (): Promise<number> => {
+    while ((await stream.read()) !== undefined);
+    return (await exitOf(stream)).exit_code;
+  };
+  const exitCode = await withDeadline(channel, deadlineMs, run());
+  if (exitCode !== 0) throw new Error(`the warm-up command ended with ${exitCode}: ${command}`);
+}
+
 /** How a command ended. Throws SkerryError. */
 export async function exitOf(stream: GuestStream): Promise<ExecuteExit> {
   const result = await resultOf(stream);

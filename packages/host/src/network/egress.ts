@@ -9,6 +9,15 @@ import { OwnAddresses } from "./own-addresses.ts";
 import { policyScript } from "./policy-rules.ts";
 import type { Slot, Slots } from "./slots.ts";
 
+/** Of a guest that nobody uses yet. Until this is loaded, its slot passes nothing either. */
+export const NO_EGRESS: Egress = {
+  mode: "deny_all",
+  allow_cidrs: [],
+  deny_cidrs: [],
+  allow_ports: [],
+  dns: false,
+};
+
 export interface EgressOptions {
   readonly range: AddressRange;
   readonly resolverPort: number;

@@ -67,6 +67,18 @@ export class Slots {
     return this.#options.range.slots;
   }
 
+  /** None can be taken. */
+  get exhausted(): boolean {
+    return this.#ready.length === 0 && this.#busy.size >= this.capacity;
+  }
+
+  /** How many may be held by those who can do without, when they hold this many: an eighth of all, and fewer where fewer are free. */
+  spare(held: number): number {
+    const share = Math.floor(this.capacity / 8);
+    const free = this.capacity - this.#busy.size + this.#ready.length;
+    return Math.max(0, Math.min(share, held + free - share));
+  }
+
   slot(number: number): Slot {
     const { prefix, linkPrefix } = this.#options;
     const netns = `${prefix}-${number}`;

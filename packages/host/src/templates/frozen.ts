@@ -12,10 +12,10 @@ import { chmod, chown, mkdir, readdir, rename, rm, truncate, writeFile } from "n
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import type { Egress } from "@skerry/contract/egress";
 import type { Size } from "@skerry/contract/sizes";
-import { startExecute, withDeadline } from "../guest/agent.ts";
+import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
+import { NO_EGRESS } from "../network/egress.ts";
 import { runProgram } from "../run.ts";
 import { giveBack, makeFolder, sealFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
 import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu.ts";
@@ -47,8 +47,6 @@ export interface FreezeOptions {
   readonly machine: Machine;
 }
 
-/** A template is made without any network. Until this is loaded, the slot passes nothing either. */
-const NO_EGRESS: Egress = { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false };
 /** Change it when what is frozen changes without any of its inputs changing. */
 const FORMAT = 1;
 /** A cold boot takes 2 to 5 s emulated with one vCPU; with more vCPUs than cores they take turns. */
@@ -178,7 +176,7 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
       resync: false,
       deadlineMs: BOOT_DEADLINE_MS,
     });
-    for (const command of description.warm_up) await warmUp(channel, command);
+    for (const command of description.warm_up) await runCommand(channel, command, WARM_UP_DEADLINE_MS);
     // The channel stays open: a clone then wakes with the host connected and has nothing to notice.
     await sealFolder(record.folder);
     await saveState(qmp, record.folder);
@@ -192,22 +190,6 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
   } finally {
     qmp.close();
   }
-}
-
-async function warmUp(channel: GuestChannel, command: string): Promise<void> {
-  const { stream, deadlineMs } = startExecute(channel, {
-    command,
-    env: {},
-    timeout_ms: WARM_UP_DEADLINE_MS,
-    stdin: false,
-    output_limit: 1,
-  });
-  const run = async (): Promise<number> => {
-    while ((await stream.read()) !== undefined);
-    return Number((await stream.result())["exit_code"]);
-  };
-  const exitCode = await withDeadline(channel, deadlineMs, run());
-  if (exitCode !== 0) throw new Error(`the template's warm-up command ended with ${exitCode}: ${command}`);
 }
 
 /** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here, so it connects to a

@@ -9,7 +9,13 @@ import { configure } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import type { BootFiles } from "../templates/boot-files.ts";
 import { ignoreSharedMemory, type FrozenTemplate } from "../templates/frozen.ts";
-import { sealFolder, startQemu, type MachineRoom, type StartedQemu } from "./instance.ts";
+import {
+  sealFolder,
+  startQemu,
+  type InstanceRecord,
+  type MachineRoom,
+  type StartedQemu,
+} from "./instance.ts";
 import { STATE_FD, vmPaths } from "./qemu.ts";
 import { migrationCompleted, Qmp } from "./qmp.ts";
 import type { VmRecord } from "./record.ts";
@@ -20,10 +26,16 @@ export interface LiveVm {
   readonly channel: GuestChannel;
 }
 
+/** A clone that stands still where its template was frozen. */
+export interface RestoredVm {
+  readonly qmp: Qmp;
+  /** Resolves once the guest runs. */
+  readonly connecting: Promise<GuestChannel>;
+}
+
 export interface CloneOptions {
   readonly room: MachineRoom;
-  readonly record: VmRecord;
-  readonly spec: VmSpec;
+  readonly record: InstanceRecord;
   readonly size: Size;
   readonly frozen: FrozenTemplate;
   readonly boot: BootFiles;
@@ -35,12 +47,13 @@ const HELLO_DEADLINE_MS = 30_000;
 const ADOPT_DEADLINE_MS = 10_000;
 const ENTROPY_BYTES = 64;
 
-/** Starts the clone. `onProcess` is called as soon as there is a process to remember. On failure the caller gives back. */
-export async function startClone(
+/** Starts QEMU and restores the template in it. `meanwhile` is called as soon as there is a process to remember, and its work has
+ *  ended when this resolves. On failure the caller gives back. */
+export async function restoreClone(
   options: CloneOptions,
-  onProcess: (started: StartedQemu) => Promise<void>,
-): Promise<LiveVm> {
-  const { room, record, frozen, signal } = options;
+  meanwhile: (started: StartedQemu) => Promise<void>,
+): Promise<RestoredVm> {
+  const { record, frozen, signal } = options;
   const disk = join(record.folder, vmPaths.disk);
   await copyFile(frozen.overlay, disk);
   await chmod(disk, 0o600); // the copy is as read-only as the original
@@ -53,16 +66,21 @@ export async function startClone(
       resync: false,
       deadlineMs: HELLO_DEADLINE_MS,
     });
-    connecting.catch(() => undefined); // awaited below
-    // The guest has not run yet: its policy is in force before its first packet.
-    const slot = room.slots.slot(record.slot);
-    await Promise.all([onProcess(started), restore(qmp), room.egress.load(slot, record.egress)]);
+    connecting.catch(() => undefined); // awaited when the guest runs
+    await Promise.all([meanwhile(started), restore(qmp)]);
     await sealFolder(record.folder);
+    return { qmp, connecting };
+  } catch (error) {
+    qmp.close();
+    throw error;
+  }
+}
+
+/** Lets a restored guest run, and resolves once its agent answers. */
+export async function resume({ qmp, connecting }: RestoredVm): Promise<LiveVm> {
+  try {
     await qmp.execute("cont");
-    const channel = await connecting;
-    await giveIdentity(channel, options.spec);
-    signal.throwIfAborted();
-    return { qmp, channel };
+    return { qmp, channel: await connecting };
   } catch (error) {
     qmp.close();
     throw error;
@@ -115,7 +133,7 @@ async function restore(qmp: Qmp): Promise<void> {
 }
 
 /** Two clones wake as one and the same guest. This makes them two, before anything of the user's runs. */
-async function giveIdentity(channel: GuestChannel, spec: VmSpec): Promise<void> {
+export async function giveIdentity({ channel }: LiveVm, spec: VmSpec): Promise<void> {
   await configure(channel, {
     hostname: spec.hostname,
     machine_id: randomBytes(16).toString("hex"),

@@ -2,22 +2,21 @@
 // QEMU processes are the truth in the kernel; this class keeps the two together and survives being killed at any line.
 
 import { mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { EgressChange, Vm, VmSpec } from "@skerry/contract/host-api";
-import { findSize, type Size } from "@skerry/contract/sizes";
+import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import { SlotsExhausted } from "../network/slots.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import { adoptClone, startClone, type LiveVm } from "./clone.ts";
-import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
+import { adoptClone, type LiveVm } from "./clone.ts";
+import { bringUp, recordFor, type Draft, type Wish } from "./creation.ts";
 import { cgroupName, giveBack, makeFolder, uidsOf, type MachineRoom } from "./instance.ts";
 import { findByName, isAlive, killProcess } from "./process.ts";
 import { endOf } from "./ending.ts";
 import { readRecords, saveRecord, shown, type FoundFolder, type VmRecord } from "./record.ts";
 import { Turns } from "./turns.ts";
+import type { WarmPool } from "./warm-pool.ts";
 
 type Entry =
   | {
@@ -40,6 +39,7 @@ interface Running {
 export interface EngineOptions {
   readonly room: MachineRoom;
   readonly library: TemplateLibrary;
+  readonly pool: WarmPool;
   readonly vmsFolder: string;
   readonly instance: string;
   readonly log: Logger;
@@ -47,11 +47,6 @@ export interface EngineOptions {
 
 /** Between the ends of the two connections of a QEMU that ends. */
 const LAST_WORD_MS = 1_000;
-
-interface Wish {
-  readonly spec: VmSpec;
-  readonly size: Size;
-}
 
 export class VmEngine {
   readonly #options: EngineOptions;
@@ -74,8 +69,21 @@ export class VmEngine {
     return shown(entry.record);
   }
 
+  /** Guest memory of all VMs that run or begin, MiB. */
+  get memoryMib(): number {
+    return [...this.#entries.values()]
+      .filter(({ state }) => state !== "gone")
+      .reduce((total, { record }) => total + (findSize(record.size)?.memory_mib ?? 0), 0);
+  }
+
+  /** Somebody waits for a VM. */
+  get isBusy(): boolean {
+    return [...this.#entries.values()].some(({ state }) => state === "creating");
+  }
+
   /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered. */
   async put(id: string, spec: VmSpec): Promise<Vm> {
+    if (this.#options.room.slots.exhausted) await this.#options.pool.giveUp(1);
     const entry = this.#entries.get(id);
     if (entry !== undefined && entry.record.execution_id === spec.execution_id) {
       if (entry.state === "creating") return entry.done;
@@ -188,47 +196,27 @@ export class VmEngine {
   #begin(id: string, spec: VmSpec): Promise<Vm> {
     const size = findSize(spec.size);
     if (size === undefined) throw new SkerryError("unknown_size", `There is no size "${spec.size}".`);
-    const record: VmRecord = {
-      id,
-      execution_id: spec.execution_id,
-      template: spec.template,
-      size: size.name,
-      status: "creating",
-      reason: null,
-      started_at: new Date().toISOString(),
-      name: `${this.#options.instance}:${id}:${spec.execution_id}`,
-      folder: join(this.#options.vmsFolder, id),
-      slot: this.#takeSlot(),
-      process: undefined,
-      egress: spec.egress,
-      egress_version: spec.egress_version,
-    };
+    const wish = { spec, size, warm: this.#options.pool.take(spec.template, size) };
+    const record = recordFor(this.#options, id, wish);
     const abort = new AbortController();
-    const done = this.#create(record, { spec, size }, abort.signal);
+    const done = this.#create(record, wish, abort.signal);
     done.catch(() => undefined); // whoever waits for it hears of it
     this.#entries.set(id, { state: "creating", record, abort, done });
     return done;
   }
 
-  async #create(record: VmRecord, { spec, size }: Wish, signal: AbortSignal): Promise<Vm> {
-    const { room, library, vmsFolder } = this.#options;
-    let current = record;
+  async #create(begun: VmRecord, wish: Wish, signal: AbortSignal): Promise<Vm> {
+    const draft: Draft = { record: begun };
     try {
-      await refuseWhenDiskIsLow(vmsFolder);
-      await makeFolder(record.folder);
+      const live = await bringUp(this.#options, draft, wish, signal);
+      const record = { ...draft.record, status: "running", started_at: new Date().toISOString() } as const;
+      draft.record = record;
       await saveRecord(record);
-      const { frozen, boot } = await library.frozen(spec.template, size);
-      signal.throwIfAborted();
-      const live = await startClone({ room, record, spec, size, frozen, boot, signal }, async (started) => {
-        current = { ...current, process: started.process };
-        await saveRecord(current);
-      });
-      current = { ...current, status: "running", started_at: new Date().toISOString() };
-      await saveRecord(current);
-      this.#run(current, live);
-      return shown(current);
+      this.#run(record, live);
+      return shown(record);
     } catch (error) {
-      await this.#end(current, undefined).catch((failure: unknown) => this.#logOwed(current, failure));
+      const { record } = draft;
+      await this.#end(record, undefined).catch((failure: unknown) => this.#logOwed(record, failure));
       if (signal.aborted)
         throw new SkerryError("canceled", "The VM was destroyed while it was being created.", {
           cause: error,
@@ -329,17 +317,5 @@ export class VmEngine {
 
   #holdSlot(record: VmRecord | undefined): void {
     if (record !== undefined) this.#options.room.slots.adopt(record.slot);
-  }
-
-  #takeSlot(): number {
-    try {
-      return this.#options.room.slots.take().number;
-    } catch (error) {
-      if (!(error instanceof SlotsExhausted)) throw error;
-      throw new SkerryError("no_capacity", "This host has no network slot left.", {
-        retryAfterS: 5,
-        cause: error,
-      });
-    }
   }
 }

@@ -1,0 +1,142 @@
+// From a wish to a guest that answers and knows who it is: a clone that waited for it, or a new one.
+
+import { rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
+import type { VmSpec } from "@skerry/contract/host-api";
+import type { Size } from "@skerry/contract/sizes";
+import type { Logger } from "pino";
+import { SlotsExhausted, type Slots } from "../network/slots.ts";
+import type { TemplateLibrary } from "../templates/library.ts";
+import { giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
+import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
+import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
+import { saveRecord, type VmRecord } from "./record.ts";
+import type { WarmVm } from "./warm-pool.ts";
+
+export interface CreationOptions {
+  readonly room: MachineRoom;
+  readonly library: TemplateLibrary;
+  readonly vmsFolder: string;
+  readonly instance: string;
+  readonly log: Logger;
+}
+
+export interface Wish {
+  readonly spec: VmSpec;
+  readonly size: Size;
+  /** A clone that waited for somebody like this. */
+  readonly warm: WarmVm | undefined;
+}
+
+/** Keeps the record of a VM that is being made while it changes: whatever happens, what it names now has to be given back. */
+export interface Draft {
+  record: VmRecord;
+}
+
+/** What there is of a VM before anything was done. Takes its network slot. */
+export function recordFor(options: CreationOptions, id: string, { spec, size, warm }: Wish): VmRecord {
+  return {
+    id,
+    execution_id: spec.execution_id,
+    template: spec.template,
+    size: size.name,
+    status: "creating",
+    reason: null,
+    started_at: new Date().toISOString(),
+    folder: join(options.vmsFolder, id),
+    egress: spec.egress,
+    egress_version: spec.egress_version,
+    ...(warm === undefined ? unstarted(options, id, spec) : started(warm.record)),
+  };
+}
+
+/** On failure the caller gives back what the draft names. */
+export async function bringUp(
+  options: CreationOptions,
+  draft: Draft,
+  wish: Wish,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  await refuseWhenDiskIsLow(options.vmsFolder);
+  const live = (await wake(options, draft, wish)) ?? (await clone(options, draft, wish, signal));
+  await giveIdentity(live, wish.spec);
+  signal.throwIfAborted();
+  return live;
+}
+
+type Started = Pick<VmRecord, "name" | "slot" | "process">;
+
+function unstarted({ room, instance }: CreationOptions, id: string, spec: VmSpec): Started {
+  return {
+    name: `${instance}:${id}:${spec.execution_id}`,
+    slot: takeSlot(room.slots),
+    process: undefined,
+  };
+}
+
+/** What a clone that waited brings with it. */
+function started({ name, slot, process }: VmRecord): Started {
+  return { name, slot, process };
+}
+
+/** Makes a clone that waited this VM; undefined where none did, or where it has died since. */
+async function wake(
+  options: CreationOptions,
+  draft: Draft,
+  { spec, warm }: Wish,
+): Promise<LiveVm | undefined> {
+  if (warm === undefined) return undefined;
+  const { record } = draft;
+  const { live } = warm;
+  try {
+    await rm(record.folder, { recursive: true, force: true });
+    await rename(warm.record.folder, record.folder);
+    await Promise.all([saveRecord(record), loadPolicy(options.room, record)]);
+    await live.qmp.execute("cont");
+    return live;
+  } catch (error) {
+    options.log.warn({ err: error, vm: record.id }, "a waiting clone could not be woken");
+    live.qmp.close();
+    live.channel.close("it could not be woken");
+    await rm(warm.record.folder, { recursive: true, force: true });
+    await giveBack(options.room, record);
+    draft.record = { ...record, ...unstarted(options, record.id, spec) };
+    return undefined;
+  }
+}
+
+async function clone(
+  { room, library }: CreationOptions,
+  draft: Draft,
+  { spec, size }: Wish,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  const { record } = draft;
+  await makeFolder(record.folder);
+  await saveRecord(record);
+  const { frozen, boot } = await library.frozen(spec.template, size);
+  signal.throwIfAborted();
+  // The guest has not run yet when its policy is in force.
+  const restored = await restoreClone({ room, record, size, frozen, boot, signal }, async ({ process }) => {
+    draft.record = { ...record, process };
+    await Promise.all([saveRecord(draft.record), loadPolicy(room, record)]);
+  });
+  return resume(restored);
+}
+
+function loadPolicy({ slots, egress: rules }: MachineRoom, { slot, egress }: VmRecord): Promise<void> {
+  return rules.load(slots.slot(slot), egress);
+}
+
+function takeSlot(slots: Slots): number {
+  try {
+    return slots.take().number;
+  } catch (error) {
+    if (!(error instanceof SlotsExhausted)) throw error;
+    throw new SkerryError("no_capacity", "This host has no network slot left.", {
+      retryAfterS: 5,
+      cause: error,
+    });
+  }
+}
