@@ -15,6 +15,7 @@ import { Bearers } from "../src/services/bearers.ts";
 import type { Context } from "../src/services/context.ts";
 import { bootstrap } from "../src/services/tokens.ts";
 import { openDatabase, type Database } from "../src/store/database.ts";
+import { ApiDocument } from "./documented.ts";
 import { FakeHost } from "./fake-host.ts";
 import { TEMPLATE_DATABASE } from "./global-setup.ts";
 
@@ -37,6 +38,7 @@ export class World implements AsyncDisposable {
   token = "";
   orgId = "";
   #server: Server | undefined;
+  #document: ApiDocument | undefined;
 
   private constructor(databaseUrl: string) {
     this.databaseUrl = databaseUrl;
@@ -66,6 +68,7 @@ export class World implements AsyncDisposable {
     world.token = token;
     world.orgId = organization_id;
     world.#server = await buildServer(world.context);
+    world.#document = new ApiDocument(world.#server.app.swagger());
     await world.#server.app.listen({ host: "127.0.0.1", port: 0 });
     return world;
   }
@@ -103,7 +106,9 @@ export class World implements AsyncDisposable {
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const json = response.headers.get("content-type")?.includes("json") === true;
+    const type = response.headers.get("content-type") ?? "";
+    this.#document?.check({ method, path, status: response.status, type, text });
+    const json = type.includes("json");
     return {
       status: response.status,
       headers: response.headers,

@@ -2,7 +2,10 @@
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
+import { Type } from "typebox";
 import { documentAccess } from "./access-document.ts";
+import { documentErrors } from "./error-document.ts";
+import { errorAnswers } from "./schemas.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 
 export async function registerOpenapi(app: FastifyInstance): Promise<void> {
@@ -36,11 +39,27 @@ export async function registerOpenapi(app: FastifyInstance): Promise<void> {
 }
 
 export function openapiRoute(app: FastifyInstance): void {
+  // Written once: it is the same for everybody, and large.
+  let text: string | undefined;
   app.get(
     "/v1/openapi.json",
-    { schema: { operationId: "getOpenapi", hide: true } },
-    async (_request, reply) => reply.type("application/json; charset=utf-8").send(app.swagger()),
+    {
+      schema: {
+        operationId: "getOpenapi",
+        tags: ["platform"],
+        summary: "This document",
+        response: { 200: Type.Object({}, { description: "OpenAPI 3.1." }), ...errorAnswers },
+      },
+    },
+    (_request, reply) => {
+      text ??= JSON.stringify(app.swagger());
+      return reply.type("application/json; charset=utf-8").serializer(asItIs).send(text);
+    },
   );
+}
+
+function asItIs(text: string): string {
+  return text;
 }
 
 type Json = { [key: string]: unknown };
@@ -54,11 +73,14 @@ function completed(document: Json): Json {
   paths["/v1/sandboxes/{id}/files/{path}"] = withRawBodies(files);
   const execute = (paths["/v1/sandboxes/{id}/execute"] as Json)["post"] as Json;
   addContent((execute["responses"] as Json)["200"] as Json, "text/event-stream", { type: "string" });
+  const shared: Json = {};
+  (plain["components"] as Json)["responses"] = shared;
   for (const path of Object.values(paths)) {
     for (const operation of Object.values(path as Json) as Json[]) {
       documentAccess(operation);
       addOrganizationHeader(operation);
       addIdempotencyKey(operation);
+      documentErrors(operation, shared);
     }
   }
   return plain;

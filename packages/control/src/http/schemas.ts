@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import type { TSchema } from "typebox";
 import { ErrorResponse } from "@skerry/contract/common";
 import * as audit from "@skerry/contract/audit";
+import { examples } from "@skerry/contract/examples";
 import * as egress from "@skerry/contract/egress";
 import * as platform from "@skerry/contract/platform";
 import * as sandboxes from "@skerry/contract/sandboxes";
@@ -41,7 +42,10 @@ const named: readonly TSchema[] = [
 ];
 
 export function registerSchemas(app: FastifyInstance): void {
-  for (const schema of named) app.addSchema(withReferences(schema, true));
+  for (const schema of named) {
+    const plain = withReferences(schema, true) as Readonly<Record<string, unknown>>;
+    app.addSchema({ ...plain, examples: [examples[idOf(schema) ?? ""]] });
+  }
 }
 
 /** The schema by its name. For the compiler it has the type of what it names. */

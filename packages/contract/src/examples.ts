@@ -1,0 +1,144 @@
+// One example of everything that goes over the wire, by the name of its schema. They are in the OpenAPI document and on the API's
+// page, and a test holds each against its schema.
+
+const sandboxId = "sbx_01kb3x0q9vt5c7r2m8n4p6w1yz";
+const organizationId = "org_01kb3wz4d8f5h2j7k9m1n3p5qr";
+const userId = "usr_01kb3wz4d8a2c4e6g8j0m2p4rt";
+
+const egress = {
+  mode: "deny_all",
+  allow_cidrs: ["203.0.113.0/24"],
+  deny_cidrs: [],
+  allow_ports: [443],
+  dns: false,
+};
+
+const denial = {
+  address: "203.0.113.9",
+  port: 25,
+  protocol: "tcp",
+  rule: "port",
+  count: 3,
+  last_at: "2026-11-20T16:22:00.000Z",
+};
+
+const counters = { bytes_out: 1_200, packets_out: 10, bytes_in: 34_000, packets_in: 20 };
+
+const sandbox = {
+  id: sandboxId,
+  name: "build 7",
+  template: "base",
+  mode: "ephemeral",
+  size: "shared-cpu-1x",
+  status: "running",
+  timeout: "10m",
+  env: { GREETING: "hello" },
+  metadata: { job: "7" },
+  egress,
+  host_id: "hst_01kb3wyz7q8r9s0t1v2w3x4y5z",
+  created_at: "2026-11-20T16:21:09.123Z",
+  started_at: "2026-11-20T16:21:09.423Z",
+  expires_at: "2026-11-20T16:31:09.423Z",
+  destroyed_at: null,
+  reason: null,
+};
+
+const exit = {
+  exit_code: 0,
+  duration_ms: 125,
+  timed_out: false,
+  signal: null,
+  oom_killed: false,
+  truncated: false,
+  usage: { cpu_ms: 101, memory_peak_bytes: 622_592 },
+};
+
+const size = { name: "shared-cpu-1x", vcpus: 1, memory_mib: 256, cpu: "shared" };
+
+const template = {
+  id: "tpl_01kb3wz0a1b2c3d4e5f6g7h8jk",
+  name: "base",
+  description: "Debian with Python 3 and common tools",
+  disk_gib: 8,
+  status: "ready",
+};
+
+const token = {
+  id: "tok_01kb3x2m4n6p8q0r2s4t6v8w0x",
+  name: "ci",
+  user_id: userId,
+  organization_id: organizationId,
+  scopes: ["sandboxes:read", "sandboxes:write", "sandboxes:execute"],
+  bound: false,
+  created_at: "2026-11-20T16:21:09.123Z",
+  expires_at: "2026-12-20T16:21:09.123Z",
+  last_used_at: null,
+};
+
+const file = { name: "answer.py", size: 13, type: "file", modified: "2026-11-20T16:21:40.208Z" };
+
+const auditEvent = {
+  id: "aud_01kb3x2m4n6p8q0r2s4t6v8w0x",
+  at: "2026-11-20T16:21:09.423Z",
+  actor: {
+    kind: "user",
+    user_id: userId,
+    token_id: token.id,
+    service: null,
+    address: "192.0.2.7",
+  },
+  action: "sandbox.create",
+  resource: { kind: "sandbox", id: sandboxId },
+  outcome: "success",
+  code: null,
+  request_id: "req_01kb3x0q9v0a1b2c3d4e5f6g7h",
+  organization_id: organizationId,
+};
+
+export const examples: Readonly<Record<string, unknown>> = {
+  Error: {
+    code: "unknown_field",
+    message: 'There is no field "timout".',
+    remediation: "Check the spelling; `GET /v1/openapi.json` lists the fields.",
+    context: { field: "timout" },
+    request_id: "req_01kb3x0q9v0a1b2c3d4e5f6g7h",
+  },
+  Health: { status: "healthy" },
+  Status: {
+    apps: 0,
+    machines: 0,
+    databases: 0,
+    sandboxes: { creating: 0, running: 3, pausing: 0, paused: 0, resuming: 0, failed: 0, destroying: 0 },
+    hosts: { online: 1, offline: 0, draining: 0, maintenance: 0 },
+  },
+  AuditEvent: auditEvent,
+  AuditList: { items: [auditEvent], next_cursor: null },
+  Size: size,
+  SizeList: { items: [size] },
+  Template: template,
+  TemplateList: { items: [template] },
+  Token: token,
+  TokenCreateRequest: { name: "ci", scopes: token.scopes, expires_in: "720h" },
+  TokenList: { items: [token], next_cursor: null },
+  TokenCreated: { ...token, token: "sk_NEVERUSETHISEXAMPLEASATOKEN0123456789ABCDEF" },
+  Egress: egress,
+  EgressCounters: counters,
+  EgressDenial: denial,
+  EgressReport: { ...egress, counters, denied: [denial] },
+  EgressRequest: { allow_cidrs: ["203.0.113.0/24"], allow_ports: [443] },
+  Sandbox: sandbox,
+  SandboxCreateRequest: {
+    template: "base",
+    timeout: "10m",
+    env: { GREETING: "hello" },
+    metadata: { job: "7" },
+  },
+  SandboxList: { items: [sandbox], next_cursor: "c2J4XzAxa2IzeDBxOXZ0NWM3cjJtOG40cDZ3MXl6" },
+  KeepaliveRequest: { timeout: "10m" },
+  ExecuteRequest: { command: "python3 answer.py", workdir: "/work", timeout: "1m" },
+  ExecuteExit: exit,
+  ExecuteResponse: { ...exit, stdout: "42\n", stderr: "" },
+  FileWritten: { path: "/work/answer.py", size: 13 },
+  DirectoryEntry: file,
+  DirectoryListing: { entries: [file], truncated: false },
+};

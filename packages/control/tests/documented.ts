@@ -1,0 +1,81 @@
+// Holds an answer against the OpenAPI document: its status, its type, its code and its shape.
+
+import { Compile } from "typebox/schema";
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface Heard {
+  readonly method: string;
+  /** As it was sent. */
+  readonly path: string;
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+}
+
+interface Answer {
+  readonly $ref?: string;
+  readonly content?: Readonly<Record<string, { readonly schema?: Json }>>;
+}
+
+interface Described {
+  readonly responses: Readonly<Record<string, Answer>>;
+}
+
+export class ApiDocument {
+  readonly #paths: readonly (readonly [RegExp, Readonly<Record<string, Described>>])[];
+  readonly #components: Json;
+  readonly #shapes = new Map<Json, ReturnType<typeof Compile>>();
+
+  constructor(document: { readonly paths?: unknown; readonly components?: unknown }) {
+    this.#components = document.components as Json;
+    const paths = document.paths as Readonly<Record<string, Readonly<Record<string, Described>>>>;
+    this.#paths = Object.entries(paths).map(([path, operations]) => [patternOf(path), operations] as const);
+  }
+
+  /** What is wrong with an answer; undefined where it is as documented, or where no path of the document was called. */
+  faultOf({ method, path, status, type, text }: Heard): string | undefined {
+    const pathname = path.split(/[?#]/, 1)[0] ?? "";
+    const operations = this.#paths.find(([pattern]) => pattern.test(pathname))?.[1];
+    const operation = operations?.[method.toLowerCase()];
+    if (operation === undefined) return undefined;
+    const answer = this.#answerOf(operation.responses[String(status)]);
+    if (answer === undefined) return `${status} is not documented: ${text.slice(0, 300)}`;
+    if (answer.content === undefined) return text === "" ? undefined : "the answer should be empty";
+    const found = answer.content[type.split(";", 1)[0] ?? ""];
+    if (found === undefined) return `the type ${type} is not documented`;
+    const isJson = found.schema !== undefined && type.startsWith("application/json");
+    return isJson ? this.#mismatch(found.schema, text) : undefined;
+  }
+
+  /** Throws where there is a fault. */
+  check(heard: Heard): void {
+    const fault = this.faultOf(heard);
+    if (fault === undefined) return;
+    throw new Error(`${heard.method} ${heard.path} answers what it does not document: ${fault}`);
+  }
+
+  #mismatch(schema: Json, text: string): string | undefined {
+    const shape = this.#shapeOf(schema);
+    const value: unknown = JSON.parse(text);
+    if (shape.Check(value)) return undefined;
+    return `${JSON.stringify(shape.Errors(value)[1])}: ${text.slice(0, 300)}`;
+  }
+
+  #answerOf(answer: Answer | undefined): Answer | undefined {
+    const name = answer?.$ref?.split("/").at(-1);
+    return name === undefined ? answer : (this.#components["responses"] as Record<string, Answer>)[name];
+  }
+
+  #shapeOf(schema: Json): ReturnType<typeof Compile> {
+    const shape = this.#shapes.get(schema) ?? Compile({ ...schema, components: this.#components });
+    this.#shapes.set(schema, shape);
+    return shape;
+  }
+}
+
+/** `{path}` is the rest of a path, every other parameter is one segment of it. */
+function patternOf(path: string): RegExp {
+  const pattern = path.replaceAll(/\{(\w+)\}/g, (_, name) => (name === "path" ? ".*" : "[^/]+"));
+  return new RegExp(`^${pattern}$`);
+}

@@ -1,0 +1,98 @@
+// The OpenAPI document: complete, true to itself, and with an example of everything. That it is true to the server is held by every
+// other test, whose answers are checked against it (documented.ts).
+
+import { Compile } from "typebox/schema";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ApiDocument } from "./documented.ts";
+import { World } from "./world.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Described extends Json {
+  readonly operationId: string;
+  readonly summary?: string;
+  readonly description?: string;
+  readonly responses: Readonly<Record<string, Json>>;
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: Json }>> };
+}
+
+let world: World;
+let components: { readonly schemas: Readonly<Record<string, Json>> };
+let described: readonly Described[];
+beforeAll(async () => {
+  world = await World.open();
+  const { body } = await world.call<{ openapi: string; paths: Json; components: typeof components }>(
+    "GET",
+    "/v1/openapi.json",
+  );
+  expect(body.openapi).toBe("3.1.0");
+  ({ components } = body);
+  described = Object.values(body.paths).flatMap((path) => Object.values(path as Record<string, Described>));
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+test("every schema has an example that it accepts", () => {
+  for (const [name, schema] of Object.entries(components.schemas)) {
+    const examples = (schema["examples"] ?? []) as unknown[];
+    expect(
+      examples.filter((example) => example !== undefined && example !== null),
+      name,
+    ).toHaveLength(1);
+    const shape = Compile({ $ref: `#/components/schemas/${name}`, components });
+    expect(shape.Errors(examples[0])[1], name).toEqual([]);
+  }
+});
+
+test("every call says what it does, what it takes, and which errors it can answer", () => {
+  expect(described.length).toBeGreaterThan(15);
+  for (const call of described) {
+    const { operationId, summary, responses, requestBody } = call;
+    expect(summary, operationId).toMatch(/^[A-Z`]/);
+    const statuses = Object.keys(responses);
+    expect(
+      statuses.filter((status) => /^2\d\d$/.test(status)),
+      operationId,
+    ).toHaveLength(1);
+    expect(
+      statuses.filter((status) => !/^[2-5]\d\d$/.test(status)),
+      operationId,
+    ).toEqual([]);
+    expect(statuses, operationId).toEqual(expect.arrayContaining(["400", "500", "503"]));
+    // What is JSON has a name, and with the name an example.
+    const { schema } = requestBody?.content["application/json"] ?? {};
+    if (schema !== undefined) expect(schema["$ref"], operationId).toMatch(/^#\/components\/schemas\//);
+  }
+});
+
+test("an answer that the document does not know is found out", () => {
+  const document = new ApiDocument(world.server.app.swagger());
+  const heard = { method: "GET", path: "/v1/sandboxes/sbx_1", type: "application/json; charset=utf-8" };
+  const fault = (status: number, body: unknown) =>
+    document.faultOf({ ...heard, status, text: JSON.stringify(body) });
+  expect(fault(404, { code: "sandbox_not_found", message: "There is none." })).toBeUndefined();
+  expect(fault(404, { code: "file_not_found", message: "There is none." })).toContain("enum");
+  expect(fault(404, { code: "sandbox_not_found" })).toContain("message");
+  expect(fault(418, {})).toContain("not documented");
+  expect(fault(200, {})).toContain("required");
+  expect(document.faultOf({ ...heard, status: 404, type: "text/html", text: "" })).toContain("text/html");
+});
+
+test("the requests that are shown as examples work", async () => {
+  const example = (name: string) => (components.schemas[name]?.["examples"] as unknown[] | undefined)?.[0];
+  const created = await world.call<{ id: string }>("POST", "/v1/sandboxes", {
+    body: example("SandboxCreateRequest"),
+  });
+  expect(created.status, created.text).toBe(201);
+  const path = `/v1/sandboxes/${created.body.id}`;
+  const calls = [
+    ["POST", `${path}/execute`, "ExecuteRequest"],
+    ["POST", `${path}/keepalive`, "KeepaliveRequest"],
+    ["PUT", `${path}/egress`, "EgressRequest"],
+  ] as const;
+  for (const [method, target, name] of calls) {
+    const answer = await world.call(method, target, { body: example(name) });
+    expect(answer.status, answer.text).toBe(200);
+  }
+  const token = await world.call("POST", "/v1/auth/tokens", { body: example("TokenCreateRequest") });
+  expect(token.status, token.text).toBe(201);
+});
