@@ -83,3 +83,23 @@ test("bytes that are not HTTP are still answered as such", async () => {
   expect(answer.toString()).toContain('"code":"bad_request"');
   socket.destroy();
 });
+
+test("a connection whose request had a body that nobody read goes on", async () => {
+  await using server = await listening({ headMs: 60_000, idleMs: 60_000, checkMs: 10 });
+  const socket = server.connect();
+  let closed = false;
+  socket.once("close", () => (closed = true));
+  const request = "GET /v1/health HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\n";
+  for (const body of ["abc", "def"]) {
+    socket.write(request);
+    await once(socket, "data");
+    socket.write(body);
+  }
+  // Longer than such a body may linger.
+  await sleep(2_500);
+  expect(closed).toBe(false);
+  socket.write(`${request}ghi`);
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  expect(answer.toString()).toContain("200 OK");
+  socket.destroy();
+});

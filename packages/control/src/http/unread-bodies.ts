@@ -13,10 +13,16 @@ export function cutUnreadBody(request: IncomingMessage, response: ServerResponse
     // Where a route had begun to read, Node reads no further by itself, and the client would wait on its next request. A stream
     // that somebody still listens to for `readable` does not flow.
     request.removeAllListeners("readable");
-    request.resume();
+    // Not at once: the stream stops flowing when it has noticed that those listeners are gone.
+    setImmediate(() => request.resume());
     const timer = setTimeout(() => request.socket.destroy(), LINGER_MS);
-    const cancel = () => clearTimeout(timer);
-    request.socket.once("close", cancel);
+    const { socket } = request;
+    const cancel = () => {
+      clearTimeout(timer);
+      // The connection may serve many more requests.
+      socket.off("close", cancel);
+    };
+    socket.once("close", cancel);
     request.once("end", cancel).once("close", cancel);
   });
 }
