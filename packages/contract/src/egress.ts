@@ -16,7 +16,7 @@ const closed = { additionalProperties: false } as const;
 /** Entries of each list in a policy. */
 export const EGRESS_MAX_ENTRIES = 1_000;
 
-const EgressMode = Type.Union([Type.Literal("allow_all"), Type.Literal("deny_all")], {
+export const EgressMode = Type.Union([Type.Literal("allow_all"), Type.Literal("deny_all")], {
   description: "What happens to a destination that no CIDR names.",
 });
 

@@ -75,6 +75,22 @@ const token = {
   last_used_at: null,
 };
 
+const organization = {
+  id: organizationId,
+  name: "Example Ltd",
+  egress_default: "allow_all",
+  role: "owner",
+  created_at: "2026-11-20T16:20:00.000Z",
+};
+
+const member = {
+  user_id: userId,
+  name: "Ada",
+  email: "ada@example.org",
+  role: "member",
+  created_at: "2026-11-20T16:21:09.123Z",
+};
+
 const file = { name: "answer.py", size: 13, type: "file", modified: "2026-11-20T16:21:40.208Z" };
 
 const auditEvent = {
@@ -121,6 +137,37 @@ export const examples: Readonly<Record<string, unknown>> = {
   TokenCreateRequest: { name: "ci", scopes: token.scopes, expires_in: "720h" },
   TokenList: { items: [token], next_cursor: null },
   TokenCreated: { ...token, token: "sk_NEVERUSETHISEXAMPLEASATOKEN0123456789ABCDEF" },
+  Organization: organization,
+  OrganizationList: { items: [organization], next_cursor: null },
+  OrganizationCreateRequest: { name: "Example Ltd" },
+  OrganizationUpdateRequest: { egress_default: "deny_all" },
+  Member: member,
+  MemberList: { items: [member], next_cursor: null },
+  MemberAddRequest: { name: "Ada", email: "ada@example.org", role: "member" },
+  MemberAdded: {
+    ...member,
+    token: {
+      ...token,
+      name: "invitation",
+      scopes: ["*"],
+      bound: true,
+      expires_at: null,
+      token: "sk_NEVERUSETHISEXAMPLEASATOKEN0123456789ABCDEF",
+    },
+  },
+  MemberUpdateRequest: { role: "admin" },
+  Me: {
+    user_id: userId,
+    name: "Ada",
+    email: "ada@example.org",
+    organization_id: organizationId,
+    organization_name: "Example Ltd",
+    role: "member",
+    token_id: token.id,
+    token_name: "ci",
+    scopes: token.scopes,
+    expires_at: token.expires_at,
+  },
   Egress: egress,
   EgressCounters: counters,
   EgressDenial: denial,

@@ -1,6 +1,6 @@
 // What the table of access says of an operation, as the OpenAPI document shows it.
 
-import { operations } from "./access.ts";
+import { operations, type Access } from "./access.ts";
 
 type Json = { [key: string]: unknown };
 
@@ -13,7 +13,7 @@ export function documentAccess(operation: Json): void {
     operation["security"] = [];
     return;
   }
-  const { scope, role, rate } = entry;
+  const { scope, role, rate, organization }: Access = entry;
   const needed = scope === null ? [] : [scope];
   // Since OpenAPI 3.1 the list beside a scheme that is not OAuth names the roles that a call needs.
   operation["security"] = [{ bearer: needed }, { apiKey: needed }];
@@ -24,4 +24,15 @@ export function documentAccess(operation: Json): void {
   const sentence = `${token}${role === "viewer" ? "" : `, of somebody with the role \`${role}\` or a higher one`}.`;
   const description = operation["description"];
   operation["description"] = typeof description === "string" ? `${description}\n\n${sentence}` : sentence;
+  if (organization !== "path") {
+    operation["parameters"] = [...((operation["parameters"] ?? []) as Json[]), ORGANIZATION_HEADER];
+  }
 }
+
+const ORGANIZATION_HEADER = {
+  name: "X-Org-ID",
+  in: "header",
+  required: false,
+  schema: { type: "string" },
+  description: "Another organization that you are a member of. Default: the token's own.",
+};

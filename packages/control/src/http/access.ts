@@ -12,11 +12,23 @@ export interface Access {
   /** In the organization that the request is for. */
   readonly role: Role;
   readonly rate: RateClass;
+  /** The organization is the one in the path (`{id}`), and `X-Org-ID` says nothing. */
+  readonly organization?: "path";
 }
 
 export const operations = {
   getHealth: "public",
   getStatus: { scope: "org:read", role: "viewer", rate: "read" },
+  getMe: { scope: null, role: "viewer", rate: "read" },
+  // Limits count per organization, so whoever made organizations at will would have none.
+  createOrganization: { scope: "platform:write", role: "admin", rate: "expensive" },
+  listOrganizations: { scope: "org:read", role: "viewer", rate: "read" },
+  getOrganization: { scope: "org:read", role: "viewer", rate: "read", organization: "path" },
+  updateOrganization: { scope: "org:write", role: "admin", rate: "write", organization: "path" },
+  listMembers: { scope: "org:read", role: "viewer", rate: "read", organization: "path" },
+  addMember: { scope: "org:write", role: "admin", rate: "expensive", organization: "path" },
+  updateMember: { scope: "org:write", role: "admin", rate: "write", organization: "path" },
+  removeMember: { scope: "org:write", role: "admin", rate: "write", organization: "path" },
   getMetrics: { scope: "metrics:read", role: "viewer", rate: "read" },
   getOpenapi: { scope: null, role: "viewer", rate: "read" },
   listAudit: { scope: "audit:read", role: "admin", rate: "read" },

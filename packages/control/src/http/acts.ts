@@ -9,6 +9,15 @@ type AuditedOperation = {
 
 export const acts: Readonly<Record<AuditedOperation, Act>> = {
   getStatus: { action: "organization.status", resource: "organization" },
+  getMe: { action: "user.get", resource: "user" },
+  createOrganization: { action: "organization.create", resource: "organization" },
+  listOrganizations: { action: "organization.list", resource: "organization" },
+  getOrganization: { action: "organization.get", resource: "organization" },
+  updateOrganization: { action: "organization.update", resource: "organization" },
+  listMembers: { action: "member.list", resource: "member" },
+  addMember: { action: "member.add", resource: "member" },
+  updateMember: { action: "member.update", resource: "member" },
+  removeMember: { action: "member.remove", resource: "member" },
   getMetrics: { action: "platform.metrics", resource: "platform" },
   getOpenapi: { action: "platform.document", resource: "platform" },
   listAudit: { action: "audit.list", resource: "audit" },

@@ -106,7 +106,9 @@ function idInPath(params: unknown): string | null {
   );
 }
 
+/** A member has no id but that of its user. */
 function idOf(answer: unknown): string | null {
-  const { id } = (answer ?? {}) as { readonly id?: unknown };
+  const named = (answer ?? {}) as { readonly id?: unknown; readonly user_id?: unknown };
+  const id = named.id ?? named.user_id;
   return typeof id === "string" && ID.test(id) ? id : null;
 }

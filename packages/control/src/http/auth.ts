@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { SkerryError } from "@skerry/contract/errors";
 import type { Caller, Context } from "../services/context.ts";
 import { authenticate, readCredentials } from "../services/authentication.ts";
-import { accessOf, refuseUnlessAllowed } from "./access.ts";
+import { accessOf, refuseUnlessAllowed, type Access } from "./access.ts";
 import { countedRequestOf } from "./messages.ts";
 
 interface Authenticated {
@@ -17,9 +17,7 @@ export function requireAccess(app: FastifyInstance, context: Context): void {
   app.addHook("onRequest", async (request) => {
     const access = accessOf(request)?.access ?? "public";
     if (access === "public") return;
-    const organization = request.headers["x-org-id"];
-    const orgId = Array.isArray(organization) ? organization[0] : organization;
-    const credentials = readCredentials(secretOf(request), orgId);
+    const credentials = readCredentials(secretOf(request), organizationOf(request, access));
     const caller = await authenticate(context, credentials);
     countedRequestOf(request).caller = caller;
     const check = (current: Caller) => refuseUnlessAllowed(current, access);
@@ -45,6 +43,13 @@ export function callerOf(request: FastifyRequest): Caller {
   const caller = knownCallerOf(request);
   if (caller === undefined) throw new Error("this call needs no token, so nobody is known to make it");
   return caller;
+}
+
+/** Undefined: the token's own. */
+function organizationOf(request: FastifyRequest, access: Access): string | undefined {
+  if (access.organization === "path") return (request.params as { readonly id: string }).id;
+  const named = request.headers["x-org-id"];
+  return Array.isArray(named) ? named.join() : named;
 }
 
 /** The secret of the token that was sent. */

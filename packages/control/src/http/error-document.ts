@@ -27,6 +27,9 @@ const forEgress: readonly ErrorCode[] = ["invalid_cidr", "invalid_port", "egress
 
 /** What only this call can answer. */
 const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
+  addMember: ["user_not_found", "already_member"],
+  updateMember: ["member_not_found", "last_owner"],
+  removeMember: ["member_not_found", "last_owner"],
   getTemplate: ["template_not_found"],
   createToken: ["invalid_duration", "timeout_too_long"],
   revokeToken: ["token_not_found"],

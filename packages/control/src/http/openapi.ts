@@ -64,7 +64,7 @@ function asItIs(text: string): string {
 
 type Json = { [key: string]: unknown };
 
-/** What a schema of a route cannot say: raw bodies, event streams, the name of a path's rest, `X-Org-ID`. */
+/** What a schema of a route cannot say: raw bodies, event streams, the name of a path's rest. */
 function completed(document: Json): Json {
   const plain = simplified(document) as Json;
   const paths = plain["paths"] as Json;
@@ -78,7 +78,6 @@ function completed(document: Json): Json {
   for (const path of Object.values(paths)) {
     for (const operation of Object.values(path as Json) as Json[]) {
       documentAccess(operation);
-      addOrganizationHeader(operation);
       addIdempotencyKey(operation);
       documentErrors(operation, shared);
     }
@@ -106,20 +105,6 @@ const LISTING = { $ref: "#/components/schemas/DirectoryListing" };
 function addContent(response: Json, type: string, schema: Json): void {
   response["content"] = { ...(response["content"] as Json), [type]: { schema } };
 }
-
-function addOrganizationHeader(operation: Json): void {
-  if (Array.isArray(operation["security"]) && operation["security"].length === 0) return;
-  const parameters = (operation["parameters"] ?? []) as Json[];
-  operation["parameters"] = [...parameters, ORGANIZATION_HEADER];
-}
-
-const ORGANIZATION_HEADER = {
-  name: "X-Org-ID",
-  in: "header",
-  required: false,
-  schema: { type: "string" },
-  description: "Another organization that you are a member of. Default: the token's own.",
-};
 
 /** What answers 201 creates, and what creates takes a key. */
 function addIdempotencyKey(operation: Json): void {

@@ -6,6 +6,7 @@ import { ErrorResponse } from "@skerry/contract/common";
 import * as audit from "@skerry/contract/audit";
 import { examples } from "@skerry/contract/examples";
 import * as egress from "@skerry/contract/egress";
+import * as organizations from "@skerry/contract/organizations";
 import * as platform from "@skerry/contract/platform";
 import * as sandboxes from "@skerry/contract/sandboxes";
 import * as tokens from "@skerry/contract/tokens";
@@ -24,6 +25,16 @@ const named: readonly TSchema[] = [
   tokens.TokenCreateRequest,
   tokens.TokenList,
   tokens.TokenCreated,
+  organizations.Organization,
+  organizations.OrganizationList,
+  organizations.OrganizationCreateRequest,
+  organizations.OrganizationUpdateRequest,
+  organizations.Member,
+  organizations.MemberList,
+  organizations.MemberAddRequest,
+  organizations.MemberAdded,
+  organizations.MemberUpdateRequest,
+  organizations.Me,
   egress.Egress,
   egress.EgressCounters,
   egress.EgressDenial,

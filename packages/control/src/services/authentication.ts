@@ -29,7 +29,7 @@ export function confirmedCaller(confirmed: Confirmed | undefined): Caller {
   if (confirmed === undefined) throw unauthorized();
   if (confirmed.caller !== null) return confirmed.caller;
   throw new SkerryError("organization_not_found", "There is no such organization.", {
-    remediation: "Leave out `X-Org-ID` to work in the token's own organization.",
+    remediation: "`GET /v1/orgs` lists yours; without `X-Org-ID` a request is for the token's own.",
   });
 }
 

@@ -16,14 +16,21 @@ const neverRanges: readonly (readonly [name: string, cidr: string])[] = [
   ["broadcast", "255.255.255.255/32"],
 ];
 
-/** `at` is where the policy is in the request: `egress`, or nothing where it is the whole body. */
-export function readEgress(request: EgressRequest, at: "egress" | "" = ""): Egress {
+/**
+ * `at` is where the policy is in the request: `egress`, or nothing where it is the whole body. `defaultMode` is what the organization
+ * wants where the request neither names a mode nor implies one.
+ */
+export function readEgress(
+  request: EgressRequest,
+  at: "egress" | "" = "",
+  defaultMode: Egress["mode"] = "allow_all",
+): Egress {
   const field = (name: string) => (at === "" ? name : `${at}.${name}`);
   const allowed = readCidrs(field("allow_cidrs"), request.allow_cidrs);
   const denied = readCidrs(field("deny_cidrs"), request.deny_cidrs);
   const ports = readPorts(field("allow_ports"), request.allow_ports);
   // A list that is there and empty names nobody: whoever computed it did not mean everybody.
-  const mode = request.mode ?? (request.allow_cidrs === undefined ? "allow_all" : "deny_all");
+  const mode = request.mode ?? (request.allow_cidrs === undefined ? defaultMode : "deny_all");
   const [firstAllowed] = allowed;
   const [firstPort] = ports;
   if (mode === "allow_all" && firstAllowed !== undefined) {

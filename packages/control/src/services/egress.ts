@@ -4,6 +4,7 @@
 import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { hostAddress } from "../store/hosts.ts";
+import { egressDefault } from "../store/organizations.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "../store/sandbox-egress.ts";
 import type { SandboxRow } from "../store/sandboxes.ts";
 import type { Caller, Context } from "./context.ts";
@@ -22,7 +23,7 @@ export async function setEgress(
   caller: Caller,
   wish: { readonly id: string; readonly request: EgressRequest },
 ): Promise<EgressReport> {
-  const egress = readEgress(wish.request);
+  const egress = readEgress(wish.request, "", await egressDefault(context.db, caller.orgId));
   const { id } = await getSandbox(context, caller, wish.id);
   return turns.take(id, async () => {
     const row = await storeEgress(context.db, { orgId: caller.orgId, id, egress });

@@ -8,6 +8,7 @@ import type { Size } from "@skerry/contract/sizes";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { timed } from "../metrics/timed.ts";
 import { lockAvailableHost, type HostLoad } from "../store/hosts.ts";
+import { egressDefault } from "../store/organizations.ts";
 import {
   CLAIM_MS,
   extendClaim,
@@ -43,7 +44,7 @@ async function createSandbox(
   { caller, request }: { readonly caller: Caller; readonly request: SandboxCreateRequest },
   attempt: Attempt,
 ): Promise<SandboxRow> {
-  const wish = readWish(request);
+  const wish = readWish(request, await egressDefault(context.db, caller.orgId));
   const { template, hosts } = await hostsWithTemplate(context, wish.template);
   const sandbox = newSandbox(caller, template.name, wish);
   return timed(context.metrics.sandboxCreation, async () => {

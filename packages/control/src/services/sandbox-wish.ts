@@ -21,7 +21,8 @@ export interface SandboxWish {
   readonly egress: Egress;
 }
 
-export function readWish(request: SandboxCreateRequest): SandboxWish {
+/** `egressMode` is the organization's default. */
+export function readWish(request: SandboxCreateRequest, egressMode: Egress["mode"]): SandboxWish {
   return {
     name: request.name === undefined ? null : checkText("name", request.name),
     template: checkText("template", request.template),
@@ -33,7 +34,7 @@ export function readWish(request: SandboxCreateRequest): SandboxWish {
         : readBoundedDuration("timeout", request.timeout, SANDBOX_TIMEOUT_MAX_MS),
     env: checkEnv(request.env ?? {}),
     metadata: checkMetadata(request.metadata ?? {}),
-    egress: readEgress(request.egress ?? {}, "egress"),
+    egress: readEgress(request.egress ?? {}, "egress", egressMode),
   };
 }
 

@@ -59,6 +59,7 @@ async function createToken(
       orgId: caller.orgId,
       userId: caller.userId,
       parentId: caller.tokenId,
+      withinId: caller.tokenId,
       name,
       lifetimeMs,
       scopes,
@@ -78,6 +79,7 @@ export async function bootstrap(db: Database, name: string): Promise<TokenCreate
       orgId: org_id,
       userId: user_id,
       parentId: null,
+      withinId: null,
       name,
       lifetimeMs: null,
       scopes: ["*"],
@@ -119,6 +121,8 @@ export interface TokenWish {
   readonly userId: string;
   /** With which it ends; null: with none. */
   readonly parentId: string | null;
+  /** Which it must not outlive; null where no token asks for it. */
+  readonly withinId: string | null;
   readonly name: string;
   readonly lifetimeMs: number | null;
   readonly scopes: readonly Scope[];
@@ -132,6 +136,7 @@ export async function mintToken(db: Queries, wish: TokenWish): Promise<TokenCrea
     org_id: wish.orgId,
     user_id: wish.userId,
     parent_id: wish.parentId,
+    within_id: wish.withinId,
     secret_sha256: sha256(secret),
     name: wish.name,
     lifetimeMs: wish.lifetimeMs,

@@ -1,6 +1,8 @@
-import { sql } from "kysely";
+import { sql, type Selectable } from "kysely";
+import type { Role } from "@skerry/contract/access";
+import type { Egress } from "@skerry/contract/egress";
 import { newId } from "@skerry/contract/ids";
-import type { Database, Queries } from "./database.ts";
+import type { Database, Queries, Tables } from "./database.ts";
 
 export interface Membership {
   readonly org_id: string;
@@ -45,4 +47,69 @@ function firstMembership(db: Queries): Promise<Membership | undefined> {
     .orderBy("m.user_id")
     .limit(1)
     .executeTakeFirst();
+}
+
+/** An organization as one of its members sees it. */
+export interface OrganizationRow extends Selectable<Tables["organizations"]> {
+  readonly role: Role;
+}
+
+export async function insertOrganization(
+  transaction: Queries,
+  organization: { id: string; name: string; egress_default: Egress["mode"] },
+): Promise<void> {
+  await transaction
+    .insertInto("organizations")
+    .values({ ...organization, operator: false })
+    .execute();
+}
+
+export async function findOrganization(
+  db: Queries,
+  member: { orgId: string; userId: string },
+): Promise<OrganizationRow | undefined> {
+  return organizationsOf(db, member.userId).where("o.id", "=", member.orgId).executeTakeFirst();
+}
+
+/** Newest first; with a bound token, the one that it is bound to. */
+export function listOrganizations(
+  db: Queries,
+  page: { userId: string; tokenId: string; before: string | undefined; limit: number },
+): Promise<OrganizationRow[]> {
+  let query = organizationsOf(db, page.userId)
+    .where(
+      sql<boolean>`not exists (select 1 from api_tokens t where t.id = ${page.tokenId} and t.bound and t.org_id <> o.id)`,
+    )
+    .orderBy("o.id", "desc")
+    .limit(page.limit);
+  if (page.before !== undefined) query = query.where("o.id", "<", page.before);
+  return query.execute();
+}
+
+export async function updateOrganization(
+  db: Queries,
+  orgId: string,
+  change: { name?: string; egress_default?: Egress["mode"] },
+): Promise<void> {
+  if (Object.keys(change).length === 0) return;
+  await db.updateTable("organizations").set(change).where("id", "=", orgId).execute();
+}
+
+/** The mode of a sandbox whose request says nothing about it. */
+export async function egressDefault(db: Queries, orgId: string): Promise<Egress["mode"]> {
+  const row = await db
+    .selectFrom("organizations")
+    .select("egress_default")
+    .where("id", "=", orgId)
+    .executeTakeFirstOrThrow();
+  return row.egress_default;
+}
+
+function organizationsOf(db: Queries, userId: string) {
+  return db
+    .selectFrom("organizations as o")
+    .innerJoin("memberships as m", "m.org_id", "o.id")
+    .selectAll("o")
+    .select("m.role")
+    .where("m.user_id", "=", userId);
 }

@@ -12,10 +12,12 @@ export interface NewToken {
   readonly secret_sha256: Buffer;
   /** The token that mints it; null where none does. */
   readonly parent_id: string | null;
+  /** The token that it must not outlive; null where nothing asks for it. */
+  readonly within_id: string | null;
   readonly scopes: readonly Scope[];
   /** Works in its own organization only. */
   readonly bound: boolean;
-  /** Null: as long as its parent, and without a parent until revoked. */
+  /** Null: as long as the token of `within_id`, and without one until revoked. */
   readonly lifetimeMs: number | null;
 }
 
@@ -33,14 +35,14 @@ const columns = [
 ] as const;
 
 export async function insertToken(db: Queries, token: NewToken): Promise<TokenRow> {
-  const { lifetimeMs, ...values } = token;
+  const { lifetimeMs, within_id, ...values } = token;
   return db
     .insertInto("api_tokens")
     .values({
       ...values,
       expires_at: sql<Date>`coalesce(
         now() + ${lifetimeMs}::double precision * interval '1 millisecond',
-        (select parent.expires_at from api_tokens parent where parent.id = ${token.parent_id})
+        (select asking.expires_at from api_tokens asking where asking.id = ${within_id})
       )`,
     })
     .returning(columns)
@@ -76,6 +78,10 @@ export async function holdParent(
     transaction,
   );
   return rows[0];
+}
+
+export function findToken(db: Database, id: string): Promise<TokenRow | undefined> {
+  return db.selectFrom("api_tokens").select(columns).where("id", "=", id).executeTakeFirst();
 }
 
 /** Newest first, of one user or of all; tokens that are revoked are not shown. */
@@ -123,8 +129,16 @@ export async function revokeToken(db: Database, userId: string, id: string): Pro
   });
 }
 
+/** All tokens that a user has in an organization, and all that came from them. Hold the user first. */
+export async function revokeTokensIn(
+  transaction: Queries,
+  member: { readonly orgId: string; readonly userId: string },
+): Promise<void> {
+  await revokeFamilies(transaction, sql`user_id = ${member.userId} and org_id = ${member.orgId}`);
+}
+
 /** All tokens of a family are one user's; whoever mints one holds the same row (`holdParent`), so that no child slips in behind. */
-async function holdUser(transaction: Queries, userId: string): Promise<void> {
+export async function holdUser(transaction: Queries, userId: string): Promise<void> {
   await sql`select 1 from users where id = ${userId} for no key update`.execute(transaction);
 }
 

@@ -1,0 +1,120 @@
+// Organizations, who is in them, and who is calling.
+
+import { Type, type Static } from "typebox";
+import { roles, type Role } from "./access.ts";
+import { pageOf, Timestamp } from "./common.ts";
+import { EgressMode } from "./egress.ts";
+import { Scopes, TokenCreated } from "./tokens.ts";
+
+const closed = { additionalProperties: false } as const;
+
+const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()]);
+
+const Name = Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." });
+const Email = Type.String({ minLength: 3, maxLength: 254, pattern: "^[^@\\s]+@[^@\\s]+$" });
+// A union built from a list has lost its literal types, so they are given back by name.
+const RoleName = (description: string) =>
+  Type.Unsafe<Role>(
+    Type.Union(
+      roles.map((role) => Type.Literal(role)),
+      { description },
+    ),
+  );
+const EgressDefault = {
+  ...EgressMode,
+  description: "The egress mode of sandboxes whose request names neither a mode nor allowed CIDRs.",
+};
+
+export const Organization = Type.Object(
+  {
+    id: Type.String(),
+    name: Name,
+    egress_default: EgressDefault,
+    role: RoleName("Yours in it."),
+    created_at: Timestamp,
+  },
+  { $id: "Organization", ...closed },
+);
+export type Organization = Static<typeof Organization>;
+
+export const OrganizationList = pageOf(Organization, "OrganizationList");
+export type OrganizationList = Static<typeof OrganizationList>;
+
+export const OrganizationCreateRequest = Type.Object(
+  { name: Name, egress_default: Type.Optional({ ...EgressDefault, default: "allow_all" }) },
+  { $id: "OrganizationCreateRequest", ...closed },
+);
+export type OrganizationCreateRequest = Static<typeof OrganizationCreateRequest>;
+
+export const OrganizationUpdateRequest = Type.Object(
+  { name: Type.Optional(Name), egress_default: Type.Optional(EgressDefault) },
+  { $id: "OrganizationUpdateRequest", ...closed },
+);
+export type OrganizationUpdateRequest = Static<typeof OrganizationUpdateRequest>;
+
+const memberFields = {
+  user_id: Type.String(),
+  name: Name,
+  email: Nullable(Email),
+  role: RoleName(
+    "`viewer` reads, `member` also works with sandboxes, `admin` also manages members, `owner` also owners.",
+  ),
+  created_at: Timestamp,
+};
+
+export const Member = Type.Object(memberFields, { $id: "Member", ...closed });
+export type Member = Static<typeof Member>;
+
+export const MemberList = pageOf(Member, "MemberList");
+export type MemberList = Static<typeof MemberList>;
+
+export const MemberAddRequest = Type.Object(
+  {
+    name: Type.Optional({ ...Name, description: "Of somebody new. Either this or `user_id`." }),
+    email: Type.Optional({ ...Email, description: "Of somebody new; for people, nothing is sent there." }),
+    user_id: Type.Optional(
+      Type.String({ description: "Somebody who is known already. Either this or `name`." }),
+    ),
+    role: RoleName("The highest that you can give is your own."),
+  },
+  { $id: "MemberAddRequest", ...closed },
+);
+export type MemberAddRequest = Static<typeof MemberAddRequest>;
+
+export const MemberAdded = Type.Object(
+  {
+    ...memberFields,
+    token: {
+      ...TokenCreated,
+      description:
+        "A first token for the new member, bound to the organization. It has the scopes of the token that asks and ends no later.",
+    },
+  },
+  { $id: "MemberAdded", ...closed },
+);
+export type MemberAdded = Static<typeof MemberAdded>;
+
+export const MemberUpdateRequest = Type.Object(
+  { role: RoleName("The highest that you can give is your own.") },
+  { $id: "MemberUpdateRequest", ...closed },
+);
+export type MemberUpdateRequest = Static<typeof MemberUpdateRequest>;
+
+/** Who is calling, where, and what the token of the call can do there. */
+export const Me = Type.Object(
+  {
+    user_id: Type.String(),
+    name: Name,
+    email: Nullable(Email),
+    organization_id: Type.String({ description: "The one that this request is for." }),
+    organization_name: Name,
+    role: RoleName("Yours in this organization."),
+    token_id: Type.String(),
+    token_name: Type.String(),
+    scopes: { ...Scopes, minItems: 0, description: "What the token can really do here." },
+    expires_at: Nullable(Timestamp),
+  },
+  { $id: "Me", ...closed },
+);
+export type Me = Static<typeof Me>;

@@ -1,0 +1,67 @@
+// One call of each operation that succeeds, so that tests can go through all of them. A new operation has to be added here before
+// anything compiles.
+
+import type { Operation } from "../src/http/access.ts";
+import { Members } from "./members.ts";
+import type { World } from "./world.ts";
+
+export interface Call {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+const call = (method: Call["method"], path: string, body?: unknown): Call => ({ method, path, body });
+
+type Prepare = (world: World) => Promise<Call>;
+
+/** Makes what the call is about. */
+export const calls: Readonly<Record<Operation, Prepare>> = {
+  getHealth: async () => call("GET", "/v1/health"),
+  getStatus: async () => call("GET", "/v1/status"),
+  getMetrics: async () => call("GET", "/metrics"),
+  getOpenapi: async () => call("GET", "/v1/openapi.json"),
+  listAudit: async () => call("GET", "/v1/audit"),
+  getMe: async () => call("GET", "/v1/auth/me"),
+  createOrganization: async () => call("POST", "/v1/orgs", { name: "new" }),
+  listOrganizations: async () => call("GET", "/v1/orgs"),
+  getOrganization: async ({ orgId }) => call("GET", `/v1/orgs/${orgId}`),
+  updateOrganization: async ({ orgId }) => call("PATCH", `/v1/orgs/${orgId}`, { egress_default: "deny_all" }),
+  listMembers: async ({ orgId }) => call("GET", `/v1/orgs/${orgId}/members`),
+  addMember: async ({ orgId }) => call("POST", `/v1/orgs/${orgId}/members`, { name: "new", role: "viewer" }),
+  updateMember: async (world) => call("PATCH", await member(world), { role: "viewer" }),
+  removeMember: async (world) => call("DELETE", await member(world)),
+  listSizes: async () => call("GET", "/v1/sizes"),
+  listTemplates: async () => call("GET", "/v1/templates"),
+  getTemplate: async () => call("GET", "/v1/templates/base"),
+  createToken: async () => call("POST", "/v1/auth/tokens", {}),
+  listTokens: async () => call("GET", "/v1/auth/tokens"),
+  revokeToken: async (world) => {
+    const minted = await world.call<{ id: string }>("POST", "/v1/auth/tokens", { body: {} });
+    return call("DELETE", `/v1/auth/tokens/${minted.body.id}`);
+  },
+  createSandbox: async () => call("POST", "/v1/sandboxes", { template: "base" }),
+  listSandboxes: async () => call("GET", "/v1/sandboxes"),
+  getSandbox: async (world) => call("GET", await sandbox(world)),
+  destroySandbox: async (world) => call("DELETE", await sandbox(world)),
+  keepSandboxAlive: async (world) => call("POST", await sandbox(world, "/keepalive"), { timeout: "20h" }),
+  setSandboxEgress: async (world) => call("PUT", await sandbox(world, "/egress"), { mode: "deny_all" }),
+  getSandboxEgress: async (world) => call("GET", await sandbox(world, "/egress")),
+  execute: async (world) => call("POST", await sandbox(world, "/execute"), { command: "true" }),
+  uploadFile: async (world) => call("PUT", await sandbox(world, "/files/tmp/a"), "x"),
+  downloadFile: async (world) => {
+    const path = await sandbox(world, "/files/tmp/there");
+    await world.call("PUT", path, { body: "x" });
+    return call("GET", path);
+  },
+};
+
+/** The path of a new sandbox; it lives as long as its test does. */
+async function sandbox(world: World, rest = ""): Promise<string> {
+  return `/v1/sandboxes/${(await world.createSandbox({ timeout: "1h" })).id}${rest}`;
+}
+
+async function member(world: World): Promise<string> {
+  const { user_id } = await new Members(world).newMember("member");
+  return `/v1/orgs/${world.orgId}/members/${user_id}`;
+}

@@ -1,0 +1,205 @@
+// Every operation against everybody who may not call it: what they are told, and that nothing has changed. The operations come
+// from the table of access, so a new one cannot be forgotten.
+
+import { sql } from "kysely";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { hasRole, lowestRole, roles, scopes, type Role, type Scope } from "@skerry/contract/access";
+import { operations, type Access, type Operation } from "../src/http/access.ts";
+import { calls, type Call } from "./calls.ts";
+import { done, Members } from "./members.ts";
+import { World, type Answer } from "./world.ts";
+
+type Body = Record<string, unknown>;
+
+let world: World;
+let members: Members;
+/** Secrets of tokens that nothing can be done with any more. */
+const dead = { wrong: `sk_${"A".repeat(43)}`, expired: "", revoked: "" };
+/** A token of a member of each role, with every scope. */
+const secretOf = new Map<Role, string>();
+/** An owner of another organization. */
+let stranger: string;
+let strangersOrganization: string;
+
+beforeAll(async () => {
+  world = await World.open();
+  members = new Members(world);
+  for (const role of roles) secretOf.set(role, (await members.newMember(role)).secret);
+  const expired = await done(201, members.mint(world.token, { expires_in: "1h" }));
+  await sql`update api_tokens set expires_at = now() - interval '1 second' where id = ${expired.id}`.execute(
+    world.db,
+  );
+  dead.expired = expired.token;
+  const revoked = await done(201, members.mint(world.token));
+  await done(204, world.call("DELETE", `/v1/auth/tokens/${revoked.id}`));
+  dead.revoked = revoked.token;
+  const elsewhere = await members.newOrganization();
+  strangersOrganization = elsewhere.id;
+  stranger = (await members.newMember("owner", elsewhere.path)).secret;
+});
+afterEach(async () => {
+  // Room for those of the next test.
+  await sql`delete from sandboxes`.execute(world.db);
+  world.host.vms.clear();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+type Guarded = Exclude<Operation, "getHealth">;
+// The keys are all there is; the type says what they are.
+const guarded = Object.entries(operations).filter(([, line]) => line !== "public") as unknown as [
+  Guarded,
+  Access,
+][];
+
+function send(call: Call, token: string, headers: Record<string, string> = {}): Promise<Answer<Body>> {
+  return world.call(call.method, call.path, { body: call.body, token, headers });
+}
+
+/**
+ * All that the database holds, as one text per table, but for what a refusal may leave: when a token was last used, what was
+ * forbidden, and how much of a limit is taken; and for what time alone changes.
+ */
+async function content(): Promise<Record<string, string>> {
+  const { rows: tables } = await sql<{ name: string }>`
+    select tablename as name from pg_tables where schemaname = 'public'
+      and tablename not in ('audit_events', 'hosts') and tablename not like 'rate_%'
+    order by 1`.execute(world.db);
+  expect(tables.length).toBeGreaterThan(5);
+  const texts: Record<string, string> = {};
+  for (const { name } of tables) {
+    const { rows } = await sql<{ text: string | null }>`
+      select string_agg(r::text, chr(10) order by r::text) as text
+      from (select to_jsonb(t) - 'last_used_at' as r from ${sql.table(name)} t) as plain`.execute(world.db);
+    texts[name] = rows[0]?.text ?? "";
+  }
+  return texts;
+}
+
+/** Refused with this answer, and neither the database nor a host knows of it. */
+async function expectRefusal(
+  asked: () => Promise<Answer<Body>>,
+  [status, codes]: [number, readonly string[]],
+) {
+  const before = await content();
+  const callsBefore = world.host.calls.length;
+  const answer = await asked();
+  expect([answer.status, codes.includes(String(answer.body["code"]))], answer.text).toEqual([status, true]);
+  expect(await content()).toEqual(before);
+  expect(world.host.calls.slice(callsBefore)).toEqual([]);
+}
+
+test.each(guarded)(
+  "%s is refused without a token, and with a wrong, an expired and a revoked one",
+  async (name) => {
+    const call = await calls[name](world);
+    for (const token of ["", dead.wrong, dead.expired, dead.revoked]) {
+      await expectRefusal(() => send(call, token), [401, ["unauthorized"]]);
+      if (call.method === "GET" && name !== "downloadFile") {
+        const head = await fetch(world.url + call.path, { method: "HEAD", headers: { "x-api-key": token } });
+        expect(head.status).toBe(401);
+      }
+    }
+  },
+);
+
+test.each(guarded.filter(([, { scope }]) => scope !== null))(
+  "%s is refused to an owner's token with every scope but the one that it needs",
+  async (name, { scope }) => {
+    const others = scopes.filter((other): other is Scope => other !== scope && other !== "*");
+    const { token } = await done(201, members.mint(world.token, { scopes: others }));
+    const call = await calls[name](world);
+    await expectRefusal(() => send(call, token), [403, ["forbidden"]]);
+  },
+);
+
+const tooLow = guarded.flatMap(([name, { role }]) =>
+  roles.filter((lower) => !hasRole(lower, role)).map((lower): [Guarded, Role] => [name, lower]),
+);
+
+test.each(tooLow)("%s is refused to a %s, whatever the token may", async (name, role) => {
+  const call = await calls[name](world);
+  await expectRefusal(() => send(call, secretOf.get(role) ?? ""), [403, ["forbidden"]]);
+});
+
+/** What is about nobody's resource: a stranger gets an answer, about the stranger's own organization. */
+const aboutTheCaller = new Set<Operation>([
+  "getStatus",
+  "getOpenapi",
+  "listAudit",
+  "getMe",
+  "listOrganizations",
+  "listSizes",
+  "listTemplates",
+  "getTemplate",
+  "createToken",
+  "listTokens",
+  "createSandbox",
+  "listSandboxes",
+]);
+
+test.each(guarded)(
+  "%s tells and changes nothing of ours for an owner of another organization",
+  async (name, { scope }) => {
+    const call = await calls[name](world);
+    // With the stranger's own token, and with our organization named.
+    const named = { "x-org-id": world.orgId };
+    await expectRefusal(() => send(call, stranger, named), [404, ["organization_not_found"]]);
+    if (!aboutTheCaller.has(name)) {
+      const ofThePlatform = scope !== null && !(await members.me(stranger)).scopes.includes(scope);
+      const [status, codes] = ofThePlatform
+        ? [403, ["forbidden"]]
+        : [404, ["sandbox_not_found", "token_not_found", "organization_not_found"]];
+      return expectRefusal(() => send(call, stranger), [Number(status), codes as string[]]);
+    }
+    const ours = await content();
+    const answer = await send(call, stranger);
+    expect(answer.status, answer.text).toBeLessThan(300);
+    expect(answer.text).not.toContain(world.orgId);
+    // The operator is in the stranger's organization too, and in its log.
+    const operator = await members.me(world.token);
+    const { rows } = await sql<{ id: string }>`
+      select id from sandboxes where org_id = ${world.orgId}
+      union select id from api_tokens where org_id = ${world.orgId} and id <> ${operator.token_id}
+      union select user_id from memberships where org_id = ${world.orgId} and user_id <> ${operator.user_id}`.execute(
+      world.db,
+    );
+    expect(rows.length).toBeGreaterThan(5);
+    for (const { id } of rows) expect(answer.text).not.toContain(id);
+    const after = await content();
+    for (const [table, text] of Object.entries(after)) {
+      const added = text.split("\n").filter((line) => !(ours[table] ?? "").split("\n").includes(line));
+      for (const line of added) expect(line).toContain(strangersOrganization);
+    }
+  },
+);
+
+const right = guarded.flatMap(([name, { role }]) =>
+  roles.filter((high) => hasRole(high, role)).map((high): [Guarded, Role] => [name, high]),
+);
+
+test.each(right)("%s works for a %s whose token has that one scope", async (name, role) => {
+  const { scope } = operations[name];
+  const call = await calls[name](world);
+  let token = secretOf.get(role) ?? "";
+  // A viewer mints nothing; its invitation has every scope.
+  if (scope !== null && hasRole(role, "member")) {
+    token = (await done(201, members.mint(token, { scopes: [scope] }))).token;
+  }
+  if (name === "revokeToken" && !hasRole(role, "admin")) {
+    // Those below an admin end their own tokens only.
+    const own = await members.me(token);
+    expect((await send({ ...call, path: `/v1/auth/tokens/${own.token_id}` }, token)).status).toBe(204);
+    if (role === "viewer") secretOf.set(role, (await members.newMember(role)).secret);
+    return;
+  }
+  const owners = name === "revokeToken" && role === "admin";
+  const answer = await send(call, token);
+  if (owners) expect([answer.status, answer.body["code"]]).toEqual([403, "forbidden"]);
+  else expect(answer.status, answer.text).toBeLessThan(300);
+});
+
+test("whoever may use a scope at all is the lowest role that an operation with it asks for", () => {
+  for (const [name, { scope, role }] of guarded) {
+    if (scope !== null) expect(hasRole(role, lowestRole[scope]), name).toBe(true);
+  }
+});
