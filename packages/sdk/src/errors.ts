@@ -1,46 +1,7 @@
 // Everything that a call can fail with, beside the abort of the caller's own signal (which is thrown on unchanged).
 
-import { errorStatus, type ErrorCode, type ErrorContext } from "@skerry/contract/errors";
-
-/** A server that is newer than this client may use a code that the client does not know. */
-export type ApiErrorCode = ErrorCode | "unexpected_response" | (string & Record<never, never>);
-
-export interface ApiErrorDetails {
-  readonly code: ApiErrorCode;
-  readonly message: string;
-  readonly status: number;
-  readonly remediation?: string | undefined;
-  readonly context?: ErrorContext | undefined;
-  readonly requestId?: string | undefined;
-  readonly retryAfterS?: number | undefined;
-}
-
-/** The server understood the call and refused it, or failed at it. */
-export class SkerryApiError extends Error {
-  override readonly name = "SkerryApiError";
-  /** From the API's closed list, for example `sandbox_not_found`; `unexpected_response` where something that is not Skerry answered. */
-  readonly code: ApiErrorCode;
-  /** HTTP status. */
-  readonly status: number;
-  /** What to do about it, where the server knows. */
-  readonly remediation: string | undefined;
-  /** Facts for a program: the offending field, its value, the limit. */
-  readonly context: ErrorContext | undefined;
-  /** Finds this request in the server's log. */
-  readonly requestId: string | undefined;
-  /** Seconds after which the same call may succeed. */
-  readonly retryAfterS: number | undefined;
-
-  constructor(details: ApiErrorDetails) {
-    super(details.message);
-    this.code = details.code;
-    this.status = details.status;
-    this.remediation = details.remediation;
-    this.context = details.context;
-    this.requestId = details.requestId;
-    this.retryAfterS = details.retryAfterS;
-  }
-}
+import type { ErrorContext } from "@skerry/contract/errors";
+import { apiError, statusOfCode, type ApiErrorDetails, type SkerryApiError } from "./api-errors.ts";
 
 /** The server could not be reached, stopped answering, or the connection broke. Whether the call took effect is unknown. */
 export class SkerryConnectionError extends Error {
@@ -71,7 +32,7 @@ export async function errorOfResponse(response: Response, baseUrl: string): Prom
   };
   return (
     errorOfBody(parseJson(text), response.status, headers) ??
-    new SkerryApiError({
+    apiError({
       ...headers,
       code: "unexpected_response",
       status: response.status,
@@ -95,12 +56,11 @@ function errorOfBody(
   if (typeof body !== "object" || body === null) return undefined;
   const { code, message, remediation, context, request_id } = body as Readonly<Record<string, unknown>>;
   if (typeof code !== "string" || typeof message !== "string") return undefined;
-  return new SkerryApiError({
+  return apiError({
     ...headers,
     code,
     message,
-    status:
-      status ?? (Object.hasOwn(errorStatus, code) ? errorStatus[code as ErrorCode] : errorStatus.internal),
+    status: status ?? statusOfCode(code),
     remediation: typeof remediation === "string" ? remediation : undefined,
     context: typeof context === "object" && context !== null ? (context as ErrorContext) : undefined,
     requestId: typeof request_id === "string" ? request_id : headers.requestId,

@@ -1,7 +1,7 @@
-// One HTTP call: address, headers, deadline, and every failure as a named error. No retries: whether a call that
-// broke may be sent again is for the caller to know.
+// One HTTP call: address, headers, deadline, every failure as a named error, and a second try where that is safe.
 
 import { errorOfResponse, SkerryConnectionError, SkerryInputError } from "./errors.ts";
+import { pause, pauseBeforeRetry, RETRIES_DEFAULT } from "./retries.ts";
 
 export interface SkerryOptions {
   /** Address of the server, for example `http://127.0.0.1:7070`. A path prefix is kept. */
@@ -10,6 +10,8 @@ export interface SkerryOptions {
   readonly token?: string | undefined;
   /** Id of the organization to work in. Default: the token's own. */
   readonly organization?: string | undefined;
+  /** How often a call that is safe to repeat is sent again after a broken connection or a passing refusal. Default: 2; 0: never. */
+  readonly retries?: number | undefined;
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
@@ -29,6 +31,8 @@ export interface HttpRequest {
   readonly json?: unknown;
   /** Sent as it is. */
   readonly body?: RequestInit["body"];
+  /** It creates something: it gets an `Idempotency-Key`, so that sending it twice still creates one. */
+  readonly creates?: boolean;
   /** How long the server may take to begin its answer, in milliseconds; `Infinity` where only the caller can know. */
   readonly answerWithinMs?: number;
 }
@@ -43,6 +47,7 @@ export class HttpClient {
   readonly baseUrl: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: typeof globalThis.fetch;
+  readonly #retries: number;
 
   constructor(options: SkerryOptions) {
     this.baseUrl = checkedBaseUrl(options.baseUrl);
@@ -54,6 +59,7 @@ export class HttpClient {
         ? {}
         : { "x-org-id": checkedHeader("organization", options.organization) }),
     };
+    this.#retries = options.retries ?? RETRIES_DEFAULT;
     // Wrapped, because browsers refuse a `fetch` that is called as a method of something else.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
@@ -78,6 +84,19 @@ export class HttpClient {
    * closes the connection.
    */
   async open(request: HttpRequest, options: CallOptions = {}): Promise<AsyncGenerator<Uint8Array, void>> {
+    const sent = request.creates === true ? withKey(request) : request;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#openOnce(sent, options);
+      } catch (error) {
+        const waitMs = attempt > this.#retries ? undefined : pauseBeforeRetry(sent, error, attempt);
+        if (waitMs === undefined) throw error;
+        await pause(waitMs, options.signal);
+      }
+    }
+  }
+
+  async #openOnce(request: HttpRequest, options: CallOptions): Promise<AsyncGenerator<Uint8Array, void>> {
     options.signal?.throwIfAborted();
     const call = new Call(options.signal);
     const withinMs = request.answerWithinMs ?? ANSWER_WITHIN_MS;
@@ -154,6 +173,11 @@ export class HttpClient {
       error,
     );
   }
+}
+
+/** The same key for every try. */
+function withKey(request: HttpRequest): HttpRequest {
+  return { ...request, headers: { "idempotency-key": crypto.randomUUID(), ...request.headers } };
 }
 
 /** Ties a call to the caller's signal and to its deadlines, and lets go of both at the end. */

@@ -49,11 +49,17 @@ export class Sandboxes {
    * Creates a sandbox and waits until it is usable. `template` is required; `timeout` is a duration such as `10m`
    * (default `5m`, at most `24h`) after which the sandbox is destroyed; `size` is a name from `sizes.list()`; `egress` says what
    * the sandbox may reach (default: everything but private networks).
-   * Not sent again after a broken connection: look for the sandbox by its metadata before you retry.
+   * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one sandbox.
    */
   async create(request: SandboxCreateRequest, options: CallOptions = {}): Promise<Sandbox> {
     const info = await this.#http.json<SandboxInfo>(
-      { method: "POST", path: "/v1/sandboxes", json: request, answerWithinMs: CREATE_WITHIN_MS },
+      {
+        method: "POST",
+        path: "/v1/sandboxes",
+        json: request,
+        creates: true,
+        answerWithinMs: CREATE_WITHIN_MS,
+      },
       options,
     );
     return new Sandbox(this, info);

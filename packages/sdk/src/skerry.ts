@@ -33,7 +33,19 @@ export class Skerry {
   }
 }
 
-export { SkerryApiError, SkerryConnectionError, SkerryInputError, type ApiErrorCode } from "./errors.ts";
+export {
+  ConflictError,
+  ForbiddenError,
+  ImpossibleError,
+  InvalidRequestError,
+  NotFoundError,
+  RateLimitedError,
+  SkerryApiError,
+  UnauthorizedError,
+  UnavailableError,
+  type ApiErrorCode,
+} from "./api-errors.ts";
+export { SkerryConnectionError, SkerryInputError } from "./errors.ts";
 export type { CallOptions, SkerryOptions } from "./http.ts";
 export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 export type { UploadContent, UploadOptions } from "./files.ts";

@@ -14,7 +14,10 @@ export class Tokens {
 
   /** Mints a token. The secret is in `token` of this answer and nowhere else. `expires_in` is a duration such as `24h`. */
   create(request: TokenCreateRequest = {}, options: CallOptions = {}): Promise<TokenCreated> {
-    return this.#http.json<TokenCreated>({ method: "POST", path: "/v1/auth/tokens", json: request }, options);
+    return this.#http.json<TokenCreated>(
+      { method: "POST", path: "/v1/auth/tokens", json: request, creates: true },
+      options,
+    );
   }
 
   /** Every token, newest first, without its secret. */
