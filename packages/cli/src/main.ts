@@ -4,6 +4,7 @@
 import { Command } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { Cli } from "./cli.ts";
+import { registerAuditCommands } from "./commands/audit.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSandboxCommands } from "./commands/sandbox.ts";
 import { registerTokenCommands } from "./commands/tokens.ts";
@@ -11,7 +12,7 @@ import { DEFAULT_API_URL } from "./config.ts";
 import { endingOf } from "./errors.ts";
 
 /** Nouns of the API. Everything else (`up`, `status`, the list in the help) needs the local commands too. */
-const clientNouns = new Set(["auth", "sandbox", "template", "size"]);
+const clientNouns = new Set(["audit", "auth", "sandbox", "template", "size"]);
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -21,6 +22,7 @@ async function main(args: readonly string[]): Promise<number> {
   registerTokenCommands(program, cli);
   registerSandboxCommands(program, cli);
   registerPlatformCommands(program, cli);
+  registerAuditCommands(program, cli);
   try {
     // Client commands start without loading what runs a server. A flag's value that is also a noun only costs time.
     if (!args.some((arg) => clientNouns.has(arg)) || args[0]?.startsWith("-") === true) {

@@ -1,7 +1,8 @@
 // The entry of the package: the client, and the names that its users need. (A published package has one door; this
 // is the only file that passes on what others define.)
 
-import type { Health } from "@skerry/contract/platform";
+import type { Health, Status } from "@skerry/contract/platform";
+import { Audit } from "./audit.ts";
 import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
 import { Sizes, Templates } from "./platform.ts";
 import { Sandboxes } from "./sandboxes.ts";
@@ -16,6 +17,7 @@ export class Skerry {
   readonly templates: Templates;
   readonly sizes: Sizes;
   readonly tokens: Tokens;
+  readonly audit: Audit;
   readonly #http: HttpClient;
 
   /** Throws `SkerryInputError` where the address or the token cannot be one. */
@@ -25,11 +27,17 @@ export class Skerry {
     this.templates = new Templates(this.#http);
     this.sizes = new Sizes(this.#http);
     this.tokens = new Tokens(this.#http);
+    this.audit = new Audit(this.#http);
   }
 
   /** Whether the server answers. Needs no token. */
   health(options: CallOptions = {}): Promise<Health> {
     return this.#http.json<Health>({ method: "GET", path: "/v1/health" }, options);
+  }
+
+  /** What the organization has, by status, and how many hosts there are for it. */
+  status(options: CallOptions = {}): Promise<Status> {
+    return this.#http.json<Status>({ method: "GET", path: "/v1/status" }, options);
   }
 }
 
@@ -62,5 +70,7 @@ export type {
   Sandbox as SandboxInfo,
   SandboxCreateRequest,
 } from "@skerry/contract/sandboxes";
-export type { Health, Template } from "@skerry/contract/platform";
+export type { AuditFilter } from "./audit.ts";
+export type { AuditEvent } from "@skerry/contract/audit";
+export type { Health, Status, Template } from "@skerry/contract/platform";
 export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";

@@ -38,6 +38,7 @@ export function controlEnvironment(layout: Layout, user: SystemUser): NodeJS.Pro
   return {
     ...passed("SKERRY_REAPER_INTERVAL_MS", "SKERRY_RECONCILER_INTERVAL_MS", "SKERRY_HEARTBEAT_INTERVAL_MS"),
     ...passed("SKERRY_TLS_CERT", "SKERRY_TLS_KEY", "SKERRY_TLS_LISTEN", "SKERRY_CORS_ORIGINS"),
+    ...passed("SKERRY_METRICS_LISTEN", "SKERRY_AUDIT_RETENTION_DAYS"),
     SKERRY_DATABASE_URL: databaseUrl(layout),
     SKERRY_LISTEN: layout.listen,
     SKERRY_HOST_SOCKET: layout.hostSocket,

@@ -26,7 +26,7 @@ const RESTART_MAX_MS = 5_000;
 const HEALTHY_AFTER_MS = 30_000;
 export const STOP_GRACE_MS = 15_000;
 const LOG_FOLDER_MODE = 0o750;
-const CHECK_LOGS_MS = 60_000;
+const CHECK_LOGS_MS = 5_000;
 
 /** Makes the folders in which root works. Nobody else may write to them. */
 export async function makeFolders(layout: Layout): Promise<void> {
