@@ -1,5 +1,5 @@
 // Everything that can be checked without running the product: format, types, lint, dead code, and whether the committed
-// OpenAPI document is what the schemas say. Runs all of it, then fails if any part did.
+// documents of API and metrics are what the code says. Runs all of it, then fails if any part did.
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -12,6 +12,7 @@ const checks: readonly (readonly [title: string, program: string, ...args: strin
   ["lint", "oxlint", "--type-aware", "--deny-warnings", "."],
   ["dead code", "knip"],
   ["OpenAPI document", "node", "packages/control/src/write-openapi.ts", "--check"],
+  ["metrics document", "node", "packages/control/src/write-metrics.ts", "--check"],
 ];
 
 const failed = checks.filter(([title, program, ...args]) => {

@@ -62,7 +62,7 @@ export type VmList = Static<typeof VmList>;
 
 const bytes = (description: string) => Type.Number({ minimum: 0, description });
 
-/** What the machine of a host has used. What only grows counts from its boot. */
+/** What the machine of a host has used, and what waits on it. What the kernel counts, it counts from its boot. */
 export const HostUsage = Type.Object(
   {
     cpu_seconds: Type.Object(
@@ -81,6 +81,14 @@ export const HostUsage = Type.Object(
     disk_free_bytes: bytes("What is free of it."),
     network_received_bytes: bytes("On the links of the default routes."),
     network_sent_bytes: bytes("On the links of the default routes."),
+    warm_pool: Type.Object(
+      {
+        waiting: Type.Integer({ description: "Clones that wait for somebody to ask." }),
+        taken: Type.Integer({ description: "VMs that were made of a waiting clone since the host started." }),
+        missed: Type.Integer({ description: "VMs for which none waited." }),
+      },
+      closed,
+    ),
   },
   closed,
 );

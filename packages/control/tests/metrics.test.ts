@@ -21,6 +21,7 @@ beforeAll(async () => {
     disk_free_bytes: 4e11,
     network_received_bytes: 1e21,
     network_sent_bytes: 7,
+    warm_pool: { waiting: 3, taken: 20, missed: 4 },
   };
   await world.beat();
 });
@@ -168,6 +169,8 @@ test("a host tells its CPU, memory, disk and network; an older one that does not
   expect(of("skerry_host_memory_available_bytes")).toBe(5e9);
   expect(of("skerry_host_disk_free_bytes")).toBe(4e11);
   expect(of("skerry_host_network_receive_bytes_total")).toBe(1e21);
+  expect(of("skerry_host_warm_vms")).toBe(3);
+  expect(of("skerry_host_warm_takes_total", { result: "missed" })).toBe(4);
   expect(Date.now() / 1_000 - of("skerry_host_last_heartbeat_timestamp_seconds")).toBeLessThan(3_600);
   const { usage } = world.host;
   world.host.usage = undefined;

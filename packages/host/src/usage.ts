@@ -3,8 +3,10 @@
 import { readFile, statfs } from "node:fs/promises";
 import type { HostUsage } from "@skerry/contract/host-api";
 
+type MachineUsage = Omit<HostUsage, "warm_pool">;
+
 /** `folder`: where the VMs are kept. */
-export async function measureUsage(folder: string): Promise<HostUsage> {
+export async function measureUsage(folder: string): Promise<MachineUsage> {
   const [stat, meminfo, devices, routes, routes6, disk] = await Promise.all([
     readFile("/proc/stat", "utf8"),
     readFile("/proc/meminfo", "utf8"),

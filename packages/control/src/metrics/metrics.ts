@@ -154,6 +154,15 @@ export class DatabaseMetrics {
     labels: ["host"],
   });
 
+  readonly warmVms = new Gauge("skerry_host_warm_vms", {
+    help: "Clones on a host that wait for somebody to create a sandbox.",
+    labels: ["host"],
+  });
+  readonly warmTakes = new Counter("skerry_host_warm_takes_total", {
+    help: "Virtual machines of a host that were made of a waiting clone (`taken`), and those for which none waited (`missed`), since the host started.",
+    labels: ["host", "result"],
+  });
+
   families(): Family[] {
     return familiesOf(this);
   }

@@ -114,6 +114,9 @@ export class Scraper {
     database.hostDiskFree.set(usage.disk_free_bytes, name);
     database.hostReceived.set(usage.network_received_bytes, name);
     database.hostSent.set(usage.network_sent_bytes, name);
+    database.warmVms.set(usage.warm_pool.waiting, name);
+    database.warmTakes.set(usage.warm_pool.taken, name, "taken");
+    database.warmTakes.set(usage.warm_pool.missed, name, "missed");
   }
 }
 

@@ -32,7 +32,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   });
   server.get("/info", async () => ({
     ...host.info(),
-    usage: await measureUsage(host.config.stateFolder),
+    usage: { ...(await measureUsage(host.config.stateFolder)), warm_pool: host.pool.counts },
   }));
   registerVms(server, host);
   registerExecute(server, host);

@@ -66,6 +66,8 @@ export class WarmPool {
   readonly #stop = new AbortController();
   #bell = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
+  #taken = 0;
+  #missed = 0;
 
   constructor(options: WarmPoolOptions) {
     this.#options = options;
@@ -78,12 +80,19 @@ export class WarmPool {
     return [...this.#shelves.values()].reduce((total, shelf) => total + shelf.waiting.length, 0);
   }
 
+  /** How many wait, and how often one was there when it was asked for, or was not. */
+  get counts(): { readonly waiting: number; readonly taken: number; readonly missed: number } {
+    return { waiting: this.size, taken: this.#taken, missed: this.#missed };
+  }
+
   /** One that waits, for its taker alone; undefined where none does. Either way it counts as demand. */
   take(template: string, size: Size): WarmVm | undefined {
     if (this.#running === undefined) return undefined;
     const shelf = this.#shelf(template, size, 0);
     shelf.takenAtMs = [...shelf.takenAtMs.slice(1 - TAKES_MAX), performance.now()];
     const taken = shelf.waiting.shift();
+    if (taken === undefined) this.#missed += 1;
+    else this.#taken += 1;
     this.#bell.resolve();
     return taken;
   }
