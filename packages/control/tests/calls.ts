@@ -18,6 +18,7 @@ type Prepare = (world: World) => Promise<Call>;
 /** Makes what the call is about. */
 export const calls: Readonly<Record<Operation, Prepare>> = {
   getHealth: async () => call("GET", "/v1/health"),
+  getDocs: async () => call("GET", "/docs"),
   getStatus: async () => call("GET", "/v1/status"),
   getMetrics: async () => call("GET", "/metrics"),
   getOpenapi: async () => call("GET", "/v1/openapi.json"),

@@ -18,6 +18,7 @@ export interface Access {
 
 export const operations = {
   getHealth: "public",
+  getDocs: "public",
   getStatus: { scope: "org:read", role: "viewer", rate: "read" },
   getMe: { scope: null, role: "viewer", rate: "read" },
   // Limits count per organization, so whoever made organizations at will would have none.

@@ -8,6 +8,7 @@ import { keepAuditTrail } from "./audit-trail.ts";
 import { auditRoutes } from "./audit.ts";
 import { limitJsonBodies, takeJsonOnly } from "./bodies.ts";
 import { requireCreation } from "./creation.ts";
+import { docsRoutes } from "./docs.ts";
 import { egressRoutes } from "./egress.ts";
 import { answerBrokenHttp, sendError } from "./errors.ts";
 import { executeRoutes } from "./execute.ts";
@@ -123,6 +124,7 @@ async function registerRoutes(app: FastifyInstance, context: Context): Promise<v
   const refuse = refuseOtherMethods(app);
   await app.register(healthRoutes);
   openapiRoute(app);
+  await app.register(docsRoutes);
   await app.register(statusRoutes(context));
   await app.register(auditRoutes(context));
   await app.register(metricsRoute(context));

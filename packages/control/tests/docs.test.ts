@@ -1,0 +1,59 @@
+// The page of the API at /docs.
+
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { operations } from "../src/http/access.ts";
+import { docsPage } from "../src/http/docs-page.ts";
+import { World } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.open();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+test("everybody can read the page, and it has every call, with what it needs, takes and answers", async () => {
+  const page = await world.call("GET", "/docs", { token: "" });
+  expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  for (const name of Object.keys(operations)) expect(page.text, name).toContain(`<article id="${name}">`);
+  const [, create = ""] = /<article id="createSandbox">(.*?)<\/article>/s.exec(page.text) ?? [];
+  for (const said of [
+    "sandboxes:write",
+    "role member",
+    "Idempotency-Key",
+    "no_capacity",
+    "-X POST",
+    "sbx_01",
+  ]) {
+    expect(create).toContain(said);
+  }
+});
+
+test("the page loads nothing and runs nothing, and a browser is told so", async () => {
+  const page = await world.call("GET", "/docs", { token: "" });
+  const policy = page.headers.get("content-security-policy") ?? "";
+  const [, style = ""] = /<style>(.*?)<\/style>/s.exec(page.text) ?? [];
+  const hash = createHash("sha256").update(style).digest("base64");
+  expect(policy).toBe(
+    `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  );
+  expect(page.text).not.toMatch(/<script|<img|<link|<iframe|<form| style=| on\w+=|src=|url\(|@import/);
+  const links = [...page.text.matchAll(/href="([^"]*)"/g)].map(([, target = ""]) => target);
+  const ids = new Set([...page.text.matchAll(/ id="([^"]*)"/g)].map(([, id = ""]) => `#${id}`));
+  expect(links.filter((target) => !ids.has(target))).toEqual([]);
+});
+
+test("nothing in the document becomes markup", () => {
+  const evil = `<script>alert("1")</script>' onload=x`;
+  const page = docsPage({
+    info: { title: evil, description: evil },
+    components: {
+      schemas: { Odd: { description: evil, properties: { [evil]: { type: evil, enum: [evil] } } } },
+    },
+    paths: {
+      "/a": { get: { operationId: "a", tags: [evil], summary: evil, description: evil, responses: {} } },
+    },
+  });
+  expect(page).not.toContain("<script");
+  expect(page).not.toContain(`"1"`);
+});
