@@ -19,6 +19,8 @@ let firstReading: ClockReading;
 
 beforeAll(async () => {
   [one, two] = await Promise.all([newClone(), newClone()]);
+  // A guest in which nothing runs would stand still, and have its clock set afterwards.
+  await execute(platform, one.id, { command: "sleep 600 >/dev/null 2>&1 &" });
   firstReading = await readClock(one);
 });
 
