@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { namespaces } from "./support/leftovers.ts";
-import { startPlatform, until, type Platform } from "./support/platform.ts";
+import { qemuPidOf, startPlatform, until, type Platform } from "./support/platform.ts";
 import { run } from "./support/run.ts";
 import { dnsServer, machineAddress, udpPort, World } from "./support/world.ts";
 
@@ -283,8 +283,7 @@ async function traces(): Promise<string> {
 
 /** The network namespace of a sandbox, by its QEMU process. */
 async function netnsOf(one: Sandbox): Promise<string> {
-  const pid = (await run("pgrep", "-f", `^/usr/bin/qemu.*${one.id}`)).trim().split("\n")[0] ?? "";
-  return (await run("ip", "netns", "identify", pid)).trim();
+  return (await run("ip", "netns", "identify", String(await qemuPidOf(platform, one.id)))).trim();
 }
 
 /** Every IPv4 address inside a sandbox's slot but loopback and the guest's link. */

@@ -67,6 +67,20 @@ export interface ConfigureOperation {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** After the guest has stood still: steps the clock and mixes entropy in. CLOSE `{}`. */
+export interface WakeOperation {
+  readonly op: "wake";
+  /** Wall clock, microseconds since 1970. */
+  readonly clock_us: number;
+  /** 128 hexadecimal digits. */
+  readonly entropy: string;
+}
+
+/** Is there any process but the agent? Where there is none, nobody misses the guest while it stands still. CLOSE `{idle}`. */
+export interface RestOperation {
+  readonly op: "rest";
+}
+
 /** Kills everything, syncs, remounts read-only, answers CLOSE `{}`, and resets the machine (QEMU runs with -no-reboot). */
 export interface ShutdownOperation {
   readonly op: "shutdown";
@@ -78,6 +92,8 @@ export type GuestOperation =
   | ReadOperation
   | ListOperation
   | ConfigureOperation
+  | WakeOperation
+  | RestOperation
   | ShutdownOperation;
 
 /** `code` of a RESET from the guest. */

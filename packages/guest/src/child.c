@@ -56,7 +56,8 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
   dup2(pipes[1].write_end >= 0 ? pipes[1].write_end : dev_null, 1);
   dup2(pipes[2].write_end >= 0 ? pipes[2].write_end : dev_null, 2);
   // A file operation never execs: without this it would hold the pipes of commands that run beside it.
-  if (request->operation != SHUTDOWN) syscall(SYS_close_range, 3u, ~0u, 0u);
+  bool asks_cgroups = request->operation == REST || request->operation == SHUTDOWN;
+  if (!asks_cgroups) syscall(SYS_close_range, 3u, ~0u, 0u);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
@@ -71,6 +72,10 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
     list_child(request, outcome);
   case CONFIGURE:
     configure_child(request, outcome);
+  case WAKE:
+    wake_child(request, outcome);
+  case REST:
+    rest_child(request, outcome);
   case SHUTDOWN:
     shutdown_child(request, outcome);
   }
@@ -94,7 +99,7 @@ static pid_t fork_into(int cgroup_fd, bool *outside) {
 bool child_start(struct child *child, const struct request *request, struct outcome *outcome) {
   struct pipe pipes[3] = {{-1, -1}, {-1, -1}, {-1, -1}};
   bool execute = request->operation == EXECUTE, outside = true;
-  bool system = request->operation == CONFIGURE || request->operation == SHUTDOWN;
+  bool system = request->operation >= CONFIGURE;
   memset(outcome, 0, sizeof *outcome);
   child->group = execute ? cgroup_take() : (struct cgroup){.fd = -1};
   child->pid = -1;

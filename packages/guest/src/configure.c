@@ -45,13 +45,22 @@ static void rename_machine(const struct request *request) {
   write_file("/etc/machine-id", id);
 }
 
-void configure_child(const struct request *request, struct outcome *outcome) {
-  if (!machine_is_ours) child_succeed(outcome, "{}");
+static void freshen(const struct request *request, struct outcome *outcome) {
   struct timespec clock = {.tv_sec = request->clock_us / 1000000,
                            .tv_nsec = request->clock_us % 1000000 * 1000};
   if (!mix_entropy(request->entropy)) child_fail_errno(outcome, "cannot mix the entropy");
   if (clock_settime(CLOCK_REALTIME, &clock) != 0) child_fail_errno(outcome, "cannot set the clock");
+}
+
+void configure_child(const struct request *request, struct outcome *outcome) {
+  if (!machine_is_ours) child_succeed(outcome, "{}");
+  freshen(request, outcome);
   rename_machine(request);
+  child_succeed(outcome, "{}");
+}
+
+void wake_child(const struct request *request, struct outcome *outcome) {
+  if (machine_is_ours) freshen(request, outcome);
   child_succeed(outcome, "{}");
 }
 

@@ -39,6 +39,8 @@ static const struct shape {
     [READ] = {"read", {"path"}},
     [LIST] = {"list", {"path", "limit"}},
     [CONFIGURE] = {"configure", {"hostname", "machine_id", "clock_us", "entropy", "env"}},
+    [WAKE] = {"wake", {"clock_us", "entropy"}},
+    [REST] = {"rest", {0}},
     [SHUTDOWN] = {"shutdown", {0}},
 };
 
@@ -98,6 +100,12 @@ static bool is_hex(const char *text, size_t digits) {
   return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
 }
 
+// Of what goes stale while a guest stands still.
+static const char *find_stale(const struct request *request) {
+  if (!is_hex(request->entropy, 128)) return "entropy is not 128 hexadecimal digits";
+  return request->clock_us < 1 ? "clock_us is out of range" : NULL;
+}
+
 static const char *find_problem(const struct request *request) {
   switch (request->operation) {
   case EXECUTE:
@@ -106,12 +114,14 @@ static const char *find_problem(const struct request *request) {
     return request->workdir && request->workdir[0] != '/' ? "workdir is not absolute" : NULL;
   case CONFIGURE:
     if (!is_hex(request->machine_id, 32)) return "machine_id is not 32 hexadecimal digits";
-    if (!is_hex(request->entropy, 128)) return "entropy is not 128 hexadecimal digits";
-    if (request->clock_us < 1) return "clock_us is out of range";
+    if (find_stale(request)) return find_stale(request);
     if (request->hostname[0] == '\0' || strlen(request->hostname) > 63)
       return "hostname is too long or empty";
     return strpbrk(request->hostname, " \t\r\n/") ? "hostname has a character that does not belong there"
                                                   : NULL;
+  case WAKE:
+    return find_stale(request);
+  case REST:
   case SHUTDOWN:
     return NULL;
   case WRITE:

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum operation { EXECUTE, WRITE, READ, LIST, CONFIGURE, SHUTDOWN };
+enum operation { EXECUTE, WRITE, READ, LIST, CONFIGURE, WAKE, REST, SHUTDOWN };
 
 enum { ENV_MAX_ENTRIES = 256 };
 

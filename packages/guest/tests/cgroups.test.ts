@@ -76,6 +76,22 @@ function writableHierarchy(): string | undefined {
   return undefined;
 }
 
+withCgroups("a guest is idle when no process is left of what was run in it", async () => {
+  const idle = async (): Promise<unknown> => (await agent.link.open({ op: "rest" }).ended).result;
+  expect(await idle()).toEqual({ idle: true });
+  const { stdout } = await agent.link.execute("sleep 300 >/dev/null 2>&1 & echo $!");
+  expect(await idle()).toEqual({ idle: false });
+  process.kill(Number(stdout.toString()), "SIGKILL");
+  let seen = await idle();
+  for (let waited = 0; waited < 500 && !(seen as { idle?: boolean }).idle; waited += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- a wait of at most five seconds
+    await sleep(10);
+    // oxlint-disable-next-line no-await-in-loop
+    seen = await idle();
+  }
+  expect(seen).toEqual({ idle: true });
+});
+
 /** Again where a group is busy: the agent may be making its next one, and a process that was killed leaves when the kernel is done with it. */
 async function removeCgroups(folder: string): Promise<void> {
   await until(() => {

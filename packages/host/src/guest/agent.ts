@@ -6,6 +6,7 @@ import type { ConfigureOperation, ExecuteOperation, GuestErrorCode } from "@sker
 import { FrameError } from "@skerry/contract/frames";
 import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
 import type { DirectoryListing, ExecuteExit } from "@skerry/contract/sandboxes";
+import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import type { GuestChannel } from "./channel.ts";
 import { ListingFault, ListingReader } from "./listing.ts";
@@ -14,6 +15,7 @@ import { GuestRefusal, type GuestStream } from "./stream.ts";
 
 /** A guest that has not answered a short question by then is taken for dead. */
 const SHORT_DEADLINE_MS = 30_000;
+const ENTROPY_BYTES = 64;
 /** On top of a command's own timeout: for killing it and telling us. */
 const EXECUTE_GRACE_MS = 15_000;
 export interface FileHead {
@@ -65,6 +67,25 @@ export async function configure(
 ): Promise<void> {
   const stream = channel.open({ op: "configure", ...operation });
   await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream));
+}
+
+/** What a guest needs after it has stood still. */
+export async function wakeGuest(channel: GuestChannel): Promise<void> {
+  const stream = channel.open({ op: "wake", ...freshness() });
+  await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream));
+}
+
+/** Clock and entropy, as they are now. */
+export function freshness(): Pick<ConfigureOperation, "clock_us" | "entropy"> {
+  return {
+    clock_us: Math.round((performance.timeOrigin + performance.now()) * 1_000),
+    entropy: randomBytes(ENTROPY_BYTES).toString("hex"),
+  };
+}
+
+/** Nothing lives in the guest but its agent. Without a deadline: a guest that is busy may take its time to say so. */
+export async function isIdle(channel: GuestChannel): Promise<boolean> {
+  return (await resultOf(channel.open({ op: "rest" })))["idle"] === true;
 }
 
 export function startWrite(channel: GuestChannel, path: string, mode: number): GuestStream {

@@ -19,7 +19,8 @@ export function registerExecute(server: HostServer, { engine }: Host): void {
     { schema: { params: VmParams, body: ExecuteCommand } },
     async (request, reply) => {
       const { execution_id, workdir, ...command } = request.body;
-      const { channel } = engine.live(request.params.id, execution_id);
+      using guest = await engine.use(request.params.id, execution_id);
+      const { channel } = guest;
       const { stream, deadlineMs } = startExecute(channel, {
         ...command,
         ...(workdir === null ? {} : { workdir }),

@@ -19,7 +19,8 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
     { schema: { params: VmParams, querystring: FileWriteHostQuery } },
     async (request) => {
       const { execution_id, path, mode } = request.query;
-      const { channel } = engine.live(request.params.id, execution_id);
+      using guest = await engine.use(request.params.id, execution_id);
+      const { channel } = guest;
       return { path, size: await receive(channel, startWrite(channel, path, mode), request.raw) };
     },
   );
@@ -29,7 +30,8 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
     { schema: { params: VmParams, querystring: PathQuery } },
     async (request, reply) => {
       const { execution_id, path } = request.query;
-      const { channel } = engine.live(request.params.id, execution_id);
+      using guest = await engine.use(request.params.id, execution_id);
+      const { channel } = guest;
       const { stream } = await startRead(channel, path);
       reply.hijack();
       reply.raw.once("close", () => stream.cancel());
@@ -38,10 +40,15 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
     },
   );
 
-  server.get("/vms/:id/directory", { schema: { params: VmParams, querystring: PathQuery } }, (request) => {
-    const { execution_id, path } = request.query;
-    return listDirectory(engine.live(request.params.id, execution_id).channel, path);
-  });
+  server.get(
+    "/vms/:id/directory",
+    { schema: { params: VmParams, querystring: PathQuery } },
+    async (request) => {
+      const { execution_id, path } = request.query;
+      using guest = await engine.use(request.params.id, execution_id);
+      return await listDirectory(guest.channel, path);
+    },
+  );
 }
 
 /** Writes the body into the guest. A body that breaks off cancels, and then the guest keeps nothing of it. */

@@ -5,7 +5,7 @@ import { chmod, copyFile, open } from "node:fs/promises";
 import { join } from "node:path";
 import type { VmSpec } from "@skerry/contract/host-api";
 import type { Size } from "@skerry/contract/sizes";
-import { configure } from "../guest/agent.ts";
+import { configure, freshness, wakeGuest } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import type { BootFiles } from "../templates/boot-files.ts";
 import { ignoreSharedMemory, type FrozenTemplate } from "../templates/frozen.ts";
@@ -17,7 +17,7 @@ import {
   type StartedQemu,
 } from "./instance.ts";
 import { STATE_FD, vmPaths } from "./qemu.ts";
-import { migrationCompleted, Qmp } from "./qmp.ts";
+import { migrationCompleted, Qmp, runState } from "./qmp.ts";
 import type { VmRecord } from "./record.ts";
 
 /** A guest that answers. */
@@ -45,7 +45,6 @@ export interface CloneOptions {
 const RESTORE_DEADLINE_MS = 30_000;
 const HELLO_DEADLINE_MS = 30_000;
 const ADOPT_DEADLINE_MS = 10_000;
-const ENTROPY_BYTES = 64;
 
 /** Starts QEMU and restores the template in it. `meanwhile` is called as soon as there is a process to remember, and its work has
  *  ended when this resolves. On failure the caller gives back. */
@@ -91,10 +90,13 @@ export async function resume({ qmp, connecting }: RestoredVm): Promise<LiveVm> {
 export async function adoptClone(record: VmRecord): Promise<LiveVm> {
   const qmp = await Qmp.connect(join(record.folder, vmPaths.qmp), AbortSignal.timeout(ADOPT_DEADLINE_MS));
   try {
+    const rested = (await runState(qmp)) === "paused";
+    if (rested) await qmp.execute("cont");
     const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), {
       resync: true,
       deadlineMs: ADOPT_DEADLINE_MS,
     });
+    if (rested) await wakeGuest(channel);
     return { qmp, channel };
   } catch (error) {
     qmp.close();
@@ -137,8 +139,7 @@ export async function giveIdentity({ channel }: LiveVm, spec: VmSpec): Promise<v
   await configure(channel, {
     hostname: spec.hostname,
     machine_id: randomBytes(16).toString("hex"),
-    entropy: randomBytes(ENTROPY_BYTES).toString("hex"),
-    clock_us: Math.round((performance.timeOrigin + performance.now()) * 1_000),
+    ...freshness(),
     env: spec.env,
   });
 }

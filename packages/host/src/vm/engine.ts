@@ -9,12 +9,14 @@ import type { EgressChange, Vm, VmSpec } from "@skerry/contract/host-api";
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
+import type { GuestChannel } from "../guest/channel.ts";
 import { adoptClone, type LiveVm } from "./clone.ts";
 import { bringUp, recordFor, type Draft, type Wish } from "./creation.ts";
 import { cgroupName, giveBack, makeFolder, uidsOf, type MachineRoom } from "./instance.ts";
 import { findByName, isAlive, killProcess } from "./process.ts";
 import { endOf } from "./ending.ts";
 import { readRecords, saveRecord, shown, type FoundFolder, type VmRecord } from "./record.ts";
+import { Rest } from "./rest.ts";
 import { Turns } from "./turns.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
@@ -34,6 +36,11 @@ interface Running {
   readonly state: "running";
   record: VmRecord;
   readonly live: LiveVm;
+  readonly rest: Rest;
+}
+
+export interface GuestUse extends Disposable {
+  readonly channel: GuestChannel;
 }
 
 export interface EngineOptions {
@@ -98,9 +105,11 @@ export class VmEngine {
     return this.#begin(id, spec);
   }
 
-  /** The live VM, for a call that means this incarnation. */
-  live(id: string, executionId: string): LiveVm {
-    return this.#running(id, executionId).live;
+  /** The guest of this incarnation, awake until it is disposed of. */
+  async use(id: string, executionId: string): Promise<GuestUse> {
+    const { live, rest } = this.#running(id, executionId);
+    const use = await rest.use();
+    return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
   }
 
   /** Replaces the policy by a later one; in force when it resolves. The record is written first: a host that is killed in between loads the
@@ -227,7 +236,8 @@ export class VmEngine {
 
   /** From here on the VM is watched: when QEMU or the agent's channel ends, the VM has. */
   #run(record: VmRecord, live: LiveVm): void {
-    this.#entries.set(record.id, { state: "running", record, live });
+    const rest = new Rest(live, this.#options.log);
+    this.#entries.set(record.id, { state: "running", record, live, rest });
     const ended = (reason: string): void => {
       const entry = this.#entries.get(record.id);
       if (this.#closing || entry?.state !== "running" || entry.live !== live) return;

@@ -154,6 +154,11 @@ function attempt(path: string): Promise<Socket | undefined> {
   });
 }
 
+/** `running`, `paused`, …: QEMU's RunState. */
+export async function runState(qmp: Qmp): Promise<string | undefined> {
+  return ((await qmp.execute("query-status")) as { status?: string }).status;
+}
+
 /** Polls until a migration has completed; it takes a few milliseconds, because memory is not part of it. */
 export async function migrationCompleted(qmp: Qmp, signal: AbortSignal): Promise<void> {
   for (;;) {

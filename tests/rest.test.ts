@@ -1,0 +1,101 @@
+// A sandbox in which nothing runs stands still, and nobody can tell.
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import type { Sandbox } from "../packages/sdk/src/skerry.ts";
+import { qemuPidOf, startPlatform, until, type Platform } from "./support/platform.ts";
+
+let platform: Platform;
+
+beforeAll(async () => {
+  platform = await startPlatform({ assets: inject("assets"), env: { SKERRY_WARM_MAX: "0" } });
+});
+
+afterAll(async () => {
+  await platform.stop();
+});
+
+function create(): Promise<Sandbox> {
+  return platform.client.sandboxes.create({ template: "base", timeout: "30m" });
+}
+
+/** CPU time that its QEMU has used, in ticks of 10 ms. */
+async function cpuTicksOf({ id }: Sandbox): Promise<number> {
+  const stat = await readFile(`/proc/${await qemuPidOf(platform, id)}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+/** Its CPU time does not grow for a second; an idle guest that runs would use about one tick, a busy one a hundred. */
+function standsStill(sandbox: Sandbox): Promise<void> {
+  return until("the sandbox uses no CPU", async () => {
+    const before = await cpuTicksOf(sandbox);
+    await sleep(1_500);
+    return (await cpuTicksOf(sandbox)) === before;
+  });
+}
+
+async function clockErrorMs(sandbox: Sandbox): Promise<number> {
+  const beforeMs = Date.now();
+  const guestMs = Number((await sandbox.execute("date +%s%3N")).stdout);
+  return guestMs < beforeMs ? beforeMs - guestMs : Math.max(0, guestMs - Date.now());
+}
+
+test("a sandbox in which nothing runs takes no CPU, and afterwards its files, commands and clock are as ever", async () => {
+  await using sandbox = await create();
+  await sandbox.upload("/tmp/kept", "kept\n");
+  await standsStill(sandbox);
+  expect((await sandbox.execute("cat /tmp/kept")).stdout).toBe("kept\n");
+  await standsStill(sandbox);
+  expect(await clockErrorMs(sandbox)).toBeLessThan(2_000);
+  await standsStill(sandbox);
+  expect(Buffer.from(await sandbox.download("/tmp/kept")).toString()).toBe("kept\n");
+  await standsStill(sandbox);
+  expect((await sandbox.listDirectory("/tmp")).entries.map(({ name }) => name)).toContain("kept");
+});
+
+test("what was started in the background keeps its sandbox running", async () => {
+  await using sandbox = await create();
+  await sandbox.execute("(while true; do echo tick >> /tmp/ticks; sleep 0.5; done) >/dev/null 2>&1 &");
+  const ticks = async () => Number((await sandbox.execute("wc -l < /tmp/ticks")).stdout);
+  const before = await ticks();
+  await sleep(8_000);
+  // At the pace of a busy machine, but far more than the two that a rest would leave.
+  expect(await ticks()).toBeGreaterThan(before + 6);
+});
+
+test("random numbers do not go on where they stood before the rest", async () => {
+  await using sandbox = await create();
+  const random = async () => (await sandbox.execute("head -c 16 /dev/urandom | od -An -tx1")).stdout;
+  const before = await random();
+  await standsStill(sandbox);
+  expect(await random()).not.toBe(before);
+});
+
+test("a sandbox that stood still when its host was killed answers the next one", async () => {
+  await using sandbox = await create();
+  await sandbox.execute("echo kept > /tmp/kept");
+  await standsStill(sandbox);
+  const state = JSON.parse(await readFile(join(platform.state, "run/supervisor.json"), "utf8")) as {
+    services: { host: { pid: number } };
+  };
+  process.kill(state.services.host.pid, "SIGKILL");
+  await until("the sandbox answers", async () =>
+    sandbox.execute("cat /tmp/kept").then(
+      ({ stdout }) => stdout === "kept\n",
+      () => false,
+    ),
+  );
+  expect(await clockErrorMs(sandbox)).toBeLessThan(2_000);
+});
+
+test("requests that come while a sandbox goes to rest are all answered", async () => {
+  await using sandbox = await create();
+  for (let round = 0; round < 12; round += 1) {
+    await sleep(1_850 + round * 25);
+    const answers = await Promise.all([sandbox.execute("echo one"), sandbox.execute("echo two")]);
+    expect(answers.map(({ stdout }) => stdout)).toEqual(["one\n", "two\n"]);
+  }
+});
