@@ -26,6 +26,8 @@ export interface Settings {
 export interface SavedConfig {
   readonly api_url: string;
   readonly token: string;
+  /** Where the token works instead of its own organization. */
+  readonly organization?: string;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -43,12 +45,19 @@ export async function readSettings(flags: Flags, env: Environment = process.env)
   return {
     apiUrl: apiUrl ?? saved.api_url ?? DEFAULT_API_URL,
     token: token ?? saved.token,
-    organization: flags.org ?? nonEmpty(env["SKERRY_ORG_ID"]),
+    organization:
+      // The saved organization was chosen for the saved token; another one's user may not be in it.
+      flags.org ?? nonEmpty(env["SKERRY_ORG_ID"]) ?? (token === undefined ? saved.organization : undefined),
   };
 }
 
+/** What the file holds, for commands that change a part of it. */
+export function readSaved(env: Environment = process.env): Promise<Partial<SavedConfig>> {
+  return readConfig(env);
+}
+
 /** Saves the settings for the user of this process, readable by nobody else. */
-export async function writeConfig(config: SavedConfig, path: string): Promise<void> {
+export async function writeConfig(config: Partial<SavedConfig>, path: string): Promise<void> {
   const beside = `${path}.${randomBytes(6).toString("hex")}`;
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   try {
@@ -109,9 +118,10 @@ function parseConfig(path: string, text: string): Partial<SavedConfig> {
     throw broken("is not JSON");
   }
   if (typeof config !== "object" || config === null) throw broken("does not hold an object");
-  const { api_url, token } = config as Readonly<Record<string, unknown>>;
-  for (const [name, value] of Object.entries({ api_url, token }))
-    if (value !== undefined && typeof value !== "string") throw broken(`has a ${name} that is not a string`);
+  const { api_url, token, organization } = config as Readonly<Record<string, unknown>>;
+  for (const [name, value] of Object.entries({ api_url, token, organization }))
+    if (value !== undefined && typeof value !== "string")
+      throw broken(`has a field ${name} that is not a string`);
   return config;
 }
 

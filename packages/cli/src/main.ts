@@ -7,19 +7,21 @@ import { Cli } from "./cli.ts";
 import { registerAuditCommands } from "./commands/audit.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSandboxCommands } from "./commands/sandbox.ts";
-import { registerTokenCommands } from "./commands/tokens.ts";
+import { registerAuthCommands } from "./commands/auth.ts";
+import { registerOrganizationCommands } from "./commands/organizations.ts";
 import { DEFAULT_API_URL } from "./config.ts";
 import { endingOf } from "./errors.ts";
 
 /** Nouns of the API. Everything else (`up`, `status`, the list in the help) needs the local commands too. */
-const clientNouns = new Set(["audit", "auth", "sandbox", "template", "size"]);
+const clientNouns = new Set(["audit", "auth", "org", "sandbox", "template", "size"]);
 
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<number> {
   const cli = new Cli();
   const program = makeProgram();
-  registerTokenCommands(program, cli);
+  registerAuthCommands(program, cli);
+  registerOrganizationCommands(program, cli);
   registerSandboxCommands(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);

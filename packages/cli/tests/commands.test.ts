@@ -5,6 +5,9 @@ import { Shell } from "./run.ts";
 const token = {
   id: "tok_1",
   name: "ci",
+  user_id: "usr_1",
+  scopes: ["*"],
+  bound: false,
   organization_id: "org_1",
   created_at: "2026-11-20T16:21:09.123Z",
   expires_at: null,
@@ -198,6 +201,11 @@ test("auth token alone mints, and only the secret is on stdout", async () => {
   }
   await shell.run("auth", "token");
   expect(server.last.body.toString()).toBe("{}");
+  await shell.run("auth", "token", "--bound", "--scope", "sandboxes:read", "sandboxes:write");
+  expect(JSON.parse(server.last.body.toString())).toEqual({
+    scopes: ["sandboxes:read", "sandboxes:write"],
+    bound: true,
+  });
 });
 
 test("tokens are listed and revoked", async () => {
@@ -251,6 +259,12 @@ test("what cannot be right is refused with code 2 before anything is sent", asyn
     ["sandbox", "ls", "sbx_0", "relative"],
     ["sandbox", "download", "sbx_0", "/a/../b"],
     ["sandbox", "get", ".."],
+    ["auth", "token", "--scope", "sandboxes:fly"],
+    ["org"],
+    ["org", "create"],
+    ["org", "create", "x", "--egress-default", "some"],
+    ["org", "set-role", "usr_1", "king"],
+    ["org", "add-member", "Ada", "--role", "king"],
     ["--api-url", "nonsense", "size", "list"],
   ];
   for (const args of wrong) {
@@ -278,6 +292,10 @@ test("every command explains itself with examples", async () => {
   const commands = [
     ...verbs.map((verb) => ["sandbox", verb]),
     ...["create", "list", "revoke"].map((verb) => ["auth", "token", verb]),
+    ...["login", "logout", "whoami"].map((verb) => ["auth", verb]),
+    ...["list", "show", "create", "update", "use", "members", "add-member", "set-role", "remove-member"].map(
+      (verb) => ["org", verb],
+    ),
     ["template", "list"],
     ["size", "list"],
   ];

@@ -22,7 +22,7 @@ export interface CallOptions {
 }
 
 export interface HttpRequest {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Below the base address, already percent-encoded. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;

@@ -15,6 +15,18 @@ export function tokenPath(id: string): string {
   return `/v1/auth/tokens/${segment(id)}`;
 }
 
+export function organizationPath(id: string): string {
+  return `/v1/orgs/${segment(id)}`;
+}
+
+export function membersPath(organizationId: string): string {
+  return `${organizationPath(organizationId)}/members`;
+}
+
+export function memberPath(organizationId: string, userId: string): string {
+  return `${membersPath(organizationId)}/${segment(userId)}`;
+}
+
 /** A file of a sandbox. `path` is absolute in the VM. */
 export function filePath(id: string, path: string): string {
   if (path.endsWith("/")) throw new SkerryInputError(`The path "${path}" names a directory, not a file.`);

@@ -1,9 +1,11 @@
 // The entry of the package: the client, and the names that its users need. (A published package has one door; this
 // is the only file that passes on what others define.)
 
+import type { Me } from "@skerry/contract/organizations";
 import type { Health, Status } from "@skerry/contract/platform";
 import { Audit } from "./audit.ts";
 import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
+import { Organizations } from "./organizations.ts";
 import { Sizes, Templates } from "./platform.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import { Tokens } from "./tokens.ts";
@@ -18,6 +20,7 @@ export class Skerry {
   readonly sizes: Sizes;
   readonly tokens: Tokens;
   readonly audit: Audit;
+  readonly organizations: Organizations;
   readonly #http: HttpClient;
 
   /** Throws `SkerryInputError` where the address or the token cannot be one. */
@@ -28,6 +31,12 @@ export class Skerry {
     this.sizes = new Sizes(this.#http);
     this.tokens = new Tokens(this.#http);
     this.audit = new Audit(this.#http);
+    this.organizations = new Organizations(this.#http);
+  }
+
+  /** Who is calling, for which organization, and what the token can do there. */
+  me(options: CallOptions = {}): Promise<Me> {
+    return this.#http.json<Me>({ method: "GET", path: "/v1/auth/me" }, options);
   }
 
   /** Whether the server answers. Needs no token. */
@@ -73,4 +82,14 @@ export type {
 export type { AuditFilter } from "./audit.ts";
 export type { AuditEvent } from "@skerry/contract/audit";
 export type { Health, Status, Template } from "@skerry/contract/platform";
+export type { Role, Scope } from "@skerry/contract/access";
+export type {
+  Me,
+  Member,
+  MemberAdded,
+  MemberAddRequest,
+  Organization,
+  OrganizationCreateRequest,
+  OrganizationUpdateRequest,
+} from "@skerry/contract/organizations";
 export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";

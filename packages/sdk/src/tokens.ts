@@ -12,7 +12,10 @@ export class Tokens {
     this.#http = http;
   }
 
-  /** Mints a token. The secret is in `token` of this answer and nowhere else. `expires_in` is a duration such as `24h`. */
+  /**
+   * Mints a token. The secret is in `token` of this answer and nowhere else. `expires_in` is a duration such as `24h`; `scopes` limits
+   * what it may do; `bound` keeps it to this organization. It can have nothing that your own token has not.
+   */
   create(request: TokenCreateRequest = {}, options: CallOptions = {}): Promise<TokenCreated> {
     return this.#http.json<TokenCreated>(
       { method: "POST", path: "/v1/auth/tokens", json: request, creates: true },
@@ -20,7 +23,7 @@ export class Tokens {
     );
   }
 
-  /** Every token, newest first, without its secret. */
+  /** Your tokens in the organization, or everybody's where you are an admin; newest first, without their secrets. */
   list(options: CallOptions = {}): AsyncGenerator<Token, void> {
     return everyItem((cursor) => this.page({ cursor }, options));
   }

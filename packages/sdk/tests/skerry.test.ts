@@ -107,6 +107,38 @@ test("tokens, templates, sizes and health are where the API has them", async () 
   ]);
 });
 
+test("organizations, their members and the caller are where the API has them", async () => {
+  await using server = await ScriptedServer.start((response, { method }) => {
+    if (method === "DELETE") response.writeHead(204).end();
+    else sendJson(response, 200, { items: [{ id: "org_1", user_id: "usr_1" }], next_cursor: null });
+  });
+  const skerry = new Skerry({ baseUrl: server.baseUrl, token: "sk_test", organization: "org_9" });
+  const { organizations } = skerry;
+  await skerry.me();
+  await organizations.create({ name: "x" });
+  expect((await allOf(organizations.list()))[0]?.id).toBe("org_1");
+  await organizations.get("org_1");
+  await organizations.update("org_1", { egress_default: "deny_all" });
+  expect((await allOf(organizations.members("org_1")))[0]?.user_id).toBe("usr_1");
+  await organizations.addMember("org_1", { name: "Ada", role: "viewer" });
+  await organizations.setRole("org_1", "usr_1", "admin");
+  await organizations.removeMember("org_1", "usr_1");
+  expect(
+    server.received.map(({ method, url, body }) => [method, url, body.toString()].join(" ").trim()),
+  ).toEqual([
+    "GET /v1/auth/me",
+    'POST /v1/orgs {"name":"x"}',
+    "GET /v1/orgs",
+    "GET /v1/orgs/org_1",
+    'PATCH /v1/orgs/org_1 {"egress_default":"deny_all"}',
+    "GET /v1/orgs/org_1/members",
+    'POST /v1/orgs/org_1/members {"name":"Ada","role":"viewer"}',
+    'PATCH /v1/orgs/org_1/members/usr_1 {"role":"admin"}',
+    "DELETE /v1/orgs/org_1/members/usr_1",
+  ]);
+  expect(() => organizations.get("..")).toThrow(SkerryInputError);
+});
+
 test("an error of the API carries all that the server said", async () => {
   await using server = await ScriptedServer.start((response) => {
     response.setHeader("retry-after", "7");

@@ -1,16 +1,13 @@
 // `skerry auth token`: API tokens of the organization.
 
-import type { Token } from "@skerry/sdk";
-import type { Command } from "commander";
+import { scopes } from "@skerry/contract/access";
+import type { Scope, Token } from "@skerry/sdk";
+import { Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { addExamples, given } from "../options.ts";
 
-export function registerTokenCommands(program: Command, cli: Cli): void {
-  const token = program
-    .command("auth")
-    .description("Access to the API.")
-    .command("token")
-    .description("API tokens; alone, it mints one.");
+export function registerTokenCommands(auth: Command, cli: Cli): void {
+  const token = auth.command("token").description("API tokens; alone, it mints one.");
   addExamples(
     token,
     "skerry auth token --name ci --expires-in 24h",
@@ -25,6 +22,8 @@ export function registerTokenCommands(program: Command, cli: Cli): void {
 interface CreateFlags {
   readonly name?: string;
   readonly expiresIn?: string;
+  readonly scope?: Scope[];
+  readonly bound?: boolean;
   readonly json?: boolean;
 }
 
@@ -34,10 +33,15 @@ function registerCreate(token: Command, cli: Cli): void {
     .description("Mint a token and print its secret, which is shown this once.")
     .option("--name <name>", "what the token is for")
     .option("--expires-in <duration>", "lifetime, such as 24h (default: until revoked)")
+    .addOption(
+      new Option("--scope <scope...>", "what it may do (default: what your own token may)").choices(scopes),
+    )
+    .option("--bound", "it works in this organization only")
     .option("--json", "print the whole answer as JSON")
     .action(async (flags: CreateFlags, self: Command) => {
       const client = await cli.client(self);
-      const request = given({ name: flags.name, expires_in: flags.expiresIn });
+      const { name, expiresIn, scope, bound } = flags;
+      const request = given({ name, expires_in: expiresIn, scopes: scope, bound });
       const created = await client.tokens.create(request, { signal: cli.signal });
       if (flags.json === true) return cli.output.json(created);
       await cli.output.line(created.token);
@@ -46,14 +50,14 @@ function registerCreate(token: Command, cli: Cli): void {
   addExamples(
     command,
     "skerry auth token",
-    "SKERRY_API_TOKEN=$(skerry auth token create --name ci --expires-in 24h)",
+    "SKERRY_API_TOKEN=$(skerry auth token create --name ci --expires-in 24h --scope sandboxes:read sandboxes:write)",
   );
 }
 
 function registerList(token: Command, cli: Cli): void {
   const command = token
     .command("list")
-    .description("List the tokens, without their secrets.")
+    .description("List your tokens, or everybody's where you are an admin, without their secrets.")
     .option("--json", "print JSON")
     .action(async (flags: { readonly json?: boolean }, self: Command) => {
       const client = await cli.client(self);
@@ -61,10 +65,12 @@ function registerList(token: Command, cli: Cli): void {
       for await (const item of client.tokens.list({ signal: cli.signal })) items.push(item);
       if (flags.json === true) return cli.output.json({ items, next_cursor: null });
       await cli.output.table(
-        ["ID", "NAME", "CREATED", "EXPIRES", "LAST USED"],
-        items.map(({ id, name, created_at, expires_at, last_used_at }) => [
+        ["ID", "NAME", "USER", "SCOPES", "CREATED", "EXPIRES", "LAST USED"],
+        items.map(({ id, name, user_id, scopes: granted, created_at, expires_at, last_used_at }) => [
           id,
           name,
+          user_id,
+          granted.join(" "),
           created_at,
           expires_at ?? "never",
           last_used_at ?? "never",

@@ -1,0 +1,112 @@
+// `skerry auth`: which server and token this machine's user works with, and who that is.
+
+import { createInterface } from "node:readline/promises";
+import { text } from "node:stream/consumers";
+import { Writable } from "node:stream";
+import { Skerry, type Me } from "@skerry/sdk";
+import type { Command } from "commander";
+import type { Cli } from "../cli.ts";
+import { configPath, readSaved, readSettings, writeConfig, type Flags } from "../config.ts";
+import { CliError, exitCodes } from "../errors.ts";
+import { addExamples, given } from "../options.ts";
+import { registerTokenCommands } from "./tokens.ts";
+
+export function registerAuthCommands(program: Command, cli: Cli): void {
+  const auth = program.command("auth").description("Access to the API.");
+  addExamples(auth, "skerry auth login < token", "skerry auth whoami", "skerry auth token --name ci");
+  registerLogin(auth, cli);
+  registerLogout(auth, cli);
+  registerWhoami(auth, cli);
+  registerTokenCommands(auth, cli);
+}
+
+function registerLogin(auth: Command, cli: Cli): void {
+  const command = auth
+    .command("login")
+    .description(
+      "Save a token, and the address of its server, for the next commands. The token comes from standard input.",
+    )
+    .option("--json", "print who it is as JSON")
+    .action(async (flags: { readonly json?: boolean }, self: Command) => {
+      const { apiUrl } = await readSettings(self.optsWithGlobals<Flags>());
+      const token = self.optsWithGlobals<Flags>().token ?? (await askForToken());
+      const me = await new Skerry({ baseUrl: apiUrl, token }).me({ signal: cli.signal });
+      await writeConfig({ api_url: apiUrl, token }, configPath());
+      if (flags.json === true) return cli.output.json(me);
+      await cli.output.note(`You are ${me.name}, ${me.role} of ${me.organization_name}, at ${apiUrl}.`);
+    });
+  addExamples(
+    command,
+    "skerry auth login --api-url https://skerry.example.org",
+    "skerry auth login --api-url https://skerry.example.org < token.txt",
+  );
+}
+
+/** Not shown while it is typed. */
+async function askForToken(): Promise<string> {
+  if (!process.stdin.isTTY) return checkedToken(await text(process.stdin));
+  process.stderr.write("API token: ");
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  try {
+    return checkedToken(await terminal.question(""));
+  } finally {
+    terminal.close();
+    process.stderr.write("\n");
+  }
+}
+
+function checkedToken(typed: string): string {
+  const token = typed.trim();
+  if (token !== "") return token;
+  throw new CliError("no_token", "Nothing came on standard input where a token was expected.", {
+    remediation: "Pipe a token into the command, or type one when it asks.",
+    exitCode: exitCodes.usage,
+  });
+}
+
+function registerLogout(auth: Command, cli: Cli): void {
+  const command = auth
+    .command("logout")
+    .description("Forget the saved token.")
+    .option("--revoke", "end it on the server too, with all that it minted")
+    .action(async (flags: { readonly revoke?: boolean }) => {
+      const { api_url: apiUrl, token } = await readSaved();
+      if (token === undefined) return cli.output.note("No token is saved.");
+      if (flags.revoke === true && apiUrl !== undefined) {
+        const client = new Skerry({ baseUrl: apiUrl, token });
+        const { token_id: id } = await client.me({ signal: cli.signal });
+        await client.tokens.revoke(id, { signal: cli.signal });
+      }
+      await writeConfig(given({ api_url: apiUrl }), configPath());
+      await cli.output.note(
+        flags.revoke === true ? "The token is revoked and forgotten." : "The token is forgotten.",
+      );
+    });
+  addExamples(command, "skerry auth logout", "skerry auth logout --revoke");
+}
+
+function registerWhoami(auth: Command, cli: Cli): void {
+  const command = auth
+    .command("whoami")
+    .description("Show who you are, where, and what your token can do there.")
+    .option("--json", "print JSON")
+    .action(async (flags: { readonly json?: boolean }, self: Command) => {
+      const client = await cli.client(self);
+      const me = await client.me({ signal: cli.signal });
+      if (flags.json === true) return cli.output.json(me);
+      await cli.output.fields(describe(me));
+    });
+  addExamples(command, "skerry auth whoami", "skerry auth whoami --org org_01jd3... --json | jq -r .role");
+}
+
+function describe(me: Me): [string, string][] {
+  return [
+    ["user", `${me.user_id} (${me.name})`],
+    ["organization", `${me.organization_id} (${me.organization_name})`],
+    ["role", me.role],
+    ["token", `${me.token_id} (${me.token_name})`],
+    ["expires", me.expires_at ?? "never"],
+    ["scopes", me.scopes.join(" ")],
+  ];
+}

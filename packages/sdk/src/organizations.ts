@@ -1,0 +1,93 @@
+// Organizations and their members. Each call names its organization, whatever the client's own is.
+
+import type { Role } from "@skerry/contract/access";
+import type {
+  Member,
+  MemberAdded,
+  MemberAddRequest,
+  Organization,
+  OrganizationCreateRequest,
+  OrganizationUpdateRequest,
+} from "@skerry/contract/organizations";
+import type { CallOptions, HttpClient } from "./http.ts";
+import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
+import { memberPath, membersPath, organizationPath } from "./paths.ts";
+
+export class Organizations {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  /** Makes an organization whose first owner you are. Code `forbidden` but for the operator's own organization. */
+  create(request: OrganizationCreateRequest, options: CallOptions = {}): Promise<Organization> {
+    return this.#http.json<Organization>(
+      { method: "POST", path: "/v1/orgs", json: request, creates: true },
+      options,
+    );
+  }
+
+  /** Every organization that you are a member of, newest first. */
+  list(options: CallOptions = {}): AsyncGenerator<Organization, void> {
+    return everyItem((cursor) => this.page({ cursor }, options));
+  }
+
+  /** One page of the list. */
+  page(query: PageOptions = {}, options: CallOptions = {}): Promise<Page<Organization>> {
+    return this.#http.json<Page<Organization>>(
+      { method: "GET", path: "/v1/orgs", query: pageQuery(query) },
+      options,
+    );
+  }
+
+  /** Code `organization_not_found` where there is none, or where you are not a member. */
+  get(id: string, options: CallOptions = {}): Promise<Organization> {
+    return this.#http.json<Organization>({ method: "GET", path: organizationPath(id) }, options);
+  }
+
+  /** Changes what is named: `name`, and `egress_default`, the egress mode of sandboxes that ask for none. */
+  update(id: string, request: OrganizationUpdateRequest, options: CallOptions = {}): Promise<Organization> {
+    return this.#http.json<Organization>(
+      { method: "PATCH", path: organizationPath(id), json: request },
+      options,
+    );
+  }
+
+  /** Every member, newest users first. */
+  members(id: string, options: CallOptions = {}): AsyncGenerator<Member, void> {
+    return everyItem((cursor) => this.memberPage(id, { cursor }, options));
+  }
+
+  /** One page of the members. */
+  memberPage(id: string, query: PageOptions = {}, options: CallOptions = {}): Promise<Page<Member>> {
+    return this.#http.json<Page<Member>>(
+      { method: "GET", path: membersPath(id), query: pageQuery(query) },
+      options,
+    );
+  }
+
+  /**
+   * Adds somebody: new with a `name`, or known with a `user_id`. `token.token` of the answer is a secret for the new member to work
+   * with, and is shown this once; it has the scopes of your token and ends with it.
+   */
+  addMember(id: string, request: MemberAddRequest, options: CallOptions = {}): Promise<MemberAdded> {
+    return this.#http.json<MemberAdded>(
+      { method: "POST", path: membersPath(id), json: request, creates: true },
+      options,
+    );
+  }
+
+  /** Nobody gives, changes or takes a role above their own: code `forbidden`; the last owner stays: code `last_owner`. */
+  setRole(id: string, userId: string, role: Role, options: CallOptions = {}): Promise<Member> {
+    return this.#http.json<Member>(
+      { method: "PATCH", path: memberPath(id, userId), json: { role } },
+      options,
+    );
+  }
+
+  /** The member's tokens in the organization end with it. */
+  async removeMember(id: string, userId: string, options: CallOptions = {}): Promise<void> {
+    await this.#http.done({ method: "DELETE", path: memberPath(id, userId) }, options);
+  }
+}
