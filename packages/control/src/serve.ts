@@ -72,7 +72,7 @@ export async function serve(config: Config): Promise<void> {
     const metricsServer = buildMetricsServer(context);
     cleanup.defer(() => closeAtOnce(metricsServer));
     await listenBeside("SKERRY_METRICS_LISTEN", metricsServer, config.metricsListen);
-    log.info(config.metricsListen, "metrics are served without a token");
+    log.info({ address: metricsServer.address() }, "metrics are served without a token");
   }
 
   if (!stop.aborted) await once(stop, "abort");

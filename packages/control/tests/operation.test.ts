@@ -159,6 +159,25 @@ test("a process that cannot listen says which setting to change, gives everythin
   expect(said.text).not.toContain("    at ");
 });
 
+test("a process that is told to serves metrics on an address of their own, and stops doing so when it ends", async () => {
+  const child = start("serve", { SKERRY_METRICS_LISTEN: "127.0.0.1:0", SKERRY_HEARTBEAT_INTERVAL_MS: "200" });
+  const said = output(child);
+  await eventually(() => said.text.includes("metrics are served"), "it says so");
+  const port = /"address":"127\.0\.0\.1","family":"IPv4","port":(\d+)\}.*metrics/.exec(said.text)?.[1];
+  const url = `http://127.0.0.1:${port}/metrics`;
+  await eventually(
+    async () =>
+      (await (await fetch(url)).text()).includes(
+        'skerry_background_runs_total{service="local-host-heartbeat"',
+      ),
+    "its services are counted",
+  );
+  expect((await fetch(url.replace("/metrics", "/v1/health"))).status).toBe(404);
+  child.kill("SIGTERM");
+  expect(await once(child, "exit")).toEqual([0, null]);
+  await expect(fetch(url)).rejects.toThrow();
+});
+
 test("each request is one log line with method, path, status, duration and bytes, streams included", async () => {
   const { id } = await world.createSandbox();
   const answer = await world.call("GET", `/v1/sandboxes/${id}/files/endless/100000?list=false`);
