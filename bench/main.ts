@@ -16,7 +16,8 @@ const root = join(import.meta.dirname, "..");
 const assets = join(root, ".cache/assets");
 await mkdir(assets, { recursive: true });
 
-const platform = await startPlatform({ assets });
+// What a limit takes is part of what is measured; that it stops us is not.
+const platform = await startPlatform({ assets, env: { SKERRY_RATE_READ_PER_MINUTE: "100000000" } });
 const measures: Measure[] = [];
 try {
   const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("--"));
