@@ -22,8 +22,8 @@ import { ensureSystemUser } from "./system-user.ts";
 const CHECK_POSTGRES_MS = 5_000;
 const RESTART_FIRST_MS = 200;
 const RESTART_MAX_MS = 5_000;
-/** A service that ran this long was well; its next restart is quick again. */
-const HEALTHY_AFTER_MS = 30_000;
+/** A service that ran this long had started; its next restart is quick again. One that fails does so within its first second. */
+const HEALTHY_AFTER_MS = 2_000;
 export const STOP_GRACE_MS = 15_000;
 const LOG_FOLDER_MODE = 0o750;
 const CHECK_LOGS_MS = 5_000;
