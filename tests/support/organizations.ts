@@ -33,7 +33,8 @@ export async function newStranger(platform: Pick<Platform, "state" | "apiUrl">):
 
 const PROGRAMS = "/usr/lib/postgresql";
 
-async function psql({ state }: Pick<Platform, "state">, sql: string): Promise<void> {
+/** Runs statements in the platform's own database, as its own user. */
+export async function psql({ state }: Pick<Platform, "state">, sql: string): Promise<void> {
   const socketFolder = join(state, "run/postgres");
   // Peer authentication: the database takes only the user who owns the folder of its socket.
   const { uid, gid } = await stat(socketFolder);
