@@ -76,7 +76,7 @@ function found(
 /** Three digits that say something, and no more. */
 export function shownNumber(value: number): string {
   if (!Number.isFinite(value)) return "–";
-  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  const digits = Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value) || 1))));
   return Number.isInteger(value)
     ? value.toLocaleString("en-US")
     : value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });

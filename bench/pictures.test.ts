@@ -75,6 +75,16 @@ test("samples with a place are a curve over it", () => {
   expect(picture?.svg.match(/<circle/g)).toHaveLength(5);
 });
 
+test("time goes by evenly, however early the first sample was", () => {
+  const values = Array.from({ length: 20 }, (_, index) => index + 0.001);
+  const at = { axis: "seconds", line: "create", values };
+  const [picture] = picturesOf(chapter([measure({ samples: values, at })]), new Map());
+  const xs = [...(picture?.svg.matchAll(/<circle[^>]* cx="([\d.]+)"/g) ?? [])].map((match) =>
+    Number(match[1]),
+  );
+  expect((xs[10] ?? 0) - (xs[0] ?? 0)).toBeCloseTo((xs[19] ?? 0) - (xs[9] ?? 0), 0);
+});
+
 test("names cannot break the picture", () => {
   const [picture] = picturesOf(chapter([measure({ what: "a < b & `c`" })]), new Map());
   expect(picture?.svg).toContain("a &lt; b &amp; c:");

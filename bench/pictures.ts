@@ -1,7 +1,7 @@
 // Which pictures a chapter has, and what is on them: samples of one unit as distributions, and measures with an axis as curves. The
 // last committed run is drawn dashed behind, in the same color.
 
-import { axisFor, linear } from "./axis.ts";
+import { axisFor, linear, type Axis } from "./axis.ts";
 import { shownNumber } from "./bars.ts";
 import { areaClass, canvas, dot, lineClass, path, type LegendEntry, type Point } from "./canvas.ts";
 import type { ChapterResults, Measure } from "./report.ts";
@@ -116,11 +116,16 @@ function curve(title: string, measures: readonly Measure[], before: ReadonlyMap<
   });
   const points = lines.flatMap((line) => line.points);
   const [{ unit, at } = { unit: "", at: undefined }] = measures;
-  const axis = (values: readonly number[]) => axisFor(values, { fromZero: true });
   const frame = {
     title,
-    x: { axis: axis(points.map(({ x }) => x)), label: at?.axis ?? "" },
-    y: { axis: axis(points.map(({ y }) => y)), label: unit },
+    x: { axis: placesAxis(points.map(({ x }) => x)), label: at?.axis ?? "" },
+    y: {
+      axis: axisFor(
+        points.map(({ y }) => y),
+        { fromZero: true },
+      ),
+      label: unit,
+    },
     legend: lines,
   };
   return canvas(frame, (pixel) =>
@@ -130,6 +135,13 @@ function curve(title: string, measures: readonly Measure[], before: ReadonlyMap<
       return [...(line.faint ? [] : around(line, bins, pixel)), path(medians, lineClass(line))];
     }),
   );
+}
+
+/** A few chosen places may be far apart; time and the like go by evenly. */
+function placesAxis(places: readonly number[]): Axis {
+  return new Set(places).size <= PLACES_MAX
+    ? axisFor(places, { fromZero: true })
+    : linear(0, Math.max(...places));
 }
 
 function pointsOf({ samples, at }: Measure): Point[] {
