@@ -38,6 +38,7 @@ export class Floor implements AsyncDisposable {
   readonly #folder: string;
   readonly #namespaces: string[] = [];
   readonly #free: number[] = [];
+  readonly #running = new Set<ChildProcess>();
 
   private constructor(model: Model, folder: string) {
     this.#model = model;
@@ -76,7 +77,7 @@ export class Floor implements AsyncDisposable {
     let qemu: ChildProcess | undefined;
     const end = async (): Promise<void> => {
       for (const socket of sockets) socket.destroy();
-      if (qemu !== undefined) await killed(qemu);
+      if (qemu !== undefined) await this.#kill(qemu);
       await rm(folder, { recursive: true, force: true });
       this.#free.push(number);
     };
@@ -97,7 +98,9 @@ export class Floor implements AsyncDisposable {
     }
   }
 
+  /** Also ends what nobody has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#running].map((qemu) => this.#kill(qemu)));
     for (const name of this.#namespaces) await run("ip", "netns", "del", name).catch(() => undefined);
     await rm(this.#folder, { recursive: true, force: true });
   }
@@ -120,10 +123,19 @@ export class Floor implements AsyncDisposable {
         stdio: ["ignore", "ignore", "pipe", state.fd],
       });
       await once(qemu, "spawn");
+      this.#running.add(qemu);
       return qemu;
     } finally {
       await state.close();
     }
+  }
+
+  async #kill(qemu: ChildProcess): Promise<void> {
+    this.#running.delete(qemu);
+    if (qemu.exitCode !== null || qemu.signalCode !== null) return;
+    const ended = once(qemu, "exit");
+    qemu.kill("SIGKILL");
+    await ended;
   }
 }
 
@@ -178,11 +190,4 @@ async function dial(path: string, qemu: ChildProcess): Promise<Socket> {
       throw new Error(`QEMU did not come up: ${String(qemu.stderr?.read() ?? "it left no message")}`);
     await sleep(RETRY_MS);
   }
-}
-
-async function killed(qemu: ChildProcess): Promise<void> {
-  if (qemu.exitCode !== null || qemu.signalCode !== null) return;
-  const ended = once(qemu, "exit");
-  qemu.kill("SIGKILL");
-  await ended;
 }
