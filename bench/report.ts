@@ -66,7 +66,7 @@ function introduction({ quick, machine, commit, settings }: Results): string[] {
     "",
     "```sh",
     "npm run bench -- --quick          # within about 3 minutes, with fewer samples",
-    "npm run bench                     # all of it, about an hour, on a machine that does nothing else",
+    "npm run bench                     # all of it, about half an hour, on a machine that does nothing else",
     "npm run bench -- life execute     # some of it",
     "npm run bench -- --write          # renews this page",
     "```",
