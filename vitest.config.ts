@@ -12,7 +12,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["packages/{contract,sdk,cli,host,guest}/tests/**/*.test.ts", "setup/*.test.ts"],
+          include: ["packages/{contract,sdk,cli,host,guest}/tests/**/*.test.ts", "{setup,bench}/*.test.ts"],
         },
       },
       {

@@ -1,9 +1,12 @@
+import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { cpus, release, totalmem } from "node:os";
+import { cpus, loadavg, release, totalmem } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
+import { assets, root } from "./bench.ts";
 
 /** What a reader needs to judge the figures, one line each. */
-export async function describeMachine(assets: string): Promise<string[]> {
+export async function describeMachine(loadBefore: number): Promise<string[]> {
   const { verdict } = JSON.parse(await readFile(join(assets, "accelerator.json"), "utf8")) as {
     verdict: { accelerator: string; reason: string };
   };
@@ -13,6 +16,19 @@ export async function describeMachine(assets: string): Promise<string[]> {
     `${cpus().length} × ${cpus()[0]?.model.trim() ?? "?"}, ${Math.round(totalmem() / 1024 ** 3)} GiB, ${system}, Linux ${release()}`,
     `Guests run on ${verdict.accelerator}: ${verdict.reason}`,
     `Node ${process.versions.node}; client, control, host and all guests share these CPUs`,
-    `${new Date().toISOString().slice(0, 10)}`,
+    `${new Date().toISOString().slice(0, 10)}; load of the machine before it began: ${loadBefore.toFixed(1)}`,
   ];
+}
+
+/** Processes that wanted a CPU in the last minute, on average. */
+export function loadNow(): number {
+  return loadavg()[0] ?? Number.NaN;
+}
+
+/** What git says, or nothing where this is no checkout. */
+export async function git(...args: readonly string[]): Promise<string | undefined> {
+  return promisify(execFile)("git", args, { cwd: root, maxBuffer: 64 * 1024 * 1024 }).then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  );
 }

@@ -1,43 +1,105 @@
-// `npm run bench`: starts a platform of its own and measures what a user feels. Every figure is printed with n, median and p99.
-// Names such as `measureBulk` choose some; `--write` also renews docs/benchmarks.md. Nothing here passes or fails: read it on an
-// idle machine.
+// `npm run bench`: starts a platform of its own, measures what a user feels, and compares it in the same run with QEMU alone, with podman
+// and with the last committed run. A bar that is not met is no failure of the program: read it on an idle machine.
+//
+//   npm run bench -- [--quick] [--write] [CHAPTER…]
+//
+// Page, pictures and samples go to .cache/bench, and with --write to docs/.
 
-import { writeFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startPlatform } from "../tests/support/platform.ts";
-import { measureEgress, measureThroughput } from "./egress.ts";
-import { measureHttp } from "./http.ts";
-import { describeMachine } from "./machine.ts";
-import { measureBulk, measureExecute, measureFleet, measureIdleMemory, measureLife } from "./measures.ts";
-import { report, type Measure } from "./report.ts";
+import { parseArgs, promisify } from "node:util";
+import { Bench, cache, root, settings } from "./bench.ts";
+import { chapters } from "./chapters.ts";
+import { describeMachine, git, loadNow } from "./machine.ts";
+import { picturesOf } from "./pictures.ts";
+import { report, type ChapterResults, type Results } from "./report.ts";
+import { full, quick } from "./scale.ts";
 
-const root = join(import.meta.dirname, "..");
-const assets = join(root, ".cache/assets");
-await mkdir(assets, { recursive: true });
+const PICTURES = "benchmarks";
+const SAMPLES = "latest.json";
 
-// What a limit takes is part of what is measured; that it stops us is not.
-const platform = await startPlatform({ assets, env: { SKERRY_RATE_READ_PER_MINUTE: "100000000" } });
-const measures: Measure[] = [];
-try {
-  const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("--"));
-  const all = [
-    measureIdleMemory,
-    measureLife,
-    measureExecute,
-    measureBulk,
-    measureFleet,
-    measureEgress,
-    measureThroughput,
-    measureHttp,
-  ];
-  for (const measure of all.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
-    process.stderr.write(`${measure.name} …\n`);
-    measures.push(...(await measure(platform)));
+const { values: flags, positionals: names } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+const unknown = names.filter((name) => !chapters.some((chapter) => chapter.name === name));
+if (unknown.length > 0)
+  throw new Error(
+    `there is no ${unknown.join(", ")}; there are ${chapters.map(({ name }) => name).join(", ")}`,
+  );
+if (flags.write && names.length > 0)
+  throw new Error("--write is for a whole run: figures of several runs do not belong on one page");
+
+const loadBefore = loadNow();
+if (loadBefore > 0.5) process.stderr.write(`This machine is not idle: load ${loadBefore.toFixed(1)}\n`);
+const found = await measureAll();
+const results: Results = {
+  date: new Date().toISOString(),
+  commit: await commit(),
+  quick: flags.quick,
+  machine: await describeMachine(loadBefore),
+  settings,
+  chapters: found,
+};
+const previous = await lastCommitted();
+process.stdout.write(report(results, previous, PICTURES));
+if (found.some(({ failure }) => failure !== undefined)) process.exitCode = 1;
+await save(flags.write ? join(root, "docs") : join(cache, "bench"));
+
+/** Ctrl-C ends it like a failure, so that what was started is stopped. */
+async function measureAll(): Promise<ChapterResults[]> {
+  const interrupted = new Promise<never>((_, reject) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
+      process.once(signal, () => reject(new Error(`ended by ${signal}`)));
+  });
+  interrupted.catch(() => undefined); // there may be nothing left to interrupt
+  await using bench = await Bench.open(flags.quick ? quick : full);
+  const done: ChapterResults[] = [];
+  for (const { measure, ...chapter } of chapters) {
+    if (names.length > 0 && !names.includes(chapter.name)) continue;
+    const startedMs = performance.now();
+    process.stderr.write(`${chapter.name} … `);
+    const outcome = measure(bench).then(
+      (measures) => ({ measures }),
+      (error: unknown) => ({ measures: [], failure: error instanceof Error ? error.message : String(error) }),
+    );
+    done.push({ ...chapter, ...(await Promise.race([outcome, interrupted])) });
+    process.stderr.write(`${((performance.now() - startedMs) / 1_000).toFixed(0)} s\n`);
   }
-} finally {
-  await platform.stop();
+  return done;
 }
-const text = report(await describeMachine(assets), measures);
-process.stdout.write(text);
-if (process.argv.includes("--write")) writeFileSync(join(root, "docs/benchmarks.md"), text);
+
+async function commit(): Promise<string> {
+  const [hash, changes] = [
+    await git("rev-parse", "--short", "HEAD"),
+    await git("status", "--porcelain", "--", "packages"),
+  ];
+  return hash === undefined ? "unknown" : `${hash}${changes === "" ? "" : " with changes"}`;
+}
+
+async function lastCommitted(): Promise<Results | undefined> {
+  const text = await git("show", `HEAD:docs/${PICTURES}/${SAMPLES}`);
+  return text === undefined ? undefined : (JSON.parse(text) as Results); // written by this program
+}
+
+async function save(folder: string): Promise<void> {
+  const pictures = join(folder, PICTURES);
+  await mkdir(pictures, { recursive: true });
+  for (const name of await readdir(pictures)) if (name.endsWith(".svg")) await rm(join(pictures, name));
+  const before = new Map(
+    previous?.chapters.flatMap(({ measures }) => measures).map((one) => [one.what, one]),
+  );
+  for (const chapter of results.chapters)
+    for (const { file, svg } of picturesOf(chapter, before)) await writeFile(join(pictures, file), svg);
+  const page = join(folder, "benchmarks.md");
+  await writeFile(page, report(results, previous, PICTURES));
+  await writeFile(join(pictures, SAMPLES), `${JSON.stringify(results, rounded)}\n`);
+  await promisify(execFile)(join(root, "node_modules/.bin/oxfmt"), ["--write", page], { cwd: root });
+  process.stderr.write(`written to ${page}\n`);
+}
+
+/** Microseconds say enough. */
+function rounded(_key: string, value: unknown): unknown {
+  return typeof value === "number" ? Math.round(value * 1_000) / 1_000 : value;
+}

@@ -1,44 +1,151 @@
-// Figures as a table: what was measured, how often, and how it came out.
+// What a run has found, and the page that shows it.
+
+import { judge, shownNumber, type Verdict } from "./bars.ts";
+import { picturesOf } from "./pictures.ts";
+import { publishedTable } from "./published.ts";
+import { statistics } from "./statistics.ts";
+
+export type Unit = "ms" | "MB/s" | "/s" | "MB" | "MiB" | "%" | "×" | "count";
 
 export interface Measure {
   readonly what: string;
-  readonly unit: "ms" | "MB/s" | "/s" | "MB" | "count";
+  readonly unit: Unit;
   readonly samples: readonly number[];
-  /** What it should reach, in words. */
+  /** Why attempts gave no sample, one reason each. */
+  readonly failures?: readonly string[];
+  /** What it should reach, in the words of bars.ts. */
   readonly bar: string;
+  /** Where each sample lies on a curve. Without it they are a distribution. Measures with the same line are drawn as one. */
+  readonly at?: { readonly axis: string; readonly line: string; readonly values: readonly number[] };
+  /** Why this was not measured at all. */
+  readonly skipped?: string;
 }
 
-/** Nearest-rank percentile of a non-empty list. */
-export function percentile(samples: readonly number[], share: number): number {
-  const sorted = samples.toSorted((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+export interface ChapterResults {
+  readonly name: string;
+  readonly title: string;
+  /** What exactly was done, for a reader who doubts. */
+  readonly about: string;
+  readonly measures: readonly Measure[];
+  /** Why the chapter was broken off. */
+  readonly failure?: string;
 }
 
-export function report(machine: readonly string[], measures: readonly Measure[]): string {
-  const rows = measures.map(({ what, unit, samples, bar }) => {
-    const digits = unit === "count" || unit === "/s" ? 0 : 1;
-    // The worse end: of a time the long one, of a rate the slow one.
-    const worst = unit.endsWith("/s") ? 0.01 : 0.99;
-    const cells = [percentile(samples, 0.5), percentile(samples, worst)].map((value) =>
-      value.toFixed(digits),
-    );
-    return `| ${what} | ${unit} | ${samples.length} | ${cells.join(" | ")} | ${bar} |`;
-  });
+/** Everything of a run; this is what latest.json holds. */
+export interface Results {
+  readonly date: string;
+  readonly commit: string;
+  readonly quick: boolean;
+  readonly machine: readonly string[];
+  readonly settings: Readonly<Record<string, string>>;
+  readonly chapters: readonly ChapterResults[];
+}
+
+/** The page as Markdown. Pictures are expected in `picturesFolder`, relative to it. */
+export function report(results: Results, previous: Results | undefined, picturesFolder: string): string {
   return [
     "# Benchmarks",
     "",
-    "Written by `npm run bench -- --write`, which starts a platform of its own with the same command as a user, measures over HTTP",
-    "through the published client, and stops it again. The p99 of a rate is its slow end.",
+    ...introduction(results),
+    "",
+    "## Bars",
+    "",
+    ...barsTable(results),
+    "",
+    ...results.chapters.flatMap((chapter) => chapterLines(chapter, previous, picturesFolder)),
+    "## What others publish",
+    "",
+    ...publishedTable,
+    "",
+  ].join("\n");
+}
+
+function introduction({ quick, machine, commit, settings }: Results): string[] {
+  return [
+    "This page, its pictures and `benchmarks/latest.json` (every sample) are written by the program; nobody edits them.",
+    "",
+    "```sh",
+    "npm run bench -- --quick          # within about 3 minutes, with fewer samples",
+    "npm run bench                     # all of it, about half an hour, on a machine that does nothing else",
+    "npm run bench -- life execute     # some of it",
+    "npm run bench -- --write          # renews this page",
+    "```",
+    "",
+    "It needs root, as the host does. podman is compared where the Debian packages `podman` and `runc` are installed.",
+    "",
+    ...(quick ? ["**This was a quick run: too few samples for a p99.**", ""] : []),
+    "It starts a platform of its own with the same command as a user, measures through the published client over HTTP, and stops it",
+    "again. What is compared takes turns in the same run, so that noise hits all alike: the _bare script_ (`bench/floor.ts`) starts the",
+    "same QEMU from the same frozen template and speaks to it directly, without control plane and host, which is the floor for",
+    "whatever has no clone waiting; podman runs the same Debian root. An attempt that fails is counted and never left out.",
+    "`last` is the median of the last committed run. The p99 of a rate is its slow end.",
     "",
     "## The machine",
     "",
     ...machine.map((line) => `- ${line}`),
+    `- Commit ${commit}`,
+    `- Settings: ${Object.entries(settings)
+      .map(([name, value]) => `\`${name}=${value}\``)
+      .join(", ")}; rate limits and quotas are out of reach`,
+  ];
+}
+
+const WORDS = { met: "met", missed: "**not met**" } as const;
+
+function wordOf(verdict: Verdict): string {
+  if (verdict.met === undefined) return "–";
+  return verdict.met ? WORDS.met : WORDS.missed;
+}
+
+function barsTable({ chapters }: Results): string[] {
+  const rows = chapters.flatMap(({ measures }) =>
+    measures.flatMap((measure) => {
+      const verdict = judge(measure, measures);
+      if (verdict === undefined) return [];
+      const { what, bar, unit } = measure;
+      return [`| ${what} | ${bar}${barUnit(bar, unit)} | ${verdict.found} | ${wordOf(verdict)} |`];
+    }),
+  );
+  return ["| measure | bar | found | |", "| --- | --- | --- | --- |", ...rows];
+}
+
+function barUnit(bar: string, unit: Unit): string {
+  return unit === "count" || unit === "×" || bar.includes("×") || bar === "none fails" ? "" : ` ${unit}`;
+}
+
+function chapterLines(chapter: ChapterResults, previous: Results | undefined, folder: string): string[] {
+  const before = new Map(
+    previous?.chapters.flatMap(({ measures }) => measures).map((measure) => [measure.what, measure]),
+  );
+  const pictures = picturesOf(chapter, before).map(({ file, title }) => `![${title}](${folder}/${file})`);
+  const reasons = new Set(chapter.measures.flatMap(({ failures = [] }) => failures));
+  const skips = new Set(chapter.measures.flatMap(({ skipped }) => skipped ?? []));
+  return [
+    `## ${chapter.title}`,
     "",
-    "## Results",
+    chapter.about,
     "",
-    "| measure | unit | n | median | p99 | bar |",
-    "| --- | --- | --- | --- | --- | --- |",
-    ...rows,
+    ...(chapter.failure === undefined ? [] : [`**It was broken off:** ${chapter.failure}`, ""]),
+    ...pictures.flatMap((picture) => [picture, ""]),
+    "| measure | unit | n | failed | median | p95 | p99 | last |",
+    "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ...chapter.measures.map((measure) => row(measure, before.get(measure.what))),
     "",
-  ].join("\n");
+    ...[...skips].flatMap((reason) => [`Skipped: ${reason}.`, ""]),
+    ...[...reasons].slice(0, 5).flatMap((reason) => [`Failed: ${reason}`, ""]),
+  ];
+}
+
+function row(measure: Measure, before: Measure | undefined): string {
+  const { what, unit, samples, failures = [] } = measure;
+  const cells = spread(measure).map(shownNumber);
+  const last = before === undefined ? "–" : shownNumber(statistics.median(before.samples));
+  return `| ${what} | ${unit} | ${samples.length} | ${failures.length} | ${cells.join(" | ")} | ${last} |`;
+}
+
+/** Median and the bad end: of a time the long one, of a rate the slow one. */
+function spread({ unit, samples }: Measure): [number, number, number] {
+  const sign = unit.endsWith("/s") ? -1 : 1;
+  const signed = samples.map((sample) => sample * sign);
+  return [statistics.median(samples), sign * statistics.p95(signed), sign * statistics.p99(signed)];
 }

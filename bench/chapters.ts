@@ -1,0 +1,99 @@
+// The chapters of the page, in the order in which they are measured.
+
+import type { Bench } from "./bench.ts";
+import { measureBulk } from "./bulk.ts";
+import { measureBurst } from "./burst.ts";
+import { measureEgress, measureThroughput } from "./egress.ts";
+import { measureExecute } from "./execute.ts";
+import { measureFleet } from "./fleet.ts";
+import { measureGrowth } from "./growth.ts";
+import { measureHttp } from "./http.ts";
+import { measureCold, measureLife } from "./life.ts";
+import { measureMemory } from "./memory.ts";
+import type { Measure } from "./report.ts";
+import { measureSustained } from "./sustained.ts";
+
+interface Chapter {
+  readonly name: string;
+  readonly title: string;
+  readonly about: string;
+  readonly measure: (bench: Bench) => Promise<Measure[]>;
+}
+
+export const chapters: readonly Chapter[] = [
+  {
+    name: "memory",
+    title: "Memory of an idle server",
+    about: "Of the two processes, some time after the start.",
+    measure: measureMemory,
+  },
+  {
+    name: "life",
+    title: "A sandbox, with clones that wait",
+    about:
+      "One after the other; each round begins when the pool has made its clones and rests, and podman and the bare script get the same rest.",
+    measure: measureLife,
+  },
+  {
+    name: "cold",
+    title: "A sandbox, when no clone waits",
+    about: "On a platform with `SKERRY_WARM_MAX=0`, in turns with the bare script.",
+    measure: measureCold,
+  },
+  {
+    name: "execute",
+    title: "A command",
+    about:
+      "The same command again and again in one sandbox, over a kept connection, in turns with one in a podman container.",
+    measure: measureExecute,
+  },
+  {
+    name: "burst",
+    title: "Many creates at once",
+    about: "All requests are sent in the same moment. A few find a clone that waits; most do not.",
+    measure: measureBurst,
+  },
+  {
+    name: "bulk",
+    title: "Large files",
+    about:
+      "Each way, in turns with the raw channel: the same operation of the agent in a VM of the bare script, without HTTP.",
+    measure: measureBulk,
+  },
+  {
+    name: "growth",
+    title: "Sandboxes in the database",
+    about: "Half of the rows are destroyed sandboxes, half run on another host, which is offline.",
+    measure: measureGrowth,
+  },
+  {
+    name: "fleet",
+    title: "Many sandboxes that run",
+    about: "PSS counts pages that VMs share in parts; it is read when all have idled for a while.",
+    measure: measureFleet,
+  },
+  {
+    name: "sustained",
+    title: "Creates and destroys without a pause",
+    about: "Two clients, each creates, executes `true` and destroys, and begins again at once.",
+    measure: measureSustained,
+  },
+  {
+    name: "requests",
+    title: "Requests",
+    about: "Asked by wrk over 50 kept connections; the request log is written.",
+    measure: ({ platform }) => measureHttp(platform),
+  },
+  {
+    name: "egress",
+    title: "The firewall",
+    about: "Network slots and policies on this machine directly, without VMs.",
+    measure: measureEgress,
+  },
+  {
+    name: "throughput",
+    title: "Network of a guest",
+    about: "One TCP stream out of a guest for three seconds, with and without many CIDRs in turn.",
+    measure: measureThroughput,
+  },
+];

@@ -1,0 +1,46 @@
+// How much of each measure is taken: enough for a p99 on an idle machine, or enough for a look within three minutes.
+
+export interface Scale {
+  readonly idleMs: number;
+  readonly lifeRounds: number;
+  readonly coldRounds: number;
+  readonly executeRounds: number;
+  readonly bulkRounds: number;
+  readonly burst: { readonly vms: number; readonly repeats: number };
+  readonly sustainedS: number;
+  /** `dense` VMs are weighed, `all` run at once. */
+  readonly fleet: { readonly dense: number; readonly all: number; readonly idleS: number };
+  readonly growth: { readonly passes: number; readonly rounds: number };
+  readonly egress: {
+    readonly takes: number;
+    readonly loads: number;
+    readonly slots: number;
+    readonly streams: number;
+  };
+}
+
+export const full: Scale = {
+  idleMs: 15_000,
+  lifeRounds: 100,
+  coldRounds: 100,
+  executeRounds: 50,
+  bulkRounds: 10,
+  burst: { vms: 100, repeats: 3 },
+  sustainedS: 600,
+  fleet: { dense: 100, all: 200, idleS: 10 },
+  growth: { passes: 3, rounds: 10 },
+  egress: { takes: 30, loads: 20, slots: 200, streams: 5 },
+};
+
+export const quick: Scale = {
+  idleMs: 2_000,
+  lifeRounds: 8,
+  coldRounds: 8,
+  executeRounds: 10,
+  bulkRounds: 2,
+  burst: { vms: 20, repeats: 1 },
+  sustainedS: 60,
+  fleet: { dense: 20, all: 30, idleS: 3 },
+  growth: { passes: 1, rounds: 5 },
+  egress: { takes: 8, loads: 8, slots: 30, streams: 1 },
+};
