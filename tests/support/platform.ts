@@ -6,6 +6,7 @@ import { appendFile, chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promi
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { limitNames } from "@skerry/contract/quotas";
 import { Skerry } from "../../packages/sdk/src/skerry.ts";
 import { namespacesInUse, qemuProcesses } from "./leftovers.ts";
 
@@ -27,6 +28,11 @@ export interface PlatformOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** No test and no measurement meets a limit by accident; those that try limits set their own. */
+const unlimited: Readonly<Record<string, string>> = Object.fromEntries(
+  limitNames.map((name) => [`SKERRY_${name.toUpperCase()}`, "100000000"]),
+);
+
 /** Folder and settings for a Skerry that nobody has started yet. Whoever makes it runs `down` in the end and removes the folder. */
 export async function newInstallation(options: PlatformOptions): Promise<Pick<Platform, "state" | "env">> {
   const state = await mkdtemp("/tmp/skerry-test-");
@@ -38,6 +44,7 @@ export async function newInstallation(options: PlatformOptions): Promise<Pick<Pl
     SKERRY_LISTEN: `127.0.0.1:${await freePort()}`,
     SKERRY_HOST_ASSETS: options.assets,
     XDG_CONFIG_HOME: join(state, "config"),
+    ...unlimited,
     ...options.env,
   };
   return { state, env };

@@ -127,6 +127,20 @@ export const examples: Readonly<Record<string, unknown>> = {
     sandboxes: { creating: 0, running: 3, pausing: 0, paused: 0, resuming: 0, failed: 0, destroying: 0 },
     hosts: { online: 1, offline: 0, draining: 0, maintenance: 0 },
   },
+  Limits: {
+    rates: {
+      read: { per_minute: 3_000, burst: 1_500 },
+      write: { per_minute: 600, burst: 300 },
+      expensive: { per_minute: 120, burst: 60 },
+    },
+    quotas: {
+      sandboxes: { limit: 100, used: 3 },
+      machines: { limit: 100, used: 0 },
+      vcpus: { limit: 400, used: 3 },
+      memory_mib: { limit: 204_800, used: 768 },
+      disk_gib: { limit: 2_000, used: 24 },
+    },
+  },
   AuditEvent: auditEvent,
   AuditList: { items: [auditEvent], next_cursor: null },
   Size: size,

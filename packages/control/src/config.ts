@@ -1,6 +1,9 @@
 // The environment of this process, read once. Every fault is named, not only the first.
 
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/limits";
+import { isIP } from "node:net";
+import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
+import type { InstallationLimits } from "./services/context.ts";
 
 export interface Config {
   readonly databaseUrl: string;
@@ -19,6 +22,9 @@ export interface Config {
   /** Audit events that are older are deleted. */
   readonly auditKeptDays: number;
   readonly sweeperIntervalMs: number;
+  readonly limits: InstallationLimits;
+  /** Proxies whose `X-Forwarded-For` is believed: addresses and networks. */
+  readonly trustedProxies: readonly string[];
 }
 
 /** HTTPS, beside plain HTTP on the other address. The files are PEM. */
@@ -65,6 +71,11 @@ export function readConfig(environment: Environment = process.env): Config {
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
     sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),
     auditKeptDays: read.atLeast("SKERRY_AUDIT_RETENTION_DAYS", 365, AUDIT_KEPT_MIN_DAYS),
+    limits: {
+      organization: limitsFrom(read),
+      authFailuresPerMinute: read.positive("SKERRY_RATE_AUTH_FAILURES_PER_MINUTE", 60),
+    },
+    trustedProxies: read.networks("SKERRY_TRUSTED_PROXIES"),
   };
   read.finish();
   return config;
@@ -81,12 +92,30 @@ function readTls(read: Reader, environment: Environment): TlsConfig | undefined 
   };
 }
 
+/** `SKERRY_RATE_READ_PER_MINUTE`, `SKERRY_QUOTA_SANDBOXES`, and so on for every name in the contract's list. */
+function limitsFrom(read: Reader): OrganizationLimits {
+  const entries = limitNames.map((name) => [
+    name,
+    read.limit(`SKERRY_${name.toUpperCase()}`, limitDefaults[name]),
+  ]);
+  // Object.fromEntries forgets which names it was given.
+  return Object.fromEntries(entries) as OrganizationLimits;
+}
+
 /** Migrations and bootstrap need nothing but the database. */
 export function readDatabaseUrl(environment: Environment = process.env): string {
   const read = new Reader(environment);
   const url = read.databaseUrl("SKERRY_DATABASE_URL");
   read.finish();
   return url;
+}
+
+/** What an organization without exceptions may do. */
+export function readLimits(environment: Environment = process.env): OrganizationLimits {
+  const read = new Reader(environment);
+  const limits = limitsFrom(read);
+  read.finish();
+  return limits;
 }
 
 export function readRunAs(environment: Environment = process.env): RunAs | undefined {
@@ -179,8 +208,32 @@ class Reader {
       : this.#fault(name, `must be at least ${minimum}`, fallback);
   }
 
+  /** A quota may be nothing at all. */
+  limit(name: string, fallback: number): number {
+    const text = this.#environment[name];
+    if (text === undefined) return fallback;
+    return INTEGER.test(text) ? Number(text) : this.#fault(name, "must be a whole number", 0);
+  }
+
+  networks(name: string): readonly string[] {
+    const texts = (this.#environment[name] ?? "").split(",").map((text) => text.trim());
+    const networks = texts.filter((text) => text !== "");
+    if (networks.every(isNetwork)) return networks;
+    return this.#fault(
+      name,
+      "must be addresses or networks with commas between, for example 10.0.0.0/8,::1",
+      [],
+    );
+  }
+
   #fault<T>(name: string, message: string, placeholder: T): T {
     this.#faults.push(`${name} ${message}`);
     return placeholder;
   }
+}
+
+function isNetwork(text: string): boolean {
+  const [address = "", prefix = "0", ...rest] = text.split("/");
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits;
 }

@@ -1,11 +1,12 @@
-// skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`.
+// skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`.
 
 import { parseArgs } from "node:util";
 import { CertificateError } from "./certificate.ts";
-import { ConfigError, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
+import { ConfigError, readConfig, readDatabaseUrl, readLimits, readRunAs } from "./config.ts";
 import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { serve } from "./serve.ts";
+import { changeLimits } from "./services/limit-changes.ts";
 import { bootstrap } from "./services/tokens.ts";
 import { openDatabase, type Database } from "./store/database.ts";
 import { migrate } from "./store/migrations.ts";
@@ -21,7 +22,7 @@ try {
 async function main(): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { name: { type: "string", default: "bootstrap" } },
+    options: { name: { type: "string", default: "bootstrap" }, org: { type: "string" } },
   });
   switch (positionals[0] ?? "serve") {
     case "serve":
@@ -37,8 +38,16 @@ async function main(): Promise<void> {
         const { organization_id, token } = await bootstrap(db, values.name);
         process.stdout.write(`${JSON.stringify({ organization_id, token })}\n`);
       });
+    case "limits":
+      return withDatabase(async (db) => {
+        const [, ...changes] = positionals;
+        if (values.org === undefined)
+          throw new Error("Say which organization: limits --org ID [NAME=VALUE]…");
+        const limits = await changeLimits(db, { orgId: values.org, changes, defaults: readLimits() });
+        process.stdout.write(`${JSON.stringify(limits, undefined, 2)}\n`);
+      });
     default:
-      throw new Error(`There is no command "${positionals[0]}": use serve, migrate or bootstrap.`);
+      throw new Error(`There is no command "${positionals[0]}": use serve, migrate, bootstrap or limits.`);
   }
 }
 

@@ -52,6 +52,7 @@ export async function serve(config: Config): Promise<void> {
     bearers,
     watch: new AccessWatch(bearers),
     metrics: new Metrics(),
+    limits: config.limits,
     wake: () => reconcilerBell.ring(),
   };
 
@@ -63,7 +64,10 @@ export async function serve(config: Config): Promise<void> {
   });
   // Who sees us healthy may want a sandbox at once, so a host that starts together with us is waited for.
   await hostIsKnown(db, stop);
-  const server = await buildServer(context, { corsOrigins: config.corsOrigins });
+  const server = await buildServer(context, {
+    corsOrigins: config.corsOrigins,
+    trustedProxies: config.trustedProxies,
+  });
   cleanup.defer(() => server.stop(STOP_GRACE_MS));
   // First, so that nobody sees us healthy whose certificate then turns out to be none.
   if (config.tls !== undefined) cleanup.use(await serveTls(server, config.tls, log));

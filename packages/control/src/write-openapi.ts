@@ -2,6 +2,7 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { pino } from "pino";
+import { limitDefaults } from "@skerry/contract/quotas";
 import { HostDirectory } from "./hosts/host-directory.ts";
 import { buildServer } from "./http/server.ts";
 import { Metrics } from "./metrics/metrics.ts";
@@ -21,6 +22,7 @@ const { app } = await buildServer({
   hosts: new HostDirectory(),
   log: pino({ level: "silent" }),
   metrics: new Metrics(),
+  limits: { organization: limitDefaults, authFailuresPerMinute: 1 },
   wake: () => undefined,
 });
 const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;

@@ -32,6 +32,7 @@ export const calls: Readonly<Record<Operation, Prepare>> = {
   addMember: async ({ orgId }) => call("POST", `/v1/orgs/${orgId}/members`, { name: "new", role: "viewer" }),
   updateMember: async (world) => call("PATCH", await member(world), { role: "viewer" }),
   removeMember: async (world) => call("DELETE", await member(world)),
+  getLimits: async () => call("GET", "/v1/limits"),
   listSizes: async () => call("GET", "/v1/sizes"),
   listTemplates: async () => call("GET", "/v1/templates"),
   getTemplate: async () => call("GET", "/v1/templates/base"),

@@ -56,6 +56,7 @@ export class FakeHost {
   beforeEgress: (id: string) => Promise<void> = async () => undefined;
   /** Requests whose caller went away before the answer. */
   aborted = 0;
+  name = "fake";
   memoryMib = 4096;
   /** Undefined: as a host of an earlier version, which does not say. */
   usage: HostUsage | undefined;
@@ -181,7 +182,7 @@ export class FakeHost {
 
   #info(): HostInfo {
     return {
-      name: "fake",
+      name: this.name,
       version: "0",
       accelerator: "tcg",
       accelerator_reason: "a fake",

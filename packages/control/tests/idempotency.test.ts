@@ -2,9 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes";
-import { idempotencySweeper } from "../src/background/idempotency-sweeper.ts";
+import { sweeper } from "../src/background/sweeper.ts";
 import { SkerryError } from "@skerry/contract/errors";
 import { openReplica, startControl, type Replica } from "./replica.ts";
 import { eventually, World, type Answer } from "./world.ts";
@@ -17,6 +17,8 @@ beforeAll(async () => {
   await world.beat();
   other = await openReplica(world);
 });
+// A host that was silent for long gets no sandboxes, and a test here may take long.
+beforeEach(() => world.beat());
 afterAll(async () => {
   await other[Symbol.asyncDispose]();
   await world[Symbol.asyncDispose]();
@@ -49,8 +51,8 @@ async function letClaimsLapse(): Promise<void> {
   );
 }
 
-/** Holds every placement until the function is called that this resolves with. */
-async function holdPlacement(): Promise<() => Promise<void>> {
+/** Holds every placement until it is released, or the test ends. */
+async function holdPlacement(): Promise<AsyncDisposable & { release(): Promise<void> }> {
   const held = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const holding = world.db.transaction().execute(async (transaction) => {
@@ -59,18 +61,17 @@ async function holdPlacement(): Promise<() => Promise<void>> {
     await release.promise;
   });
   await held.promise;
-  return () => {
+  const end = () => {
     release.resolve();
     return holding;
   };
+  return { release: end, [Symbol.asyncDispose]: end };
 }
 
 async function placementsWaiting(): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::integer from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock' and query like '%hosts%'`.execute(
-    world.db,
-  );
+    where datname = current_database() and wait_event_type = 'Lock'`.execute(world.db);
   return rows[0]?.count ?? 0;
 }
 
@@ -234,12 +235,12 @@ test("when control is killed before it has written anything, the retry starts ov
   const victim = await startControl(world);
   const before = await sandboxCount();
   const key = randomUUID();
-  const release = await holdPlacement();
+  await using hold = await holdPlacement();
   const lost = expect(create(key, { url: victim.url })).rejects.toThrow();
   await eventually(async () => (await placementsWaiting()) === 1, "it waits for its place");
   await victim.kill();
   await lost;
-  await release();
+  await hold.release();
   await letClaimsLapse();
   expect((await create(key)).status).toBe(201);
   expect(await sandboxCount()).toBe(before + 1);
@@ -258,13 +259,13 @@ test("when control dies between success and answer, the retry gets that sandbox"
 test("an attempt that was taken for dead writes nothing any more", async () => {
   const before = await sandboxCount();
   const key = randomUUID();
-  const release = await holdPlacement();
+  await using hold = await holdPlacement();
   const slow = create(key);
   await eventually(async () => (await placementsWaiting()) === 1, "the first waits for its place");
   await letClaimsLapse();
   const quick = create(key, { url: other.url });
   await eventually(async () => (await placementsWaiting()) === 2, "the second has taken over");
-  await release();
+  await hold.release();
   const [late, good] = await Promise.all([slow, quick]);
   expect([late.status, late.body]).toMatchObject([409, { code: "idempotency_in_progress" }]);
   expect(good.status).toBe(201);
@@ -282,7 +283,7 @@ test("a key is forgotten after 24 hours, also before the sweeper has come by", a
     where key in (${reused}, ${swept})`.execute(world.db);
   expect((await create(kept)).body).toEqual(answers[0].body);
   expect((await create(reused, { body: { template: "base", name: "later" } })).status).toBe(201);
-  const report = await idempotencySweeper(world.context, 1_000).activate(new AbortController().signal);
+  const report = await sweeper(world.context, 1_000).activate(new AbortController().signal);
   expect(report).toEqual({ examined: 1, changed: 1, failed: 0, more: false });
   expect([await ledgerOf(swept), (await ledgerOf(kept))?.resource_id]).toEqual([
     undefined,

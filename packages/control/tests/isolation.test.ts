@@ -128,6 +128,7 @@ const aboutTheCaller = new Set<Operation>([
   "listAudit",
   "getMe",
   "listOrganizations",
+  "getLimits",
   "listSizes",
   "listTemplates",
   "getTemplate",

@@ -44,6 +44,8 @@ test("all wrong settings are named at once, without repeating a password", () =>
     SKERRY_HOST_SOCKET: "host.sock",
     SKERRY_LOG_LEVEL: "loud",
     SKERRY_REAPER_INTERVAL_MS: "0",
+    SKERRY_QUOTA_SANDBOXES: "many",
+    SKERRY_TRUSTED_PROXIES: "10.0.0.0/8, 10.0.0.1/33",
   };
   const faults = (() => {
     try {
@@ -65,6 +67,16 @@ test("the defaults are those of the documentation", () => {
     reconcilerIntervalMs: 5_000,
     reaperIntervalMs: 10_000,
     sweeperIntervalMs: 600_000,
+    trustedProxies: [],
+    limits: {
+      authFailuresPerMinute: 60,
+      organization: {
+        rate_read_per_minute: 3_000,
+        rate_write_per_minute: 600,
+        rate_expensive_per_minute: 120,
+        rate_expensive_burst: 60,
+      },
+    },
   });
 });
 

@@ -7,6 +7,7 @@ import { HostDirectory } from "../src/hosts/host-directory.ts";
 import { buildServer } from "../src/http/server.ts";
 import { AccessWatch } from "../src/services/access-watch.ts";
 import { Bearers } from "../src/services/bearers.ts";
+import type { InstallationLimits } from "../src/services/context.ts";
 import { openDatabase } from "../src/store/database.ts";
 import { eventually, type World } from "./world.ts";
 
@@ -14,13 +15,29 @@ export interface Replica extends AsyncDisposable {
   readonly url: string;
 }
 
+interface ReplicaOptions {
+  readonly limits?: InstallationLimits;
+  readonly trustedProxies?: readonly string[];
+  readonly databaseUrl?: string;
+}
+
 /** A second server that shares nothing with the first but the database and the host. */
-export async function openReplica(world: World, databaseUrl = world.databaseUrl): Promise<Replica> {
+export async function openReplica(
+  world: World,
+  {
+    limits = world.context.limits,
+    trustedProxies = [],
+    databaseUrl = world.databaseUrl,
+  }: ReplicaOptions = {},
+): Promise<Replica> {
   const db = openDatabase(databaseUrl, () => undefined);
   const hosts = new HostDirectory();
   const bearers = new Bearers(db);
   const watch = new AccessWatch(bearers);
-  const server = await buildServer({ ...world.context, db, hosts, bearers, watch });
+  const server = await buildServer(
+    { ...world.context, db, hosts, bearers, watch, limits },
+    { trustedProxies },
+  );
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   return {
     url: `http://127.0.0.1:${(server.app.server.address() as AddressInfo).port}`,

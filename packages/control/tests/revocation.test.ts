@@ -225,7 +225,7 @@ test.each(["silent", "closed"] as const)(
   "a replica whose database is %s believes nobody for longer than promised, and ends their streams",
   async (how) => {
     await using door = new Door();
-    await using replica = await openReplica(world, await door.listen());
+    await using replica = await openReplica(world, { databaseUrl: await door.listen() });
     const token = await mint();
     const events = await openStream(replica.url, token.token);
     expect(await statusAt(replica, token.token)).toBe(200);

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { pino } from "pino";
 import { inject } from "vitest";
+import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import { heartbeat } from "../src/background/heartbeat.ts";
 import { HostDirectory } from "../src/hosts/host-directory.ts";
@@ -12,7 +13,7 @@ import { buildServer, type Server } from "../src/http/server.ts";
 import { Metrics } from "../src/metrics/metrics.ts";
 import { AccessWatch } from "../src/services/access-watch.ts";
 import { Bearers } from "../src/services/bearers.ts";
-import type { Context } from "../src/services/context.ts";
+import type { Context, InstallationLimits } from "../src/services/context.ts";
 import { bootstrap } from "../src/services/tokens.ts";
 import { openDatabase, type Database } from "../src/store/database.ts";
 import { ApiDocument } from "./documented.ts";
@@ -27,6 +28,13 @@ export interface Answer<T = Record<string, unknown>> {
   readonly text: string;
   readonly body: T;
 }
+
+/** No test meets a limit by accident; those that try limits set their own. */
+export const generousLimits: InstallationLimits = {
+  // Object.fromEntries forgets which names it was given.
+  organization: Object.fromEntries(limitNames.map((name) => [name, 1_000_000])) as OrganizationLimits,
+  authFailuresPerMinute: 1_000_000,
+};
 
 export class World implements AsyncDisposable {
   readonly host = new FakeHost();
@@ -55,6 +63,7 @@ export class World implements AsyncDisposable {
       metrics: new Metrics(),
       bearers,
       watch: new AccessWatch(bearers),
+      limits: generousLimits,
       wake: () => void (this.woken += 1),
     };
   }
@@ -150,7 +159,7 @@ export class World implements AsyncDisposable {
 
 /** Resolves when the condition holds; for things that happen on the other side of a socket. */
 export async function eventually(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 30_000;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`it did not happen: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));

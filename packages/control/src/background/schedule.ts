@@ -3,15 +3,15 @@
 //   local-host-heartbeat   10 s   is the host of this machine there, and what has it got
 //   sandbox-reconciler      5 s   rows against microVMs; also whenever the bell rings
 //   sandbox-reaper         10 s   sandboxes past their expiry
-//   idempotency-sweeper   10 min  idempotency keys of yesterday
 //   audit-sweeper         10 min  audit events that are older than they are kept
+//   sweeper               10 min  idempotency keys and rate buckets of yesterday
 
 import type { Config } from "../config.ts";
 import type { Context } from "../services/context.ts";
 import { countRun } from "../metrics/background.ts";
 import { auditSweeper } from "./audit-sweeper.ts";
 import { heartbeat } from "./heartbeat.ts";
-import { idempotencySweeper } from "./idempotency-sweeper.ts";
+import { sweeper } from "./sweeper.ts";
 import { sandboxReaper } from "./reaper.ts";
 import { sandboxReconciler } from "./sandbox-reconciler.ts";
 import { Bell, runService, type Observer } from "./service.ts";
@@ -37,8 +37,8 @@ export async function runSchedule(
     runService(heartbeat(context, config.hostSocket, config.heartbeatIntervalMs), new Bell(), run),
     runService(sandboxReconciler(context, config.reconcilerIntervalMs), reconcilerBell, run),
     runService(sandboxReaper(context, config.reaperIntervalMs), new Bell(), run),
-    runService(idempotencySweeper(context, config.sweeperIntervalMs), new Bell(), run),
     runService(auditSweeper(context, config.sweeperIntervalMs, config.auditKeptDays), new Bell(), run),
+    runService(sweeper(context, config.sweeperIntervalMs), new Bell(), run),
   ]);
 }
 

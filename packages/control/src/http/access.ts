@@ -36,6 +36,7 @@ export const operations = {
   listSizes: { scope: "templates:read", role: "viewer", rate: "read" },
   listTemplates: { scope: "templates:read", role: "viewer", rate: "read" },
   getTemplate: { scope: "templates:read", role: "viewer", rate: "read" },
+  getLimits: { scope: "org:read", role: "viewer", rate: "read" },
   createToken: { scope: "tokens:write", role: "member", rate: "expensive" },
   listTokens: { scope: "tokens:read", role: "viewer", rate: "read" },
   revokeToken: { scope: "tokens:write", role: "viewer", rate: "write" },

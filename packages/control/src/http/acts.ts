@@ -8,6 +8,7 @@ type AuditedOperation = {
 }[Operation];
 
 export const acts: Readonly<Record<AuditedOperation, Act>> = {
+  getLimits: { action: "organization.limits", resource: "organization" },
   getStatus: { action: "organization.status", resource: "organization" },
   getMe: { action: "user.get", resource: "user" },
   createOrganization: { action: "organization.create", resource: "organization" },

@@ -2,8 +2,11 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { SkerryError } from "@skerry/contract/errors";
 import type { Caller, Context } from "../services/context.ts";
 import { authenticate, readCredentials } from "../services/authentication.ts";
+import { FailedAttempts } from "../services/failed-attempts.ts";
+import { RateLimiter } from "../services/rate-limits.ts";
 import { accessOf, refuseUnlessAllowed, type Access } from "./access.ts";
 import { countedRequestOf } from "./messages.ts";
+import { countingFailures, takeTicket } from "./rate-limits.ts";
 
 interface Authenticated {
   readonly caller: Caller;
@@ -14,14 +17,19 @@ const known = new WeakMap<FastifyRequest, Authenticated>();
 
 /** Every call but the public ones needs a token that may make it. Call it before the routes are registered. */
 export function requireAccess(app: FastifyInstance, context: Context): void {
-  app.addHook("onRequest", async (request) => {
+  const limiter = new RateLimiter(context.db, context.limits.organization);
+  const attempts = new FailedAttempts(context.limits.authFailuresPerMinute);
+  app.addHook("onRequest", async (request, reply) => {
     const access = accessOf(request)?.access ?? "public";
     if (access === "public") return;
+    // What cannot be a token is refused without asking the database, so it need not be counted.
     const credentials = readCredentials(secretOf(request), organizationOf(request, access));
-    const caller = await authenticate(context, credentials);
+    const attempt = { address: request.ip, secretSha256: credentials.secretSha256 };
+    const caller = await countingFailures(attempts, attempt, () => authenticate(context, credentials));
     countedRequestOf(request).caller = caller;
     const check = (current: Caller) => refuseUnlessAllowed(current, access);
     known.set(request, { caller, watch: (end) => context.watch.add({ credentials, check, end }) });
+    await takeTicket(limiter, { caller, rateClass: access.rate }, reply);
     check(caller);
   });
 }

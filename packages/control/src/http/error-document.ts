@@ -42,6 +42,7 @@ const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
     "size_too_large",
     "timeout_too_long",
     "mode_not_available",
+    "quota_exceeded",
     "no_capacity",
     "template_not_ready",
     "host_unavailable",
@@ -115,6 +116,7 @@ const withToken: readonly ErrorCode[] = [
   "unauthorized",
   "forbidden",
   "organization_not_found",
+  "rate_limited",
   "database_unavailable",
 ];
 const withJson: readonly ErrorCode[] = ["unknown_field", "request_timeout", "payload_too_large"];

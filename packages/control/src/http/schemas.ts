@@ -8,6 +8,7 @@ import { examples } from "@skerry/contract/examples";
 import * as egress from "@skerry/contract/egress";
 import * as organizations from "@skerry/contract/organizations";
 import * as platform from "@skerry/contract/platform";
+import * as limits from "@skerry/contract/limits-report";
 import * as sandboxes from "@skerry/contract/sandboxes";
 import * as tokens from "@skerry/contract/tokens";
 
@@ -21,6 +22,7 @@ const named: readonly TSchema[] = [
   platform.SizeList,
   platform.Template,
   platform.TemplateList,
+  limits.Limits,
   tokens.Token,
   tokens.TokenCreateRequest,
   tokens.TokenList,

@@ -19,6 +19,7 @@ import { meRoutes } from "./me.ts";
 import { memberRoutes } from "./members.ts";
 import type { CountedRequest } from "./messages.ts";
 import { metricsRoute } from "./metrics.ts";
+import { limitRoutes } from "./limits.ts";
 import { refuseOtherMethods } from "./methods.ts";
 import { openapiRoute, registerOpenapi } from "./openapi.ts";
 import { organizationRoutes } from "./organizations.ts";
@@ -49,6 +50,8 @@ export interface ServerOptions {
   readonly limits?: ConnectionLimits;
   /** Origins whose pages may call us from a browser. */
   readonly corsOrigins?: readonly string[];
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: readonly string[];
 }
 
 export interface Server {
@@ -61,7 +64,7 @@ export interface Server {
 
 export async function buildServer(
   context: Context,
-  { limits = connectionLimits, corsOrigins = [] }: ServerOptions = {},
+  { limits = connectionLimits, corsOrigins = [], trustedProxies = [] }: ServerOptions = {},
 ): Promise<Server> {
   const lifecycle: Lifecycle = { stopping: false, ending: new AbortController(), secured: [] };
   const listener = Promise.withResolvers<Listener>();
@@ -78,6 +81,7 @@ export async function buildServer(
       return plainServer(served, limits);
     },
     bodyLimit: JSON_BODY_MAX_BYTES,
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     routerOptions: { maxParamLength: PARAM_MAX_CHARS },
     return503OnClosing: false,
     forceCloseConnections: "idle",
@@ -129,6 +133,7 @@ async function registerRoutes(app: FastifyInstance, context: Context): Promise<v
   await app.register(auditRoutes(context));
   await app.register(metricsRoute(context));
   await app.register(templateRoutes(context));
+  await app.register(limitRoutes(context));
   await app.register(tokenRoutes(context));
   await app.register(meRoutes(context));
   await app.register(organizationRoutes(context));

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Role, Scope } from "@skerry/contract/access";
+import type { OrganizationLimits } from "@skerry/contract/quotas";
 import type { HostDirectory } from "../hosts/host-directory.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Database } from "../store/database.ts";
@@ -16,8 +17,17 @@ export interface Context {
   readonly bearers: Bearers;
   /** Whether those whose requests last may go on. */
   readonly watch: AccessWatch;
+  readonly limits: InstallationLimits;
   /** Something is left to do: the reconciler should look now and not at its next turn. */
   readonly wake: () => void;
+}
+
+/** What the operator allows. */
+export interface InstallationLimits {
+  /** For each organization without exceptions of its own. */
+  readonly organization: OrganizationLimits;
+  /** Invalid tokens from one address. */
+  readonly authFailuresPerMinute: number;
 }
 
 /** On whose behalf a request runs. */

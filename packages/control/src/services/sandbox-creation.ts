@@ -4,6 +4,7 @@
 import { setInterval } from "node:timers";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
+import type { Template } from "@skerry/contract/platform";
 import type { Size } from "@skerry/contract/sizes";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { timed } from "../metrics/timed.ts";
@@ -21,6 +22,7 @@ import {
 import type { Caller, Context } from "./context.ts";
 import type { Attempt, Creation, Outcome } from "./idempotency.ts";
 import { fits, place } from "./placement.ts";
+import { holdQuotas } from "./quotas.ts";
 import { readWish, type SandboxWish } from "./sandbox-wish.ts";
 import { sandboxOf } from "./sandboxes.ts";
 import { hostsWithTemplate } from "./templates.ts";
@@ -46,7 +48,7 @@ async function createSandbox(
 ): Promise<SandboxRow> {
   const wish = readWish(request, await egressDefault(context.db, caller.orgId));
   const { template, hosts } = await hostsWithTemplate(context, wish.template);
-  const sandbox = newSandbox(caller, template.name, wish);
+  const sandbox = newSandbox(caller, template, wish);
   return timed(context.metrics.sandboxCreation, async () => {
     const { row, address } = await reserve(context, hosts, { size: wish.size, sandbox, attempt });
     using _claim = keepClaim(context, row.id);
@@ -56,16 +58,17 @@ async function createSandbox(
 
 type Unplaced = Omit<NewSandbox, "host_id">;
 
-function newSandbox(caller: Caller, template: string, wish: SandboxWish): Unplaced {
+function newSandbox(caller: Caller, template: Template, wish: SandboxWish): Unplaced {
   return {
     id: newId("sandbox"),
     org_id: caller.orgId,
     name: wish.name,
-    template,
+    template: template.name,
     mode: wish.mode,
     size: wish.size.name,
     vcpus: wish.size.vcpus,
     memory_mib: wish.size.memory_mib,
+    disk_gib: template.disk_gib,
     execution_id: newId("execution"),
     env: wish.env,
     metadata: wish.metadata,
@@ -89,6 +92,8 @@ async function reserve(
   }
   for (const hostId of placement.kind === "candidates" ? placement.hostIds : []) {
     const reserved = await context.db.transaction().execute(async (transaction) => {
+      // Before the host, everywhere: who locks in another order waits for each other.
+      await holdQuotas(context, transaction, { orgId: sandbox.org_id, wish: { ...sandbox, sandboxes: 1 } });
       const host = await lockAvailableHost(transaction, hostId);
       if (host === undefined || !fits(host, size)) return undefined;
       const row = await insertSandbox(transaction, { ...sandbox, host_id: hostId });

@@ -79,6 +79,7 @@ export interface Tables {
     size: string;
     vcpus: number;
     memory_mib: number;
+    disk_gib: number;
     status: SandboxStatus;
     version: Generated<number>;
     execution_id: string;

@@ -7,6 +7,7 @@ import { egress } from "./migrations/0002-egress.ts";
 import { tokenParents } from "./migrations/0003-token-parents.ts";
 import { access } from "./migrations/0004-access.ts";
 import { idempotency } from "./migrations/0005-idempotency.ts";
+import { limits } from "./migrations/0006-limits.ts";
 import { observability } from "./migrations/0007-observability.ts";
 
 /**
@@ -19,6 +20,7 @@ const migrations = [
   { number: 3, name: "token-parents", text: tokenParents },
   { number: 4, name: "access", text: access },
   { number: 5, name: "idempotency", text: idempotency },
+  { number: 6, name: "limits", text: limits },
   { number: 7, name: "observability", text: observability },
 ] as const;
 

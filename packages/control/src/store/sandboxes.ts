@@ -17,6 +17,7 @@ export interface NewSandbox {
   readonly size: string;
   readonly vcpus: number;
   readonly memory_mib: number;
+  readonly disk_gib: number;
   readonly execution_id: string;
   readonly host_id: string;
   readonly env: Readonly<Record<string, string>>;

@@ -1,0 +1,42 @@
+// What an organization is told of its limits.
+
+import { Type, type Static } from "typebox";
+import { rateClasses } from "./access.ts";
+import { quotaNames } from "./quotas.ts";
+
+const closed = { additionalProperties: false } as const;
+
+const Rate = Type.Object(
+  {
+    per_minute: Type.Integer({
+      description: "Requests that every token may make in a minute, in the long run.",
+    }),
+    burst: Type.Integer({ description: "How many of them it may make at once after a pause." }),
+  },
+  closed,
+);
+
+const Quota = Type.Object(
+  {
+    limit: Type.Integer(),
+    used: Type.Integer({ description: "May be over the limit where that was lowered." }),
+  },
+  closed,
+);
+
+export const Limits = Type.Object(
+  {
+    rates: Type.Object(fromNames(rateClasses, Rate), closed),
+    quotas: Type.Object(fromNames(quotaNames, Quota), closed),
+  },
+  { $id: "Limits", ...closed },
+);
+export type Limits = Static<typeof Limits>;
+
+function fromNames<Name extends string, Schema>(
+  names: readonly Name[],
+  schema: Schema,
+): Record<Name, Schema> {
+  // Object.fromEntries forgets which names it was given.
+  return Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, Schema>;
+}

@@ -1,0 +1,35 @@
+// How much an organization may do: requests per token, and resources at once. An operator sets both, for all and for one.
+// No schema library in here, so that the command line starts fast.
+
+/** What an organization holds at once, and what counts: vCPUs and memory of what runs, disk of what exists. */
+export const quotaNames = ["sandboxes", "machines", "vcpus", "memory_mib", "disk_gib"] as const;
+export type QuotaName = (typeof quotaNames)[number];
+
+/**
+ * Every limit with what it is where nobody has said anything else. A rate refills evenly, so many tickets a minute; `burst` is
+ * how many can lie ready. That it is half a minute's worth, where the interface does not say, is our choice.
+ */
+export const limitDefaults = {
+  rate_read_per_minute: 3_000,
+  rate_read_burst: 1_500,
+  rate_write_per_minute: 600,
+  rate_write_burst: 300,
+  rate_expensive_per_minute: 120,
+  rate_expensive_burst: 60,
+  quota_sandboxes: 100,
+  quota_machines: 100,
+  quota_vcpus: 400,
+  quota_memory_mib: 204_800,
+  quota_disk_gib: 2_000,
+} as const;
+export type LimitName = keyof typeof limitDefaults;
+export type OrganizationLimits = Readonly<Record<LimitName, number>>;
+
+export const limitNames = Object.keys(limitDefaults) as readonly LimitName[];
+
+/** What PostgreSQL keeps it in. */
+export const LIMIT_MAX = 2_147_483_647;
+
+export function isLimitName(name: string): name is LimitName {
+  return Object.hasOwn(limitDefaults, name);
+}

@@ -1,0 +1,21 @@
+// Forgets what is only kept for a day: Idempotency-Keys, and the rate buckets of tokens that nobody uses. Neither counts any more
+// even before this has come by: an old key is as good as unused, an old bucket is full.
+
+import type { Context } from "../services/context.ts";
+import { sweepKeys } from "../store/idempotency.ts";
+import { sweepBuckets } from "../store/rate-buckets.ts";
+import type { BackgroundService } from "./service.ts";
+
+const BATCH = 1_000;
+
+export function sweeper(context: Context, everyMs: number): BackgroundService {
+  return {
+    name: "sweeper",
+    everyMs,
+    async activate() {
+      const swept = [await sweepKeys(context.db, BATCH), await sweepBuckets(context.db, BATCH)];
+      const changed = swept.reduce((sum, count) => sum + count, 0);
+      return { examined: changed, changed, failed: 0, more: swept.includes(BATCH) };
+    },
+  };
+}

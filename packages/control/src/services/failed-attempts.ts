@@ -1,0 +1,73 @@
+// Who sends tokens that are none. Counted by address, in this process: it protects the database from questions, not the tokens,
+// of which nobody can guess one. Neighbours share an address, so whoever has had a valid token is not held up by their failures.
+
+import { isIPv6 } from "node:net";
+
+const MINUTE_MS = 60_000;
+/** How many failures in a row an address may have, in minutes' worth. */
+const BURST_MINUTES = 0.5;
+/** Bounds of memory. Who is forgotten early begins anew. */
+const ADDRESSES_MAX = 20_000;
+const SECRETS_MAX = 20_000;
+
+export class FailedAttempts {
+  readonly #perMinute: number;
+  readonly #burst: number;
+  /** Failures that an address still has free, as of a moment. */
+  readonly #addresses = new Map<string, { free: number; atMs: number }>();
+  /** By their SHA-256. */
+  readonly #knownSecrets = new Set<string>();
+
+  constructor(perMinute: number) {
+    this.#perMinute = perMinute;
+    this.#burst = Math.max(1, Math.floor(perMinute * BURST_MINUTES));
+  }
+
+  /** Seconds to wait before this secret is looked for; 0: none. */
+  waitS(address: string, secretSha256: string): number {
+    const free = this.#free(neighbourhood(address));
+    if (free >= 1 || this.#knownSecrets.has(secretSha256)) return 0;
+    return Math.max(1, Math.ceil(((1 - free) * MINUTE_MS) / this.#perMinute / 1_000));
+  }
+
+  failed(address: string): void {
+    const key = neighbourhood(address);
+    const free = this.#free(key) - 1;
+    // Set anew, so that the oldest entry of the map is the one that was quiet for longest.
+    this.#addresses.delete(key);
+    this.#addresses.set(key, { free, atMs: performance.now() });
+    dropOldest(this.#addresses, ADDRESSES_MAX);
+  }
+
+  succeeded(secretSha256: string): void {
+    this.#knownSecrets.add(secretSha256);
+    dropOldest(this.#knownSecrets, SECRETS_MAX);
+  }
+
+  #free(key: string): number {
+    const entry = this.#addresses.get(key);
+    if (entry === undefined) return this.#burst;
+    const regained = ((performance.now() - entry.atMs) * this.#perMinute) / MINUTE_MS;
+    return Math.min(this.#burst, entry.free + regained);
+  }
+}
+
+/** What one customer of a provider has: an IPv4 address, or a /64 of IPv6. */
+export function neighbourhood(address: string): string {
+  const [plain = ""] = address.split("%");
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain) ?? [];
+  if (mapped !== undefined || !isIPv6(plain)) return mapped ?? plain;
+  const [head = "", tail] = plain.toLowerCase().split("::");
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0");
+  const groups = [...before, ...(tail === undefined ? [] : zeros), ...after].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
+}
+
+function dropOldest(entries: Map<string, unknown> | Set<string>, max: number): void {
+  for (const key of entries.keys()) {
+    if (entries.size <= max) return;
+    entries.delete(key);
+  }
+}

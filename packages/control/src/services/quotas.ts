@@ -1,0 +1,71 @@
+// What an organization may hold at once. Counted in the transaction that adds to it, under the organization's lock, so that no number
+// of replicas goes over it together.
+
+import { rateClasses } from "@skerry/contract/access";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Limits } from "@skerry/contract/limits-report";
+import { quotaNames, type QuotaName } from "@skerry/contract/quotas";
+import type { Queries } from "../store/database.ts";
+import { heldBy, limitsOf, lockOrganization } from "../store/limits.ts";
+import type { Caller, Context } from "./context.ts";
+
+type Amounts = Readonly<Record<QuotaName, number>>;
+
+/** Until the transaction ends the organization may add this. `quota_exceeded` where it would be too much. */
+export async function holdQuotas(
+  context: Context,
+  transaction: Queries,
+  { orgId, wish }: { readonly orgId: string; readonly wish: Partial<Amounts> },
+): Promise<void> {
+  await lockOrganization(transaction, orgId);
+  const limits = await limitsOf(transaction, orgId, context.limits.organization);
+  const held = await heldBy(transaction, orgId);
+  for (const quota of quotaNames) {
+    const [used, requested, limit] = [held[quota], wish[quota] ?? 0, limits[`quota_${quota}`]];
+    if (requested > 0 && used + requested > limit) throw exceeded(quota, { used, requested, limit });
+  }
+}
+
+/** The limits of the caller's organization, and what of them is taken. */
+export async function limitsReport(context: Context, caller: Caller): Promise<Limits> {
+  const limits = await limitsOf(context.db, caller.orgId, context.limits.organization);
+  const held = await heldBy(context.db, caller.orgId);
+  return {
+    rates: fromNames(rateClasses, (name) => ({
+      per_minute: limits[`rate_${name}_per_minute`],
+      burst: limits[`rate_${name}_burst`],
+    })),
+    quotas: fromNames(quotaNames, (name) => ({ limit: limits[`quota_${name}`], used: held[name] })),
+  };
+}
+
+const nouns: Readonly<Record<QuotaName, string>> = {
+  sandboxes: "sandboxes",
+  machines: "machines",
+  vcpus: "vCPUs",
+  memory_mib: "MiB of memory",
+  disk_gib: "GiB of disk",
+};
+
+function exceeded(
+  quota: QuotaName,
+  { used, requested, limit }: { readonly used: number; readonly requested: number; readonly limit: number },
+): SkerryError {
+  return new SkerryError(
+    "quota_exceeded",
+    `The organization has ${used} of ${limit} ${nouns[quota]}, and this would take ${requested} more.`,
+    {
+      remediation:
+        "Destroy what you no longer need, or ask the operator for more. `GET /v1/limits` shows all quotas.",
+      context: { quota, used, requested, limit },
+    },
+  );
+}
+
+function fromNames<Name extends string, Value>(
+  names: readonly Name[],
+  valueOf: (name: Name) => Value,
+): Record<Name, Value> {
+  // Object.fromEntries forgets which names it was given.
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, Value>;
+}

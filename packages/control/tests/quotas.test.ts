@@ -1,0 +1,127 @@
+// What an organization may hold at once, counted over two replicas and two hosts.
+
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { sql } from "kysely";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Limits } from "@skerry/contract/limits-report";
+import type { Sandbox } from "@skerry/contract/sandboxes";
+import { heartbeat } from "../src/background/heartbeat.ts";
+import { setLimits } from "../src/store/limits.ts";
+import { FakeHost } from "./fake-host.ts";
+import { openReplica, type Replica } from "./replica.ts";
+import { World, type Answer } from "./world.ts";
+
+let world: World;
+let other: Replica;
+const second = new FakeHost();
+beforeAll(async () => {
+  world = await World.open();
+  second.name = "second";
+  second.memoryMib = 1_000_000;
+  await second.start();
+  // Room for two small ones: whoever comes later is placed on the other host, under another host's lock.
+  world.host.memoryMib = 512;
+  await beat();
+  other = await openReplica(world);
+});
+afterAll(async () => {
+  await other[Symbol.asyncDispose]();
+  await second[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  await beat();
+  await sql`delete from sandboxes`.execute(world.db);
+  await sql`delete from organization_limits`.execute(world.db);
+});
+
+async function beat(): Promise<void> {
+  await world.beat();
+  await heartbeat(world.context, second.socketPath, 1_000).activate(new AbortController().signal);
+}
+
+function create(body: object = {}, wish: { url?: string; token?: string } = {}): Promise<Answer<Sandbox>> {
+  return world.call<Sandbox>("POST", "/v1/sandboxes", { body: { template: "base", ...body }, ...wish });
+}
+
+test("thirty requests at once over two replicas and two hosts get exactly what the quota has left", async () => {
+  await setLimits(world.db, world.orgId, [["quota_sandboxes", 5]]);
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, (_, n) => create({}, { url: n % 2 === 0 ? world.url : other.url })),
+  );
+  const made = answers.filter(({ status }) => status === 201);
+  expect(made).toHaveLength(5);
+  expect(new Set(made.map(({ body }) => body.host_id)).size).toBe(2);
+  const refused = answers.filter(({ status }) => status === 403);
+  expect(refused).toHaveLength(25);
+  expect(refused[0]?.body).toMatchObject({
+    code: "quota_exceeded",
+    context: { quota: "sandboxes", used: 5, requested: 1, limit: 5 },
+  });
+  await world.call("DELETE", `/v1/sandboxes/${made[0]?.body.id}`);
+  expect((await create()).status).toBe(201);
+});
+
+test.each([
+  ["vcpus", 3, { quota: "vcpus", used: 2, requested: 2, limit: 3 }],
+  ["memory_mib", 1_000, { quota: "memory_mib", used: 512, requested: 512, limit: 1_000 }],
+  ["disk_gib", 1, { quota: "disk_gib", used: 1, requested: 1, limit: 1 }],
+] as const)("a quota of %s is counted by what a sandbox takes", async (quota, limit, context) => {
+  await setLimits(world.db, world.orgId, [[`quota_${quota}`, limit]]);
+  expect((await create({ size: "shared-cpu-2x" })).status).toBe(201);
+  const refused = await create({ size: "shared-cpu-2x" }, { url: other.url });
+  expect([refused.status, refused.body]).toMatchObject([403, { code: "quota_exceeded", context }]);
+});
+
+test("what has failed holds nothing, and one organization does not fill the quota of another", async () => {
+  await setLimits(world.db, world.orgId, [["quota_sandboxes", 1]]);
+  world.host.failures.set("start", new SkerryError("host_unavailable", "The host is tired."));
+  second.failures.set("start", new SkerryError("host_unavailable", "The host is tired."));
+  expect((await create()).status).toBe(503);
+  world.host.failures.clear();
+  second.failures.clear();
+  expect((await create()).status).toBe(201);
+  expect((await create()).status).toBe(403);
+  expect((await create({}, { token: await world.strangerToken() })).status).toBe(201);
+});
+
+test("an organization sees its limits, and how much of them is taken", async () => {
+  await setLimits(world.db, world.orgId, [
+    ["quota_vcpus", 8],
+    ["rate_read_per_minute", 77],
+  ]);
+  await create({ size: "shared-cpu-4x" });
+  const { body } = await world.call<Limits>("GET", "/v1/limits");
+  expect(body.rates.read).toEqual({ per_minute: 77, burst: 1_000_000 });
+  expect(body.quotas).toMatchObject({
+    sandboxes: { used: 1, limit: 1_000_000 },
+    machines: { used: 0 },
+    vcpus: { used: 4, limit: 8 },
+    memory_mib: { used: 1_024 },
+    disk_gib: { used: 1 },
+  });
+  const stranger = await world.call<Limits>("GET", "/v1/limits", { token: await world.strangerToken() });
+  expect(stranger.body.quotas.vcpus).toEqual({ used: 0, limit: 1_000_000 });
+});
+
+test("an operator changes the limits of one organization by a command, and takes them back by another", async () => {
+  const main = new URL("../src/main.ts", import.meta.url).pathname;
+  const limits = (...args: readonly string[]) =>
+    promisify(execFile)(process.execPath, [main, "limits", ...args], {
+      env: { SKERRY_DATABASE_URL: world.databaseUrl, SKERRY_QUOTA_VCPUS: "9" },
+    });
+  const { stdout } = await limits("--org", world.orgId, "quota_sandboxes=0");
+  expect(JSON.parse(stdout)).toMatchObject({
+    quota_sandboxes: 0,
+    quota_vcpus: 9,
+    rate_read_per_minute: 3_000,
+  });
+  expect((await create()).status).toBe(403);
+  await limits("--org", world.orgId, "quota_sandboxes=default");
+  expect((await create()).status).toBe(201);
+  await expect(limits("--org", world.orgId, "quota_sandbox=1")).rejects.toThrow("quota_sandboxes");
+  await expect(limits("--org", "org_nobody")).rejects.toThrow("no organization");
+  await expect(limits("quota_sandboxes=1")).rejects.toThrow("--org");
+});
