@@ -74,6 +74,7 @@ export function readConfig(environment: Environment = process.env): Config {
     limits: {
       organization: limitsFrom(read),
       authFailuresPerMinute: read.positive("SKERRY_RATE_AUTH_FAILURES_PER_MINUTE", 60),
+      vcpusPerCpu: read.positive("SKERRY_VCPUS_PER_CPU", 16),
     },
     trustedProxies: read.networks("SKERRY_TRUSTED_PROXIES"),
   };

@@ -22,7 +22,7 @@ const { app } = await buildServer({
   hosts: new HostDirectory(),
   log: pino({ level: "silent" }),
   metrics: new Metrics(),
-  limits: { organization: limitDefaults, authFailuresPerMinute: 1 },
+  limits: { organization: limitDefaults, authFailuresPerMinute: 1, vcpusPerCpu: 1 },
   wake: () => undefined,
 });
 const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;

@@ -70,6 +70,7 @@ test("the defaults are those of the documentation", () => {
     trustedProxies: [],
     limits: {
       authFailuresPerMinute: 60,
+      vcpusPerCpu: 16,
       organization: {
         rate_read_per_minute: 3_000,
         rate_write_per_minute: 600,

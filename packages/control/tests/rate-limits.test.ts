@@ -23,6 +23,7 @@ const limits: InstallationLimits = {
     rate_expensive_burst: 10,
   },
   authFailuresPerMinute: 20,
+  vcpusPerCpu: 16,
 };
 
 let world: World;

@@ -34,6 +34,7 @@ export const generousLimits: InstallationLimits = {
   // Object.fromEntries forgets which names it was given.
   organization: Object.fromEntries(limitNames.map((name) => [name, 1_000_000])) as OrganizationLimits,
   authFailuresPerMinute: 1_000_000,
+  vcpusPerCpu: 16,
 };
 
 export class World implements AsyncDisposable {

@@ -40,7 +40,7 @@ export function controlEnvironment(layout: Layout, user: SystemUser): NodeJS.Pro
     ...passed("SKERRY_REAPER_INTERVAL_MS", "SKERRY_RECONCILER_INTERVAL_MS", "SKERRY_HEARTBEAT_INTERVAL_MS"),
     ...passed("SKERRY_TLS_CERT", "SKERRY_TLS_KEY", "SKERRY_TLS_LISTEN", "SKERRY_CORS_ORIGINS"),
     ...passed("SKERRY_METRICS_LISTEN", "SKERRY_AUDIT_RETENTION_DAYS"),
-    ...passed("SKERRY_TRUSTED_PROXIES", "SKERRY_RATE_AUTH_FAILURES_PER_MINUTE"),
+    ...passed("SKERRY_VCPUS_PER_CPU", "SKERRY_TRUSTED_PROXIES", "SKERRY_RATE_AUTH_FAILURES_PER_MINUTE"),
     ...passed(...limitNames.map((name) => `SKERRY_${name.toUpperCase()}`)),
     SKERRY_DATABASE_URL: databaseUrl(layout),
     SKERRY_LISTEN: layout.listen,

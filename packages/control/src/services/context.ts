@@ -28,6 +28,8 @@ export interface InstallationLimits {
   readonly organization: OrganizationLimits;
   /** Invalid tokens from one address. */
   readonly authFailuresPerMinute: number;
+  /** Memory is promised once. CPUs are shared by weight, so a host may promise each of its own this many times. */
+  readonly vcpusPerCpu: number;
 }
 
 /** On whose behalf a request runs. */

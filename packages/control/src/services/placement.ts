@@ -18,25 +18,24 @@ export type Placement =
   /** No host could ever hold it. */
   | { readonly kind: "too_large"; readonly largestMemoryMib: number };
 
-/** Memory is promised once. CPUs are shared by weight, so a host may promise each of its own this many times. */
-const VCPUS_PER_CPU = 16;
-
 /** The fewest free MiB first: filling one host before the next keeps room for large sandboxes. */
-export function place(hosts: readonly PlaceableHost[], size: Size): Placement {
-  const possible = hosts.filter((host) => fits({ ...host, used_memory_mib: 0, used_vcpus: 0 }, size));
+export function place(hosts: readonly PlaceableHost[], size: Size, vcpusPerCpu: number): Placement {
+  const possible = hosts.filter((host) =>
+    fits({ ...host, used_memory_mib: 0, used_vcpus: 0 }, size, vcpusPerCpu),
+  );
   if (possible.length === 0) {
     return { kind: "too_large", largestMemoryMib: Math.max(0, ...hosts.map((host) => host.memory_mib)) };
   }
   const fitting = possible
-    .filter((host) => fits(host, size))
+    .filter((host) => fits(host, size, vcpusPerCpu))
     .toSorted((a, b) => freeMemoryMib(a) - freeMemoryMib(b) || (a.id < b.id ? -1 : 1));
   return fitting.length === 0
     ? { kind: "full" }
     : { kind: "candidates", hostIds: fitting.map((host) => host.id) };
 }
 
-export function fits(host: PlaceableHost, size: Size): boolean {
-  return size.memory_mib <= freeMemoryMib(host) && host.used_vcpus + size.vcpus <= host.cpus * VCPUS_PER_CPU;
+export function fits(host: PlaceableHost, size: Size, vcpusPerCpu: number): boolean {
+  return size.memory_mib <= freeMemoryMib(host) && host.used_vcpus + size.vcpus <= host.cpus * vcpusPerCpu;
 }
 
 function freeMemoryMib(host: PlaceableHost): number {

@@ -83,7 +83,7 @@ async function reserve(
   hosts: readonly HostLoad[],
   { size, sandbox, attempt }: { size: Size; sandbox: Unplaced; attempt: Attempt },
 ): Promise<{ row: SandboxRow; address: string }> {
-  const placement = place(hosts, size);
+  const placement = place(hosts, size, context.limits.vcpusPerCpu);
   if (placement.kind === "too_large") {
     throw new SkerryError("size_too_large", `No host is large enough for the size "${size.name}".`, {
       remediation: `The largest host gives ${placement.largestMemoryMib} MiB to sandboxes; choose a smaller size.`,
@@ -95,7 +95,7 @@ async function reserve(
       // Before the host, everywhere: who locks in another order waits for each other.
       await holdQuotas(context, transaction, { orgId: sandbox.org_id, wish: { ...sandbox, sandboxes: 1 } });
       const host = await lockAvailableHost(transaction, hostId);
-      if (host === undefined || !fits(host, size)) return undefined;
+      if (host === undefined || !fits(host, size, context.limits.vcpusPerCpu)) return undefined;
       const row = await insertSandbox(transaction, { ...sandbox, host_id: hostId });
       await attempt.begun(transaction, row.id);
       return { row, address: host.address };
