@@ -6,6 +6,8 @@ import { decide } from "../src/background/sandbox-decisions.ts";
 import { fits, place, type PlaceableHost } from "../src/services/placement.ts";
 import type { SandboxFact } from "../src/store/sandbox-upkeep.ts";
 
+const VCPUS_PER_CPU = 16;
+
 const hosts = fc.uniqueArray(
   fc
     .record({
@@ -25,8 +27,8 @@ const hosts = fc.uniqueArray(
 test("a placement never promises memory twice, and finds a host whenever there is one", () => {
   fc.assert(
     fc.property(hosts, fc.constantFrom(...sizes), (all, size) => {
-      const placement = place(all, size);
-      const possible = all.filter((host) => fits(host, size)).map((host) => host.id);
+      const placement = place(all, size, VCPUS_PER_CPU);
+      const possible = all.filter((host) => fits(host, size, VCPUS_PER_CPU)).map((host) => host.id);
       if (placement.kind === "candidates") {
         expect(placement.hostIds.toSorted()).toEqual(possible.toSorted());
         for (const host of all.filter(({ id }) => placement.hostIds.includes(id))) {
@@ -37,7 +39,7 @@ test("a placement never promises memory twice, and finds a host whenever there i
       }
       if (placement.kind === "too_large") {
         for (const host of all)
-          expect(fits({ ...host, used_memory_mib: 0, used_vcpus: 0 }, size)).toBe(false);
+          expect(fits({ ...host, used_memory_mib: 0, used_vcpus: 0 }, size, VCPUS_PER_CPU)).toBe(false);
       }
     }),
   );
@@ -46,7 +48,7 @@ test("a placement never promises memory twice, and finds a host whenever there i
 test("a placement does not depend on the order of the hosts", () => {
   fc.assert(
     fc.property(hosts, fc.constantFrom(...sizes), (all, size) => {
-      expect(place(all.toReversed(), size)).toEqual(place(all, size));
+      expect(place(all.toReversed(), size, VCPUS_PER_CPU)).toEqual(place(all, size, VCPUS_PER_CPU));
     }),
   );
 });
