@@ -14,7 +14,7 @@ export const root = join(import.meta.dirname, "..");
 export const cache = join(root, ".cache");
 export const assets = join(cache, "assets");
 
-const UNLIMITED = "1000000000";
+const UNLIMITED = "100000000";
 
 /** What differs from a platform as `skerry up` starts it: guests share pages and CPUs, so 200 small ones fit this machine. */
 export const settings = {
