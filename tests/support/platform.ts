@@ -28,7 +28,7 @@ export interface PlatformOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** No test and no measurement meets a limit by accident; those that try limits set their own. */
+/** What a limit costs is part of every measurement; that it stops one is not. Tests of limits set their own. */
 const unlimited: Readonly<Record<string, string>> = Object.fromEntries(
   limitNames.map((name) => [`SKERRY_${name.toUpperCase()}`, "100000000"]),
 );

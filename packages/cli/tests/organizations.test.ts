@@ -158,3 +158,17 @@ test("members are listed, added with a token alone on stdout, changed and remove
   expect((await shell.run("org", "remove-member", "usr_2")).code).toBe(0);
   expect([api.last.method, api.last.url]).toEqual(["DELETE", "/v1/orgs/org_1/members/usr_2"]);
 });
+
+test("limits shows what is taken of each quota, and how often a token may ask", async () => {
+  const limits = {
+    rates: { read: { per_minute: 3000, burst: 1500 } },
+    quotas: { sandboxes: { used: 3, limit: 100 } },
+  };
+  await using api = await ScriptedServer.start((response) => sendJson(response, 200, limits));
+  await using shell = await Shell.forServer(api);
+  const table = await shell.run("org", "limits");
+  expect(table.stdout.toString()).toMatch(/sandboxes +3 +100\n/);
+  expect(table.stdout.toString()).toContain("3000 a minute, 1500 at once");
+  expect(api.last.url).toBe("/v1/limits");
+  expect(JSON.parse((await shell.run("org", "limits", "--json")).stdout.toString())).toEqual(limits);
+});

@@ -111,14 +111,6 @@ export function readDatabaseUrl(environment: Environment = process.env): string 
   return url;
 }
 
-/** What an organization without exceptions may do. */
-export function readLimits(environment: Environment = process.env): OrganizationLimits {
-  const read = new Reader(environment);
-  const limits = limitsFrom(read);
-  read.finish();
-  return limits;
-}
-
 export function readRunAs(environment: Environment = process.env): RunAs | undefined {
   const uidText = environment["SKERRY_RUN_AS_UID"];
   const gidText = environment["SKERRY_RUN_AS_GID"];

@@ -1,14 +1,15 @@
 // skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`.
 
 import { parseArgs } from "node:util";
+import { SkerryError } from "@skerry/contract/errors";
 import { CertificateError } from "./certificate.ts";
-import { ConfigError, readConfig, readDatabaseUrl, readLimits, readRunAs } from "./config.ts";
+import { ConfigError, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
 import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { serve } from "./serve.ts";
 import { changeLimits } from "./services/limit-changes.ts";
 import { bootstrap } from "./services/tokens.ts";
-import { openDatabase, type Database } from "./store/database.ts";
+import { openForMigration, type Database } from "./store/database.ts";
 import { migrate } from "./store/migrations.ts";
 
 try {
@@ -43,8 +44,7 @@ async function main(): Promise<void> {
         const [, ...changes] = positionals;
         if (values.org === undefined)
           throw new Error("Say which organization: limits --org ID [NAME=VALUE]…");
-        const limits = await changeLimits(db, { orgId: values.org, changes, defaults: readLimits() });
-        process.stdout.write(`${JSON.stringify(limits, undefined, 2)}\n`);
+        process.stdout.write(`${JSON.stringify(await changeLimits(db, values.org, changes))}\n`);
       });
     default:
       throw new Error(`There is no command "${positionals[0]}": use serve, migrate, bootstrap or limits.`);
@@ -52,7 +52,7 @@ async function main(): Promise<void> {
 }
 
 async function withDatabase(work: (db: Database) => Promise<void>): Promise<void> {
-  const db = openDatabase(readDatabaseUrl(), () => undefined);
+  const db = openForMigration(readDatabaseUrl());
   try {
     await work(db);
   } finally {
@@ -61,7 +61,7 @@ async function withDatabase(work: (db: Database) => Promise<void>): Promise<void
 }
 
 function describe(error: unknown): string {
-  const expected = [ConfigError, ListenError, CertificateError];
+  const expected = [ConfigError, ListenError, CertificateError, SkerryError];
   if (expected.some((kind) => error instanceof kind)) return (error as Error).message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -16,7 +16,7 @@ import { Metrics } from "./metrics/metrics.ts";
 import { AccessWatch } from "./services/access-watch.ts";
 import { Bearers } from "./services/bearers.ts";
 import type { Context } from "./services/context.ts";
-import { openDatabase, type Database } from "./store/database.ts";
+import { openDatabase, openForMigration, type Database } from "./store/database.ts";
 import { availableHosts } from "./store/hosts.ts";
 import { migrate } from "./store/migrations.ts";
 
@@ -35,11 +35,11 @@ export async function serve(config: Config): Promise<void> {
   const stop = stopping.signal;
   await using cleanup = new AsyncDisposableStack();
 
+  await migrateWhenReady(config.databaseUrl, log, stop);
   const db = openDatabase(config.databaseUrl, (error) => {
     log.warn({ err: error }, "a connection to the database was lost");
   });
   cleanup.defer(() => db.destroy());
-  await migrateWhenReady(db, log, stop);
 
   const hosts = new HostDirectory();
   cleanup.defer(() => hosts.close());
@@ -115,7 +115,8 @@ function stopOnSignal(): AbortController {
 }
 
 /** PostgreSQL may be starting at the same time as we are. */
-async function migrateWhenReady(db: Database, log: Logger, stop: AbortSignal): Promise<void> {
+async function migrateWhenReady(databaseUrl: string, log: Logger, stop: AbortSignal): Promise<void> {
+  await using db = openForMigration(databaseUrl);
   const deadline = performance.now() + DATABASE_WAIT_MS;
   for (;;) {
     try {

@@ -2,17 +2,14 @@
 // find out by itself.
 
 import { createHash } from "node:crypto";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { connect, type AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TokenCreated } from "@skerry/contract/tokens";
 import { readEvents, type ServerEvent } from "../../sdk/src/event-stream.ts";
 import { Bearers, REVOCATION_MAX_MS } from "../src/services/bearers.ts";
 import { openDatabase } from "../src/store/database.ts";
+import { Door } from "./door.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { eventually, World } from "./world.ts";
 
@@ -177,55 +174,11 @@ test("a client that reads nothing does not keep its stream", async () => {
   socket.destroy();
 });
 
-/** PostgreSQL behind a door that a test can shut. */
-class Door implements AsyncDisposable {
-  readonly #folder = mkdtempSync(join(tmpdir(), "skerry-door-"));
-  readonly #open = new Set<Socket>();
-  #shut = false;
-  readonly #server = createServer((client) => {
-    if (this.#shut) return void client.destroy();
-    const server = connect(join(world.databaseUrl.replace(/.*host=([^&]+).*/, "$1"), ".s.PGSQL.5432"));
-    for (const socket of [client, server]) {
-      this.#open.add(socket);
-      socket
-        .on("error", () => undefined)
-        .once("close", () => {
-          this.#open.delete(socket);
-          client.destroy();
-          server.destroy();
-        });
-    }
-    client.pipe(server).pipe(client);
-  });
-
-  async listen(): Promise<string> {
-    this.#server.listen(join(this.#folder, ".s.PGSQL.5432"));
-    await once(this.#server, "listening");
-    return world.databaseUrl.replace(/host=[^&]+/, `host=${this.#folder}`);
-  }
-
-  /** Nothing passes any more; `silent` leaves everybody waiting, as a network does that drops packets. */
-  shut(how: "silent" | "closed"): void {
-    this.#shut = true;
-    for (const socket of this.#open) {
-      if (how === "closed") socket.destroy();
-      else socket.unpipe().pause();
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.shut("closed");
-    this.#server.close();
-    await once(this.#server, "close");
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
-}
-
 test.each(["silent", "closed"] as const)(
   "a replica whose database is %s believes nobody for longer than promised, and ends their streams",
   async (how) => {
-    await using door = new Door();
-    await using replica = await openReplica(world, { databaseUrl: await door.listen() });
+    await using door = await Door.open(world.databaseUrl);
+    await using replica = await openReplica(world, { databaseUrl: door.databaseUrl });
     const token = await mint();
     const events = await openStream(replica.url, token.token);
     expect(await statusAt(replica, token.token)).toBe(200);

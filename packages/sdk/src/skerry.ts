@@ -1,6 +1,7 @@
 // The entry of the package: the client, and the names that its users need. (A published package has one door; this
 // is the only file that passes on what others define.)
 
+import type { Limits } from "@skerry/contract/limits-report";
 import type { Me } from "@skerry/contract/organizations";
 import type { Health, Status } from "@skerry/contract/platform";
 import { Audit } from "./audit.ts";
@@ -44,6 +45,11 @@ export class Skerry {
     return this.#http.json<Health>({ method: "GET", path: "/v1/health" }, options);
   }
 
+  /** How much the organization may do and hold, and how much of it is taken. */
+  limits(options: CallOptions = {}): Promise<Limits> {
+    return this.#http.json<Limits>({ method: "GET", path: "/v1/limits" }, options);
+  }
+
   /** What the organization has, by status, and how many hosts there are for it. */
   status(options: CallOptions = {}): Promise<Status> {
     return this.#http.json<Status>({ method: "GET", path: "/v1/status" }, options);
@@ -81,6 +87,7 @@ export type {
 } from "@skerry/contract/sandboxes";
 export type { AuditFilter } from "./audit.ts";
 export type { AuditEvent } from "@skerry/contract/audit";
+export type { Limits } from "@skerry/contract/limits-report";
 export type { Health, Status, Template } from "@skerry/contract/platform";
 export type { Role, Scope } from "@skerry/contract/access";
 export type {

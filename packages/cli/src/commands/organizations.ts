@@ -6,6 +6,7 @@ import type { Cli } from "../cli.ts";
 import { configPath, readSaved, writeConfig } from "../config.ts";
 import { CliError } from "../errors.ts";
 import { addExamples, given } from "../options.ts";
+import { registerLimitsCommand } from "./limits.ts";
 import { registerMemberCommands } from "./members.ts";
 
 interface JsonFlag {
@@ -30,6 +31,7 @@ export function registerOrganizationCommands(program: Command, cli: Cli): void {
   registerCreate(org, cli);
   registerUpdate(org, cli);
   registerUse(org, cli);
+  registerLimitsCommand(org, cli);
   registerMemberCommands(org, cli);
 }
 

@@ -56,6 +56,19 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
         );
       cli.exitCode = exitCodeOf(findings);
     });
+  program
+    .command("set-limits")
+    .description("as the operator, change what one organization may do and hold")
+    .argument("<org>", "id of the organization, org_...")
+    .argument("[changes...]", "NAME=NUMBER, or NAME=default to take an exception back")
+    .addHelpText(
+      "after",
+      "\nPrints all exceptions of the organization; `skerry org limits` shows what counts in the end.\n\nExamples:\n  $ skerry set-limits org_01jd3... quota_sandboxes=500 rate_read_burst=5000\n  $ skerry set-limits org_01jd3... quota_sandboxes=default",
+    )
+    .action(async (org: string, changes: readonly string[]) => {
+      const { changeLimits } = await import("./limits.ts");
+      await cli.output.json(await changeLimits(layout(), org, changes));
+    });
   program.command("supervise", { hidden: true }).action(async () => {
     const { supervise } = await import("./supervisor.ts");
     await supervise(layout());

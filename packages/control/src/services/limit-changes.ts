@@ -1,5 +1,6 @@
 // An operator's exceptions for one organization: `NAME=VALUE` sets one, `NAME=default` takes it back.
 
+import { SkerryError } from "@skerry/contract/errors";
 import {
   isLimitName,
   LIMIT_MAX,
@@ -8,23 +9,25 @@ import {
   type OrganizationLimits,
 } from "@skerry/contract/quotas";
 import type { Database } from "../store/database.ts";
-import { limitsOf, setLimits } from "../store/limits.ts";
+import { exceptionsOf, setLimits } from "../store/limits.ts";
 
-/** Returns all limits of the organization as they are afterwards. The error's message is for a terminal. */
+/** Returns all exceptions of the organization as they are afterwards. */
 export async function changeLimits(
   db: Database,
-  { orgId, changes, defaults }: { orgId: string; changes: readonly string[]; defaults: OrganizationLimits },
-): Promise<OrganizationLimits> {
+  orgId: string,
+  changes: readonly string[],
+): Promise<Partial<OrganizationLimits>> {
   if (!(await setLimits(db, orgId, changes.map(readChange)))) {
-    throw new Error(`There is no organization "${orgId}".`);
+    throw new SkerryError("organization_not_found", `There is no organization "${orgId}".`);
   }
-  return limitsOf(db, orgId, defaults);
+  return exceptionsOf(db, orgId);
 }
 
 function readChange(text: string): readonly [name: LimitName, value: number | null] {
   const [, name = "", value = ""] = /^([a-z_]+)=(\d{1,10}|default)$/.exec(text) ?? [];
   if (!isLimitName(name) || Number(value) > LIMIT_MAX) {
-    throw new Error(
+    throw new SkerryError(
+      "bad_request",
       `"${text}" is not a limit. Write NAME=NUMBER or NAME=default, with one of these names: ${limitNames.join(", ")}.`,
     );
   }

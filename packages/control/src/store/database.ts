@@ -7,11 +7,16 @@ import type { Egress } from "@skerry/contract/egress";
 import type { HostUsage } from "@skerry/contract/host-api";
 import type { Template } from "@skerry/contract/platform";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
+import { boundedPool } from "./bounded-pool.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** No query of ours takes seconds; one that does is stuck behind a lock. */
-const STATEMENT_TIMEOUT_MS = 30_000;
+/** No query of ours takes seconds; one that does is stuck behind a lock, and is ended by PostgreSQL. */
+const STATEMENT_TIMEOUT_MS = 8_000;
+/** After this nobody will answer any more. */
+const ANSWER_WITHIN_MS = 10_000;
+/** A migration may have many rows to look at. */
+const MIGRATION_WITHIN_MS = 30 * 60_000;
 
 type Json<T> = ColumnType<T, string, string>;
 /** Read as a Date; written by SQL expressions only. */
@@ -107,17 +112,30 @@ export type Queries = Database | Transaction<Tables>;
 
 /** Opens nothing yet: the pool connects when the first query comes. `onLostConnection` hears of connections that die. */
 export function openDatabase(url: string, onLostConnection: (error: Error) => void): Database {
+  return open(url, onLostConnection, { statementMs: STATEMENT_TIMEOUT_MS, answerMs: ANSWER_WITHIN_MS });
+}
+
+/** The same for a process, or a part of one, that does nothing else. */
+export function openForMigration(url: string): Database {
+  return open(url, () => undefined, { statementMs: MIGRATION_WITHIN_MS, answerMs: MIGRATION_WITHIN_MS });
+}
+
+function open(
+  url: string,
+  onLostConnection: (error: Error) => void,
+  { statementMs, answerMs }: { readonly statementMs: number; readonly answerMs: number },
+): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max: POOL_MAX_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: statementMs,
     application_name: "skerry-control",
   });
   pool.on("error", onLostConnection);
   // The pool listens only to connections that are idle; one that breaks while a query holds it would end the process.
   pool.on("connect", (client) => client.on("error", onLostConnection));
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: boundedPool(pool, answerMs) }) });
   pools.set(db, pool);
   return db;
 }

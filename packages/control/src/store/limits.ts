@@ -10,9 +10,13 @@ export async function limitsOf(
   orgId: string,
   defaults: OrganizationLimits,
 ): Promise<OrganizationLimits> {
+  return { ...defaults, ...(await exceptionsOf(db, orgId)) };
+}
+
+export async function exceptionsOf(db: Queries, orgId: string): Promise<Partial<OrganizationLimits>> {
   const { rows } = await sql<{ name: LimitName; value: number }>`
-    select name, value from organization_limits where org_id = ${orgId}`.execute(db);
-  return { ...defaults, ...Object.fromEntries(rows.map(({ name, value }) => [name, value])) };
+    select name, value from organization_limits where org_id = ${orgId} order by name`.execute(db);
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
 }
 
 /** Null takes the installation's setting again. False where there is no such organization. */

@@ -1,0 +1,38 @@
+// Connections whose every query has a deadline of ours. PostgreSQL ends a statement that takes too long, but not where it has died with
+// its machine, is stopped, or where packets are lost on the way; then nobody answers, and TCP takes many minutes to find out.
+
+import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
+import type pg from "pg";
+
+/** A connection that misses the deadline is cut: its query fails as with any lost connection, and nobody gets it again. */
+export function boundedPool(pool: pg.Pool, deadlineMs: number): PostgresPool {
+  return {
+    options: pool.options,
+    end: () => pool.end(),
+    async connect() {
+      const client = await pool.connect();
+      const query = async <Row>(
+        text: string,
+        values: readonly unknown[],
+      ): Promise<PostgresQueryResult<Row>> => {
+        const timer = setTimeout(() => cut(client), deadlineMs);
+        try {
+          // Every statement has one of the commands that the type lists, or one that nobody reads.
+          return (await client.query(text, [...values])) as unknown as PostgresQueryResult<Row>;
+        } finally {
+          clearTimeout(timer);
+        }
+      };
+      return {
+        // The other overload is for cursors, of which we use none.
+        query: query as PostgresPoolClient["query"],
+        release: (destroy) => client.release(destroy),
+      };
+    },
+  };
+}
+
+function cut(client: pg.PoolClient): void {
+  // A client of a pool is one, and has a connection; the type of the pool's is only narrower.
+  (client as unknown as pg.Client).connection.stream.destroy();
+}
