@@ -7,9 +7,8 @@ import { databaseUrl, type Layout } from "./layout.ts";
 import type { ServiceName } from "./supervisor-state.ts";
 import type { SystemUser } from "./system-user.ts";
 
-/** Buffers that have passed through are freed when V8's nursery is swept; a small one (1 MiB) is swept often. With the default a server
- *  grew by 70 MB while 1 GB passed through it, with this by 14 to 30, at the same speed (`npm run bench`). */
-const SMALL_NURSERY = "--max-semi-space-size=1";
+/** In MiB. Buffers that have passed through are freed when V8's nursery is swept, and a small one is swept often: docs/decisions/5. */
+const SMALL_NURSERY = "--max-semi-space-size=2";
 
 export interface Service {
   readonly name: ServiceName;

@@ -5,6 +5,7 @@ import type { AuditEvent, AuditQuery } from "@skerry/contract/audit";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import {
+  insertAuditEventAfterwards,
   insertAuditEvents,
   listAuditEvents,
   type AuditFilter,
@@ -53,7 +54,7 @@ export async function recordCallAfterwards(context: Context, act: CallerAct, end
   };
   // The call has just waited for the database in vain; its answer should not wait once more.
   if (ending.code === "database_unavailable") return sendToLog(ending.code);
-  await insertAuditEvents(context.db, [event]).catch(sendToLog);
+  await insertAuditEventAfterwards(context.db, event).catch(sendToLog);
 }
 
 /** What a background service did to these resources by itself, in the transaction in which it did so. */

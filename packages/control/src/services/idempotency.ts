@@ -15,6 +15,7 @@ import {
   claimKey,
   findKey,
   keepAnswer,
+  keepAnswerAfterwards,
   nameResource,
   releaseKey,
   takeOverKey,
@@ -111,7 +112,7 @@ export async function createOnce<Answer>(
   try {
     const answer = await attempted(creation, new Attempt(holder, audit));
     // Where this fails the resource tells the next attempt; the caller has what was asked for.
-    await keep(context.db, holder, answer).catch((error: unknown) => {
+    await keepAnswerAfterwards(context.db, holder.claim, sealed(holder, answer)).catch((error: unknown) => {
       context.log.warn({ err: error }, "could not keep the answer to an idempotent request");
     });
     return { answer, isReplayed: false };
@@ -187,9 +188,13 @@ async function judge<Answer>(
   return outcome;
 }
 
-function keep(db: Queries, { claim, caller, secret }: Holder, answer: unknown): Promise<boolean> {
-  const sealed = seal(secret, labelOf(claim), JSON.stringify(answer));
-  return keepAnswer(db, claim, { answer: sealed, tokenId: caller.tokenId });
+function keep(db: Queries, holder: Holder, answer: unknown): Promise<boolean> {
+  return keepAnswer(db, holder.claim, sealed(holder, answer));
+}
+
+/** Only the token that asked can open it. */
+function sealed({ claim, caller, secret }: Holder, answer: unknown): { answer: Buffer; tokenId: string } {
+  return { answer: seal(secret, labelOf(claim), JSON.stringify(answer)), tokenId: caller.tokenId };
 }
 
 function labelOf({ orgId, userId, key }: Claim): string {

@@ -3,6 +3,7 @@
 import { sql, type Selectable } from "kysely";
 import { firstIdAt } from "@skerry/contract/ids";
 import type { Database, Queries, Tables } from "./database.ts";
+import { unhurried } from "./unhurried.ts";
 
 export type AuditRow = Selectable<Tables["audit_events"]>;
 export type NewAuditEvent = Omit<AuditRow, "at">;
@@ -13,6 +14,15 @@ const DAY_MS = 24 * 3_600_000;
 
 export async function insertAuditEvents(db: Queries, events: readonly NewAuditEvent[]): Promise<void> {
   if (events.length > 0) await db.insertInto("audit_events").values(events).execute();
+}
+
+/** The event of something that has happened already and is answered now: a crash of PostgreSQL within the next second may take it. */
+export async function insertAuditEventAfterwards(db: Database, event: NewAuditEvent): Promise<void> {
+  const columns = Object.keys(event) as (keyof NewAuditEvent)[];
+  const values = columns.map((column) => sql`${event[column]}::text`);
+  await sql`
+    insert into audit_events (${sql.join(columns.map((column) => sql.ref(column)))})
+    select ${sql.join(values)} from ${unhurried}`.execute(db);
 }
 
 export interface AuditFilter {

@@ -2,6 +2,7 @@
 
 import { sql } from "kysely";
 import type { Database, Queries } from "./database.ts";
+import { unhurried } from "./unhurried.ts";
 
 /** Whose key it is. Another organization or user has a ledger of its own. */
 export interface KeyOwner {
@@ -33,11 +34,13 @@ const KEPT_HOURS = 24;
 const claimedUntil = sql`now() + ${CLAIM_MS} * interval '1 millisecond'`;
 const ancient = sql`now() - ${KEPT_HOURS} * interval '1 hour'`;
 
-/** True where the key was unused, or forgotten by now: it is this attempt's. */
+/** True where the key was unused, or forgotten by now: it is this attempt's. The transaction that writes the resource brings the claim to
+ *  the disk with it. */
 export async function claimKey(db: Database, claim: Claim): Promise<boolean> {
   const { rows } = await sql`
     insert into idempotency_keys as k (org_id, user_id, key, fingerprint, attempt_id, claimed_until)
-    values (${claim.orgId}, ${claim.userId}, ${claim.key}, ${claim.fingerprint}, ${claim.attemptId}, ${claimedUntil})
+    select ${claim.orgId}, ${claim.userId}, ${claim.key}, ${claim.fingerprint}::bytea, ${claim.attemptId}, ${claimedUntil}
+    from ${unhurried}
     on conflict (org_id, user_id, key) do update set
       fingerprint = excluded.fingerprint, attempt_id = excluded.attempt_id, claimed_until = excluded.claimed_until,
       created_at = now(), resource_id = null, answer = null, token_id = null
@@ -84,6 +87,17 @@ export async function keepAnswer(
     where ${theKey(claim)} and attempt_id = ${claim.attemptId} and answer is null
     returning 1`.execute(db);
   return rows.length > 0;
+}
+
+/** The same for a resource that is committed already: should it be undone, the resource still tells what the answer was. */
+export async function keepAnswerAfterwards(
+  db: Database,
+  claim: Pick<Claim, keyof KeyOwner | "attemptId">,
+  { answer, tokenId }: { readonly answer: Buffer; readonly tokenId: string },
+): Promise<void> {
+  await sql`
+    update idempotency_keys set answer = ${answer}, token_id = ${tokenId} from ${unhurried}
+    where ${theKey(claim)} and attempt_id = ${claim.attemptId} and answer is null`.execute(db);
 }
 
 /** For an attempt that failed before it wrote anything: the next one begins afresh. */
