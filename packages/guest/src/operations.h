@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// From CONFIGURE on they are the host's own, and run in no cgroup of the user's.
 enum operation { EXECUTE, WRITE, READ, LIST, CONFIGURE, WAKE, REST, SHUTDOWN };
 
 enum { ENV_MAX_ENTRIES = 256 };

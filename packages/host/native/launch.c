@@ -81,6 +81,7 @@ static void drop_privileges(unsigned uid, unsigned group) {
   if (setgroups(group ? 1 : 0, groups)) fail("set", "groups");
   if (setresgid(uid, uid, uid)) fail("set", "gid");
   if (setresuid(uid, uid, uid)) fail("set", "uid");
+  // QEMU's tables are sparse: in huge pages each would take 2 MB.
   if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) fail("set", "THP off");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) fail("set", "no_new_privs");
 }

@@ -58,7 +58,6 @@ export async function bringUp(
   wish: Wish,
   signal: AbortSignal,
 ): Promise<LiveVm> {
-  await refuseWhenDiskIsLow(options.vmsFolder);
   const live = (await wake(options, draft, wish)) ?? (await clone(options, draft, wish, signal));
   await giveIdentity(live, wish.spec);
   signal.throwIfAborted();
@@ -92,6 +91,8 @@ async function wake(
   try {
     await rm(record.folder, { recursive: true, force: true });
     await rename(warm.record.folder, record.folder);
+    // Not before: from here on the draft names all that there is.
+    await refuseWhenDiskIsLow(options.vmsFolder);
     await Promise.all([saveRecord(record), loadPolicy(options.room, record)]);
     await live.qmp.execute("cont");
     return live;
@@ -100,19 +101,27 @@ async function wake(
     live.qmp.close();
     live.channel.close("it could not be woken");
     await rm(warm.record.folder, { recursive: true, force: true });
-    await giveBack(options.room, record);
-    draft.record = { ...record, ...unstarted(options, record.id, spec) };
+    // Taken first: where there is none, the old slot is given back once, by the caller.
+    const next = { ...record, ...unstarted(options, record.id, spec) };
+    try {
+      await giveBack(options.room, record);
+    } catch (failure) {
+      await options.room.slots.close(options.room.slots.slot(next.slot));
+      throw failure;
+    }
+    draft.record = next;
     return undefined;
   }
 }
 
 async function clone(
-  { room, library }: CreationOptions,
+  { room, library, vmsFolder }: CreationOptions,
   draft: Draft,
   { spec, size }: Wish,
   signal: AbortSignal,
 ): Promise<LiveVm> {
   const { record } = draft;
+  await refuseWhenDiskIsLow(vmsFolder);
   await makeFolder(record.folder);
   await saveRecord(record);
   const { frozen, boot } = await library.frozen(spec.template, size);

@@ -1,6 +1,7 @@
 // How much memory clones may take that only wait.
 
 import { readFile } from "node:fs/promises";
+import { memoryOf } from "../usage.ts";
 
 /** With less of the machine's memory left nothing waits in it. */
 const AVAILABLE_MIN_SHARE = 0.1;
@@ -23,6 +24,6 @@ export async function warmMemoryMib(use: MemoryUse): Promise<number> {
 
 /** `meminfo` is the text of /proc/meminfo. */
 export function isShort(meminfo: string): boolean {
-  const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(meminfo)?.[1]);
-  return kib("MemAvailable") < kib("MemTotal") * AVAILABLE_MIN_SHARE;
+  const { memory_bytes, memory_available_bytes } = memoryOf(meminfo);
+  return memory_available_bytes < memory_bytes * AVAILABLE_MIN_SHARE;
 }

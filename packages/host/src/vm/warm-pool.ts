@@ -3,6 +3,7 @@
 // killed removes it like any other, and nobody else needs to know that there is a pool.
 
 import { randomBytes } from "node:crypto";
+import { addAbortListener } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Size } from "@skerry/contract/sizes";
@@ -186,7 +187,8 @@ export class WarmPool {
   async #make({ kind, size }: Shelf): Promise<WarmVm> {
     const { room, library, vmsFolder, instance } = this.#options;
     const { signal } = this.#stop;
-    const { frozen, boot } = await library.frozen(kind.template, size);
+    // The first use of a template takes long, and a host that stops does not wait for it.
+    const { frozen, boot } = await unlessAborted(library.frozen(kind.template, size), signal);
     signal.throwIfAborted();
     const id = `${WARM_PREFIX}${randomBytes(8).toString("hex")}`;
     let record: VmRecord = {
@@ -242,6 +244,13 @@ export class WarmPool {
       this.#options.log.error({ err: error, vm: record.id }, "a waiting clone could not be removed");
     });
   }
+}
+
+/** The listener goes with the wait: the signal lives as long as the host. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  using _listener = addAbortListener(signal, () => reject(signal.reason as Error));
+  return await Promise.race([work, promise]);
 }
 
 async function warmUp({ qmp, channel }: LiveVm): Promise<void> {
