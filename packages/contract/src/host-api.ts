@@ -6,7 +6,9 @@
 //   GET    /vms                                     VmList
 //   PUT    /vms/{id}            VmSpec              Vm; answers once the guest agent has answered
 //   GET    /vms/{id}                                Vm
-//   DELETE /vms/{id}?execution_id=                  204, also where it is gone already
+//   DELETE /vms/{id}?execution_id=                  204, also where it is gone already; a machine's disk and console log go too
+//   POST   /vms/{id}/stop       StopVm              Vm, `stopped`; only machines can be stopped
+//   GET    /vms/{id}/console?lines=&follow=         the console log's last lines as they are, and with follow what comes then
 //   POST   /vms/{id}/execute    ExecuteCommand      frames: DATA, STDERR, then CLOSE (ExecuteExit) or RESET (ErrorBody)
 //   PUT    /vms/{id}/file?path=&mode=   raw bytes   FileWritten
 //   GET    /vms/{id}/file?path=                     raw bytes
@@ -37,10 +39,45 @@ export const VmSpec = Type.Object(
     env: Env,
     egress: Egress,
     egress_version: EgressVersion,
+    /** Absent for a sandbox. A machine's disk and console log stay when it ends, until it is destroyed: where its host still has its disk, a
+     *  `PUT` with a new execution id boots from it. */
+    machine: Type.Optional(
+      Type.Object(
+        {
+          /** Shell command line of the main process, whose end is the machine's. Null: it has none. */
+          command: Type.Union([Type.String(), Type.Null()]),
+        },
+        closed,
+      ),
+    ),
   },
   closed,
 );
 export type VmSpec = Static<typeof VmSpec>;
+
+/** Why a VM ended by itself. `main_exited`: `exit` says how. `out_of_memory`: the guest's kernel killed the main process for want of memory.
+ *  `guest_failed`: its agent broke the protocol or fell silent. `host_failed`: the host could not go on with it. */
+export const vmCauses = [
+  "main_exited",
+  "out_of_memory",
+  "guest_panicked",
+  "guest_shut_down",
+  "qemu_ended",
+  "guest_failed",
+  "host_failed",
+] as const;
+export type VmCause = (typeof vmCauses)[number];
+
+/** How a main process ended. */
+export const MainExit = Type.Object(
+  {
+    exit_code: Type.Integer({ description: "Its own, or 128 + the signal's number." }),
+    signal: Type.Integer({ description: "Number of the signal that ended it, 0 for none." }),
+    oom_killed: Type.Boolean(),
+  },
+  closed,
+);
+export type MainExit = Static<typeof MainExit>;
 
 export const Vm = Type.Object(
   {
@@ -48,9 +85,19 @@ export const Vm = Type.Object(
     execution_id: Type.String(),
     template: Type.String(),
     size: Type.String(),
-    /** `gone`: the VM ended by itself or was lost; its resources are given back and `reason` says why. */
-    status: Type.Union([Type.Literal("creating"), Type.Literal("running"), Type.Literal("gone")]),
+    /** `gone`: the VM ended by itself or was lost; its resources are given back and `reason` says why. `stopped`: it was told to, and its
+     *  disk is kept. Of a machine that is gone the disk is kept too. */
+    status: Type.Union([
+      Type.Literal("creating"),
+      Type.Literal("running"),
+      Type.Literal("stopped"),
+      Type.Literal("gone"),
+    ]),
     reason: Type.Union([Type.String(), Type.Null()]),
+    /** Absent where it has not ended by itself. */
+    cause: Type.Optional(Type.Unsafe<VmCause>(Type.Union(vmCauses.map((cause) => Type.Literal(cause))))),
+    /** Of a machine whose main process has ended. */
+    exit: Type.Optional(MainExit),
     started_at: Timestamp,
   },
   closed,
@@ -106,12 +153,29 @@ export const HostInfo = Type.Object(
     cpus: Type.Integer(),
     memory_mib: Type.Integer({ description: "Memory that VMs may use in all." }),
     templates: Type.Array(Template),
+    /** Changes whenever a VM has ended by itself: then the list of VMs is worth a look. Absent from hosts of versions before it. */
+    ended: Type.Optional(Type.Integer({ minimum: 0 })),
     /** Absent from hosts of versions before it. */
     usage: Type.Optional(HostUsage),
   },
   closed,
 );
 export type HostInfo = Static<typeof HostInfo>;
+
+export const StopVm = Type.Object(
+  {
+    execution_id: Type.String({ maxLength: 64 }),
+    /** Between SIGTERM and SIGKILL to the main process. */
+    grace_ms: Type.Integer({ minimum: 0 }),
+  },
+  closed,
+);
+export type StopVm = Static<typeof StopVm>;
+
+export const ConsoleQuery = Type.Object(
+  { lines: Type.Integer({ minimum: 0, maximum: 10_000 }), follow: Type.Boolean() },
+  closed,
+);
 
 export const EgressChange = Type.Object(
   { execution_id: Type.String({ maxLength: 64 }), egress: Egress, version: EgressVersion },

@@ -3,6 +3,7 @@
 
 export const idKinds = {
   sandbox: "sbx",
+  machine: "mch",
   host: "hst",
   organization: "org",
   user: "usr",
@@ -12,6 +13,7 @@ export const idKinds = {
   attempt: "att",
   request: "req",
   audit: "aud",
+  move: "mov",
 } as const;
 
 export type IdKind = keyof typeof idKinds;

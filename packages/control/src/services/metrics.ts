@@ -2,6 +2,7 @@
 // scrape, and left out where the database does not answer: a scrape must say so and not hang.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { hostStatuses } from "@skerry/contract/host-states";
 import { sandboxStatusesOnHost, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import { textOf, type Format } from "../metrics/families.ts";
 import { DatabaseMetrics } from "../metrics/metrics.ts";
@@ -15,7 +16,7 @@ import {
 } from "../store/counts.ts";
 import { waitingQueries } from "../store/database.ts";
 import type { Context } from "./context.ts";
-import { countByStatus, hostStatuses } from "./status.ts";
+import { countByStatus } from "./status.ts";
 
 const FRESH_MS = 1_000;
 const DATABASE_DEADLINE_MS = 2_000;

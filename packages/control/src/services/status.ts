@@ -1,10 +1,9 @@
 // How an organization stands: what it has, and whether there are hosts for it.
 
+import { hostStatuses } from "@skerry/contract/host-states";
 import type { Status } from "@skerry/contract/platform";
-import { countedStatuses, hostFigures, sandboxCounts, type HostStatus } from "../store/counts.ts";
+import { countedStatuses, hostFigures, sandboxCounts } from "../store/counts.ts";
 import type { Caller, Context } from "./context.ts";
-
-export const hostStatuses: readonly HostStatus[] = ["online", "offline", "draining", "maintenance"];
 
 export async function getStatus(context: Context, caller: Caller): Promise<Status> {
   const [counts, hosts] = await Promise.all([

@@ -1,13 +1,12 @@
 // Counts for status and metrics. Each is read from an index alone, and none grows with the sandboxes that are destroyed.
 
 import { sql, type Selectable } from "kysely";
+import { HOST_OFFLINE_AFTER_S, type HostStatus } from "@skerry/contract/host-states";
 import { sandboxStatuses, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import type { Queries, Tables } from "./database.ts";
-import { HEARTBEAT_FRESH_S } from "./hosts.ts";
 import { expirable } from "./sandbox-upkeep.ts";
 
 type HostRow = Selectable<Tables["hosts"]>;
-export type HostStatus = HostRow["status"];
 
 /** All but the one in which nothing is left to count. */
 export const countedStatuses = sandboxStatuses.filter((status) => status !== "destroyed");
@@ -58,7 +57,7 @@ export interface HostFigures extends Pick<HostRow, "id" | "name" | "cpus" | "mem
 export async function hostFigures(db: Queries): Promise<HostFigures[]> {
   const { rows } = await sql<HostFigures>`
     select id, name, cpus, memory_mib, usage, last_heartbeat,
-           case when status = 'online' and last_heartbeat <= now() - ${HEARTBEAT_FRESH_S} * interval '1 second'
+           case when status = 'online' and last_heartbeat <= now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second'
                 then 'offline' else status end as status
     from hosts order by name`.execute(db);
   return rows;

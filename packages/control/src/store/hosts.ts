@@ -1,5 +1,6 @@
 import { sql, type Selectable } from "kysely";
 import type { HostInfo } from "@skerry/contract/host-api";
+import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
 import { newId } from "@skerry/contract/ids";
 import { sandboxStatusesOnHost } from "@skerry/contract/sandbox-states";
 import type { Database, Queries, Tables } from "./database.ts";
@@ -11,9 +12,6 @@ export interface HostLoad extends HostRow {
   readonly used_memory_mib: number;
   readonly used_vcpus: number;
 }
-
-/** A host that was silent for longer gets no new sandboxes, in seconds. */
-export const HEARTBEAT_FRESH_S = 30;
 
 /** Writes what a host said of itself, and that it lives. Only `offline` is undone by a heartbeat; a drain stays a drain. */
 export async function recordHeartbeat(db: Database, address: string, info: HostInfo): Promise<string> {
@@ -69,5 +67,5 @@ function loads(db: Queries) {
     .selectAll("h")
     .select([used("memory_mib").as("used_memory_mib"), used("vcpus").as("used_vcpus")])
     .where("h.status", "=", "online")
-    .where(sql<boolean>`h.last_heartbeat > now() - ${HEARTBEAT_FRESH_S} * interval '1 second'`);
+    .where(sql<boolean>`h.last_heartbeat > now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second'`);
 }

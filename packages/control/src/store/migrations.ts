@@ -9,6 +9,7 @@ import { access } from "./migrations/0004-access.ts";
 import { idempotency } from "./migrations/0005-idempotency.ts";
 import { limits } from "./migrations/0006-limits.ts";
 import { observability } from "./migrations/0007-observability.ts";
+import { hostsAndMachines } from "./migrations/0008-hosts-and-machines.ts";
 
 /**
  * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
@@ -22,6 +23,7 @@ const migrations = [
   { number: 5, name: "idempotency", text: idempotency },
   { number: 6, name: "limits", text: limits },
   { number: 7, name: "observability", text: observability },
+  { number: 8, name: "hosts-and-machines", text: hostsAndMachines },
 ] as const;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */

@@ -1,0 +1,33 @@
+// The life of a machine as data. No schema library in here, so that the command line starts fast.
+
+/** Every status, and every status it may move to. This table is the diagram. */
+export const machineTransitions = {
+  creating: ["running", "failed", "destroying"],
+  running: ["stopping", "stopped", "failed", "destroying"],
+  stopping: ["stopped", "failed", "destroying"],
+  stopped: ["starting", "destroying"],
+  starting: ["running", "failed", "destroying"],
+  // To running: its host was taken for dead, and came back with it.
+  failed: ["starting", "running", "stopped", "destroying"],
+  destroying: ["destroyed"],
+  destroyed: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type MachineStatus = keyof typeof machineTransitions;
+
+export const machineStatuses = Object.keys(machineTransitions) as readonly MachineStatus[];
+
+/** What its owner wants of a machine; that it should be destroyed is told by its status, because nothing comes after it. */
+export const machineWishes = ["running", "stopped"] as const;
+export type MachineWish = (typeof machineWishes)[number];
+
+/** Statuses in which a machine holds memory and CPUs of its host. Its disk it holds until it is destroyed. */
+export const machineStatusesOnHost = ["creating", "running", "stopping", "starting", "destroying"] as const;
+
+/** `on-failure`: when it ended otherwise than by its main process exiting with 0. */
+export const restartPolicies = ["no", "on-failure", "always"] as const;
+export type RestartPolicy = (typeof restartPolicies)[number];
+
+export function canMachineMove(from: MachineStatus, to: MachineStatus): boolean {
+  return (machineTransitions[from] as readonly MachineStatus[]).includes(to);
+}
