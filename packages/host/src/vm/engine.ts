@@ -1,7 +1,7 @@
 // Every VM of this host, and the only place where one begins or ends. The folders under `vms/` are the truth on disk, the
 // QEMU processes are the truth in the kernel; this class keeps the two together and survives being killed at any line.
 
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
@@ -10,12 +10,12 @@ import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
-import { adoptClone, type LiveVm } from "./clone.ts";
+import { adoptVms, type Adopted } from "./adoption.ts";
+import type { LiveVm } from "./clone.ts";
 import { bringUp, recordFor, type Draft, type Wish } from "./creation.ts";
-import { cgroupName, giveBack, makeFolder, uidsOf, type MachineRoom } from "./instance.ts";
-import { findByName, isAlive, killProcess } from "./process.ts";
+import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
 import { endOf } from "./ending.ts";
-import { readRecords, saveRecord, shown, type FoundFolder, type VmRecord } from "./record.ts";
+import { saveRecord, shown, type VmRecord } from "./record.ts";
 import { Rest } from "./rest.ts";
 import { Turns } from "./turns.ts";
 import type { WarmPool } from "./warm-pool.ts";
@@ -181,15 +181,13 @@ export class VmEngine {
   }
 
   /** Finds the VMs of an earlier host process: adopts what answers, gives back what does not. Call it once, first. */
-  async adopt(): Promise<{ adopted: number; removed: number }> {
-    await mkdir(this.#options.vmsFolder, { recursive: true, mode: 0o711 });
-    const folders = await readRecords(this.#options.vmsFolder);
-    for (const { record } of folders) if (record?.status !== "gone") this.#holdSlot(record);
-    const outcomes = await Promise.all(folders.map((found) => this.#adoptOne(found)));
-    await this.#killStrangers();
-    const namespaces = await this.#options.room.slots.sweep();
-    const adopted = outcomes.filter(Boolean).length;
-    return { adopted, removed: folders.length - adopted + namespaces };
+  adopt(): Promise<Adopted> {
+    return adoptVms(this.#options, {
+      running: (record, live) => this.#run(record, live),
+      gone: (record) => void this.#entries.set(record.id, { state: "gone", record }),
+      end: (record, reason) =>
+        this.#end(record, reason).catch((failure: unknown) => this.#logOwed(record, failure)),
+    });
   }
 
   /** Lets go of all VMs; they run on, and the next host process adopts them. */
@@ -282,50 +280,5 @@ export class VmEngine {
 
   #logOwed(record: VmRecord, failure: unknown): void {
     this.#options.log.error({ err: failure, vm: record.id }, "a VM could not be cleaned up yet");
-  }
-
-  async #adoptOne({ id, folder, record }: FoundFolder): Promise<boolean> {
-    const { log } = this.#options;
-    if (record === undefined) {
-      await rm(folder, { recursive: true, force: true });
-      return false;
-    }
-    if (record.status === "gone") {
-      this.#entries.set(id, { state: "gone", record });
-      return false;
-    }
-    if (record.status === "creating" || record.process === undefined) {
-      // Whoever asked for it got an error; control asks again or has given up.
-      await this.#end(record, undefined).catch((error: unknown) => this.#logOwed(record, error));
-      return false;
-    }
-    try {
-      if (!(await isAlive(record.process))) throw new Error("the microVM ended while the host was down");
-      const { slots, egress } = this.#options.room;
-      // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
-      await egress.replace(slots.slot(record.slot), record.egress);
-      this.#run(record, await adoptClone(record));
-      return true;
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : "the microVM does not answer";
-      log.warn({ vm: id, reason }, "a VM could not be adopted");
-      await this.#end(record, reason).catch((failure: unknown) => this.#logOwed(record, failure));
-      return false;
-    }
-  }
-
-  /** QEMU processes of ours that no record knows: the host was killed between starting one and writing it down. */
-  async #killStrangers(): Promise<void> {
-    const { room } = this.#options;
-    const known = new Set([...this.#entries.values()].map((entry) => entry.record.process?.pid));
-    for (const { identity, name } of await findByName(`${this.#options.instance}:`, uidsOf(room))) {
-      if (known.has(identity.pid)) continue;
-      await killProcess(identity);
-      await room.cgroups.remove(cgroupName({ name }));
-    }
-  }
-
-  #holdSlot(record: VmRecord | undefined): void {
-    if (record !== undefined) this.#options.room.slots.adopt(record.slot);
   }
 }

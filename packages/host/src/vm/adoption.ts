@@ -1,0 +1,89 @@
+// What an earlier host process has left: VMs that answer are adopted, the others are given back. From the folders and from the kernel
+// alone, because that process may have been killed at any line.
+
+import { mkdir, rm } from "node:fs/promises";
+import type { Logger } from "pino";
+import { adoptClone, type LiveVm } from "./clone.ts";
+import { cgroupName, uidsOf, type MachineRoom } from "./instance.ts";
+import { findByName, isAlive, killProcess } from "./process.ts";
+import { readRecords, type FoundFolder, type VmRecord } from "./record.ts";
+
+export interface AdoptionOptions {
+  readonly room: MachineRoom;
+  readonly vmsFolder: string;
+  readonly instance: string;
+  readonly log: Logger;
+}
+
+/** What becomes of each VM that is found. */
+export interface Foundlings {
+  running(record: VmRecord, live: LiveVm): void;
+  gone(record: VmRecord): void;
+  /** Gives everything back; with a reason the VM is remembered as gone. What fails is remembered and not thrown. */
+  end(record: VmRecord, reason: string | undefined): Promise<void>;
+}
+
+export interface Adopted {
+  readonly adopted: number;
+  readonly removed: number;
+}
+
+/** Call it once, before any VM is made. */
+export async function adoptVms(options: AdoptionOptions, foundlings: Foundlings): Promise<Adopted> {
+  const { room, vmsFolder } = options;
+  await mkdir(vmsFolder, { recursive: true, mode: 0o711 });
+  const folders = await readRecords(vmsFolder);
+  for (const { record } of folders) {
+    if (record !== undefined && record.status !== "gone") room.slots.adopt(record.slot);
+  }
+  const outcomes = await Promise.all(folders.map((found) => adoptOne(options, foundlings, found)));
+  await killStrangers(options, new Set(folders.map(({ record }) => record?.process?.pid)));
+  const namespaces = await room.slots.sweep();
+  const adopted = outcomes.filter(Boolean).length;
+  return { adopted, removed: folders.length - adopted + namespaces };
+}
+
+async function adoptOne(
+  options: AdoptionOptions,
+  foundlings: Foundlings,
+  { id, folder, record }: FoundFolder,
+): Promise<boolean> {
+  if (record === undefined) {
+    await rm(folder, { recursive: true, force: true });
+    return false;
+  }
+  if (record.status === "gone") {
+    foundlings.gone(record);
+    return false;
+  }
+  if (record.status === "creating" || record.process === undefined) {
+    // Whoever asked for it got an error; control asks again or has given up.
+    await foundlings.end(record, undefined);
+    return false;
+  }
+  try {
+    if (!(await isAlive(record.process))) throw new Error("the microVM ended while the host was down");
+    const { slots, egress } = options.room;
+    // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
+    await egress.replace(slots.slot(record.slot), record.egress);
+    foundlings.running(record, await adoptClone(record));
+    return true;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "the microVM does not answer";
+    options.log.warn({ vm: id, reason }, "a VM could not be adopted");
+    await foundlings.end(record, reason);
+    return false;
+  }
+}
+
+/** QEMU processes of ours that no record knows: the host was killed between starting one and writing it down. */
+async function killStrangers(
+  { room, instance }: AdoptionOptions,
+  known: ReadonlySet<number | undefined>,
+): Promise<void> {
+  for (const { identity, name } of await findByName(`${instance}:`, uidsOf(room))) {
+    if (known.has(identity.pid)) continue;
+    await killProcess(identity);
+    await room.cgroups.remove(cgroupName({ name }));
+  }
+}
