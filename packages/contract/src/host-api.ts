@@ -143,7 +143,7 @@ export type HostUsage = Static<typeof HostUsage>;
 
 export const HostInfo = Type.Object(
   {
-    name: Type.String({ description: "The machine's host name." }),
+    name: Type.String({ description: "The machine's host name, or what its settings call it." }),
     version: Type.String(),
     accelerator: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
     accelerator_reason: Type.String({ description: "Why this accelerator." }),

@@ -1,7 +1,9 @@
 // The host's settings, read once. Every fault is reported, not only the first.
 
 import { createHash } from "node:crypto";
+import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
+import { HOST_NAME } from "@skerry/contract/host-identity";
 import { AddressRange, SMALLEST_RANGE_PREFIX } from "./network/addresses.ts";
 import { parseNetwork } from "./network/ipv4.ts";
 import { parseServer, type NameServer } from "./network/name-servers.ts";
@@ -12,6 +14,8 @@ export interface HostConfig {
   /** Kernel, images and frozen templates. Several hosts on one machine may share it, and then nobody clears it up. */
   readonly assetsFolder: string;
   readonly sharedAssets: boolean;
+  /** What it is called among the hosts of a control plane. */
+  readonly name: string;
   /** Unix socket of the host API. */
   readonly socket: string;
   /** Group that may talk to the socket: the control plane's. */
@@ -89,6 +93,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     stateFolder,
     assetsFolder: assets ?? join(stateFolder, "assets"),
     sharedAssets: assets !== undefined,
+    name: hostName(settings),
     socket: settings.optionalPath("SKERRY_HOST_SOCKET") ?? join(stateFolder, "host.sock"),
     socketGid: settings.optionalNumber("SKERRY_HOST_SOCKET_GID"),
     nativeFolder: settings.path("SKERRY_NATIVE"),
@@ -107,6 +112,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
   };
   settings.check();
   return config;
+}
+
+function hostName(settings: Settings): string {
+  const name = settings.text("SKERRY_HOST_NAME");
+  if (name === undefined) return hostname();
+  if (!HOST_NAME.test(name))
+    settings.fault(`SKERRY_HOST_NAME must be a name of letters, digits, dots and dashes, not "${name}"`);
+  return name;
 }
 
 function networkConfig(settings: Settings, digest: Buffer): NetworkConfig {

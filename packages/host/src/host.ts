@@ -1,7 +1,7 @@
 // Puts a host together: finds QEMU and the accelerator, fetches the kernel, opens the templates, adopts the VMs.
 
 import { chmod, copyFile, mkdir, rename, stat } from "node:fs/promises";
-import { cpus, hostname, totalmem } from "node:os";
+import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
@@ -99,7 +99,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   });
   const engine = new VmEngine({ room, library, pool, vmsFolder, instance: config.instance, log });
   const info = (): HostInfo => ({
-    name: hostname(),
+    name: config.name,
     version: VERSION,
     accelerator: verdict.accelerator,
     accelerator_reason: verdict.reason,

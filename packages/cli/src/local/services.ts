@@ -53,6 +53,7 @@ export function hostEnvironment(layout: Layout, user: SystemUser): NodeJS.Proces
   return {
     ...passed("SKERRY_HOST_ASSETS", "SKERRY_VM_MEMORY_MIB", "SKERRY_DEBIAN_MIRROR"),
     ...passed("SKERRY_VM_CIDR", "SKERRY_DNS_SERVERS", "SKERRY_DNS_PORT", "SKERRY_READY_SLOTS"),
+    ...passed("SKERRY_HOST_NAME"),
     ...passed("SKERRY_WARM_MIN", "SKERRY_WARM_MAX", "SKERRY_WARM_MEMORY_MIB"),
     SKERRY_HOST_STATE: layout.hostState,
     SKERRY_HOST_SOCKET: layout.hostSocket,
