@@ -7,6 +7,7 @@ import type { Egress } from "@skerry/contract/egress";
 import type { HostUsage } from "@skerry/contract/host-api";
 import type { HostStatus, HostWish } from "@skerry/contract/host-states";
 import type { MachineStatus, MachineWish, RestartPolicy } from "@skerry/contract/machine-states";
+import type { MoveStatus } from "@skerry/contract/move-states";
 import type { Template } from "@skerry/contract/platform";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
 import { boundedPool } from "./bounded-pool.ts";
@@ -149,6 +150,24 @@ export interface Tables {
     retry_at: Generated<Date>;
   };
   restarts: { machine_id: string; due_at: Time; queued_at: Time };
+  moves: {
+    id: string;
+    vm_id: string;
+    from_host_id: string;
+    to_host_id: string;
+    from_execution_id: string;
+    to_execution_id: string;
+    ticket: string;
+    vcpus: number;
+    memory_mib: number;
+    status: MoveStatus;
+    version: Generated<number>;
+    reason: string | null;
+    created_at: Generated<Date>;
+    status_since: Generated<Date>;
+    attempts: Generated<number>;
+    retry_at: Generated<Date>;
+  };
   leases: { name: string; holder: string; token: string; expires_at: Time };
 }
 

@@ -10,6 +10,7 @@ import { idempotency } from "./migrations/0005-idempotency.ts";
 import { limits } from "./migrations/0006-limits.ts";
 import { observability } from "./migrations/0007-observability.ts";
 import { hostsAndMachines } from "./migrations/0008-hosts-and-machines.ts";
+import { moves } from "./migrations/0010-moves.ts";
 
 /**
  * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
@@ -24,6 +25,7 @@ const migrations = [
   { number: 6, name: "limits", text: limits },
   { number: 7, name: "observability", text: observability },
   { number: 8, name: "hosts-and-machines", text: hostsAndMachines },
+  { number: 10, name: "moves", text: moves },
 ] as const;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */
