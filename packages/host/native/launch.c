@@ -1,10 +1,13 @@
-// Starts one QEMU in its confinement: cgroup, network namespace, TAP, limits, its own uid; then becomes it.
+// Starts one QEMU in its confinement: cgroup, network namespace, TAP, sockets, limits, its own uid; then becomes it.
 //
-//   launch --cgroup DIR --netns FILE --tap NAME --uid N [--group N] [--file-mib N] -- PROGRAM ARG...
+//   launch --cgroup DIR --netns FILE --tap NAME --uid N [--group N] [--file-mib N] [--listen NAME]...
+//          [--console-log PROGRAM --console FILE] -- PROGRAM ARG...
 //
 // It is a program of its own because Node can neither enter a namespace nor open a TAP, and because joining the cgroup
-// before exec leaves no moment in which QEMU runs outside it. On exec: fd 0-2 and 3 (the frozen state, if any) as
-// inherited, fd 10 is the TAP, everything else is closed. Any failure ends it with a line on stderr and status 126.
+// before exec leaves no moment in which QEMU runs outside it. QEMU's sockets are made here, so that its folder can be root's
+// from the first moment on: a QEMU that a guest has broken into must not be able to put something else in their place.
+// On exec: fd 0-2 and 3 (the frozen state, if any) as inherited, 10 the TAP, 11 and 12 the sockets in the order of their flags, 13
+// the console, everything else is closed. Any failure ends it with a line on stderr and status 126.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -12,16 +15,23 @@
 #include <linux/if.h>
 #include <linux/if_tun.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { STATE_FD = 3, TAP_FD = 10, OPEN_FILES = 1024, FAILED = 126 };
+enum { STATE_FD = 3, TAP_FD = 10, LISTEN_FD = 11, LISTEN_MAX = 2, CONSOLE_FD = 13, OPEN_FILES = 1024, FAILED = 126 };
+
+static bool kept[CONSOLE_FD + 1];
 
 static _Noreturn void fail(const char *step, const char *subject) {
   fprintf(stderr, "launch: %s %s: %s\n", step, subject, strerror(errno));
@@ -37,6 +47,13 @@ static unsigned number(const char *text) {
     fail("not an id:", text);
   }
   return (unsigned)value;
+}
+
+// Gives a file the number under which QEMU's command line knows it.
+static void keep(int fd, int as, const char *what) {
+  if (dup2(fd, as) < 0) fail("dup", what);
+  if (fd != as) close(fd);
+  kept[as] = true;
 }
 
 static void join_cgroup(const char *dir) {
@@ -63,11 +80,55 @@ static void open_tap(const char *name) {
     fail("TAP", name);
   }
   strcpy(request.ifr_name, name);
-  int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+  int fd = open("/dev/net/tun", O_RDWR);
   if (fd < 0) fail("open", "/dev/net/tun");
   if (ioctl(fd, TUNSETIFF, &request)) fail("attach TAP", name);
-  if (dup2(fd, TAP_FD) < 0) fail("dup TAP", name);
-  if (fd != TAP_FD) close(fd);
+  keep(fd, TAP_FD, name);
+}
+
+// QEMU itself listens on it once it is ready; until then nobody can connect.
+static void bind_socket(const char *name, int as) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (strlen(name) >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    fail("socket", name);
+  }
+  strcpy(address.sun_path, name);
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  mode_t mask = umask(0177);
+  if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address)) fail("bind", name);
+  umask(mask);
+  keep(fd, as, name);
+}
+
+// Starts the program that keeps what QEMU says on the console. It outlives this host's processes and ends with QEMU, which is
+// not its parent, because QEMU expects no children.
+static void start_console(const char *program, const char *file, const char *uid) {
+  int ends[2], log = open(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  if (log < 0) fail("open", file);
+  if (access(program, X_OK)) fail("run", program);
+  if (pipe(ends)) fail("pipe for", file);
+  pid_t child = fork();
+  if (child < 0) fail("fork for", file);
+  if (child == 0) {
+    if (fork() != 0) _exit(0);
+    setsid();
+    if (dup2(ends[0], 0) < 0 || dup2(log, 1) < 0 || syscall(SYS_close_range, 3, ~0U, 0)) _exit(FAILED);
+    execl(program, program, uid, NULL);
+    _exit(FAILED);
+  }
+  waitpid(child, NULL, 0);
+  close(log);
+  close(ends[0]);
+  keep(ends[1], CONSOLE_FD, file);
+}
+
+static void close_others(void) {
+  for (int fd = STATE_FD + 1; fd <= CONSOLE_FD; fd++) {
+    if (!kept[fd]) close(fd);
+  }
+  // A raw call: older C libraries have no wrapper.
+  if (syscall(SYS_close_range, CONSOLE_FD + 1, ~0U, 0)) fail("close", "inherited files");
 }
 
 static void limit(int resource, rlim_t value) {
@@ -87,38 +148,41 @@ static void drop_privileges(unsigned uid, unsigned group) {
 }
 
 int main(int argc, char **argv) {
-  const char *cgroup = NULL, *netns = NULL, *tap = NULL;
-  unsigned uid = 0, group = 0, file_mib = 0;
+  const char *cgroup = NULL, *netns = NULL, *tap = NULL, *user = NULL, *console = NULL, *console_log = NULL;
+  const char *sockets[LISTEN_MAX] = {0};
+  unsigned uid = 0, group = 0, file_mib = 0, listens = 0;
   int at = 1;
   for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
     const char *flag = argv[at], *value = argv[at + 1];
     if (!strcmp(flag, "--cgroup")) cgroup = value;
     else if (!strcmp(flag, "--netns")) netns = value;
     else if (!strcmp(flag, "--tap")) tap = value;
-    else if (!strcmp(flag, "--uid")) uid = number(value);
+    else if (!strcmp(flag, "--uid")) uid = number(user = value);
     else if (!strcmp(flag, "--group")) group = number(value);
     else if (!strcmp(flag, "--file-mib")) file_mib = number(value);
+    else if (!strcmp(flag, "--listen") && listens < LISTEN_MAX) sockets[listens++] = value;
+    else if (!strcmp(flag, "--console")) console = value;
+    else if (!strcmp(flag, "--console-log")) console_log = value;
     else {
       errno = EINVAL;
       fail("unknown flag", flag);
     }
   }
-  if (at >= argc - 1 || uid == 0) {
+  if (at >= argc - 1 || uid == 0 || !console != !console_log) {
     errno = EINVAL;
-    fail("usage:", "launch --uid N [--cgroup DIR] [--netns FILE --tap NAME] [--group N] [--file-mib N] -- PROGRAM ARG...");
+    fail("usage:", "launch --uid N [--cgroup DIR] [--netns FILE --tap NAME] [--group N] [--file-mib N] [--listen NAME]... "
+                   "[--console-log PROGRAM --console FILE] -- PROGRAM ARG...");
   }
   if (cgroup) join_cgroup(cgroup);
   if (netns) enter_netns(netns);
   if (tap) open_tap(tap);
+  for (unsigned i = 0; i < listens; i++) bind_socket(sockets[i], LISTEN_FD + (int)i);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_NOFILE, OPEN_FILES);
   // The largest file that it may write, wherever: a guest's disk, and nothing that fills this machine.
   if (file_mib) limit(RLIMIT_FSIZE, (rlim_t)file_mib << 20);
-  // Raw calls: older C libraries have no wrapper.
-  int last_closed = tap ? TAP_FD - 1 : TAP_FD;
-  if (syscall(SYS_close_range, STATE_FD + 1, last_closed, 0) || syscall(SYS_close_range, TAP_FD + 1, ~0U, 0)) {
-    fail("close", "inherited files");
-  }
+  if (console) start_console(console_log, console, user);
+  close_others();
   drop_privileges(uid, group);
   execv(argv[at + 1], argv + at + 1);
   fail("exec", argv[at + 1]);

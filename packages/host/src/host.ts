@@ -68,6 +68,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     egress: new EgressRules({ range, resolverPort, slots }),
     cgroups: await openCgroups(config.instance),
     launcher: join(config.nativeFolder, "launch"),
+    consoleLog: join(config.nativeFolder, "console-log"),
     privateMemory: mapsPrivately(qemuVersion) ? undefined : await preloadable(config),
     qemu,
     kvmGid: verdict.accelerator === "kvm" ? (await stat("/dev/kvm")).gid : undefined,

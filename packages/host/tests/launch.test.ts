@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { open } from "node:fs/promises";
+import { chmod, mkdtemp, open, readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findSize } from "@skerry/contract/sizes";
 import { TAP, UPLINK } from "../src/network/guest-link.ts";
@@ -24,10 +25,15 @@ interface Ended {
 }
 
 /** Runs the launcher to its end, with these file descriptors inherited from number 3 on. */
-function launch(args: readonly string[], inherited: readonly (number | "ignore")[] = []): Promise<Ended> {
+function launch(
+  args: readonly string[],
+  inherited: readonly (number | "ignore")[] = [],
+  cwd = "/",
+): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const child = spawn(native.launch, args, {
       stdio: ["ignore", "pipe", "pipe", ...inherited],
+      cwd,
       timeout: 10_000,
     });
     const text = { stdout: "", stderr: "" };
@@ -117,6 +123,19 @@ test("a program runs in its cgroup from its first moment on, where there are cgr
   }
 });
 
+test("a program gets its sockets ready made, in a folder that it cannot change", async () => {
+  const folder = await mkdtemp("/tmp/skerry-unit-launch-");
+  await chmod(folder, 0o711);
+  const script = "ls -l /proc/self/fd | grep -o '1[0-9] -> .*'; rm -f one.sock; ln -s /etc/passwd three.sock";
+  const args = [...asUser, "--listen", "one.sock", "--listen", "two.sock", "--", "/bin/sh", "-c", script];
+  const { stdout } = await launch(args, [], folder);
+  expect(stdout).toMatch(/^11 -> socket:\[\d+\]\n12 -> socket:\[\d+\]\n$/);
+  const { uid, mode } = await stat(join(folder, "one.sock"));
+  expect({ uid, mode: mode & 0o777 }).toEqual({ uid: 0, mode: 0o600 });
+  expect((await readdir(folder)).sort()).toEqual(["one.sock", "two.sock"]);
+  await rm(folder, { recursive: true });
+});
+
 test.each([
   ["no user", ["--", "/bin/true"], "usage:"],
   ["root", ["--uid", "0", "--", "/bin/true"], "not an id: 0"],
@@ -142,6 +161,8 @@ test.each([
     "enter network",
   ],
   ["a TAP with a name too long", [...asUser, "--tap", "x".repeat(16), "--", "/bin/true"], "TAP xxxx"],
+  ["a socket in no folder", [...asUser, "--listen", "/nowhere/x", "--", "/bin/true"], "bind /nowhere/x"],
+  ["a console without a log", [...asUser, "--console", "/tmp/x", "--", "/bin/true"], "usage:"],
   ["a program that is not there", [...asUser, "--", "/nowhere"], "exec /nowhere: No such file"],
   ["a program that is no program", [...asUser, "--", "/etc/passwd"], "exec /etc/passwd: Permission denied"],
 ])("with %s nothing is started, and one line says why", async (_what, args, why) => {

@@ -95,6 +95,8 @@ test("a launched program is confined, is known by its identity, and outlives its
       qemu: "/bin/sh",
       args: ["-c", 'id -u; echo "$COLOR"; cut -d " " -f 1,6 /proc/$$/stat; exec sleep 600', "sh"],
       folder: "/",
+      listen: [],
+      console: undefined,
       confinement: {
         uid: UID,
         kvmGid: undefined,

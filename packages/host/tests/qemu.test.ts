@@ -8,6 +8,7 @@ const template: QemuOptions = {
   name: "skerry-test:template:base:",
   machine: tcg,
   purpose: "template",
+  keepsConsole: false,
   privateReadonly: false,
   files: {
     kernel: "/assets/vmlinuz",

@@ -17,7 +17,7 @@ import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import { NO_EGRESS } from "../network/egress.ts";
 import { runProgram } from "../run.ts";
-import { giveBack, makeFolder, sealFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
+import { giveBack, makeFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
 import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu.ts";
 import { migrationCompleted, type Qmp } from "../vm/qmp.ts";
 import type { BootFiles } from "./boot-files.ts";
@@ -168,6 +168,7 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     files,
     diskGib: description.disk_gib,
     purpose: "template",
+    keepsConsole: false,
     stateFd: undefined,
   });
   try {
@@ -178,8 +179,7 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     });
     for (const command of description.warm_up) await runCommand(channel, command, WARM_UP_DEADLINE_MS);
     // The channel stays open: a clone then wakes with the host connected and has nothing to notice.
-    await sealFolder(record.folder);
-    await saveState(qmp, record.folder);
+    await saveState(qmp, record.folder, uidOf(room, room.slots.slot(record.slot)));
     // The migration has flushed the disk; what is left of this QEMU is killed with everything else of the build.
     channel.close("the template is frozen");
   } catch (error) {
@@ -194,14 +194,14 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
 
 /** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here, so it connects to a
  *  socket of ours. */
-async function saveState(qmp: Qmp, folder: string): Promise<void> {
+async function saveState(qmp: Qmp, folder: string, uid: number): Promise<void> {
   const signal = AbortSignal.timeout(FREEZE_DEADLINE_MS);
   const socket = join(folder, "state.sock");
   await qmp.execute("stop");
   await ignoreSharedMemory(qmp);
   const { server, saved } = await receiveInto(socket, join(folder, "state.part"));
   try {
-    await chmod(socket, 0o777); // the folder lets nobody else reach it, and QEMU is not root
+    await chown(socket, uid, uid);
     await qmp.execute("migrate", { uri: `unix:state.sock` });
     await migrationCompleted(qmp, signal);
     await saved;
@@ -235,8 +235,6 @@ async function publish(folder: string, target: string): Promise<void> {
     await chmod(join(folder, name), 0o444);
   }
   await rm(join(folder, "qemu.log"), { force: true });
-  await chown(folder, 0, 0);
-  await chmod(folder, 0o711);
   await rm(target, { recursive: true, force: true });
   await rename(folder, target);
 }

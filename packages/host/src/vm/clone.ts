@@ -9,13 +9,7 @@ import { configure, freshness, wakeGuest } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import type { BootFiles } from "../templates/boot-files.ts";
 import { ignoreSharedMemory, type FrozenTemplate } from "../templates/frozen.ts";
-import {
-  sealFolder,
-  startQemu,
-  type InstanceRecord,
-  type MachineRoom,
-  type StartedQemu,
-} from "./instance.ts";
+import { startQemu, type InstanceRecord, type MachineRoom, type StartedQemu } from "./instance.ts";
 import { STATE_FD, vmPaths } from "./qemu.ts";
 import { migrationCompleted, Qmp, runState } from "./qmp.ts";
 import type { VmRecord } from "./record.ts";
@@ -67,7 +61,6 @@ export async function restoreClone(
     });
     connecting.catch(() => undefined); // awaited when the guest runs
     await Promise.all([meanwhile(started), restore(qmp)]);
-    await sealFolder(record.folder);
     return { qmp, connecting };
   } catch (error) {
     qmp.close();
@@ -121,6 +114,7 @@ async function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
       },
       diskGib: frozen.diskGib,
       purpose: "clone",
+      keepsConsole: false,
       stateFd: state.fd,
     });
   } finally {

@@ -1,7 +1,7 @@
 // One QEMU with everything it was given: folder, network slot, cgroup, process. Taken in this order, given back in
 // reverse, by one function that works from the record alone, so that a restarted host cleans up exactly like a living one.
 
-import { chmod, chown, mkdir, open, rm } from "node:fs/promises";
+import { chown, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Size } from "@skerry/contract/sizes";
 import { VM_UIDS_PER_HOST } from "../config.ts";
@@ -17,7 +17,7 @@ import {
   type ProcessIdentity,
   type UidRange,
 } from "./process.ts";
-import { qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu.ts";
+import { listenOn, qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu.ts";
 import { Qmp } from "./qmp.ts";
 
 /** What every VM on this host has in common. */
@@ -26,6 +26,8 @@ export interface MachineRoom {
   readonly egress: EgressRules;
   readonly cgroups: Cgroups;
   readonly launcher: string;
+  /** Keeps the consoles of machines; see console-log.c. */
+  readonly consoleLog: string;
   /** Preloaded where QEMU cannot map a file privately without write access; see private-memory.c. */
   readonly privateMemory: string | undefined;
   readonly qemu: string;
@@ -49,6 +51,7 @@ export interface StartOptions {
   /** Size of the guest's disk. */
   readonly diskGib: number;
   readonly purpose: Purpose;
+  readonly keepsConsole: boolean;
   readonly stateFd: number | undefined;
 }
 
@@ -73,7 +76,6 @@ export async function startQemu(room: MachineRoom, options: StartOptions): Promi
   const [cgroup] = await Promise.all([
     room.cgroups.create(cgroupName(record), options.size),
     room.slots.open(slot),
-    chown(record.folder, uid, uid),
     purpose === "clone" ? chown(join(record.folder, vmPaths.disk), uid, uid) : undefined,
   ]);
   const log = await open(join(record.folder, "qemu.log"), "a", 0o600);
@@ -87,6 +89,8 @@ export async function startQemu(room: MachineRoom, options: StartOptions): Promi
         privateReadonly: room.privateMemory === undefined,
       }),
       folder: record.folder,
+      listen: listenOn,
+      console: options.keepsConsole ? { program: room.consoleLog, file: vmPaths.console } : undefined,
       confinement: {
         uid,
         kvmGid: room.kvmGid,
@@ -105,13 +109,6 @@ export async function startQemu(room: MachineRoom, options: StartOptions): Promi
   }
 }
 
-/** Takes the folder back from QEMU's user, once its sockets are connected and before the guest runs: a QEMU that a guest
- *  has broken into must not be able to put another VM's socket in the place of its own. */
-export async function sealFolder(folder: string): Promise<void> {
-  await chown(folder, 0, 0);
-  await chmod(folder, 0o711);
-}
-
 /** Gives back all that the record names, whatever of it exists. Also right for an instance that is half made or half gone.
  *  The slot comes last: once it is free another instance may have it, and a second attempt must not take it away again. */
 export async function giveBack(
@@ -125,10 +122,11 @@ export async function giveBack(
   await room.slots.close(room.slots.slot(record.slot));
 }
 
-/** An empty folder that only its VM's user will enter. */
+/** An empty folder, which stays root's: a QEMU that a guest has broken into must not be able to put another VM's socket in the
+ *  place of its own. It can reach the files in it that it is given by name. */
 export async function makeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await mkdir(folder, { recursive: true, mode: 0o711 });
 }
 
 /** A full qcow2 file is as large as the disk and its tables, which take less than 1 %. */

@@ -26,12 +26,22 @@ export interface LaunchOptions {
   readonly qemu: string;
   readonly args: readonly string[];
   readonly folder: string;
+  /** Sockets in the folder that it will listen on, as fd 11 and 12. */
+  readonly listen: readonly string[];
+  /** Where its console is kept, fd 13; undefined for a console of its own. */
+  readonly console: ConsoleLog | undefined;
   readonly confinement: Confinement;
   readonly env: Readonly<Record<string, string>>;
   /** Inherited as fd 3: the frozen device state. */
   readonly stateFd: number | undefined;
   /** Open file that takes QEMU's own messages. */
   readonly logFd: number;
+}
+
+/** A program of ours that keeps what it reads in a file in the folder. */
+export interface ConsoleLog {
+  readonly program: string;
+  readonly file: string;
 }
 
 /** `INSTANCE:VM:EXECUTION` or `INSTANCE:template:NAME:SIZE:`. Parts of it become file names. */
@@ -47,6 +57,10 @@ export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentit
     ...["--file-mib", String(confinement.fileMib)],
     ...(confinement.kvmGid === undefined ? [] : ["--group", String(confinement.kvmGid)]),
     ...(confinement.cgroup === undefined ? [] : ["--cgroup", confinement.cgroup]),
+    ...options.listen.flatMap((name) => ["--listen", name]),
+    ...(options.console === undefined
+      ? []
+      : ["--console-log", options.console.program, "--console", options.console.file]),
     ...["--", options.qemu, ...options.args],
   ];
   const child = spawn(options.launcher, args, {

@@ -29,13 +29,19 @@ export interface VmFiles {
 export const vmPaths = {
   qmp: "qmp.sock",
   agent: "agent.sock",
+  console: "console.log",
   disk: "disk.qcow2",
 } as const;
 
 /** The file descriptor that carries the frozen device state into a clone. */
 export const STATE_FD = 3;
-/** The file descriptor under which launch.c hands the TAP over. */
+/** The file descriptors that launch.c hands over. */
 const TAP_FD = 10;
+const QMP_FD = 11;
+const AGENT_FD = 12;
+const CONSOLE_FD = 13;
+/** In this order they get their descriptors. */
+export const listenOn = [vmPaths.qmp, vmPaths.agent] as const;
 
 /** A template is booted and keeps its memory in the file; a clone wakes from that file and writes to a private copy. */
 export type Purpose = "template" | "clone";
@@ -45,13 +51,15 @@ export interface QemuOptions {
   readonly machine: Machine;
   readonly files: VmFiles;
   readonly purpose: Purpose;
+  /** What the guest says on its console goes to fd 13, and outlives this QEMU. */
+  readonly keepsConsole: boolean;
   /** QEMU 8.2 and newer map a file privately without write access to it; older ones get private-memory.so. */
   readonly privateReadonly: boolean;
 }
 
 /** Caps the memory of TCG's translated code, in MiB. More made nothing faster, less made it slower. */
 const TCG_CODE_MIB = 32;
-/** Lines of console that can be asked for after the fact; a guest that floods it costs nothing more. */
+/** The end of a sandbox's console, for whoever looks for a fault; a guest that floods it costs nothing more. */
 const CONSOLE_BYTES = 64 * 1024;
 
 export function qemuArguments(options: QemuOptions): string[] {
@@ -65,16 +73,25 @@ export function qemuArguments(options: QemuOptions): string[] {
     ...["-smp", String(machine.vcpus), "-m", String(machine.memoryMib)],
     ...["-object", memoryObject(options)],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
-    ...["-chardev", `ringbuf,id=console,size=${CONSOLE_BYTES}`, "-serial", "chardev:console"],
-    ...["-qmp", `unix:${vmPaths.qmp},server=on,wait=off`],
+    ...consoleArguments(options),
+    ...["-chardev", `socket,id=qmp,fd=${QMP_FD},server=on,wait=off`, "-mon", "chardev=qmp,mode=control"],
     ...["-device", "virtio-serial-device"],
-    ...["-chardev", `socket,id=agent,path=${vmPaths.agent},server=on,wait=off`],
+    ...["-chardev", `socket,id=agent,fd=${AGENT_FD},server=on,wait=off`],
     ...["-device", "virtserialport,chardev=agent,name=agent"],
     ...diskArguments(files),
     ...["-netdev", `tap,id=net,fd=${TAP_FD}`, "-device", `virtio-net-device,netdev=net,mac=${GUEST_MAC}`],
     ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
     ...(purpose === "clone" ? ["-incoming", "defer"] : bootArguments(files, machine)),
   ];
+}
+
+/** Where a console goes is no part of the machine's state: a clone may keep it elsewhere than its template. */
+function consoleArguments({ keepsConsole }: QemuOptions): string[] {
+  const backend = keepsConsole
+    ? // Appending, because truncating is what QEMU would try otherwise, and a pipe has no length.
+      ["-add-fd", `fd=${CONSOLE_FD},set=1`, "-chardev", "file,id=console,path=/dev/fdset/1,append=on"]
+    : ["-chardev", `ringbuf,id=console,size=${CONSOLE_BYTES}`];
+  return [...backend, "-serial", "chardev:console"];
 }
 
 /** A clone needs none of it: its kernel is in its memory, and QEMU would keep a copy of the file, 14 MB for each clone. */

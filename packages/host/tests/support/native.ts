@@ -10,6 +10,7 @@ const BUILD_DEADLINE_MS = 60_000;
 export interface Native extends AsyncDisposable {
   readonly folder: string;
   readonly launch: string;
+  readonly consoleLog: string;
   readonly forget: string;
   readonly privateMemory: string;
 }
@@ -20,6 +21,7 @@ export async function buildNative(): Promise<Native> {
   return {
     folder,
     launch: join(folder, "launch"),
+    consoleLog: join(folder, "console-log"),
     forget: join(folder, "forget"),
     privateMemory: join(folder, "private-memory.so"),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),

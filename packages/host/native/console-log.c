@@ -1,0 +1,70 @@
+// Keeps the end of a console: what comes from standard input goes into a ring in standard output, a file. The file is never larger
+// than the ring, whatever the guest writes and however long no host process is there to look.
+//
+//   console-log UID
+//
+// It ends when its input does, that is with the QEMU that writes. The file begins with a header (see console-log.ts, which reads
+// it); what an earlier run has written stays, and positions count on. Nothing that comes in is looked at.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <grp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { RING_BYTES = 8 << 20, RING_AT = 4096, CHUNK_BYTES = 64 << 10, FAILED = 126 };
+
+static struct {
+  char magic[8];
+  uint64_t ring_bytes;
+  uint64_t total; // bytes ever written; the last RING_BYTES of them are in the ring
+  uint64_t writing;
+} header;
+
+static const char magic[8] = "SKRYLOG1";
+static char chunk[CHUNK_BYTES];
+
+// Also nothing else of this user, a broken QEMU least of all, may look into this process.
+static void drop_privileges(const char *text) {
+  uid_t uid = (uid_t)strtoul(text, NULL, 10);
+  if (uid == 0 || setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)) exit(FAILED);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)) exit(FAILED);
+}
+
+static void save_header(void) {
+  if (pwrite(1, &header, sizeof header, 0) < 0) return; // the next one is complete again
+}
+
+// What a full disk does not take is lost: the guest must not stand still for it.
+static void save(const char *bytes, size_t count) {
+  while (count > 0) {
+    size_t at = header.total % RING_BYTES, room = RING_BYTES - at;
+    ssize_t written = pwrite(1, bytes, count < room ? count : room, (off_t)(RING_AT + at));
+    if (written <= 0) return;
+    bytes += written;
+    count -= (size_t)written;
+    header.total += (uint64_t)written;
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return FAILED;
+  drop_privileges(argv[1]);
+  ssize_t got = pread(1, &header, sizeof header, 0);
+  if (got != sizeof header || memcmp(header.magic, magic, sizeof magic) || header.ring_bytes != RING_BYTES) {
+    memset(&header, 0, sizeof header);
+    memcpy(header.magic, magic, sizeof magic);
+    header.ring_bytes = RING_BYTES;
+  }
+  header.writing = 1;
+  save_header();
+  while ((got = read(0, chunk, sizeof chunk)) != 0) {
+    if (got < 0 && errno != EINTR) break;
+    if (got > 0) save(chunk, (size_t)got);
+    if (got > 0) save_header();
+  }
+  header.writing = 0;
+  save_header();
+}
