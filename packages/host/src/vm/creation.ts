@@ -64,7 +64,7 @@ export async function bringUp(
   return live;
 }
 
-type Started = Pick<VmRecord, "name" | "slot" | "process">;
+type Started = Pick<VmRecord, "name" | "slot" | "process" | "below">;
 
 function unstarted({ room, instance }: CreationOptions, id: string, spec: VmSpec): Started {
   return {
@@ -75,8 +75,8 @@ function unstarted({ room, instance }: CreationOptions, id: string, spec: VmSpec
 }
 
 /** What a clone that waited brings with it. */
-function started({ name, slot, process }: VmRecord): Started {
-  return { name, slot, process };
+function started({ name, slot, process, below }: VmRecord): Started {
+  return { name, slot, process, ...(below === undefined ? {} : { below }) };
 }
 
 /** Makes a clone that waited this VM; undefined where none did, or where it has died since. */
@@ -128,7 +128,8 @@ async function clone(
   signal.throwIfAborted();
   // The guest has not run yet when its policy is in force.
   const restored = await restoreClone({ room, record, size, frozen, boot, signal }, async ({ process }) => {
-    draft.record = { ...record, process };
+    const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
+    draft.record = { ...record, process, below };
     await Promise.all([saveRecord(draft.record), loadPolicy(room, record)]);
   });
   return resume(restored);

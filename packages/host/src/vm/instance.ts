@@ -76,7 +76,7 @@ export async function startQemu(room: MachineRoom, options: StartOptions): Promi
   const [cgroup] = await Promise.all([
     room.cgroups.create(cgroupName(record), options.size),
     room.slots.open(slot),
-    purpose === "clone" ? chown(join(record.folder, vmPaths.disk), uid, uid) : undefined,
+    purpose !== "template" ? chown(join(record.folder, vmPaths.disk), uid, uid) : undefined,
   ]);
   const log = await open(join(record.folder, "qemu.log"), "a", 0o600);
   try {
@@ -148,7 +148,7 @@ export function cgroupName(record: Pick<InstanceRecord, "name">): string {
 }
 
 function qemuEnvironment(room: MachineRoom, options: StartOptions): Record<string, string> {
-  if (options.purpose === "template" || room.privateMemory === undefined) return {};
+  if (options.purpose !== "clone" || room.privateMemory === undefined) return {};
   return { LD_PRELOAD: room.privateMemory, SKERRY_PRIVATE_MEMORY: options.files.memory };
 }
 

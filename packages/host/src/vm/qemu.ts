@@ -43,8 +43,9 @@ const CONSOLE_FD = 13;
 /** In this order they get their descriptors. */
 export const listenOn = [vmPaths.qmp, vmPaths.agent] as const;
 
-/** A template is booted and keeps its memory in the file; a clone wakes from that file and writes to a private copy. */
-export type Purpose = "template" | "clone";
+/** A template is booted and keeps its memory in the file; a clone wakes from that file and writes to a private copy; what arrives brings
+ *  its memory along, and does not run before it is told to. */
+export type Purpose = "template" | "clone" | "arrival";
 
 export interface QemuOptions {
   readonly name: string;
@@ -63,7 +64,7 @@ const TCG_CODE_MIB = 32;
 const CONSOLE_BYTES = 64 * 1024;
 
 export function qemuArguments(options: QemuOptions): string[] {
-  const { machine, files, purpose } = options;
+  const { machine, files } = options;
   return [
     ...["-name", options.name],
     // PIT and PIC stay on: without them the kernel hangs at "could not calculate TSC khz".
@@ -81,7 +82,7 @@ export function qemuArguments(options: QemuOptions): string[] {
     ...diskArguments(files),
     ...["-netdev", `tap,id=net,fd=${TAP_FD}`, "-device", `virtio-net-device,netdev=net,mac=${GUEST_MAC}`],
     ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
-    ...(purpose === "clone" ? ["-incoming", "defer"] : bootArguments(files, machine)),
+    ...startArguments(options),
   ];
 }
 
@@ -94,12 +95,24 @@ function consoleArguments({ keepsConsole }: QemuOptions): string[] {
   return [...backend, "-serial", "chardev:console"];
 }
 
+function startArguments({ purpose, files, machine }: QemuOptions): string[] {
+  switch (purpose) {
+    case "template":
+      return bootArguments(files, machine);
+    case "clone":
+      return ["-incoming", "defer"];
+    case "arrival":
+      return ["-S", "-incoming", "defer"];
+  }
+}
+
 /** A clone needs none of it: its kernel is in its memory, and QEMU would keep a copy of the file, 14 MB for each clone. */
 function bootArguments({ kernel, initramfs }: VmFiles, machine: Machine): string[] {
   return ["-kernel", kernel, "-initrd", initramfs, "-append", kernelCommandLine(machine)];
 }
 
 function memoryObject({ machine, files, purpose, privateReadonly }: QemuOptions): string {
+  if (purpose === "arrival") return `memory-backend-ram,id=mem,size=${machine.memoryMib}M`;
   const base = `memory-backend-file,id=mem,size=${machine.memoryMib}M,mem-path=${escape(files.memory)}`;
   if (purpose === "template") return `${base},share=on`;
   return privateReadonly ? `${base},share=off,readonly=on,rom=off` : `${base},share=off`;

@@ -4,9 +4,16 @@ import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Egress } from "@skerry/contract/egress";
 import { Vm } from "@skerry/contract/host-api";
-import { Type } from "typebox";
+import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import type { ProcessIdentity } from "./process.ts";
+
+/** The files under a VM's disk, which nobody may remove or change before the VM is gone. */
+export const DiskBelow = Type.Object(
+  { root_image: Type.String({ minLength: 1 }), frozen_disk: Type.String({ minLength: 1 }) },
+  { additionalProperties: false },
+);
+export type DiskBelow = Static<typeof DiskBelow>;
 
 export interface VmRecord extends Vm {
   /** Name of the QEMU process. */
@@ -17,6 +24,8 @@ export interface VmRecord extends Vm {
   /** In force in the slot, or about to be. */
   readonly egress: Egress;
   readonly egress_version: number;
+  /** Absent until its disk is made, and from VMs of versions before it. */
+  readonly below?: DiskBelow;
 }
 
 const RECORD = "vm.json";
@@ -30,6 +39,7 @@ const recordShape = Compile(
     slot: Type.Integer({ minimum: 0 }),
     egress: Egress,
     egress_version: Type.Integer({ minimum: 1 }),
+    below: Type.Optional(DiskBelow),
     process: Type.Optional(
       Type.Object({ pid: Type.Integer({ minimum: 2 }), startTicks: Type.Integer({ minimum: 0 }) }),
     ),

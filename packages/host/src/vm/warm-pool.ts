@@ -210,7 +210,8 @@ export class WarmPool {
       await makeFolder(record.folder);
       await saveRecord(record);
       const restored = await restoreClone({ room, record, size, frozen, boot, signal }, async (started) => {
-        record = { ...record, process: started.process };
+        const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
+        record = { ...record, process: started.process, below };
         await saveRecord(record);
       });
       const live = await resume(restored);
