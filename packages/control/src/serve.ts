@@ -16,8 +16,9 @@ import { Metrics } from "./metrics/metrics.ts";
 import { AccessWatch } from "./services/access-watch.ts";
 import { Bearers } from "./services/bearers.ts";
 import type { Context } from "./services/context.ts";
+import { HostLoads } from "./services/host-loads.ts";
 import { openDatabase, openForMigration, type Database } from "./store/database.ts";
-import { availableHosts } from "./store/hosts.ts";
+import { availableHosts } from "./store/room.ts";
 import { migrate } from "./store/migrations.ts";
 
 /** What is in flight when we are told to stop may go on for this long. */
@@ -48,6 +49,7 @@ export async function serve(config: Config): Promise<void> {
   const context: Context = {
     db,
     hosts,
+    loads: new HostLoads(db),
     log,
     bearers,
     watch: new AccessWatch(bearers),

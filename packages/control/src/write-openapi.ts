@@ -8,6 +8,7 @@ import { buildServer } from "./http/server.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { AccessWatch } from "./services/access-watch.ts";
 import { Bearers } from "./services/bearers.ts";
+import { HostLoads } from "./services/host-loads.ts";
 import { openDatabase } from "./store/database.ts";
 
 const target = new URL("../openapi.json", import.meta.url);
@@ -20,6 +21,7 @@ const { app } = await buildServer({
   bearers,
   watch: new AccessWatch(bearers),
   hosts: new HostDirectory(),
+  loads: new HostLoads(db),
   log: pino({ level: "silent" }),
   metrics: new Metrics(),
   limits: { organization: limitDefaults, authFailuresPerMinute: 1, vcpusPerCpu: 1 },

@@ -53,6 +53,27 @@ test("a placement does not depend on the order of the hosts", () => {
   );
 });
 
+test("VMs are spread: the next goes where most is left of what is shortest there", () => {
+  const [size] = sizes;
+  if (size === undefined) throw new Error("there are no sizes");
+  const host = (id: string, extra: Partial<PlaceableHost>): PlaceableHost => ({
+    ...{ id, cpus: 4, memory_mib: 8_192, used_memory_mib: 0, used_vcpus: 0 },
+    ...extra,
+  });
+  const all = [
+    host("full of memory", { used_memory_mib: 8_192 }),
+    host("short of memory", { used_memory_mib: 6_144 }),
+    host("short of CPUs", { used_vcpus: 60 }),
+    host("empty", {}),
+  ];
+  expect(place(all, size, VCPUS_PER_CPU)).toEqual({
+    kind: "candidates",
+    hostIds: ["empty", "short of memory", "short of CPUs"],
+  });
+  const full = all.slice(0, 1).concat(host("full of CPUs", { used_vcpus: 64 }));
+  expect(place(full, size, VCPUS_PER_CPU)).toEqual({ kind: "full", lackMemory: 1, lackCpus: 1 });
+});
+
 const row = (extra: Partial<SandboxFact>): SandboxFact => ({
   id: "a",
   status: "running",

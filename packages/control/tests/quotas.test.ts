@@ -21,8 +21,8 @@ beforeAll(async () => {
   second.name = "second";
   second.memoryMib = 1_000_000;
   await second.start();
-  // Room for two small ones: whoever comes later is placed on the other host, under another host's lock.
-  world.host.memoryMib = 512;
+  // As large: requests at once are spread over both, each under its own lock.
+  world.host.memoryMib = 1_000_000;
   await beat();
   other = await openReplica(world);
 });

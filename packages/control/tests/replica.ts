@@ -7,6 +7,7 @@ import { HostDirectory } from "../src/hosts/host-directory.ts";
 import { buildServer } from "../src/http/server.ts";
 import { AccessWatch } from "../src/services/access-watch.ts";
 import { Bearers } from "../src/services/bearers.ts";
+import { HostLoads } from "../src/services/host-loads.ts";
 import type { InstallationLimits } from "../src/services/context.ts";
 import { openDatabase } from "../src/store/database.ts";
 import { eventually, type World } from "./world.ts";
@@ -35,7 +36,7 @@ export async function openReplica(
   const bearers = new Bearers(db);
   const watch = new AccessWatch(bearers);
   const server = await buildServer(
-    { ...world.context, db, hosts, bearers, watch, limits },
+    { ...world.context, db, hosts, loads: new HostLoads(db), bearers, watch, limits },
     { trustedProxies },
   );
   await server.app.listen({ host: "127.0.0.1", port: 0 });

@@ -13,6 +13,7 @@ import { buildServer, type Server } from "../src/http/server.ts";
 import { Metrics } from "../src/metrics/metrics.ts";
 import { AccessWatch } from "../src/services/access-watch.ts";
 import { Bearers } from "../src/services/bearers.ts";
+import { HostLoads } from "../src/services/host-loads.ts";
 import type { Context, InstallationLimits } from "../src/services/context.ts";
 import { bootstrap } from "../src/services/tokens.ts";
 import { openDatabase, type Database } from "../src/store/database.ts";
@@ -60,6 +61,7 @@ export class World implements AsyncDisposable {
     this.context = {
       db: this.db,
       hosts: new HostDirectory(),
+      loads: new HostLoads(this.db),
       log,
       metrics: new Metrics(),
       bearers,

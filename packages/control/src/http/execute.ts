@@ -36,10 +36,14 @@ export function executeRoutes(context: Context): Routes {
         },
       },
       async (request, reply) => {
-        const wish = { id: request.params.id, request: request.body, gone: endOf(reply) };
+        const wish = {
+          id: request.params.id,
+          request: request.body,
+          gone: endOf(reply),
+          begun: () => recordBegun(context, request),
+        };
         if (request.headers.accept?.includes("text/event-stream") === true) {
           const events = await executeStream(context, callerOf(request), wish);
-          await recordBegun(context, request);
           await sendEvents(events, request, reply);
           return reply;
         }

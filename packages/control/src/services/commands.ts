@@ -23,6 +23,8 @@ export interface ExecuteWish {
   readonly request: ExecuteRequest;
   /** The caller went away: the command is killed. */
   readonly gone: AbortSignal;
+  /** Called when the host has taken the command; the answer waits for what it returns. */
+  readonly begun: () => Promise<void>;
 }
 
 /** A command that has ended. Disposing of it gives its memory back. */
@@ -37,11 +39,16 @@ export async function execute(context: Context, caller: Caller, wish: ExecuteWis
   using undo = new DisposableStack();
   const stdout = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, budget));
   const stderr = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, budget));
-  for await (const event of await run(context, caller, wish, OUTPUT_MAX_BYTES)) {
+  const events = await run(context, caller, wish, OUTPUT_MAX_BYTES);
+  // While the command runs.
+  const begun = wish.begun();
+  begun.catch(() => undefined); // heard of when it is awaited
+  for await (const event of events) {
     if (event.type === "stdout") stdout.push(event.data);
     else if (event.type === "stderr") stderr.push(event.data);
     else {
       const truncated = event.exit.truncated || stdout.truncated || stderr.truncated;
+      await begun;
       const kept = undo.move();
       return { exit: { ...event.exit, truncated }, stdout, stderr, [Symbol.dispose]: () => kept.dispose() };
     }
@@ -50,12 +57,14 @@ export async function execute(context: Context, caller: Caller, wish: ExecuteWis
 }
 
 /** The same run as events, while it runs and without a bound on its output. */
-export function executeStream(
+export async function executeStream(
   context: Context,
   caller: Caller,
   wish: ExecuteWish,
 ): Promise<AsyncGenerator<ExecutionEvent>> {
-  return run(context, caller, wish, NO_LIMIT);
+  const events = await run(context, caller, wish, NO_LIMIT);
+  await wish.begun();
+  return events;
 }
 
 const NO_LIMIT = 0;

@@ -6,11 +6,14 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { Database } from "../store/database.ts";
 import type { AccessWatch } from "./access-watch.ts";
 import type { Bearers } from "./bearers.ts";
+import type { HostLoads } from "./host-loads.ts";
 
 /** What every service works with. Made once, in main. */
 export interface Context {
   readonly db: Database;
   readonly hosts: HostDirectory;
+  /** What is free on them. */
+  readonly loads: HostLoads;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Who calls. */

@@ -1,4 +1,4 @@
-// Where a new sandbox goes. Pure: hosts and their load in, a decision out.
+// Where a new VM goes. Pure: hosts and their load in, a decision out.
 
 import type { Size } from "@skerry/contract/sizes";
 
@@ -13,12 +13,12 @@ export interface PlaceableHost {
 export type Placement =
   /** Hosts to try, best first. */
   | { readonly kind: "candidates"; readonly hostIds: readonly string[] }
-  /** Fits nowhere now, but would on an empty host. */
-  | { readonly kind: "full" }
+  /** Fits nowhere now, but would on an empty host. Of the hosts, so many lack this. */
+  | { readonly kind: "full"; readonly lackMemory: number; readonly lackCpus: number }
   /** No host could ever hold it. */
   | { readonly kind: "too_large"; readonly largestMemoryMib: number };
 
-/** The fewest free MiB first: filling one host before the next keeps room for large sandboxes. */
+/** Spread: first the host that would have most left of what it is shortest of, so that no host runs out of one thing early. */
 export function place(hosts: readonly PlaceableHost[], size: Size, vcpusPerCpu: number): Placement {
   const possible = hosts.filter((host) =>
     fits({ ...host, used_memory_mib: 0, used_vcpus: 0 }, size, vcpusPerCpu),
@@ -28,16 +28,30 @@ export function place(hosts: readonly PlaceableHost[], size: Size, vcpusPerCpu: 
   }
   const fitting = possible
     .filter((host) => fits(host, size, vcpusPerCpu))
-    .toSorted((a, b) => freeMemoryMib(a) - freeMemoryMib(b) || (a.id < b.id ? -1 : 1));
-  return fitting.length === 0
-    ? { kind: "full" }
-    : { kind: "candidates", hostIds: fitting.map((host) => host.id) };
+    .map((host) => ({ id: host.id, left: shareLeft(host, size, vcpusPerCpu) }))
+    .toSorted((a, b) => b.left - a.left || (a.id < b.id ? -1 : 1));
+  if (fitting.length > 0) return { kind: "candidates", hostIds: fitting.map(({ id }) => id) };
+  return {
+    kind: "full",
+    lackMemory: possible.filter((host) => freeMemoryMib(host) < size.memory_mib).length,
+    lackCpus: possible.filter((host) => freeVcpus(host, vcpusPerCpu) < size.vcpus).length,
+  };
 }
 
 export function fits(host: PlaceableHost, size: Size, vcpusPerCpu: number): boolean {
-  return size.memory_mib <= freeMemoryMib(host) && host.used_vcpus + size.vcpus <= host.cpus * vcpusPerCpu;
+  return size.memory_mib <= freeMemoryMib(host) && size.vcpus <= freeVcpus(host, vcpusPerCpu);
+}
+
+/** From 0 to 1: what would be left of memory or of CPUs, whichever is less. */
+function shareLeft(host: PlaceableHost, size: Size, vcpusPerCpu: number): number {
+  const memory = (freeMemoryMib(host) - size.memory_mib) / host.memory_mib;
+  return Math.min(memory, (freeVcpus(host, vcpusPerCpu) - size.vcpus) / (host.cpus * vcpusPerCpu));
 }
 
 function freeMemoryMib(host: PlaceableHost): number {
   return host.memory_mib - host.used_memory_mib;
+}
+
+function freeVcpus(host: PlaceableHost, vcpusPerCpu: number): number {
+  return host.cpus * vcpusPerCpu - host.used_vcpus;
 }

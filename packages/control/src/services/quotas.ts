@@ -5,21 +5,19 @@ import { rateClasses } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Limits } from "@skerry/contract/limits-report";
 import { quotaNames, type QuotaName } from "@skerry/contract/quotas";
-import type { Queries } from "../store/database.ts";
-import { heldBy, limitsOf, lockOrganization } from "../store/limits.ts";
+import { limitsOf } from "../store/limits.ts";
+import { held, type Room } from "../store/room.ts";
 import type { Caller, Context } from "./context.ts";
 
-type Amounts = Readonly<Record<QuotaName, number>>;
+export type Amounts = Readonly<Record<QuotaName, number>>;
 
-/** Until the transaction ends the organization may add this. `quota_exceeded` where it would be too much. */
-export async function holdQuotas(
+/** Throws `quota_exceeded` where the organization would hold too much with this. */
+export function checkQuotas(
   context: Context,
-  transaction: Queries,
-  { orgId, wish }: { readonly orgId: string; readonly wish: Partial<Amounts> },
-): Promise<void> {
-  await lockOrganization(transaction, orgId);
-  const limits = await limitsOf(transaction, orgId, context.limits.organization);
-  const held = await heldBy(transaction, orgId);
+  { held, exceptions }: Pick<Room, "held" | "exceptions">,
+  wish: Partial<Amounts>,
+): void {
+  const limits = { ...context.limits.organization, ...exceptions };
   for (const quota of quotaNames) {
     const [used, requested, limit] = [held[quota], wish[quota] ?? 0, limits[`quota_${quota}`]];
     if (requested > 0 && used + requested > limit) throw exceeded(quota, { used, requested, limit });
@@ -29,13 +27,13 @@ export async function holdQuotas(
 /** The limits of the caller's organization, and what of them is taken. */
 export async function limitsReport(context: Context, caller: Caller): Promise<Limits> {
   const limits = await limitsOf(context.db, caller.orgId, context.limits.organization);
-  const held = await heldBy(context.db, caller.orgId);
+  const amounts = await held(context.db, caller.orgId);
   return {
     rates: fromNames(rateClasses, (name) => ({
       per_minute: limits[`rate_${name}_per_minute`],
       burst: limits[`rate_${name}_burst`],
     })),
-    quotas: fromNames(quotaNames, (name) => ({ limit: limits[`quota_${name}`], used: held[name] })),
+    quotas: fromNames(quotaNames, (name) => ({ limit: limits[`quota_${name}`], used: amounts[name] })),
   };
 }
 

@@ -4,12 +4,8 @@
 import { setInterval } from "node:timers";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
-import type { Template } from "@skerry/contract/platform";
-import type { Size } from "@skerry/contract/sizes";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { timed } from "../metrics/timed.ts";
-import { lockAvailableHost, type HostLoad } from "../store/hosts.ts";
-import { egressDefault } from "../store/organizations.ts";
 import {
   CLAIM_MS,
   extendClaim,
@@ -21,13 +17,9 @@ import {
 } from "../store/sandboxes.ts";
 import type { Caller, Context } from "./context.ts";
 import type { Attempt, Creation, Outcome } from "./idempotency.ts";
-import { fits, place } from "./placement.ts";
-import { holdQuotas } from "./quotas.ts";
+import { reserve, type Found, type RoomWish } from "./reservation.ts";
 import { readWish, type SandboxWish } from "./sandbox-wish.ts";
 import { sandboxOf } from "./sandboxes.ts";
-import { hostsWithTemplate } from "./templates.ts";
-
-const NO_CAPACITY_RETRY_S = 10;
 
 /** Its answer comes when the sandbox is running: the next call into it does not fail for not being ready. */
 export function sandboxCreation(
@@ -46,19 +38,23 @@ async function createSandbox(
   { caller, request }: { readonly caller: Caller; readonly request: SandboxCreateRequest },
   attempt: Attempt,
 ): Promise<SandboxRow> {
-  const wish = readWish(request, await egressDefault(context.db, caller.orgId));
-  const { template, hosts } = await hostsWithTemplate(context, wish.template);
-  const sandbox = newSandbox(caller, template, wish);
+  const wish = readWish(request);
   return timed(context.metrics.sandboxCreation, async () => {
-    const { row, address } = await reserve(context, hosts, { size: wish.size, sandbox, attempt });
+    const { row, address } = await reserve(context, roomFor(caller, wish), async (transaction, found) => {
+      const written = await insertSandbox(transaction, newSandbox(caller, wish, found));
+      await attempt.begun(transaction, written.id);
+      return written;
+    });
     using _claim = keepClaim(context, row.id);
     return await start(context, row, address);
   });
 }
 
-type Unplaced = Omit<NewSandbox, "host_id">;
+function roomFor({ orgId }: Caller, { template, size }: SandboxWish): RoomWish {
+  return { orgId, template, size, quotas: ({ disk_gib }) => ({ sandboxes: 1, disk_gib }) };
+}
 
-function newSandbox(caller: Caller, template: Template, wish: SandboxWish): Unplaced {
+function newSandbox(caller: Caller, wish: SandboxWish, { template, host, egressDefault }: Found): NewSandbox {
   return {
     id: newId("sandbox"),
     org_id: caller.orgId,
@@ -70,43 +66,12 @@ function newSandbox(caller: Caller, template: Template, wish: SandboxWish): Unpl
     memory_mib: wish.size.memory_mib,
     disk_gib: template.disk_gib,
     execution_id: newId("execution"),
+    host_id: host.id,
     env: wish.env,
     metadata: wish.metadata,
-    egress: wish.egress,
+    egress: wish.egress(egressDefault),
     timeout_ms: wish.timeoutMs,
   };
-}
-
-/** Writes the row on the first host that still has room when it is locked. */
-async function reserve(
-  context: Context,
-  hosts: readonly HostLoad[],
-  { size, sandbox, attempt }: { size: Size; sandbox: Unplaced; attempt: Attempt },
-): Promise<{ row: SandboxRow; address: string }> {
-  const placement = place(hosts, size, context.limits.vcpusPerCpu);
-  if (placement.kind === "too_large") {
-    throw new SkerryError("size_too_large", `No host is large enough for the size "${size.name}".`, {
-      remediation: `The largest host gives ${placement.largestMemoryMib} MiB to sandboxes; choose a smaller size.`,
-      context: { field: "size", value: size.name, memory_mib: size.memory_mib },
-    });
-  }
-  for (const hostId of placement.kind === "candidates" ? placement.hostIds : []) {
-    const reserved = await context.db.transaction().execute(async (transaction) => {
-      // Before the host, everywhere: who locks in another order waits for each other.
-      await holdQuotas(context, transaction, { orgId: sandbox.org_id, wish: { ...sandbox, sandboxes: 1 } });
-      const host = await lockAvailableHost(transaction, hostId);
-      if (host === undefined || !fits(host, size, context.limits.vcpusPerCpu)) return undefined;
-      const row = await insertSandbox(transaction, { ...sandbox, host_id: hostId });
-      await attempt.begun(transaction, row.id);
-      return { row, address: host.address };
-    });
-    if (reserved !== undefined) return reserved;
-  }
-  throw new SkerryError("no_capacity", `There is no room for a sandbox of the size "${size.name}" now.`, {
-    remediation: "Destroy sandboxes that you no longer need, or try again later.",
-    retryAfterS: NO_CAPACITY_RETRY_S,
-    context: { size: size.name, memory_mib: size.memory_mib },
-  });
 }
 
 /** Extends the claim on the row for as long as this request works on it. */

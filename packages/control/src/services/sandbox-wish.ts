@@ -18,11 +18,14 @@ export interface SandboxWish {
   readonly timeoutMs: number;
   readonly env: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
-  readonly egress: Egress;
+  /** Given the organization's default. */
+  readonly egress: (mode: Egress["mode"]) => Egress;
 }
 
-/** `egressMode` is the organization's default. */
-export function readWish(request: SandboxCreateRequest, egressMode: Egress["mode"]): SandboxWish {
+export function readWish(request: SandboxCreateRequest): SandboxWish {
+  const egress = (mode: Egress["mode"]): Egress => readEgress(request.egress ?? {}, "egress", mode);
+  // What is wrong with it is wrong whatever the default.
+  egress("allow_all");
   return {
     name: request.name === undefined ? null : checkText("name", request.name),
     template: checkText("template", request.template),
@@ -34,7 +37,7 @@ export function readWish(request: SandboxCreateRequest, egressMode: Egress["mode
         : readBoundedDuration("timeout", request.timeout, SANDBOX_TIMEOUT_MAX_MS),
     env: checkEnv(request.env ?? {}),
     metadata: checkMetadata(request.metadata ?? {}),
-    egress: readEgress(request.egress ?? {}, "egress", egressMode),
+    egress,
   };
 }
 

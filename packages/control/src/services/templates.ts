@@ -2,7 +2,8 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/platform";
-import { availableHosts, listHosts, type HostLoad, type HostRow } from "../store/hosts.ts";
+import { listHosts } from "../store/hosts.ts";
+import type { HostLoad } from "../store/room.ts";
 import type { Context } from "./context.ts";
 
 /** Every template that some host has, by name. One that is ready anywhere is shown as ready. */
@@ -18,20 +19,19 @@ export async function getTemplate(context: Context, nameOrId: string): Promise<T
   });
 }
 
-/** The hosts that may take a sandbox of this template. */
-export async function hostsWithTemplate(
-  context: Context,
+/** The template, and those of the hosts that have it; or why there are none. */
+export function templateAmong(
+  online: readonly HostLoad[],
   nameOrId: string,
-): Promise<{ template: Template; hosts: HostLoad[] }> {
-  const online = await availableHosts(context.db);
+): { readonly template: Template; readonly hosts: readonly HostLoad[] } | SkerryError {
   if (online.length === 0) {
-    throw new SkerryError("host_unavailable", "No host is online to take the sandbox.", {
+    return new SkerryError("host_unavailable", "No host is online to take the VM.", {
       remediation: "Try again in a few seconds; `skerry status` shows the state of the hosts.",
       retryAfterS: NO_HOST_RETRY_S,
     });
   }
   const template = findTemplate(templatesOf(online), nameOrId);
-  if (template === undefined) throw unknownTemplate(nameOrId, templatesOf(online));
+  if (template === undefined) return unknownTemplate(nameOrId, templatesOf(online));
   const hosts = online.filter((host) => findTemplate(host.templates, template.name) !== undefined);
   return { template, hosts };
 }
@@ -41,7 +41,7 @@ const NO_HOST_RETRY_S = 10;
 
 const rank = { ready: 2, building: 1, failed: 0 } as const;
 
-function templatesOf(hosts: readonly HostRow[]): Template[] {
+function templatesOf(hosts: readonly Pick<HostLoad, "templates">[]): Template[] {
   const byName = new Map<string, Template>();
   for (const template of hosts.flatMap((host) => host.templates)) {
     const known = byName.get(template.name);

@@ -1,8 +1,7 @@
-// The limits of one organization where they differ from the installation's, and what the organization holds.
+// The limits of one organization where they differ from the installation's.
 
 import { sql } from "kysely";
-import { LIMIT_MAX, type LimitName, type OrganizationLimits, type QuotaName } from "@skerry/contract/quotas";
-import { sandboxStatusesOnHost } from "@skerry/contract/sandbox-states";
+import type { LimitName, OrganizationLimits } from "@skerry/contract/quotas";
 import type { Database, Queries } from "./database.ts";
 
 export async function limitsOf(
@@ -46,21 +45,4 @@ export async function lockOrganization(transaction: Queries, orgId: string): Pro
     transaction,
   );
   return rows.length > 0;
-}
-
-/** What it holds now. In a transaction, call it after `lockOrganization`: a sum from before would miss what others add. */
-export async function heldBy(db: Queries, orgId: string): Promise<Readonly<Record<QuotaName, number>>> {
-  const onHost = sql`filter (where status in (${sql.join(sandboxStatusesOnHost)}))`;
-  const { rows } = await sql<Record<Exclude<QuotaName, "machines">, number>>`
-    select
-      count(*)::integer as sandboxes,
-      least(coalesce(sum(vcpus) ${onHost}, 0), ${LIMIT_MAX})::integer as vcpus,
-      least(coalesce(sum(memory_mib) ${onHost}, 0), ${LIMIT_MAX})::integer as memory_mib,
-      least(coalesce(sum(disk_gib), 0), ${LIMIT_MAX})::integer as disk_gib
-    from sandboxes
-    where org_id = ${orgId} and status not in ('failed', 'destroyed')`.execute(db);
-  const [held] = rows;
-  if (held === undefined) throw new Error("a sum returned no row");
-  // There are no machines yet.
-  return { ...held, machines: 0 };
 }

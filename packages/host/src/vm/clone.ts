@@ -129,7 +129,10 @@ async function restore(qmp: Qmp): Promise<void> {
 }
 
 /** Two clones wake as one and the same guest. This makes them two, before anything of the user's runs. */
-export async function giveIdentity({ channel }: LiveVm, spec: VmSpec): Promise<void> {
+export async function giveIdentity(
+  { channel }: LiveVm,
+  spec: Pick<VmSpec, "hostname" | "env">,
+): Promise<void> {
   await configure(channel, {
     hostname: spec.hostname,
     machine_id: randomBytes(16).toString("hex"),

@@ -59,7 +59,6 @@ export async function bringUp(
   signal: AbortSignal,
 ): Promise<LiveVm> {
   const live = (await wake(options, draft, wish)) ?? (await clone(options, draft, wish, signal));
-  await giveIdentity(live, wish.spec);
   signal.throwIfAborted();
   return live;
 }
@@ -93,8 +92,8 @@ async function wake(
     await rename(warm.record.folder, record.folder);
     // Not before: from here on the draft names all that there is.
     await refuseWhenDiskIsLow(options.vmsFolder);
-    await Promise.all([saveRecord(record), loadPolicy(options.room, record)]);
-    await live.qmp.execute("cont");
+    // Until its policy is in force the slot passes nothing, and nothing of the user's runs before both are done.
+    await settled([saveRecord(record), loadPolicy(options.room, record), awaken(live, spec)]);
     return live;
   } catch (error) {
     options.log.warn({ err: error, vm: record.id }, "a waiting clone could not be woken");
@@ -132,7 +131,20 @@ async function clone(
     draft.record = { ...record, process, below };
     await Promise.all([saveRecord(draft.record), loadPolicy(room, record)]);
   });
-  return resume(restored);
+  const live = await resume(restored);
+  await giveIdentity(live, spec);
+  return live;
+}
+
+async function awaken(live: LiveVm, spec: VmSpec): Promise<void> {
+  await live.qmp.execute("cont");
+  await giveIdentity(live, spec);
+}
+
+/** Ends when all have, whatever becomes of each: what is under way must not meet what is being given back. */
+async function settled(work: readonly Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
 }
 
 function loadPolicy({ slots, egress: rules }: MachineRoom, { slot, egress }: VmRecord): Promise<void> {

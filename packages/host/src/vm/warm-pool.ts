@@ -11,7 +11,7 @@ import type { Logger } from "pino";
 import { runCommand } from "../guest/agent.ts";
 import { NO_EGRESS } from "../network/egress.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import { restoreClone, resume, type LiveVm } from "./clone.ts";
+import { giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
 import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
 import { DEMAND_WINDOW_MS, warmTargets, type Kind } from "./warm-targets.ts";
@@ -257,6 +257,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
 async function warmUp({ qmp, channel }: LiveVm): Promise<void> {
   try {
     await runCommand(channel, WARM_UP_COMMAND, WARM_UP_DEADLINE_MS);
+    await giveIdentity({ qmp, channel }, { hostname: "waiting", env: {} });
   } catch (error) {
     qmp.close();
     channel.close("its warm-up failed");

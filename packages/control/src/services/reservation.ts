@@ -1,0 +1,118 @@
+// Room for a VM: found among what hosts had free a moment ago, and taken in one transaction that locks its organization and its host, so
+// that no number of replicas together promises anything twice.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { Template } from "@skerry/contract/platform";
+import type { Size } from "@skerry/contract/sizes";
+import type { Queries } from "../store/database.ts";
+import { lockRoom, type HostLoad, type Room } from "../store/room.ts";
+import type { Context } from "./context.ts";
+import { loaded } from "./host-loads.ts";
+import { fits, place } from "./placement.ts";
+import { checkQuotas, type Amounts } from "./quotas.ts";
+import { templateAmong } from "./templates.ts";
+
+export interface RoomWish {
+  readonly orgId: string;
+  /** Name or id. */
+  readonly template: string;
+  readonly size: Size;
+  /** What counts beside the memory and the CPUs of the size. */
+  readonly quotas: (template: Template) => Partial<Amounts>;
+  /** The only host that will do, or those that will not. */
+  readonly on?: string;
+  readonly except?: readonly string[];
+}
+
+/** What was found, under lock. */
+export interface Found {
+  readonly template: Template;
+  readonly host: HostLoad;
+  readonly egressDefault: Room["egressDefault"];
+}
+
+export interface Reservation<Row> {
+  readonly row: Row;
+  /** Of the host. */
+  readonly address: string;
+}
+
+const NO_CAPACITY_RETRY_S = 10;
+/** More hosts in a row that filled up within a second are a fleet that is full. */
+const TRIES_MAX = 8;
+
+/** `write` makes the row that holds the room, in the transaction. Throws `quota_exceeded`, `unknown_template`, `size_too_large`,
+ *  `no_capacity` or `host_unavailable`. */
+export async function reserve<Row>(
+  context: Context,
+  wish: RoomWish,
+  write: (transaction: Queries, found: Found) => Promise<Row>,
+): Promise<Reservation<Row>> {
+  const recently = candidates(context, wish, await context.loads.recent());
+  const first = recently instanceof SkerryError ? undefined : await tryAll(context, wish, recently, write);
+  if (first !== undefined) return first;
+  // Nobody is refused for what was true a moment ago.
+  const now = candidates(context, wish, await context.loads.now());
+  if (now instanceof SkerryError) throw now;
+  const second = await tryAll(context, wish, now, write);
+  if (second !== undefined) return second;
+  throw noCapacity(wish, "Others took what was free.");
+}
+
+interface Candidates {
+  readonly template: Template;
+  readonly hostIds: readonly string[];
+}
+
+function candidates(context: Context, wish: RoomWish, online: readonly HostLoad[]): Candidates | SkerryError {
+  const usable = online.filter(({ id }) => (wish.on ?? id) === id && wish.except?.includes(id) !== true);
+  const found = templateAmong(usable, wish.template);
+  if (found instanceof SkerryError) return found;
+  const placement = place(found.hosts, wish.size, context.limits.vcpusPerCpu);
+  if (placement.kind === "candidates") return { template: found.template, hostIds: placement.hostIds };
+  if (placement.kind === "too_large") return tooLarge(wish, placement.largestMemoryMib);
+  const { lackMemory, lackCpus } = placement;
+  return noCapacity(
+    wish,
+    `Of ${found.hosts.length} hosts, ${lackMemory} lack memory and ${lackCpus} lack CPUs.`,
+  );
+}
+
+async function tryAll<Row>(
+  context: Context,
+  wish: RoomWish,
+  { template, hostIds }: Candidates,
+  write: (transaction: Queries, found: Found) => Promise<Row>,
+): Promise<Reservation<Row> | undefined> {
+  for (const hostId of hostIds.slice(0, TRIES_MAX)) {
+    using _pending = context.loads.hold(hostId, wish.size);
+    const reserved = await context.db.transaction().execute(async (transaction) => {
+      const room = await lockRoom(transaction, wish.orgId, hostId);
+      const { host, egressDefault } = room;
+      const { vcpus, memory_mib } = wish.size;
+      checkQuotas(context, room, { ...wish.quotas(template), vcpus, memory_mib });
+      context.loads.saw(hostId, host);
+      if (host === undefined || !fits(host, wish.size, context.limits.vcpusPerCpu)) return undefined;
+      return { host, row: await write(transaction, { template, host, egressDefault }) };
+    });
+    if (reserved === undefined) continue;
+    context.loads.saw(hostId, loaded(reserved.host, wish.size));
+    return { row: reserved.row, address: reserved.host.address };
+  }
+  return undefined;
+}
+
+function tooLarge({ size }: RoomWish, largestMemoryMib: number): SkerryError {
+  return new SkerryError("size_too_large", `No host is large enough for the size "${size.name}".`, {
+    remediation: `The largest host gives ${largestMemoryMib} MiB to VMs; choose a smaller size.`,
+    context: { field: "size", value: size.name, memory_mib: size.memory_mib },
+  });
+}
+
+function noCapacity({ size }: RoomWish, why: string): SkerryError {
+  return new SkerryError("no_capacity", `There is no room for the size "${size.name}" now. ${why}`, {
+    remediation: "Destroy what you no longer need, or try again later.",
+    retryAfterS: NO_CAPACITY_RETRY_S,
+    context: { size: size.name, memory_mib: size.memory_mib },
+  });
+}
