@@ -31,6 +31,32 @@ export interface ExecuteResult {
   readonly memory_peak_bytes: number;
 }
 
+/** Starts `/bin/sh -c command` as the machine's main process, once per boot, in a cgroup of its own. Its output goes to the console and
+ *  it reads from /dev/null. Answers HEAD `{}` when it runs, or has; asked again it starts nothing and answers the same. A reset of the stream
+ *  leaves it alone. */
+export interface MainOperation {
+  readonly op: "main";
+  readonly command: string;
+  /** Laid over the machine's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** CLOSE of a main, when the process has ended; what it has started lives on. */
+export interface MainResult {
+  readonly exit_code: number;
+  /** Number of the signal that ended it, 0 for none. */
+  readonly signal: number;
+  /** The kernel has killed a process of its cgroup for want of memory. */
+  readonly oom_killed: boolean;
+}
+
+/** Sends a signal to the main process and its process group, and SIGKILL to all that it has started. CLOSE `{}`, also where it has ended. */
+export interface TerminateOperation {
+  readonly op: "terminate";
+  /** The signal's number. */
+  readonly signal: number;
+}
+
 /** DATA in is the file; the host's CLOSE ends it. Parents are made; the target appears whole (rename) or not at all. CLOSE: `{size}`. */
 export interface WriteOperation {
   readonly op: "write";
@@ -81,13 +107,15 @@ export interface RestOperation {
   readonly op: "rest";
 }
 
-/** Kills everything, syncs, remounts read-only, answers CLOSE `{}`, and resets the machine (QEMU runs with -no-reboot). */
+/** Kills everything, syncs, lets the console drain, remounts read-only, answers CLOSE `{}`, and resets the machine (QEMU runs with -no-reboot). */
 export interface ShutdownOperation {
   readonly op: "shutdown";
 }
 
 export type GuestOperation =
   | ExecuteOperation
+  | MainOperation
+  | TerminateOperation
   | WriteOperation
   | ReadOperation
   | ListOperation

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define GUEST_ADDRESS "169.254.0.21"
@@ -168,6 +169,14 @@ void write_hosts(const char *hostname) {
   write_file("/etc/hostname", text);
 }
 
+// The console's log has what was written, and no carriage returns on top.
+static void keep_bytes(int tty) {
+  struct termios settings;
+  if (tcgetattr(tty, &settings) != 0) return;
+  settings.c_oflag &= ~(tcflag_t)OPOST;
+  tcsetattr(tty, TCSANOW, &settings);
+}
+
 int boot(void) {
   mount_at("devtmpfs", "/dev", MS_NOSUID, "mode=755");
   // Console for the agent's own words. Without these three, pipes would get the numbers 0 to 2.
@@ -175,6 +184,7 @@ int boot(void) {
   if (console < 0) console = open("/dev/null", O_RDWR);
   for (int fd = 0; fd <= 2; fd++) dup2(console, fd);
   if (console > 2) close(console);
+  keep_bytes(0);
   mount_at("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   mount_at("sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   if (on_command_line("skerry.probe")) {

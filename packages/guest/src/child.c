@@ -1,4 +1,5 @@
 #include "child.h"
+#include "boot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,10 +52,18 @@ static bool open_pipes(struct pipe pipes[3], const struct request *request) {
   return true;
 }
 
+// A reader that is slow, and a serial port always is, stops the main process and nobody else.
+static int open_console(void) {
+  if (!machine_is_ours) return 2;
+  int console = open("/dev/console", O_WRONLY | O_NOCTTY);
+  return console >= 0 ? console : dev_null;
+}
+
 static noreturn void run(const struct request *request, struct outcome *outcome, struct pipe pipes[3]) {
   dup2(pipes[0].read_end >= 0 ? pipes[0].read_end : dev_null, 0);
-  dup2(pipes[1].write_end >= 0 ? pipes[1].write_end : dev_null, 1);
-  dup2(pipes[2].write_end >= 0 ? pipes[2].write_end : dev_null, 2);
+  int elsewhere = request->operation == MAIN ? open_console() : dev_null;
+  dup2(pipes[1].write_end >= 0 ? pipes[1].write_end : elsewhere, 1);
+  dup2(pipes[2].write_end >= 0 ? pipes[2].write_end : elsewhere, 2);
   // A file operation never execs: without this it would hold the pipes of commands that run beside it.
   bool asks_cgroups = request->operation == REST || request->operation == SHUTDOWN;
   if (!asks_cgroups) syscall(SYS_close_range, 3u, ~0u, 0u);
@@ -63,6 +72,7 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
   sigprocmask(SIG_SETMASK, &none, NULL);
   switch (request->operation) {
   case EXECUTE:
+  case MAIN:
     execute_child(request, outcome);
   case WRITE:
     write_child(request, outcome);
@@ -78,6 +88,8 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
     rest_child(request, outcome);
   case SHUTDOWN:
     shutdown_child(request, outcome);
+  case TERMINATE: // the agent's own to do
+    break;
   }
   _exit(1);
 }
@@ -98,7 +110,7 @@ static pid_t fork_into(int cgroup_fd, bool *outside) {
 
 bool child_start(struct child *child, const struct request *request, struct outcome *outcome) {
   struct pipe pipes[3] = {{-1, -1}, {-1, -1}, {-1, -1}};
-  bool execute = request->operation == EXECUTE, outside = true;
+  bool execute = request->operation == EXECUTE || request->operation == MAIN, outside = true;
   bool system = request->operation >= CONFIGURE;
   memset(outcome, 0, sizeof *outcome);
   child->group = execute ? cgroup_take() : (struct cgroup){.fd = -1};

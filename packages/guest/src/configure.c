@@ -17,7 +17,7 @@
 #define RNDADDENTROPY 0x40085203
 #define RNDRESEEDCRNG 0x5207
 
-enum { ENTROPY_BYTES = 64, DYING_MAX_MS = 2000 };
+enum { ENTROPY_BYTES = 64, DYING_MAX_MS = 2000, DRAINING_MAX_MS = 1000 };
 
 static bool mix_entropy(const char *hex) {
   struct {
@@ -69,11 +69,21 @@ void shutdown_begin(void) {
   if (machine_is_ours) kill(-1, SIGKILL); // all but the agent itself
 }
 
+// The last words of what ran here are still on their way through a slow port.
+static void drain_console(void) {
+  int console = open("/dev/console", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  for (int ms = 0, left = 0; ms < DRAINING_MAX_MS; ms++) {
+    if (ioctl(console, TIOCOUTQ, &left) != 0 || left == 0) return;
+    usleep(1000);
+  }
+}
+
 void shutdown_child(const struct request *request, struct outcome *outcome) {
   (void)request;
   for (int ms = 0; ms < DYING_MAX_MS && !cgroup_is_empty(); ms++) usleep(1000);
   if (machine_is_ours) {
     sync();
+    drain_console();
     mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY, NULL);
   }
   child_succeed(outcome, "{}");

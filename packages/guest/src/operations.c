@@ -26,6 +26,7 @@ static const struct field {
     {"machine_id", STRING, offsetof(struct request, machine_id)},
     {"clock_us", INTEGER, offsetof(struct request, clock_us)},
     {"entropy", STRING, offsetof(struct request, entropy)},
+    {"signal", INTEGER, offsetof(struct request, signal)},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -35,12 +36,14 @@ static const struct shape {
   const char *fields[6];
 } shapes[] = {
     [EXECUTE] = {"execute", {"command", "env", "timeout_ms", "stdin", "output_limit"}},
+    [MAIN] = {"main", {"command", "env"}},
     [WRITE] = {"write", {"path", "mode"}},
     [READ] = {"read", {"path"}},
     [LIST] = {"list", {"path", "limit"}},
     [CONFIGURE] = {"configure", {"hostname", "machine_id", "clock_us", "entropy", "env"}},
     [WAKE] = {"wake", {"clock_us", "entropy"}},
     [REST] = {"rest", {0}},
+    [TERMINATE] = {"terminate", {"signal"}},
     [SHUTDOWN] = {"shutdown", {0}},
 };
 
@@ -121,6 +124,9 @@ static const char *find_problem(const struct request *request) {
                                                   : NULL;
   case WAKE:
     return find_stale(request);
+  case TERMINATE:
+    return request->signal < 1 || request->signal > 64 ? "signal is out of range" : NULL;
+  case MAIN:
   case REST:
   case SHUTDOWN:
     return NULL;

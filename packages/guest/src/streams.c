@@ -1,5 +1,6 @@
 #include "streams.h"
 #include "channel.h"
+#include "mainprocess.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -50,6 +51,17 @@ static void send_error(uint32_t id, const char *code, const char *message) {
   channel_send_json(FRAME_RESET, id, json);
 }
 
+static void watch_main(struct stream *stream, const struct request *request) {
+  if (!mainprocess_start(request)) {
+    return send_error(last_id, "out_of_memory", "no memory or no number is left for another process");
+  }
+  stream->id = last_id;
+  stream->operation = MAIN;
+  stream->credit = stream->input.credit = WINDOW_BYTES;
+  stream->outputs[0].fd = stream->outputs[1].fd = -1;
+  channel_send_json(FRAME_HEAD, last_id, "{}"); // it runs, or has
+}
+
 static void open_stream(const struct frame *frame) {
   if (frame->stream <= last_id) return send_error(frame->stream, "bad_request", "stream numbers must rise");
   last_id = frame->stream;
@@ -59,8 +71,14 @@ static void open_stream(const struct frame *frame) {
   if (!request_parse(&request, (char *)frame->payload, frame->length, &problem)) {
     return send_error(last_id, "bad_request", problem);
   }
+  if (request.operation == TERMINATE) {
+    mainprocess_signal((int)request.signal);
+    channel_send_json(FRAME_CLOSE, last_id, "{}");
+    return;
+  }
   struct stream *stream = free_slot();
   if (!stream) return send_error(last_id, "too_many_streams", "too many operations at once");
+  if (request.operation == MAIN) return watch_main(stream, &request);
   if (request.operation == SHUTDOWN) shutdown_begin();
   if (request.operation == CONFIGURE && !environment_keep(&request)) {
     return send_error(last_id, "out_of_memory", "no memory for the environment");
@@ -149,6 +167,11 @@ static void move(struct stream *stream, const struct pollfd *polls) {
   input_grant(stream, 0);
   output_move(stream, polls);
   stream->input.poll = stream->outputs[0].poll = stream->outputs[1].poll = -1;
+  if (stream->operation == MAIN) {
+    char json[OUTCOME_BYTES];
+    if (mainprocess_result(json) && channel_send_json(FRAME_CLOSE, stream->id, json)) release(stream);
+    return;
+  }
   bool failed = stream->exited && stream->outcome->error[0];
   bool drained = stream->outputs[0].fd < 0 && stream->outputs[1].fd < 0;
   if (!stream->exited || (!failed && !drained) || !send_end(stream)) return;
@@ -185,6 +208,7 @@ bool streams_reap(void) {
     struct rusage use;
     pid_t pid = wait4(-1, &status, WNOHANG, &use);
     if (pid <= 0) return false;
+    if (mainprocess_reap(pid, status)) continue;
     for (unsigned slot = 0; slot < slots_used; slot++) {
       struct stream *stream = &streams[slot];
       if (stream->pid != pid) continue;
@@ -261,6 +285,7 @@ void streams_time_out(void) {
 }
 
 bool streams_use_cgroup(uint32_t number) {
+  if (mainprocess_uses_cgroup(number)) return true;
   for (unsigned i = 0; i < slots_used; i++) {
     if (streams[i].group.fd >= 0 && streams[i].group.number == number) return true;
   }
