@@ -5,7 +5,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import type { Egress, EgressDenial, EgressRequest } from "@skerry/contract/egress";
-import { HostClient } from "../packages/control/src/hosts/host-client.ts";
+import type { HostClient } from "../packages/control/src/hosts/host-client.ts";
+import { addressOfSocket, HostDirectory } from "../packages/control/src/hosts/host-directory.ts";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { startPlatform, type Platform } from "./support/platform.ts";
 import { dnsServer, privateNetworks, publicNetworks, tcpPorts, udpPort, World } from "./support/world.ts";
@@ -103,8 +104,9 @@ test("an order that reaches the host after a newer one brings no older policy ba
 
 /** The way that control takes, past it. */
 function hostOf({ state }: Platform): { readonly client: HostClient } & AsyncDisposable {
-  const client = new HostClient(join(state, "run/host.sock"));
-  return { client, [Symbol.asyncDispose]: () => client.close() };
+  const hosts = new HostDirectory(() => Promise.reject(new Error("a socket needs no credentials")));
+  const client = hosts.client(addressOfSocket(join(state, "run/host.sock")));
+  return { client, [Symbol.asyncDispose]: () => hosts.close() };
 }
 
 const flooded = "203.0.113.20";

@@ -111,6 +111,12 @@ const auditEvent = {
   organization_id: organizationId,
 };
 
+const hostId = "hst_01kb3wyz7q8r9s0t1v2w3x4y5z";
+const joinTokenId = "jtk_01kb3x4v6x8z0b2d4f6h8j0m2n";
+const pem = (kind: string) => `-----BEGIN ${kind}-----\nMIIB…\n-----END ${kind}-----\n`;
+/** Of the shape of a digest, and of none. */
+const digest = "NEVERUSETHISEXAMPLEASADIGEST0123456789ABCDE";
+
 export const examples: Readonly<Record<string, unknown>> = {
   Error: {
     code: "unknown_field",
@@ -141,6 +147,22 @@ export const examples: Readonly<Record<string, unknown>> = {
       disk_gib: { limit: 2_000, used: 24 },
     },
   },
+  JoinToken: {
+    id: joinTokenId,
+    token: `${joinTokenId}.${digest}.${digest}`,
+    expires_at: "2026-11-20T17:21:09.123Z",
+  },
+  JoinRequest: {
+    token_id: joinTokenId,
+    name: "rack-7",
+    address: "192.0.2.7:7071",
+    public_key: pem("PUBLIC KEY"),
+    signature: "MEUCIQ…",
+    proof: digest,
+  },
+  JoinAnswer: { host_id: hostId, certificate: pem("CERTIFICATE"), authority: pem("CERTIFICATE") },
+  JoinConfirmation: { token_id: joinTokenId, host_id: hostId, proof: digest },
+  HostJoined: { host_id: hostId, name: "rack-7" },
   AuditEvent: auditEvent,
   AuditList: { items: [auditEvent], next_cursor: null },
   Size: size,

@@ -1,4 +1,54 @@
-// Who is who between control and its hosts.
+// Who is who between control and its hosts. Both have certificates of the cluster's one authority, and the name in a certificate (a URI)
+// says what its holder is; addresses and DNS names say nothing.
+
+import { Type, type Static } from "typebox";
+import { idPattern } from "./ids.ts";
+
+const closed = { additionalProperties: false } as const;
 
 /** What a host may be called: what a machine's name may hold. */
 export const HOST_NAME = /^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$/;
+
+export const CONTROL_URI = "skerry://control";
+
+export function hostUri(id: string): string {
+  return `skerry://host/${id}`;
+}
+
+/** Who is at the other end of a connection. */
+export type Peer = { readonly role: "control" } | { readonly role: "host"; readonly id: string };
+
+const hostName = new RegExp(`^URI:skerry://host/(${idPattern("host").slice(1, -1)})$`);
+
+/** Whom a certificate is for, by its alternative names as Node prints them. Undefined: nobody, also where there is any other name beside. */
+export function peerNamed(subjectAltName: string | undefined): Peer | undefined {
+  if (subjectAltName === `URI:${CONTROL_URI}`) return { role: "control" };
+  const id = hostName.exec(subjectAltName ?? "")?.[1];
+  return id === undefined ? undefined : { role: "host", id };
+}
+
+const Pem = Type.String({ maxLength: 8_192 });
+
+/** What a host signs to show that it has the private key: this and the public key. */
+export const CERTIFICATE_REQUEST = "skerry certificate request\n";
+
+/** A host asks to be certified. Its key was made for this, and never leaves it. */
+export const CertificateRequest = Type.Object(
+  {
+    public_key: Type.String({ maxLength: 1_024, description: "PEM (SPKI), of the curve P-256." }),
+    signature: Type.String({ maxLength: 256, description: "By the private key; base64." }),
+  },
+  closed,
+);
+export type CertificateRequest = Static<typeof CertificateRequest>;
+
+/** What makes a host one of the cluster. */
+export const HostCertificate = Type.Object(
+  {
+    host_id: Type.String({ pattern: idPattern("host") }),
+    certificate: Pem,
+    authority: Type.String({ maxLength: 8_192, description: "Certificate of the authority, PEM." }),
+  },
+  closed,
+);
+export type HostCertificate = Static<typeof HostCertificate>;

@@ -14,6 +14,7 @@ export const idKinds = {
   request: "req",
   audit: "aud",
   move: "mov",
+  join: "jtk",
 } as const;
 
 export type IdKind = keyof typeof idKinds;

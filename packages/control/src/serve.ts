@@ -14,6 +14,7 @@ import { buildServer, type Server } from "./http/server.ts";
 import { listen, listenBeside } from "./listen.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { AccessWatch } from "./services/access-watch.ts";
+import { Authority } from "./services/authority.ts";
 import { Bearers } from "./services/bearers.ts";
 import type { Context } from "./services/context.ts";
 import { HostLoads } from "./services/host-loads.ts";
@@ -42,7 +43,8 @@ export async function serve(config: Config): Promise<void> {
   });
   cleanup.defer(() => db.destroy());
 
-  const hosts = new HostDirectory();
+  const authority = new Authority(db);
+  const hosts = new HostDirectory(() => authority.credentials());
   cleanup.defer(() => hosts.close());
   const reconcilerBell = new Bell();
   const bearers = new Bearers(db);
@@ -50,6 +52,7 @@ export async function serve(config: Config): Promise<void> {
     db,
     hosts,
     loads: new HostLoads(db),
+    authority,
     log,
     bearers,
     watch: new AccessWatch(bearers),

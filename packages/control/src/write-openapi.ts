@@ -7,6 +7,7 @@ import { HostDirectory } from "./hosts/host-directory.ts";
 import { buildServer } from "./http/server.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { AccessWatch } from "./services/access-watch.ts";
+import { Authority } from "./services/authority.ts";
 import { Bearers } from "./services/bearers.ts";
 import { HostLoads } from "./services/host-loads.ts";
 import { openDatabase } from "./store/database.ts";
@@ -16,12 +17,14 @@ const target = new URL("../openapi.json", import.meta.url);
 // Neither is ever asked: the document comes from the routes alone.
 const db = openDatabase("postgresql:///unused", () => undefined);
 const bearers = new Bearers(db);
+const authority = new Authority(db);
 const { app } = await buildServer({
   db,
   bearers,
   watch: new AccessWatch(bearers),
-  hosts: new HostDirectory(),
   loads: new HostLoads(db),
+  authority,
+  hosts: new HostDirectory(() => authority.credentials()),
   log: pino({ level: "silent" }),
   metrics: new Metrics(),
   limits: { organization: limitDefaults, authFailuresPerMinute: 1, vcpusPerCpu: 1 },

@@ -32,7 +32,8 @@ async function mint(body: unknown = {}): Promise<{ id: string; token: string }> 
 test("each call that changes something leaves one event, with who, what and how it ended", async () => {
   for (const [operation, prepare] of Object.entries(calls)) {
     const { method, path, body } = await prepare(world);
-    if (method === "GET") continue;
+    // Who joins has no token; its event is the join's own.
+    if (method === "GET" || !Object.hasOwn(acts, operation)) continue;
     const answer = await world.call<{ id?: string; user_id?: string }>(method, path, { body });
     expect(answer.status, operation).toBeLessThan(300);
     const [event, ...others] = (await audit()).filter(

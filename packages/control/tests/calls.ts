@@ -2,6 +2,7 @@
 // anything compiles.
 
 import type { Operation } from "../src/http/access.ts";
+import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { Members } from "./members.ts";
 import type { World } from "./world.ts";
 
@@ -32,6 +33,9 @@ export const calls: Readonly<Record<Operation, Prepare>> = {
   addMember: async ({ orgId }) => call("POST", `/v1/orgs/${orgId}/members`, { name: "new", role: "viewer" }),
   updateMember: async (world) => call("PATCH", await member(world), { role: "viewer" }),
   removeMember: async (world) => call("DELETE", await member(world)),
+  createJoinToken: async () => call("POST", "/v1/hosts/join-tokens", {}),
+  joinHost: async (world) => call("POST", "/v1/hosts/join", await joinRequest(world)),
+  confirmHost: async (world) => call("POST", "/v1/hosts/join/confirm", await confirmation(world)),
   getLimits: async () => call("GET", "/v1/limits"),
   listSizes: async () => call("GET", "/v1/sizes"),
   listTemplates: async () => call("GET", "/v1/templates"),
@@ -57,6 +61,16 @@ export const calls: Readonly<Record<Operation, Prepare>> = {
     return call("GET", path);
   },
 };
+
+/** A machine that joins, and its request. Whoever goes through the calls lets go of the world, and of it with the world. */
+async function joinRequest(world: World) {
+  return (await JoiningHost.open(world)).request(await newJoinToken(world));
+}
+
+async function confirmation(world: World) {
+  const host = await JoiningHost.open(world);
+  return host.join(await newJoinToken(world));
+}
 
 /** The path of a new sandbox; it lives as long as its test does. */
 async function sandbox(world: World, rest = ""): Promise<string> {

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { HostDirectory } from "../src/hosts/host-directory.ts";
 import { buildServer } from "../src/http/server.ts";
 import { AccessWatch } from "../src/services/access-watch.ts";
+import { Authority } from "../src/services/authority.ts";
 import { Bearers } from "../src/services/bearers.ts";
 import { HostLoads } from "../src/services/host-loads.ts";
 import type { InstallationLimits } from "../src/services/context.ts";
@@ -32,11 +33,12 @@ export async function openReplica(
   }: ReplicaOptions = {},
 ): Promise<Replica> {
   const db = openDatabase(databaseUrl, () => undefined);
-  const hosts = new HostDirectory();
+  const authority = new Authority(db);
+  const hosts = new HostDirectory(() => authority.credentials());
   const bearers = new Bearers(db);
   const watch = new AccessWatch(bearers);
   const server = await buildServer(
-    { ...world.context, db, hosts, loads: new HostLoads(db), bearers, watch, limits },
+    { ...world.context, db, hosts, authority, loads: new HostLoads(db), bearers, watch, limits },
     { trustedProxies },
   );
   await server.app.listen({ host: "127.0.0.1", port: 0 });

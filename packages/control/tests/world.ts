@@ -12,6 +12,7 @@ import { HostDirectory } from "../src/hosts/host-directory.ts";
 import { buildServer, type Server } from "../src/http/server.ts";
 import { Metrics } from "../src/metrics/metrics.ts";
 import { AccessWatch } from "../src/services/access-watch.ts";
+import { Authority } from "../src/services/authority.ts";
 import { Bearers } from "../src/services/bearers.ts";
 import { HostLoads } from "../src/services/host-loads.ts";
 import type { Context, InstallationLimits } from "../src/services/context.ts";
@@ -47,6 +48,7 @@ export class World implements AsyncDisposable {
   woken = 0;
   token = "";
   orgId = "";
+  readonly #endings: (() => Promise<void>)[] = [];
   #server: Server | undefined;
   #document: ApiDocument | undefined;
 
@@ -58,10 +60,12 @@ export class World implements AsyncDisposable {
       { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
     );
     const bearers = new Bearers(this.db);
+    const authority = new Authority(this.db);
     this.context = {
       db: this.db,
-      hosts: new HostDirectory(),
       loads: new HostLoads(this.db),
+      hosts: new HostDirectory(() => authority.credentials()),
+      authority,
       log,
       metrics: new Metrics(),
       bearers,
@@ -92,6 +96,11 @@ export class World implements AsyncDisposable {
 
   get url(): string {
     return `http://127.0.0.1:${(this.server.app.server.address() as AddressInfo).port}`;
+  }
+
+  /** For what a test makes on its way: it ends with the world. */
+  after(end: () => Promise<void>): void {
+    this.#endings.push(end);
   }
 
   async beat(): Promise<void> {
@@ -155,6 +164,7 @@ export class World implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server?.stop(0);
     await this.context.hosts.close();
+    await Promise.all(this.#endings.map((end) => end()));
     await this.host[Symbol.asyncDispose]();
     await this.db.destroy();
   }

@@ -1,9 +1,11 @@
-// Forgets what is only kept for a day: Idempotency-Keys, and the rate buckets of tokens that nobody uses. Neither counts any more
-// even before this has come by: an old key is as good as unused, an old bucket is full.
+// Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of tokens that nobody uses, and join tokens. None counts any more
+// even before this has come by: an old key is as good as unused, an old bucket is full, an old join token has expired.
 
 import type { Context } from "../services/context.ts";
 import { sweepKeys } from "../store/idempotency.ts";
+import { sweepJoinTokens } from "../store/joining.ts";
 import { sweepBuckets } from "../store/rate-buckets.ts";
+
 import type { BackgroundService } from "./service.ts";
 
 const BATCH = 1_000;
@@ -13,7 +15,11 @@ export function sweeper(context: Context, everyMs: number): BackgroundService {
     name: "sweeper",
     everyMs,
     async activate() {
-      const swept = [await sweepKeys(context.db, BATCH), await sweepBuckets(context.db, BATCH)];
+      const swept = [
+        await sweepKeys(context.db, BATCH),
+        await sweepBuckets(context.db, BATCH),
+        await sweepJoinTokens(context.db, BATCH),
+      ];
       const changed = swept.reduce((sum, count) => sum + count, 0);
       return { examined: changed, changed, failed: 0, more: swept.includes(BATCH) };
     },

@@ -1,10 +1,11 @@
 // One method per call of the host API. Every call has a deadline; every failure is a SkerryError.
 
 import type { Readable } from "node:stream";
-import { Pool, type Dispatcher } from "undici";
+import type { Dispatcher, Pool } from "undici";
 import { Compile } from "typebox/compile";
 import { EgressReport, type Egress } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
+import { CertificateRequest, type HostCertificate } from "@skerry/contract/host-identity";
 import {
   HostInfo,
   VmList,
@@ -39,12 +40,12 @@ const EXECUTE_GRACE_MS = 30_000;
 /** A transfer in which nothing moves for this long is dead. */
 const TRANSFER_IDLE_MS = 60_000;
 const LIST_DEADLINE_MS = 30_000;
-const CONNECTIONS_MAX = 1_024;
 /** Bound of every JSON answer; a directory listing of 10,000 entries is the largest. */
 const JSON_MAX_BYTES = 16 * 1024 * 1024;
 
 const shapes = {
   info: Compile(HostInfo),
+  certificateRequest: Compile(CertificateRequest),
   vm: Compile(Vm),
   vms: Compile(VmList),
   egress: Compile(EgressReport),
@@ -64,16 +65,30 @@ interface Call {
 export class HostClient {
   readonly #pool: Pool;
 
-  constructor(socketPath: string) {
-    this.#pool = new Pool("http://host", {
-      socketPath,
-      connections: CONNECTIONS_MAX,
-      connectTimeout: CALL_DEADLINE_MS,
-    });
+  constructor(pool: Pool) {
+    this.#pool = pool;
   }
 
   info(stop?: AbortSignal): Promise<HostInfo> {
     return this.#json({ method: "GET", path: "/info" }, shapes.info, new Deadline(CALL_DEADLINE_MS, stop));
+  }
+
+  /** The host makes a key for this, and uses it once the certificate has come. */
+  requestCertificate(stop?: AbortSignal): Promise<CertificateRequest> {
+    const call = { method: "POST", path: "/identity/request" } as const;
+    return this.#json(call, shapes.certificateRequest, new Deadline(CALL_DEADLINE_MS, stop));
+  }
+
+  async installCertificate(certificate: HostCertificate, stop?: AbortSignal): Promise<void> {
+    using deadline = new Deadline(CALL_DEADLINE_MS, stop);
+    const body = JSON.stringify(certificate);
+    const call = { method: "PUT", path: "/identity", headers: JSON_BODY, body } as const;
+    try {
+      const answer = await this.#open(call, deadline.signal);
+      await answer.body.dump();
+    } catch (error) {
+      throw errorOfFailedCall(error, deadline.signal);
+    }
   }
 
   async listVms(stop?: AbortSignal): Promise<readonly Vm[]> {

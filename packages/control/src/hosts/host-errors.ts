@@ -3,6 +3,7 @@
 import { errors as undici } from "undici";
 import { errorFromBody, SkerryError } from "@skerry/contract/errors";
 import { DeadlineError } from "./deadline.ts";
+import { WrongHostError } from "./secured.ts";
 
 const RETRY_AFTER_S = 5;
 /** An error body is a few sentences; a longer one is not read. */
@@ -51,3 +52,43 @@ export async function errorOfAnswer(status: number, body: AsyncIterable<Buffer>)
     cause: new Error(`the host answered ${status}`),
   });
 }
+
+/** Why a host that wants to join cannot be called back, for whoever stands in front of it. */
+export function unreachableBecause(error: unknown, address: string): SkerryError {
+  const endpoint = address.replace(/^.*@/, "");
+  return new SkerryError(
+    "host_unreachable",
+    `Control cannot reach the host at ${endpoint}: ${reasonOf(error)}.`,
+    {
+      remediation:
+        "Give an address and a port that control reaches, with --address, and let them through firewalls.",
+      context: { address: endpoint },
+      cause: error,
+    },
+  );
+}
+
+function reasonOf(error: unknown): string {
+  const causes: unknown[] = [];
+  for (let at = error; at instanceof Error && causes.length < CAUSES_MAX; at = at.cause) causes.push(at);
+  if (causes.some((cause) => cause instanceof WrongHostError))
+    return "another host of this cluster answers there";
+  const codes = causes.map((cause) => String((cause as { code?: unknown }).code));
+  const known = codes.map((code) => reasons[code]).find((reason) => reason !== undefined);
+  if (known !== undefined) return known;
+  if (codes.some((code) => /^(ERR_SSL|ERR_TLS|EPROTO|CERT_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)))
+    return "what answers there is no host of this cluster";
+  return "it does not answer";
+}
+
+const CAUSES_MAX = 5;
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nobody listens there",
+  EHOSTUNREACH: "there is no way to it",
+  ENETUNREACH: "there is no way to it",
+  ENOTFOUND: "the name has no address",
+  EAI_AGAIN: "the name has no address for now",
+  ECONNRESET: "the connection was ended from there",
+  CERT_NOT_YET_VALID: "the clocks of the two machines differ by more than an hour",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+};

@@ -36,6 +36,10 @@ export const operations = {
   listSizes: { scope: "templates:read", role: "viewer", rate: "read" },
   listTemplates: { scope: "templates:read", role: "viewer", rate: "read" },
   getTemplate: { scope: "templates:read", role: "viewer", rate: "read" },
+  createJoinToken: { scope: "hosts:write", role: "admin", rate: "expensive" },
+  // Whoever calls these two has no API token, and proves that it has a join token.
+  joinHost: "public",
+  confirmHost: "public",
   getLimits: { scope: "org:read", role: "viewer", rate: "read" },
   createToken: { scope: "tokens:write", role: "member", rate: "expensive" },
   listTokens: { scope: "tokens:read", role: "viewer", rate: "read" },

@@ -19,6 +19,7 @@ export const acts: Readonly<Record<AuditedOperation, Act>> = {
   addMember: { action: "member.add", resource: "member" },
   updateMember: { action: "member.update", resource: "member" },
   removeMember: { action: "member.remove", resource: "member" },
+  createJoinToken: { action: "host.token", resource: "host" },
   getMetrics: { action: "platform.metrics", resource: "platform" },
   getOpenapi: { action: "platform.document", resource: "platform" },
   listAudit: { action: "audit.list", resource: "audit" },

@@ -24,6 +24,12 @@ const inFiles: readonly ErrorCode[] = [
   "permission_denied",
 ];
 const forEgress: readonly ErrorCode[] = ["invalid_cidr", "invalid_port", "egress_conflict"];
+const withJoinToken: readonly ErrorCode[] = [
+  "unauthorized",
+  "join_token_used",
+  "rate_limited",
+  "database_unavailable",
+];
 
 /** What only this call can answer. */
 const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
@@ -31,6 +37,8 @@ const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
   updateMember: ["member_not_found", "last_owner"],
   removeMember: ["member_not_found", "last_owner"],
   getTemplate: ["template_not_found"],
+  joinHost: [...withJoinToken, "host_name_taken"],
+  confirmHost: [...withJoinToken, "host_not_found", "host_unreachable"],
   createToken: ["invalid_duration", "timeout_too_long"],
   revokeToken: ["token_not_found"],
   createSandbox: [

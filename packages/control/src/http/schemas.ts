@@ -8,6 +8,7 @@ import { examples } from "@skerry/contract/examples";
 import * as egress from "@skerry/contract/egress";
 import * as organizations from "@skerry/contract/organizations";
 import * as platform from "@skerry/contract/platform";
+import * as joining from "@skerry/contract/joining";
 import * as limits from "@skerry/contract/limits-report";
 import * as sandboxes from "@skerry/contract/sandboxes";
 import * as tokens from "@skerry/contract/tokens";
@@ -23,6 +24,11 @@ const named: readonly TSchema[] = [
   platform.Template,
   platform.TemplateList,
   limits.Limits,
+  joining.JoinToken,
+  joining.JoinRequest,
+  joining.JoinAnswer,
+  joining.JoinConfirmation,
+  joining.HostJoined,
   tokens.Token,
   tokens.TokenCreateRequest,
   tokens.TokenList,

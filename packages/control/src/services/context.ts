@@ -5,6 +5,7 @@ import type { HostDirectory } from "../hosts/host-directory.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Database } from "../store/database.ts";
 import type { AccessWatch } from "./access-watch.ts";
+import type { Authority } from "./authority.ts";
 import type { Bearers } from "./bearers.ts";
 import type { HostLoads } from "./host-loads.ts";
 
@@ -14,6 +15,7 @@ export interface Context {
   readonly hosts: HostDirectory;
   /** What is free on them. */
   readonly loads: HostLoads;
+  readonly authority: Authority;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Who calls. */

@@ -81,6 +81,25 @@ export interface Tables {
     usage: Json<HostUsage | null>;
     created_at: Generated<Date>;
     last_heartbeat: Time;
+    key_sha256: Buffer | null;
+    certificate_expires_at: MaybeTime;
+    joined: Generated<boolean>;
+    removed_at: MaybeTime;
+  };
+  authority: {
+    id: Generated<boolean>;
+    certificate: string;
+    private_key: string;
+    created_at: Generated<Date>;
+  };
+  join_tokens: {
+    id: string;
+    secret_sha256: Buffer;
+    org_id: string;
+    created_by: string;
+    created_at: Generated<Date>;
+    expires_at: Time;
+    host_id: string | null;
   };
   sandboxes: {
     id: string;

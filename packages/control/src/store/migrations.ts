@@ -10,6 +10,7 @@ import { idempotency } from "./migrations/0005-idempotency.ts";
 import { limits } from "./migrations/0006-limits.ts";
 import { observability } from "./migrations/0007-observability.ts";
 import { hostsAndMachines } from "./migrations/0008-hosts-and-machines.ts";
+import { joinedHosts } from "./migrations/0009-joined-hosts.ts";
 import { moves } from "./migrations/0010-moves.ts";
 
 /**
@@ -25,6 +26,7 @@ const migrations = [
   { number: 6, name: "limits", text: limits },
   { number: 7, name: "observability", text: observability },
   { number: 8, name: "hosts-and-machines", text: hostsAndMachines },
+  { number: 9, name: "joined-hosts", text: joinedHosts },
   { number: 10, name: "moves", text: moves },
 ] as const;
 

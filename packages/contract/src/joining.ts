@@ -1,0 +1,104 @@
+// How a machine becomes a host. Its operator gets a token, whose secret the machine never sends: it proves that it has it. So whoever
+// listens on the way can neither use it nor change what is asked, and the token names the authority that must have signed the answer.
+
+import { createHash, createHmac, X509Certificate } from "node:crypto";
+import { Type, type Static } from "typebox";
+import { Timestamp } from "./common.ts";
+import { CertificateRequest, HOST_NAME, HostCertificate } from "./host-identity.ts";
+import { idPattern } from "./ids.ts";
+
+const closed = { additionalProperties: false } as const;
+const TokenId = Type.String({ pattern: idPattern("join") });
+const Proof = Type.String({
+  pattern: "^[A-Za-z0-9_-]{43}$",
+  description: "HMAC-SHA-256 of what is asked, by the token's secret; base64url.",
+});
+
+export const JoinToken = Type.Object(
+  {
+    id: TokenId,
+    token: Type.String({
+      description: "For `skerry host join`, once. It is in this answer and nowhere else.",
+    }),
+    expires_at: Timestamp,
+  },
+  { $id: "JoinToken", ...closed },
+);
+export type JoinToken = Static<typeof JoinToken>;
+
+export const JoinRequest = Type.Object(
+  {
+    token_id: TokenId,
+    name: Type.String({ pattern: HOST_NAME.source, description: "No other host has it." }),
+    address: Type.String({
+      pattern: "^(\\[[0-9a-fA-F:.]{2,45}\\]|[A-Za-z0-9.-]{1,253}):[0-9]{1,5}$",
+      description: "Where control reaches the host: ADDRESS:PORT.",
+    }),
+    ...CertificateRequest.properties,
+    proof: Proof,
+  },
+  { $id: "JoinRequest", ...closed },
+);
+export type JoinRequest = Static<typeof JoinRequest>;
+
+export const JoinAnswer = Type.Object(HostCertificate.properties, { $id: "JoinAnswer", ...closed });
+export type JoinAnswer = Static<typeof JoinAnswer>;
+
+export const JoinConfirmation = Type.Object(
+  { token_id: TokenId, host_id: Type.String({ pattern: idPattern("host") }), proof: Proof },
+  { $id: "JoinConfirmation", ...closed },
+);
+export type JoinConfirmation = Static<typeof JoinConfirmation>;
+
+export const HostJoined = Type.Object(
+  { host_id: Type.String(), name: Type.String() },
+  { $id: "HostJoined", ...closed },
+);
+export type HostJoined = Static<typeof HostJoined>;
+
+/** A token for a new host, taken apart. */
+export interface JoinTokenParts {
+  readonly id: string;
+  readonly secret: string;
+  /** Of the authority. */
+  readonly fingerprint: string;
+}
+
+const TOKEN = new RegExp(`^(${idPattern("join").slice(1, -1)})\\.([A-Za-z0-9_-]{43})\\.([A-Za-z0-9_-]{43})$`);
+
+export function joinTokenText({ id, secret, fingerprint }: JoinTokenParts): string {
+  return `${id}.${secret}.${fingerprint}`;
+}
+
+/** Undefined where it cannot be a token. */
+export function readJoinToken(text: string): JoinTokenParts | undefined {
+  const [, id, secret, fingerprint] = TOKEN.exec(text.trim()) ?? [];
+  return id === undefined || secret === undefined || fingerprint === undefined
+    ? undefined
+    : { id, secret, fingerprint };
+}
+
+/** SHA-256 of the authority's public key, as base64url. */
+export function fingerprintOf(authorityPem: string): string {
+  const { publicKey } = new X509Certificate(authorityPem);
+  const key = publicKey.export({ type: "spki", format: "der" });
+  return createHash("sha256").update(key).digest("base64url");
+}
+
+/** What control stores of a token, and what proofs are made with. */
+export function secretDigest(secret: string): Buffer {
+  return createHash("sha256").update(secret).digest();
+}
+
+export function joinProof(digest: Buffer, asked: Omit<JoinRequest, "proof" | "signature">): string {
+  return proofOf(digest, ["join", asked.token_id, asked.name, asked.address, asked.public_key]);
+}
+
+export function confirmationProof(digest: Buffer, asked: Omit<JoinConfirmation, "proof">): string {
+  return proofOf(digest, ["confirm", asked.token_id, asked.host_id]);
+}
+
+/** As JSON, so that no two requests have the same text. */
+function proofOf(digest: Buffer, parts: readonly string[]): string {
+  return createHmac("sha256", digest).update(JSON.stringify(parts)).digest("base64url");
+}
