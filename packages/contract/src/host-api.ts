@@ -1,8 +1,10 @@
-// The API between control and a host: HTTP on a unix socket on one machine. Every call is idempotent and names the
+// The API between control and a host: HTTP on a unix socket on one machine, with mutual TLS between machines. Every call is idempotent and names the
 // incarnation (`execution_id`) that it means, so a late call never hits a newer VM of the same id.
 // Errors have the same body as on `/v1`.
 //
 //   GET    /info                                    HostInfo
+//   POST   /identity/request                        CertificateRequest, of a new key
+//   PUT    /identity            HostCertificate     204; it is in use from now on
 //   GET    /vms                                     VmList
 //   PUT    /vms/{id}            VmSpec              Vm; answers once the guest agent has answered
 //   GET    /vms/{id}                                Vm
@@ -144,6 +146,9 @@ export type HostUsage = Static<typeof HostUsage>;
 export const HostInfo = Type.Object(
   {
     name: Type.String({ description: "The machine's host name, or what its settings call it." }),
+    endpoint: Type.Optional(
+      Type.String({ description: "Where other hosts reach it, ADDRESS:PORT. Absent where they do not." }),
+    ),
     version: Type.String(),
     accelerator: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
     accelerator_reason: Type.String({ description: "Why this accelerator." }),

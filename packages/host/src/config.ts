@@ -16,6 +16,10 @@ export interface HostConfig {
   readonly sharedAssets: boolean;
   /** What it is called among the hosts of a control plane. */
   readonly name: string;
+  /** Where the host API is served to the cluster; undefined: nowhere. */
+  readonly listen: Endpoint | undefined;
+  /** Where other hosts reach it, as ADDRESS:PORT. */
+  readonly endpoint: string | undefined;
   /** Unix socket of the host API. */
   readonly socket: string;
   /** Group that may talk to the socket: the control plane's. */
@@ -35,6 +39,12 @@ export interface HostConfig {
   readonly firstVmUid: number;
   readonly network: NetworkConfig;
   readonly warm: WarmConfig;
+}
+
+/** An address and a port to listen on. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** Clones that wait. */
@@ -74,6 +84,8 @@ const VM_UID_BASE = 1_900_000_000;
 /** As many as network slots. */
 export const VM_UIDS_PER_HOST = 4_096;
 const VM_UID_RANGES = 16_384;
+const ENDPOINT = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/;
+const PORT_MAX = 65_535;
 const RESOLVER_PORT = 10_053;
 const READY_SLOTS = 4;
 const READY_SLOTS_MAX = 256;
@@ -94,6 +106,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     assetsFolder: assets ?? join(stateFolder, "assets"),
     sharedAssets: assets !== undefined,
     name: hostName(settings),
+    listen: settings.endpoint("SKERRY_HOST_LISTEN"),
+    endpoint: settings.text("SKERRY_HOST_ADDRESS"),
     socket: settings.optionalPath("SKERRY_HOST_SOCKET") ?? join(stateFolder, "host.sock"),
     socketGid: settings.optionalNumber("SKERRY_HOST_SOCKET_GID"),
     nativeFolder: settings.path("SKERRY_NATIVE"),
@@ -189,6 +203,16 @@ class Settings {
 
   optionalPath(name: string): string | undefined {
     return this.text(name) === undefined ? undefined : this.path(name);
+  }
+
+  endpoint(name: string): Endpoint | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const [, bracketed, plain, port] = ENDPOINT.exec(value) ?? [];
+    const host = bracketed ?? plain;
+    if (host !== undefined && Number(port) <= PORT_MAX) return { host, port: Number(port) };
+    this.fault(`${name} must be an address and a port, for example 0.0.0.0:7071, not "${value}"`);
+    return undefined;
   }
 
   optionalNumber(name: string): number | undefined {

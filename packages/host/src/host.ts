@@ -4,10 +4,11 @@ import { chmod, copyFile, mkdir, rename, stat } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api";
-import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
+import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
 import type { AddressRange } from "./network/addresses.ts";
+import { Identity } from "./identity.ts";
 import { EgressRules } from "./network/egress.ts";
 import { openHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
@@ -31,6 +32,7 @@ export interface Host {
   /** Addresses of its slots and of its name resolver. */
   readonly range: AddressRange;
   readonly library: TemplateLibrary;
+  readonly identity: Identity;
   readonly info: () => HostInfo;
 }
 
@@ -89,18 +91,17 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const vmsFolder = join(config.stateFolder, "vms");
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
-  const [first] = library.list();
-  const size = findSize(DEFAULT_SIZE);
   const pool = new WarmPool({
     ...{ room, library, vmsFolder, instance: config.instance, log },
     ...{ max: config.warm.max, min: config.warm.min },
-    favorite: first === undefined || size === undefined ? undefined : { template: first.name, size },
+    favorite: favoriteOf(library),
     memoryMib: () => warmMemoryMib({ budgetMib, capacityMib, usedMib: engine.memoryMib }),
     isBusy: () => engine.isBusy,
   });
   const engine = new VmEngine({ room, library, pool, vmsFolder, instance: config.instance, log });
+  const identity = await Identity.open(config.stateFolder);
   const info = (): HostInfo => ({
-    name: config.name,
+    ...namesOf(config),
     version: VERSION,
     accelerator: verdict.accelerator,
     accelerator_reason: verdict.reason,
@@ -111,7 +112,20 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     memory_mib: capacityMib,
     templates: library.list(),
   });
-  return { config, engine, pool, slots, range, library, info };
+  return { config, engine, pool, slots, range, library, identity, info };
+}
+
+/** What is asked for when nobody has said otherwise. */
+function favoriteOf(
+  library: TemplateLibrary,
+): { readonly template: string; readonly size: Size } | undefined {
+  const [first] = library.list();
+  const size = findSize(DEFAULT_SIZE);
+  return first === undefined || size === undefined ? undefined : { template: first.name, size };
+}
+
+function namesOf({ name, endpoint }: HostConfig): Pick<HostInfo, "name" | "endpoint"> {
+  return { name, ...(endpoint === undefined ? {} : { endpoint }) };
 }
 
 /** QEMU's users preload it, and a checkout may lie in a folder that is closed to them, such as /root. */

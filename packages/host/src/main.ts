@@ -7,6 +7,7 @@ import { clearVms } from "./clear.ts";
 import { readConfig, type HostConfig } from "./config.ts";
 import { openHost, type Host, type StepReport } from "./host.ts";
 import { buildServer, listen } from "./http/server.ts";
+import { serveSecured } from "./http/secured.ts";
 import { lockStateFolder } from "./lock.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
 import { systemServers } from "./network/name-servers.ts";
@@ -39,6 +40,10 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   const server = buildServer(host, log);
   const forwarder = await openForwarder(host, log);
   await listen(server, host);
+  await using _secured =
+    config.listen === undefined
+      ? undefined
+      : await serveSecured(server, { endpoint: config.listen, identity: host.identity, log });
   host.slots.fill();
   void host.library.buildImages().then(() => host.pool.start());
   await stopSignal();

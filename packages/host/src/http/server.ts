@@ -1,4 +1,4 @@
-// The host API over a unix socket. Who can connect is decided by the socket's permissions.
+// The host API. On the unix socket the socket's permissions decide who can connect; over TLS (`secured.ts`) certificates do.
 
 import { chmod, chown, rm } from "node:fs/promises";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
@@ -6,9 +6,11 @@ import { fastify, LogController } from "fastify";
 import type { Logger } from "pino";
 import type { Host } from "../host.ts";
 import { measureUsage } from "../usage.ts";
+import { refuseStrangers } from "./callers.ts";
 import { asSkerryError, type HostServer } from "./conventions.ts";
 import { registerExecute } from "./execute.ts";
 import { registerFiles } from "./files.ts";
+import { registerIdentity } from "./identity.ts";
 import { validatorCompiler } from "./validation.ts";
 import { registerVms } from "./vms.ts";
 
@@ -30,10 +32,12 @@ export function buildServer(host: Host, log: Logger): HostServer {
     if (known.code === "internal") log.error({ err: error, url: request.url }, "a call failed");
     return reply.status(known.status).send(known.toBody());
   });
+  refuseStrangers(server);
   server.get("/info", async () => ({
     ...host.info(),
     usage: { ...(await measureUsage(host.config.stateFolder)), warm_pool: host.pool.counts },
   }));
+  registerIdentity(server, host);
   registerVms(server, host);
   registerExecute(server, host);
   registerFiles(server, host);

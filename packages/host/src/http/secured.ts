@@ -1,0 +1,103 @@
+// The host API over TCP, beside the unix socket: TLS 1.3, and only for callers whom the cluster's authority has certified. It begins to
+// listen when the host has a certificate, and takes a new one without a restart. Strangers get no further than a handshake, and have few
+// of those at once, so that a flood of them leaves room for control.
+
+import { once } from "node:events";
+import { createServer, type Server } from "node:https";
+import type { Socket } from "node:net";
+import type { Logger } from "pino";
+import type { Endpoint } from "../config.ts";
+import type { Identity } from "../identity.ts";
+import type { HostServer } from "./conventions.ts";
+
+export interface SecuredLimits {
+  /** For a handshake, and for the head of a request. */
+  readonly headMs: number;
+  /** Handshakes at once from one address, and from all. */
+  readonly strangersPerAddress: number;
+  readonly strangers: number;
+}
+
+export const securedLimits: SecuredLimits = { headMs: 10_000, strangersPerAddress: 32, strangers: 1_024 };
+
+/** Longer than control keeps an idle connection, so that it is control that closes it. */
+const KEEPALIVE_MS = 75_000;
+
+/** Resolves when it listens, or, where the host has no certificate yet, when it is going to. */
+export async function serveSecured(
+  server: HostServer,
+  { endpoint, identity, log, limits = securedLimits }: SecuredOptions,
+): Promise<AsyncDisposable> {
+  await server.ready();
+  const secured = createServer(
+    {
+      requestCert: true,
+      rejectUnauthorized: true,
+      minVersion: "TLSv1.3",
+      handshakeTimeout: limits.headMs,
+      headersTimeout: limits.headMs,
+      // Uploads and executions end by their own deadlines, not by the server's.
+      requestTimeout: 0,
+      keepAliveTimeout: KEEPALIVE_MS,
+    },
+    (request, response) => server.routing(request, response),
+  );
+  // As on the unix socket; whoever takes it looks at the caller, because no route does.
+  secured.on("upgrade", (request, socket, head) => {
+    if (!server.server.emit("upgrade", request, socket, head)) socket.destroy();
+  });
+  // Who speaks no TLS, or has no certificate of ours, is told nothing.
+  secured.on("clientError", (_error, socket) => void socket.destroy());
+  boundStrangers(secured, limits);
+  const update = async () => {
+    const { credentials } = identity;
+    if (credentials === undefined) return;
+    secured.setSecureContext(credentials);
+    if (secured.listening) return;
+    secured.listen(endpoint.port, endpoint.host);
+    await once(secured, "listening");
+    log.info({ address: secured.address(), host_id: identity.hostId }, "serving the cluster");
+  };
+  identity.onChange(update);
+  await update();
+  return {
+    async [Symbol.asyncDispose]() {
+      if (!secured.listening) return;
+      const closed = once(secured, "close");
+      secured.close();
+      secured.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+interface SecuredOptions {
+  readonly endpoint: Endpoint;
+  readonly identity: Identity;
+  readonly log: Logger;
+  readonly limits?: SecuredLimits;
+}
+
+/** Counts connections whose handshake has not ended, and drops those that are too many. */
+function boundStrangers(secured: Server, { strangersPerAddress, strangers }: SecuredLimits): void {
+  const waiting = new Map<string, Set<number>>();
+  let all = 0;
+  const forget = (address: string, port: number) => {
+    const ports = waiting.get(address);
+    if (ports?.delete(port) !== true) return;
+    all -= 1;
+    if (ports.size === 0) waiting.delete(address);
+  };
+  secured.on("connection", (socket: Socket) => {
+    const { remoteAddress: address, remotePort: port } = socket;
+    if (address === undefined || port === undefined) return void socket.destroy();
+    const ports = waiting.get(address) ?? new Set();
+    if (all >= strangers || ports.size >= strangersPerAddress) return void socket.destroy();
+    waiting.set(address, ports.add(port));
+    all += 1;
+    socket.once("close", () => forget(address, port));
+  });
+  secured.on("secureConnection", ({ remoteAddress = "", remotePort = 0 }) =>
+    forget(remoteAddress, remotePort),
+  );
+}

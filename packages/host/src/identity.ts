@@ -1,0 +1,122 @@
+// Who this host is to its cluster: a key that never leaves it, and a certificate of the authority, brought by whoever may call it as control.
+// The key is new with each certificate. Both are in one file, so that no crash can leave a certificate with another's key.
+
+import { generateKeyPairSync, sign, X509Certificate, type KeyObject } from "node:crypto";
+import { open, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import type { SecureContextOptions } from "node:tls";
+import { SkerryError } from "@skerry/contract/errors";
+import {
+  CERTIFICATE_REQUEST,
+  hostUri,
+  type CertificateRequest,
+  type HostCertificate,
+} from "@skerry/contract/host-identity";
+
+const FILE = "identity.json";
+const CURVE = "prime256v1";
+
+/** All PEM. */
+interface Certified extends HostCertificate {
+  readonly private_key: string;
+}
+
+export class Identity {
+  readonly #folder: string;
+  #current: Certified | undefined;
+  /** Of a certificate that is on its way. */
+  #pending: KeyObject | undefined;
+  #listeners: (() => Promise<void>)[] = [];
+
+  private constructor(folder: string, current: Certified | undefined) {
+    this.#folder = folder;
+    this.#current = current;
+  }
+
+  static async open(stateFolder: string): Promise<Identity> {
+    const text = await readFile(join(stateFolder, FILE), "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return undefined;
+      throw error;
+    });
+    // Only this class writes the file, whole.
+    return new Identity(stateFolder, text === undefined ? undefined : (JSON.parse(text) as Certified));
+  }
+
+  /** Undefined: the host belongs to no cluster yet. */
+  get hostId(): string | undefined {
+    return this.#current?.host_id;
+  }
+
+  /** For both ends of connections to others of the cluster. Undefined: there are none. */
+  get credentials(): SecureContextOptions | undefined {
+    if (this.#current === undefined) return undefined;
+    const { private_key: key, certificate: cert, authority: ca } = this.#current;
+    return { key, cert, ca, minVersion: "TLSv1.3" };
+  }
+
+  /** A new key, and the request to certify it. Only the latest one can be answered. */
+  request(): CertificateRequest {
+    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: CURVE });
+    this.#pending = privateKey;
+    const public_key = publicKey.export({ type: "spki", format: "pem" }).toString();
+    const signature = sign("sha256", Buffer.from(CERTIFICATE_REQUEST + public_key), privateKey);
+    return { public_key, signature: signature.toString("base64") };
+  }
+
+  /** Takes the certificate that was requested. Only on this machine the host can be given to another cluster. */
+  async install(given: HostCertificate, { mayChange }: { readonly mayChange: boolean }): Promise<void> {
+    const pending = this.#pending;
+    if (pending === undefined) throw refused("no certificate has been requested");
+    const fault = faultOf(given, pending);
+    if (fault !== undefined) throw refused(fault);
+    if (!mayChange && this.#isAnother(given)) throw refused("it would make this host another one");
+    const certified = { ...given, private_key: pending.export({ type: "pkcs8", format: "pem" }).toString() };
+    await this.#save(certified);
+    this.#current = certified;
+    this.#pending = undefined;
+    for (const listener of this.#listeners) await listener();
+  }
+
+  /** Called after each change. */
+  onChange(listener: () => Promise<void>): void {
+    this.#listeners.push(listener);
+  }
+
+  #isAnother({ host_id, authority }: HostCertificate): boolean {
+    return (
+      this.#current !== undefined &&
+      (this.#current.host_id !== host_id || this.#current.authority !== authority)
+    );
+  }
+
+  async #save(certified: Certified): Promise<void> {
+    const file = join(this.#folder, FILE);
+    await using part = await open(`${file}.part`, "w", 0o600);
+    await part.writeFile(JSON.stringify(certified));
+    await part.sync();
+    await rename(`${file}.part`, file);
+  }
+}
+
+/** Undefined: it is a certificate for this host and this key, valid now. */
+function faultOf({ host_id, certificate, authority }: HostCertificate, key: KeyObject): string | undefined {
+  let parsed: { certificate: X509Certificate; authority: X509Certificate };
+  try {
+    parsed = { certificate: new X509Certificate(certificate), authority: new X509Certificate(authority) };
+  } catch {
+    return "it is no certificate";
+  }
+  const { certificate: own, authority: issuer } = parsed;
+  if (!issuer.ca || !own.checkIssued(issuer) || !own.verify(issuer.publicKey))
+    return "it is not by the authority that came with it";
+  if (own.subjectAltName !== `URI:${hostUri(host_id)}`) return "it is for somebody else";
+  if (!own.checkPrivateKey(key)) return "it is for another key";
+  const now = Date.now();
+  if (now < Date.parse(own.validFrom) || now > Date.parse(own.validTo))
+    return "by the clock of this machine it is not valid now; set the clock";
+  return undefined;
+}
+
+function refused(why: string): SkerryError {
+  return new SkerryError("bad_request", `The certificate cannot be used: ${why}.`);
+}
