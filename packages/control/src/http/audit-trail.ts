@@ -43,6 +43,13 @@ export function recordBegun(context: Context, request: FastifyRequest): Promise<
   return record(context, request, succeeded);
 }
 
+/** For a creation that is going to be answered, before the framework comes to it. */
+export function recordAnswered(context: Context, request: FastifyRequest, answer: unknown): Promise<void> {
+  const id = idOf(answer);
+  if (id !== null) answeredIds.set(request, id);
+  return record(context, request, succeeded);
+}
+
 /** For a creation, in its transaction. */
 export async function recordCreated(
   transaction: Queries,

@@ -6,7 +6,7 @@ import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 import type { Context } from "../services/context.ts";
 import { createOnce, type Creation, type KeyedRequest } from "../services/idempotency.ts";
 import type { Queries } from "../store/database.ts";
-import { recordCreated } from "./audit-trail.ts";
+import { recordAnswered, recordCreated } from "./audit-trail.ts";
 import { callerOf, secretOf } from "./auth.ts";
 import { endOf } from "./request-end.ts";
 
@@ -27,6 +27,7 @@ export async function created<Answer>(
     caller: callerOf(request),
     request: keyedRequest(request, reply),
     audit: (transaction: Queries, answer: unknown) => recordCreated(transaction, request, answer),
+    answered: (answer: Answer) => recordAnswered(context, request, answer),
   };
   const { answer, isReplayed } = await createOnce(context, asked, creation);
   if (isReplayed) void reply.header("idempotent-replayed", "true");

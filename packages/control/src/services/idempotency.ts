@@ -99,7 +99,13 @@ interface Holder {
 /** Does the work once for each key, however often it is asked for. */
 export async function createOnce<Answer>(
   context: Context,
-  asked: { readonly caller: Caller; readonly request: KeyedRequest | undefined; readonly audit: Audit },
+  asked: {
+    readonly caller: Caller;
+    readonly request: KeyedRequest | undefined;
+    readonly audit: Audit;
+    /** Told of the answer while it is kept. */
+    readonly answered: (answer: Answer) => Promise<void>;
+  },
   creation: Creation<Answer>,
 ): Promise<{ readonly answer: Answer; readonly isReplayed: boolean }> {
   const { caller, request, audit } = asked;
@@ -112,9 +118,12 @@ export async function createOnce<Answer>(
   try {
     const answer = await attempted(creation, new Attempt(holder, audit));
     // Where this fails the resource tells the next attempt; the caller has what was asked for.
-    await keepAnswerAfterwards(context.db, holder.claim, sealed(holder, answer)).catch((error: unknown) => {
-      context.log.warn({ err: error }, "could not keep the answer to an idempotent request");
-    });
+    const kept = keepAnswerAfterwards(context.db, holder.claim, sealed(holder, answer)).catch(
+      (error: unknown) => {
+        context.log.warn({ err: error }, "could not keep the answer to an idempotent request");
+      },
+    );
+    await Promise.all([kept, asked.answered(answer)]);
     return { answer, isReplayed: false };
   } catch (error) {
     await releaseKey(context.db, holder.claim).catch((cause: unknown) => {
