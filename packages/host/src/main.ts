@@ -35,7 +35,7 @@ const reportedStep: StepReport = async (step, work) => {
 
 async function serve(config: HostConfig, log: Logger): Promise<void> {
   const host = await openHost(config, log, silentStep);
-  if (!config.sharedAssets) await host.library.sweep();
+  if (!config.sharedAssets) await host.library.sweep(await host.engine.filesBelow());
   log.info({ ...host.info(), ...(await host.engine.adopt()) }, "host ready");
   const server = buildServer(host, log);
   const forwarder = await openForwarder(host, log);

@@ -8,7 +8,7 @@ const template: QemuOptions = {
   name: "skerry-test:template:base:",
   machine: tcg,
   purpose: "template",
-  keepsConsole: false,
+  isMachine: false,
   privateReadonly: false,
   files: {
     kernel: "/assets/vmlinuz",

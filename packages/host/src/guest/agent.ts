@@ -4,6 +4,7 @@
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { ConfigureOperation, ExecuteOperation, GuestErrorCode } from "@skerry/contract/guest-api";
 import { FrameError } from "@skerry/contract/frames";
+import type { MainExit } from "@skerry/contract/host-api";
 import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
 import type { DirectoryListing, ExecuteExit } from "@skerry/contract/sandboxes";
 import { randomBytes } from "node:crypto";
@@ -58,6 +59,38 @@ export async function exitOf(stream: GuestStream): Promise<ExecuteExit> {
     truncated: result["truncated"] === true,
     usage: { cpu_ms: natural(result["cpu_ms"]), memory_peak_bytes: natural(result["memory_peak_bytes"]) },
   };
+}
+
+/** A machine's main process, which runs or has ended. */
+export interface MainProcess {
+  /** Rejects when the guest has gone before it told. */
+  readonly exit: Promise<MainExit>;
+}
+
+/** Starts the main process, or finds the one that was started. */
+export async function startMain(channel: GuestChannel, command: string): Promise<MainProcess> {
+  const stream = channel.open({ op: "main", command, env: {} });
+  const started = await withDeadline(channel, SHORT_DEADLINE_MS, stream.head());
+  if (started === undefined) await resultOf(stream);
+  const exit = resultOf(stream).then((result) => ({
+    exit_code: integer(result["exit_code"]),
+    signal: natural(result["signal"]),
+    oom_killed: result["oom_killed"] === true,
+  }));
+  exit.catch(() => undefined); // whoever waits for it hears of it
+  return { exit };
+}
+
+/** Does not wait for its end. */
+export async function terminateMain(channel: GuestChannel, signal: number): Promise<void> {
+  const stream = channel.open({ op: "terminate", signal });
+  await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream));
+}
+
+/** Kills all that runs in the guest and writes its disk out. */
+export async function shutDownGuest(channel: GuestChannel): Promise<void> {
+  const stream = channel.open({ op: "shutdown" });
+  await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream));
 }
 
 /** Gives a fresh clone its identity; nothing of the user's may run before. */

@@ -8,6 +8,7 @@ import type { Host } from "../host.ts";
 import { measureUsage } from "../usage.ts";
 import { refuseStrangers } from "./callers.ts";
 import { asSkerryError, type HostServer } from "./conventions.ts";
+import { registerConsole } from "./console.ts";
 import { registerExecute } from "./execute.ts";
 import { registerFiles } from "./files.ts";
 import { registerIdentity } from "./identity.ts";
@@ -35,12 +36,14 @@ export function buildServer(host: Host, log: Logger): HostServer {
   refuseStrangers(server);
   server.get("/info", async () => ({
     ...host.info(),
+    ended: host.engine.ended,
     usage: { ...(await measureUsage(host.config.stateFolder)), warm_pool: host.pool.counts },
   }));
   registerIdentity(server, host);
   registerVms(server, host);
   registerExecute(server, host);
   registerFiles(server, host);
+  registerConsole(server, host);
   return server;
 }
 

@@ -1,4 +1,4 @@
-import { EgressChange, ExecutionQuery, VmSpec } from "@skerry/contract/host-api";
+import { EgressChange, ExecutionQuery, StopVm, VmSpec } from "@skerry/contract/host-api";
 import type { Host } from "../host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
@@ -9,6 +9,10 @@ export function registerVms(server: HostServer, { engine }: Host): void {
 
   server.put("/vms/:id", { schema: { params: VmParams, body: VmSpec } }, (request) =>
     engine.put(request.params.id, request.body),
+  );
+
+  server.post("/vms/:id/stop", { schema: { params: VmParams, body: StopVm } }, (request) =>
+    engine.stop(request.params.id, request.body),
   );
 
   server.put("/vms/:id/egress", { schema: { params: VmParams, body: EgressChange } }, (request) =>

@@ -83,8 +83,8 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
   return frozen;
 }
 
-/** Removes leftovers of builds that were cut off, and frozen templates that no input describes any more. Running clones
- *  hold their files open and are not touched by it. */
+/** Removes leftovers of builds that were cut off, and frozen templates that neither an input describes nor a disk stands on. Running
+ *  clones hold the memory that they map open. */
 export async function sweepFrozen(folder: string, current: ReadonlySet<string>): Promise<number> {
   const names = await readdir(folder).catch(() => [] as string[]);
   const stale = names.filter((name) => !current.has(name));
@@ -168,7 +168,7 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     files,
     diskGib: description.disk_gib,
     purpose: "template",
-    keepsConsole: false,
+    isMachine: false,
     stateFd: undefined,
   });
   try {

@@ -1,7 +1,7 @@
 // The templates of this host: which there are, whether they are ready, and the frozen one for a size, made at first use.
 
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/platform";
 import { sizes, type Size } from "@skerry/contract/sizes";
@@ -123,27 +123,37 @@ export class TemplateLibrary {
     }
   }
 
-  /** Removes images and frozen templates that no description leads to, and what cut-off builds have left. Not for a folder
-   *  that several hosts share. */
-  async sweep(): Promise<void> {
+  /** What a machine of this size boots with from a disk of its own: the newest that there is, whatever the disk was made with. */
+  forBoot(size: Size): { readonly machine: Machine; readonly boot: BootFiles } {
+    return { machine: this.#machine(size), boot: this.#options.boot };
+  }
+
+  /** Removes images and frozen templates that no description leads to and no disk stands on, and what cut-off builds have left. Not for
+   *  a folder that several hosts share. */
+  async sweep(below: ReadonlySet<string>): Promise<void> {
     await mkdir(this.#imagesFolder, { recursive: true });
     const descriptions = [...this.#entries.values()].map((entry) => entry.description);
     const images = new Set(descriptions.map((description) => imageFile(this.#imagesFolder, description)));
     for (const name of await readdir(this.#imagesFolder)) {
       const file = join(this.#imagesFolder, name);
-      if (!images.has(file)) await rm(file, { recursive: true, force: true });
+      if (!images.has(file) && !below.has(file)) await rm(file, { recursive: true, force: true });
     }
     const frozen = descriptions.flatMap((description) =>
       sizes.map((size) =>
         frozenName(this.#freezeOptions(description, imageFile(this.#imagesFolder, description), size)),
       ),
     );
-    await sweepFrozen(this.#frozenFolder, new Set(frozen));
+    const needed = [...below].map((file) => basename(dirname(file)));
+    await sweepFrozen(this.#frozenFolder, new Set([...frozen, ...needed]));
+  }
+
+  #machine(size: Size): Machine {
+    const { accelerator, tscKhz } = this.#options;
+    return { accelerator, vcpus: size.vcpus, memoryMib: size.memory_mib, tscKhz };
   }
 
   #freezeOptions(description: TemplateDescription, rootImage: string, size: Size): FreezeOptions {
-    const { room, instance, boot, qemuVersion, accelerator, tscKhz } = this.#options;
-    const machine: Machine = { accelerator, vcpus: size.vcpus, memoryMib: size.memory_mib, tscKhz };
+    const { room, instance, boot, qemuVersion } = this.#options;
     return {
       room,
       instance,
@@ -152,7 +162,7 @@ export class TemplateLibrary {
       description,
       rootImage,
       size,
-      machine,
+      machine: this.#machine(size),
       folder: this.#frozenFolder,
     };
   }

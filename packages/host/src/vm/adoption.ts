@@ -3,10 +3,19 @@
 
 import { mkdir, rm } from "node:fs/promises";
 import type { Logger } from "pino";
-import { adoptClone, type LiveVm } from "./clone.ts";
+import type { MainProcess } from "../guest/agent.ts";
+import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
+import { endOfHost, stopped, type VmEnd } from "./ending.ts";
 import { cgroupName, uidsOf, type MachineRoom } from "./instance.ts";
 import { findByName, isAlive, killProcess } from "./process.ts";
-import { readRecords, type FoundFolder, type VmRecord } from "./record.ts";
+import { keepsDisk, readRecords, type FoundFolder, type VmRecord } from "./record.ts";
+
+/** Nobody was there to hear why. */
+const endedUnseen: VmEnd = {
+  status: "gone",
+  cause: "qemu_ended",
+  reason: "the microVM ended while its host was down",
+};
 
 export interface AdoptionOptions {
   readonly room: MachineRoom;
@@ -17,10 +26,10 @@ export interface AdoptionOptions {
 
 /** What becomes of each VM that is found. */
 export interface Foundlings {
-  running(record: VmRecord, live: LiveVm): void;
-  gone(record: VmRecord): void;
-  /** Gives everything back; with a reason the VM is remembered as gone. What fails is remembered and not thrown. */
-  end(record: VmRecord, reason: string | undefined): Promise<void>;
+  running(record: VmRecord, live: LiveVm, main: MainProcess | undefined): void;
+  ended(record: VmRecord): void;
+  /** Gives back what it does not keep; without an end it keeps nothing and is forgotten. What fails is remembered and not thrown. */
+  end(record: VmRecord, end: VmEnd | undefined): Promise<void>;
 }
 
 export interface Adopted {
@@ -34,7 +43,7 @@ export async function adoptVms(options: AdoptionOptions, foundlings: Foundlings)
   await mkdir(vmsFolder, { recursive: true, mode: 0o711 });
   const folders = await readRecords(vmsFolder);
   for (const { record } of folders) {
-    if (record !== undefined && record.status !== "gone") room.slots.adopt(record.slot);
+    if (record !== undefined && !hasEnded(record)) room.slots.adopt(record.slot);
   }
   const outcomes = await Promise.all(folders.map((found) => adoptOne(options, foundlings, found)));
   await killStrangers(options, new Set(folders.map(({ record }) => record?.process?.pid)));
@@ -52,28 +61,37 @@ async function adoptOne(
     await rm(folder, { recursive: true, force: true });
     return false;
   }
-  if (record.status === "gone") {
-    foundlings.gone(record);
+  if (hasEnded(record)) {
+    foundlings.ended(record);
     return false;
   }
   if (record.status === "creating" || record.process === undefined) {
     // Whoever asked for it got an error; control asks again or has given up.
-    await foundlings.end(record, undefined);
+    const end = endOfHost("its host was restarted while it was starting");
+    await foundlings.end(record, keepsDisk(record) ? end : undefined);
+    return false;
+  }
+  if (!(await isAlive(record.process))) {
+    await foundlings.end(record, record.machine?.stopping === true ? stopped : endedUnseen);
     return false;
   }
   try {
-    if (!(await isAlive(record.process))) throw new Error("the microVM ended while the host was down");
     const { slots, egress } = options.room;
     // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
     await egress.replace(slots.slot(record.slot), record.egress);
-    foundlings.running(record, await adoptClone(record));
+    const live = await adoptClone(record);
+    foundlings.running(record, live, await mainOf(record, live));
     return true;
   } catch (error) {
     const reason = error instanceof Error ? error.message : "the microVM does not answer";
     options.log.warn({ vm: id, reason }, "a VM could not be adopted");
-    await foundlings.end(record, reason);
+    await foundlings.end(record, endOfHost(reason));
     return false;
   }
+}
+
+function hasEnded({ status }: VmRecord): boolean {
+  return status === "gone" || status === "stopped";
 }
 
 /** QEMU processes of ours that no record knows: the host was killed between starting one and writing it down. */

@@ -5,7 +5,7 @@ import { chmod, copyFile, open } from "node:fs/promises";
 import { join } from "node:path";
 import type { VmSpec } from "@skerry/contract/host-api";
 import type { Size } from "@skerry/contract/sizes";
-import { configure, freshness, wakeGuest } from "../guest/agent.ts";
+import { configure, freshness, startMain, wakeGuest, type MainProcess } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import type { BootFiles } from "../templates/boot-files.ts";
 import { ignoreSharedMemory, type FrozenTemplate } from "../templates/frozen.ts";
@@ -33,6 +33,7 @@ export interface CloneOptions {
   readonly size: Size;
   readonly frozen: FrozenTemplate;
   readonly boot: BootFiles;
+  readonly isMachine: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -114,7 +115,7 @@ async function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
       },
       diskGib: frozen.diskGib,
       purpose: "clone",
-      keepsConsole: false,
+      isMachine: options.isMachine,
       stateFd: state.fd,
     });
   } finally {
@@ -139,4 +140,10 @@ export async function giveIdentity(
     ...freshness(),
     env: spec.env,
   });
+}
+
+/** The machine's main process, started or found again. */
+export function mainOf({ machine }: VmRecord, { channel }: LiveVm): Promise<MainProcess | undefined> {
+  const command = machine?.command ?? null;
+  return command === null ? Promise.resolve(undefined) : startMain(channel, command);
 }

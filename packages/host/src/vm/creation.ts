@@ -1,6 +1,6 @@
-// From a wish to a guest that answers and knows who it is: a clone that waited for it, or a new one.
+// From a wish to a guest that answers and knows who it is: a clone that waited for it, a new one, or a machine's own disk booted.
 
-import { rename, rm } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { VmSpec } from "@skerry/contract/host-api";
@@ -8,9 +8,11 @@ import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { SlotsExhausted, type Slots } from "../network/slots.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
+import { bootKept } from "./boot.ts";
 import { giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
 import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
 import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
+import { vmPaths } from "./qemu.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
 import type { WarmVm } from "./warm-pool.ts";
 
@@ -25,8 +27,10 @@ export interface CreationOptions {
 export interface Wish {
   readonly spec: VmSpec;
   readonly size: Size;
-  /** A clone that waited for somebody like this. */
+  /** A clone that waited for somebody like this. Never for a machine: its disk and its console are other ones from the start. */
   readonly warm: WarmVm | undefined;
+  /** What is left of the machine's VM before. */
+  readonly kept: VmRecord | undefined;
 }
 
 /** Keeps the record of a VM that is being made while it changes: whatever happens, what it names now has to be given back. */
@@ -35,7 +39,8 @@ export interface Draft {
 }
 
 /** What there is of a VM before anything was done. Takes its network slot. */
-export function recordFor(options: CreationOptions, id: string, { spec, size, warm }: Wish): VmRecord {
+export function recordFor(options: CreationOptions, id: string, wish: Wish): VmRecord {
+  const { spec, size, warm } = wish;
   return {
     id,
     execution_id: spec.execution_id,
@@ -47,7 +52,16 @@ export function recordFor(options: CreationOptions, id: string, { spec, size, wa
     folder: join(options.vmsFolder, id),
     egress: spec.egress,
     egress_version: spec.egress_version,
+    ...machineOf(wish),
     ...(warm === undefined ? unstarted(options, id, spec) : started(warm.record)),
+  };
+}
+
+function machineOf({ spec: { machine }, kept }: Wish): Pick<VmRecord, "machine" | "below"> {
+  if (machine === undefined) return {};
+  return {
+    machine: { command: machine.command, keeps_disk: kept !== undefined, stopping: false },
+    ...(kept?.below === undefined ? {} : { below: kept.below }),
   };
 }
 
@@ -58,9 +72,27 @@ export async function bringUp(
   wish: Wish,
   signal: AbortSignal,
 ): Promise<LiveVm> {
-  const live = (await wake(options, draft, wish)) ?? (await clone(options, draft, wish, signal));
+  const live =
+    wish.kept === undefined
+      ? ((await wake(options, draft, wish)) ?? (await clone(options, draft, wish, signal)))
+      : await boot(options, draft, wish, signal);
   signal.throwIfAborted();
   return live;
+}
+
+async function boot(
+  { room, library, vmsFolder }: CreationOptions,
+  draft: Draft,
+  { spec, size }: Wish,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  const { record } = draft;
+  await refuseWhenDiskIsLow(vmsFolder);
+  await saveRecord(record);
+  return bootKept({ room, library, record, spec, size, signal }, async ({ process }) => {
+    draft.record = { ...record, process };
+    await Promise.all([saveRecord(draft.record), loadPolicy(room, record)]);
+  });
 }
 
 type Started = Pick<VmRecord, "name" | "slot" | "process" | "below">;
@@ -122,11 +154,15 @@ async function clone(
   const { record } = draft;
   await refuseWhenDiskIsLow(vmsFolder);
   await makeFolder(record.folder);
+  // Whoever follows the console may come before the first word.
+  if (spec.machine !== undefined) await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
   await saveRecord(record);
   const { frozen, boot } = await library.frozen(spec.template, size);
   signal.throwIfAborted();
   // The guest has not run yet when its policy is in force.
-  const restored = await restoreClone({ room, record, size, frozen, boot, signal }, async ({ process }) => {
+  const isMachine = spec.machine !== undefined;
+  const made = { room, record, size, frozen, boot, isMachine, signal };
+  const restored = await restoreClone(made, async ({ process }) => {
     const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
     draft.record = { ...record, process, below };
     await Promise.all([saveRecord(draft.record), loadPolicy(room, record)]);

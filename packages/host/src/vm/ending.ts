@@ -1,13 +1,70 @@
-/** Why a VM ended by itself, in words for its owner, from QEMU's own. */
-export function endOf(shutdownReason: string | undefined): string {
+// How a VM ended, in words for its owner and as a cause that decides whether it is started again.
+
+import { constants } from "node:os";
+import type { MainExit, VmCause } from "@skerry/contract/host-api";
+
+/** What is remembered of a VM that has ended. */
+export interface VmEnd {
+  readonly status: "gone" | "stopped";
+  readonly reason: string | null;
+  readonly cause?: VmCause;
+  readonly exit?: MainExit;
+}
+
+/** It was told to. */
+export const stopped: VmEnd = { status: "stopped", reason: null };
+
+/** The last line of a kernel that panics, just before it resets the machine. */
+const PANIC = /end Kernel panic - not syncing(?:: (Out of memory|System is deadlocked on memory))?/;
+
+/** From QEMU's own word for it, and from the end of the console, where that was kept: with `panic=-1 reboot=t` a panic and a
+ *  reboot are the same to QEMU. A guest can write what it likes there, and then deceives its owner, who is itself. */
+export function endOfQemu(shutdownReason: string | undefined, consoleEnd: string | undefined): VmEnd {
   switch (shutdownReason) {
     case undefined:
-      return "the microVM's QEMU process was killed or crashed";
+      return gone("qemu_ended", "the microVM's QEMU process was killed or crashed");
     case "guest-reset":
-      return "the guest rebooted or its kernel panicked";
+      return endOfReset(consoleEnd);
     case "guest-shutdown":
-      return "the guest shut down";
+      return gone("guest_shut_down", "the guest shut down");
+    case "guest-panic":
+      return gone("guest_panicked", "the guest's kernel panicked");
     default:
-      return `QEMU ended with the reason ${shutdownReason}`;
+      return gone("qemu_ended", `QEMU ended with the reason ${shutdownReason}`);
   }
+}
+
+function endOfReset(consoleEnd: string | undefined): VmEnd {
+  if (consoleEnd === undefined) return gone("guest_shut_down", "the guest rebooted or its kernel panicked");
+  const panic = PANIC.exec(consoleEnd);
+  if (panic === null) return gone("guest_shut_down", "the guest rebooted");
+  if (panic[1] === undefined) return gone("guest_panicked", "the guest's kernel panicked");
+  return gone("out_of_memory", "the guest's kernel ran out of memory and panicked");
+}
+
+export function endOfChannel(message: string): VmEnd {
+  return gone("guest_failed", message);
+}
+
+/** A shell that lost its command to the kernel ends with a failure of its own, so the signal alone does not tell. */
+export function endOfMain(exit: MainExit): VmEnd {
+  if (exit.oom_killed && exit.exit_code !== 0) {
+    const reason = "the guest ran out of memory, and its kernel killed the main process";
+    return { ...gone("out_of_memory", reason), exit };
+  }
+  const how = exit.signal === 0 ? `exited with ${exit.exit_code}` : `was ended by ${signalName(exit.signal)}`;
+  return { ...gone("main_exited", `the main process ${how}`), exit };
+}
+
+export function endOfHost(reason: string): VmEnd {
+  return gone("host_failed", reason);
+}
+
+function gone(cause: VmCause, reason: string): VmEnd {
+  return { status: "gone", reason, cause };
+}
+
+function signalName(number: number): string {
+  const [name] = Object.entries(constants.signals).find(([, value]) => value === number) ?? [];
+  return name ?? `signal ${number}`;
 }

@@ -2,42 +2,29 @@
 // QEMU processes are the truth in the kernel; this class keeps the two together and survives being killed at any line.
 
 import { rm } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
+import { join } from "node:path";
 import type { EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import type { EgressChange, Vm, VmSpec } from "@skerry/contract/host-api";
+import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api";
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
+import type { MainProcess } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { adoptVms, type Adopted } from "./adoption.ts";
-import type { LiveVm } from "./clone.ts";
+import { mainOf, type LiveVm } from "./clone.ts";
 import { bringUp, recordFor, type Draft, type Wish } from "./creation.ts";
+import { endOfHost, stopped, type VmEnd } from "./ending.ts";
+import { notRunning, otherThere, type Entry, type Running } from "./entries.ts";
 import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
-import { endOf } from "./ending.ts";
-import { saveRecord, shown, type VmRecord } from "./record.ts";
+import { changePolicy, reportPolicy } from "./policy.ts";
+import { vmPaths } from "./qemu.ts";
+import { filesBelow, keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
 import { Rest } from "./rest.ts";
+import { stopGuest } from "./stopping.ts";
 import { Turns } from "./turns.ts";
 import type { WarmPool } from "./warm-pool.ts";
-
-type Entry =
-  | {
-      readonly state: "creating";
-      record: VmRecord;
-      readonly abort: AbortController;
-      readonly done: Promise<Vm>;
-    }
-  | Running
-  | { readonly state: "ending"; readonly record: VmRecord; readonly done: Promise<void> }
-  /** `owed`: what could not be given back yet; the next destroy tries again. */
-  | { readonly state: "gone"; readonly record: VmRecord; readonly owed?: VmRecord };
-
-interface Running {
-  readonly state: "running";
-  record: VmRecord;
-  readonly live: LiveVm;
-  readonly rest: Rest;
-}
+import { endOfVm } from "./watch.ts";
 
 export interface GuestUse extends Disposable {
   readonly channel: GuestChannel;
@@ -52,15 +39,13 @@ export interface EngineOptions {
   readonly log: Logger;
 }
 
-/** Between the ends of the two connections of a QEMU that ends. */
-const LAST_WORD_MS = 1_000;
-
 export class VmEngine {
   readonly #options: EngineOptions;
   readonly #entries = new Map<string, Entry>();
   /** Work on a running VM's slot: one at a time, and the VM is not given back while it is under way. */
   readonly #slotWork = new Turns();
   #closing = false;
+  #ended = Math.floor(Date.now() / 1_000);
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -71,15 +56,26 @@ export class VmEngine {
   }
 
   get(id: string): Vm {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) throw new SkerryError("vm_not_found", "There is no such VM on this host.");
-    return shown(entry.record);
+    return shown(this.#known(id).record);
+  }
+
+  /** Where a machine's console is kept, also while it does not run. */
+  consoleFile(id: string): string {
+    const { record } = this.#known(id);
+    if (record.machine === undefined)
+      throw new SkerryError("bad_request", "Only a machine's console is kept; this is a sandbox.");
+    return join(record.folder, vmPaths.console);
+  }
+
+  /** Changes whenever a VM has ended by itself, and with each start of the host. */
+  get ended(): number {
+    return this.#ended;
   }
 
   /** Guest memory of all VMs that run or begin, MiB. */
   get memoryMib(): number {
     return [...this.#entries.values()]
-      .filter(({ state }) => state !== "gone")
+      .filter(({ state }) => state !== "ended")
       .reduce((total, { record }) => total + (findSize(record.size)?.memory_mib ?? 0), 0);
   }
 
@@ -92,17 +88,14 @@ export class VmEngine {
   async put(id: string, spec: VmSpec): Promise<Vm> {
     if (this.#options.room.slots.exhausted) await this.#options.pool.giveUp(1);
     const entry = this.#entries.get(id);
-    if (entry !== undefined && entry.record.execution_id === spec.execution_id) {
+    if (entry === undefined) return this.#begin(id, spec, undefined);
+    if (entry.record.execution_id === spec.execution_id) {
       if (entry.state === "creating") return entry.done;
-      if (entry.state === "running") return shown(entry.record);
-      throw new SkerryError("vm_not_running", entry.record.reason ?? "This VM is being destroyed.");
+      if (entry.state === "running" && entry.ending === undefined) return shown(entry.record);
+      throw notRunning(entry);
     }
-    if (entry !== undefined) {
-      throw new SkerryError("stale_execution", "Another incarnation of this VM is on this host.", {
-        remediation: "Destroy that one first.",
-      });
-    }
-    return this.#begin(id, spec);
+    if (spec.machine === undefined || !keepsDisk(entry.record)) throw otherThere();
+    return this.#putAgain(entry, id, spec);
   }
 
   /** The guest of this incarnation, awake until it is disposed of. */
@@ -112,43 +105,67 @@ export class VmEngine {
     return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
   }
 
-  /** Replaces the policy by a later one; in force when it resolves. The record is written first: a host that is killed in between loads the
-   *  new policy when it adopts the VM, and until then the one before it stays in force. */
   setEgress(id: string, change: EgressChange): Promise<EgressReport> {
-    const { slots, egress: rules } = this.#options.room;
-    return this.#onSlot(id, change.execution_id, async (entry) => {
-      const before = entry.record;
-      const slot = slots.slot(before.slot);
-      if (change.version <= before.egress_version) return rules.report(slot, before.egress);
-      const after = { ...before, egress: change.egress, egress_version: change.version };
-      await saveRecord(after);
-      try {
-        await rules.replace(slot, after.egress);
-      } catch (error) {
-        await saveRecord(before);
-        throw error;
-      }
-      entry.record = after;
-      return rules.report(slot, after.egress);
-    });
+    return this.#onSlot(id, change.execution_id, (vm) => changePolicy(this.#options.room, vm, change));
   }
 
   egress(id: string, executionId: string): Promise<EgressReport> {
-    const { slots, egress: rules } = this.#options.room;
-    return this.#onSlot(id, executionId, ({ record }) =>
-      rules.report(slots.slot(record.slot), record.egress),
-    );
+    return this.#onSlot(id, executionId, (vm) => reportPolicy(this.#options.room, vm));
+  }
+
+  /** Ends this incarnation of a machine in peace and keeps its disk. One that has ended by itself stays what it is. */
+  async stop(id: string, { execution_id, grace_ms }: StopVm): Promise<Vm> {
+    const entry = this.#entry(id, execution_id);
+    if (entry.record.machine === undefined)
+      throw new SkerryError("bad_request", "Only a machine can be stopped; this is a sandbox.");
+    switch (entry.state) {
+      case "creating":
+      case "ending":
+        await entry.done.catch(() => undefined);
+        return this.stop(id, { execution_id, grace_ms });
+      case "running":
+        if (entry.ending === undefined) await this.#stopRunning(entry, grace_ms);
+        else await entry.ending;
+        return this.stop(id, { execution_id, grace_ms });
+      case "ended":
+        if (entry.owed === undefined) return shown(entry.record);
+        await this.#end(entry.owed.record, entry.owed.end);
+        return this.stop(id, { execution_id, grace_ms });
+    }
+  }
+
+  /** A machine's next incarnation. */
+  async #putAgain(entry: Entry, id: string, spec: VmSpec): Promise<Vm> {
+    switch (entry.state) {
+      case "creating":
+      case "running":
+        throw otherThere();
+      case "ending":
+        await entry.done.catch(() => undefined);
+        return this.put(id, spec);
+      case "ended":
+        if (entry.owed === undefined) return this.#begin(id, spec, entry.record);
+        await this.#end(entry.owed.record, entry.owed.end);
+        return this.put(id, spec);
+    }
+  }
+
+  #known(id: string): Entry {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) throw new SkerryError("vm_not_found", "There is no such VM on this host.");
+    return entry;
+  }
+
+  #entry(id: string, executionId: string): Entry {
+    const entry = this.#known(id);
+    if (entry.record.execution_id !== executionId)
+      throw new SkerryError("stale_execution", "That incarnation of the VM is not on this host.");
+    return entry;
   }
 
   #running(id: string, executionId: string): Running {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) throw new SkerryError("vm_not_found", "There is no such VM on this host.");
-    if (entry.record.execution_id !== executionId) {
-      throw new SkerryError("stale_execution", "That incarnation of the VM is not on this host.");
-    }
-    if (entry.state !== "running") {
-      throw new SkerryError("vm_not_running", entry.record.reason ?? `The VM is ${entry.state}.`);
-    }
+    const entry = this.#entry(id, executionId);
+    if (entry.state !== "running") throw notRunning(entry);
     return entry;
   }
 
@@ -169,12 +186,14 @@ export class VmEngine {
         return this.destroy(id, executionId);
       case "running":
         entry.live.qmp.close();
-        entry.live.channel.close("the sandbox was destroyed");
+        entry.live.channel.close("the VM was destroyed");
         return this.#end(entry.record, undefined);
       case "ending":
-        return entry.done;
-      case "gone":
-        if (entry.owed !== undefined) return this.#end(entry.owed, undefined);
+        await entry.done.catch(() => undefined);
+        // It may have been kept, or what it had could not be given back.
+        return this.destroy(id, executionId);
+      case "ended":
+        if (entry.owed !== undefined) return this.#end(entry.owed.record, undefined);
         await rm(entry.record.folder, { recursive: true, force: true });
         this.#entries.delete(id);
     }
@@ -183,11 +202,15 @@ export class VmEngine {
   /** Finds the VMs of an earlier host process: adopts what answers, gives back what does not. Call it once, first. */
   adopt(): Promise<Adopted> {
     return adoptVms(this.#options, {
-      running: (record, live) => this.#run(record, live),
-      gone: (record) => void this.#entries.set(record.id, { state: "gone", record }),
-      end: (record, reason) =>
-        this.#end(record, reason).catch((failure: unknown) => this.#logOwed(record, failure)),
+      running: (record, live, main) => this.#run(record, live, main),
+      ended: (record) => void this.#entries.set(record.id, { state: "ended", record }),
+      end: (record, end) => this.#endNoisily(record, end),
     });
+  }
+
+  /** Files of templates that VMs stand on, also such as do not run. */
+  filesBelow(): Promise<Set<string>> {
+    return filesBelow(this.#options.vmsFolder);
   }
 
   /** Lets go of all VMs; they run on, and the next host process adopts them. */
@@ -200,10 +223,11 @@ export class VmEngine {
     }
   }
 
-  #begin(id: string, spec: VmSpec): Promise<Vm> {
+  #begin(id: string, spec: VmSpec, kept: VmRecord | undefined): Promise<Vm> {
     const size = findSize(spec.size);
     if (size === undefined) throw new SkerryError("unknown_size", `There is no size "${spec.size}".`);
-    const wish = { spec, size, warm: this.#options.pool.take(spec.template, size) };
+    const warm = spec.machine === undefined ? this.#options.pool.take(spec.template, size) : undefined;
+    const wish = { spec, size, warm, kept };
     const record = recordFor(this.#options, id, wish);
     const abort = new AbortController();
     const done = this.#create(record, wish, abort.signal);
@@ -216,14 +240,20 @@ export class VmEngine {
     const draft: Draft = { record: begun };
     try {
       const live = await bringUp(this.#options, draft, wish, signal);
-      const record = { ...draft.record, status: "running", started_at: new Date().toISOString() } as const;
+      const { machine } = draft.record;
+      const record: VmRecord = {
+        ...draft.record,
+        ...{ status: "running", started_at: new Date().toISOString() },
+        ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: true } }),
+      };
       draft.record = record;
       await saveRecord(record);
-      this.#run(record, live);
+      this.#run(record, live, await mainOf(record, live));
       return shown(record);
     } catch (error) {
       const { record } = draft;
-      await this.#end(record, undefined).catch((failure: unknown) => this.#logOwed(record, failure));
+      const reason = error instanceof Error ? error.message : "it could not be started";
+      await this.#endNoisily(record, keepsDisk(record) ? endOfHost(reason) : undefined);
       if (signal.aborted)
         throw new SkerryError("canceled", "The VM was destroyed while it was being created.", {
           cause: error,
@@ -232,53 +262,82 @@ export class VmEngine {
     }
   }
 
-  /** From here on the VM is watched: when QEMU or the agent's channel ends, the VM has. */
-  #run(record: VmRecord, live: LiveVm): void {
-    const rest = new Rest(live, this.#options.log);
-    this.#entries.set(record.id, { state: "running", record, live, rest });
-    const ended = (reason: string): void => {
-      const entry = this.#entries.get(record.id);
-      if (this.#closing || entry?.state !== "running" || entry.live !== live) return;
-      live.qmp.close();
-      live.channel.close(reason);
-      this.#options.log.warn({ vm: record.id, reason }, "a VM ended by itself");
-      this.#end(entry.record, reason).catch((failure: unknown) => this.#logOwed(record, failure));
+  /** From here on the VM is watched. */
+  #run(record: VmRecord, live: LiveVm, main: MainProcess | undefined): void {
+    const entry: Running = {
+      ...{ state: "running" as const, record, live, main },
+      rest: new Rest(live, this.#options.log),
     };
-    void live.qmp.closed.then(() => ended(endOf(live.qmp.shutdownReason)));
-    void live.channel.closed.then(async (closed) => {
-      // A QEMU that ends closes both connections, in either order, and its own word is the better reason.
-      if (closed.hungUp)
-        await Promise.race([live.qmp.closed, sleep(LAST_WORD_MS, undefined, { ref: false })]);
-      ended(closed.message);
+    this.#entries.set(record.id, entry);
+    void endOfVm(record, live, main).then((end) => {
+      if (this.#closing || !this.#isThere(entry) || entry.ending !== undefined) return;
+      this.#options.log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");
+      this.#ended += 1;
+      // A guest whose main process has ended is there, and has something to write out.
+      entry.ending = this.#finishRunning(entry, entry.record.machine?.stopping === true ? stopped : end, 0);
     });
   }
 
-  /** Gives everything back. With a reason the VM is remembered as gone until control has asked for its removal; what cannot be
-   *  given back now is remembered too, and tried again then. */
-  #end(record: VmRecord, reason: string | undefined): Promise<void> {
-    const done = this.#finish(record, reason).catch((error: unknown) => {
-      const remembered = { ...record, status: "gone", reason: reason ?? "its cleanup failed" } as const;
-      this.#entries.set(record.id, { state: "gone", record: remembered, owed: record });
+  async #stopRunning(entry: Running, graceMs: number): Promise<void> {
+    entry.ending = this.#slotWork
+      .take(entry.record.id, async () => {
+        const { machine } = entry.record;
+        if (machine === undefined || !this.#isThere(entry)) return;
+        entry.record = { ...entry.record, machine: { ...machine, stopping: true } };
+        await saveRecord(entry.record);
+      })
+      .then(() => this.#finishRunning(entry, stopped, graceMs));
+    await entry.ending;
+  }
+
+  /** Never rejects: what could not be given back is remembered. */
+  async #finishRunning(entry: Running, end: VmEnd, graceMs: number): Promise<void> {
+    const { live, rest, main, record } = entry;
+    if (record.machine !== undefined) {
+      await stopGuest({ channel: live.channel, rest, main }, graceMs).catch((error: unknown) =>
+        this.#options.log.debug({ err: error, vm: record.id }, "a guest was not there for its own end"),
+      );
+    }
+    if (!this.#isThere(entry) || this.#closing) return;
+    live.qmp.close();
+    live.channel.close(end.reason ?? "the machine was stopped");
+    await this.#endNoisily(entry.record, end);
+  }
+
+  /** It may have been destroyed meanwhile. */
+  #isThere(entry: Running): boolean {
+    return this.#entries.get(entry.record.id) === entry;
+  }
+
+  /** Gives everything back. With an end the VM is remembered, until control has asked for its removal; what cannot be given back now is
+   *  remembered too, and tried again then. */
+  #end(record: VmRecord, end: VmEnd | undefined): Promise<void> {
+    const done = this.#finish(record, end).catch((error: unknown) => {
+      const remembered = { ...record, ...(end ?? endOfHost("its cleanup failed")) };
+      this.#entries.set(record.id, { state: "ended", record: remembered, owed: { record, end } });
       throw error;
     });
     this.#entries.set(record.id, { state: "ending", record, done });
     return done;
   }
 
-  async #finish(record: VmRecord, reason: string | undefined): Promise<void> {
+  async #endNoisily(record: VmRecord, end: VmEnd | undefined): Promise<void> {
+    await this.#end(record, end).catch((failure: unknown) => {
+      this.#options.log.error({ err: failure, vm: record.id }, "a VM could not be cleaned up yet");
+    });
+  }
+
+  async #finish(record: VmRecord, end: VmEnd | undefined): Promise<void> {
     await this.#slotWork.settled(record.id);
-    await giveBack(this.#options.room, record);
-    if (reason === undefined) {
+    const keeps = end !== undefined && keepsDisk(record);
+    await giveBack(this.#options.room, record, keeps ? "disk" : "nothing");
+    if (end === undefined) {
       this.#entries.delete(record.id);
       return;
     }
-    const gone: VmRecord = { ...record, status: "gone", reason, process: undefined };
-    await makeFolder(gone.folder);
-    await saveRecord(gone);
-    this.#entries.set(record.id, { state: "gone", record: gone });
-  }
-
-  #logOwed(record: VmRecord, failure: unknown): void {
-    this.#options.log.error({ err: failure, vm: record.id }, "a VM could not be cleaned up yet");
+    const ended: VmRecord = { ...record, ...end, process: undefined };
+    if (!keeps) await makeFolder(ended.folder);
+    await saveRecord(ended);
+    this.#entries.set(record.id, { state: "ended", record: ended });
   }
 }

@@ -1,7 +1,7 @@
 // One QEMU with everything it was given: folder, network slot, cgroup, process. Taken in this order, given back in
 // reverse, by one function that works from the record alone, so that a restarted host cleans up exactly like a living one.
 
-import { chown, mkdir, open, rm } from "node:fs/promises";
+import { chown, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Size } from "@skerry/contract/sizes";
 import { VM_UIDS_PER_HOST } from "../config.ts";
@@ -19,6 +19,7 @@ import {
 } from "./process.ts";
 import { listenOn, qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu.ts";
 import { Qmp } from "./qmp.ts";
+import { RECORD } from "./record.ts";
 
 /** What every VM on this host has in common. */
 export interface MachineRoom {
@@ -51,7 +52,7 @@ export interface StartOptions {
   /** Size of the guest's disk. */
   readonly diskGib: number;
   readonly purpose: Purpose;
-  readonly keepsConsole: boolean;
+  readonly isMachine: boolean;
   readonly stateFd: number | undefined;
 }
 
@@ -62,6 +63,8 @@ export interface StartedQemu {
 
 const QMP_DEADLINE_MS = 20_000;
 const LOG_TAIL_BYTES = 2_000;
+/** Of a machine, until it is destroyed. */
+const KEPT: ReadonlySet<string> = new Set([RECORD, vmPaths.disk, vmPaths.console]);
 
 /** QEMU ended before it answered; `message` holds its own words. */
 export class QemuStartError extends Error {
@@ -90,7 +93,7 @@ export async function startQemu(room: MachineRoom, options: StartOptions): Promi
       }),
       folder: record.folder,
       listen: listenOn,
-      console: options.keepsConsole ? { program: room.consoleLog, file: vmPaths.console } : undefined,
+      console: options.isMachine ? { program: room.consoleLog, file: vmPaths.console } : undefined,
       confinement: {
         uid,
         kvmGid: room.kvmGid,
@@ -109,17 +112,27 @@ export async function startQemu(room: MachineRoom, options: StartOptions): Promi
   }
 }
 
+/** What stays of an instance's folder: nothing, or what a machine's next start needs. */
+export type Keep = "nothing" | "disk";
+
 /** Gives back all that the record names, whatever of it exists. Also right for an instance that is half made or half gone.
  *  The slot comes last: once it is free another instance may have it, and a second attempt must not take it away again. */
 export async function giveBack(
   room: Pick<MachineRoom, "slots" | "cgroups" | "firstVmUid">,
   record: InstanceRecord,
+  keep: Keep = "nothing",
 ): Promise<void> {
   if (record.process !== undefined) await killProcess(record.process);
   else for (const found of await findByName(record.name, uidsOf(room))) await killProcess(found.identity);
   await room.cgroups.remove(cgroupName(record));
-  await rm(record.folder, { recursive: true, force: true });
+  if (keep === "disk") await keepDisk(record.folder);
+  else await rm(record.folder, { recursive: true, force: true });
   await room.slots.close(room.slots.slot(record.slot));
+}
+
+async function keepDisk(folder: string): Promise<void> {
+  for (const name of await readdir(folder))
+    if (!KEPT.has(name)) await rm(join(folder, name), { recursive: true, force: true });
 }
 
 /** An empty folder, which stays root's: a QEMU that a guest has broken into must not be able to put another VM's socket in the

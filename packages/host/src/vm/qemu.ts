@@ -44,16 +44,16 @@ const CONSOLE_FD = 13;
 export const listenOn = [vmPaths.qmp, vmPaths.agent] as const;
 
 /** A template is booted and keeps its memory in the file; a clone wakes from that file and writes to a private copy; what arrives brings
- *  its memory along, and does not run before it is told to. */
-export type Purpose = "template" | "clone" | "arrival";
+ *  its memory along, and a machine boots from its own disk; neither runs before it is told to. */
+export type Purpose = "template" | "clone" | "arrival" | "boot";
 
 export interface QemuOptions {
   readonly name: string;
   readonly machine: Machine;
   readonly files: VmFiles;
   readonly purpose: Purpose;
-  /** What the guest says on its console goes to fd 13, and outlives this QEMU. */
-  readonly keepsConsole: boolean;
+  /** Its disk and its console outlive this QEMU. */
+  readonly isMachine: boolean;
   /** QEMU 8.2 and newer map a file privately without write access to it; older ones get private-memory.so. */
   readonly privateReadonly: boolean;
 }
@@ -64,7 +64,7 @@ const TCG_CODE_MIB = 32;
 const CONSOLE_BYTES = 64 * 1024;
 
 export function qemuArguments(options: QemuOptions): string[] {
-  const { machine, files } = options;
+  const { machine } = options;
   return [
     ...["-name", options.name],
     // PIT and PIC stay on: without them the kernel hangs at "could not calculate TSC khz".
@@ -79,7 +79,7 @@ export function qemuArguments(options: QemuOptions): string[] {
     ...["-device", "virtio-serial-device"],
     ...["-chardev", `socket,id=agent,fd=${AGENT_FD},server=on,wait=off`],
     ...["-device", "virtserialport,chardev=agent,name=agent"],
-    ...diskArguments(files),
+    ...diskArguments(options),
     ...["-netdev", `tap,id=net,fd=${TAP_FD}`, "-device", `virtio-net-device,netdev=net,mac=${GUEST_MAC}`],
     ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
     ...startArguments(options),
@@ -87,8 +87,8 @@ export function qemuArguments(options: QemuOptions): string[] {
 }
 
 /** Where a console goes is no part of the machine's state: a clone may keep it elsewhere than its template. */
-function consoleArguments({ keepsConsole }: QemuOptions): string[] {
-  const backend = keepsConsole
+function consoleArguments({ isMachine }: QemuOptions): string[] {
+  const backend = isMachine
     ? // Appending, because truncating is what QEMU would try otherwise, and a pipe has no length.
       ["-add-fd", `fd=${CONSOLE_FD},set=1`, "-chardev", "file,id=console,path=/dev/fdset/1,append=on"]
     : ["-chardev", `ringbuf,id=console,size=${CONSOLE_BYTES}`];
@@ -103,6 +103,8 @@ function startArguments({ purpose, files, machine }: QemuOptions): string[] {
       return ["-incoming", "defer"];
     case "arrival":
       return ["-S", "-incoming", "defer"];
+    case "boot":
+      return ["-S", ...bootArguments(files, machine)];
   }
 }
 
@@ -112,14 +114,15 @@ function bootArguments({ kernel, initramfs }: VmFiles, machine: Machine): string
 }
 
 function memoryObject({ machine, files, purpose, privateReadonly }: QemuOptions): string {
-  if (purpose === "arrival") return `memory-backend-ram,id=mem,size=${machine.memoryMib}M`;
+  if (purpose === "arrival" || purpose === "boot")
+    return `memory-backend-ram,id=mem,size=${machine.memoryMib}M`;
   const base = `memory-backend-file,id=mem,size=${machine.memoryMib}M,mem-path=${escape(files.memory)}`;
   if (purpose === "template") return `${base},share=on`;
   return privateReadonly ? `${base},share=off,readonly=on,rom=off` : `${base},share=off`;
 }
 
 /** Each layer is named with its format, so that QEMU never guesses one from bytes that a guest wrote. */
-function diskArguments(files: VmFiles): string[] {
+function diskArguments({ files, isMachine }: QemuOptions): string[] {
   const image = { driver: "raw", "read-only": true, file: { driver: "file", filename: files.rootImage } };
   const below =
     files.frozenDisk === undefined
@@ -130,13 +133,15 @@ function diskArguments(files: VmFiles): string[] {
           file: { driver: "file", filename: files.frozenDisk },
           backing: image,
         };
+  // The disk of a sandbox does not outlive a crash of its host, so waiting for the platter buys nothing. A machine's does: what its
+  // programs have synced is there after a power failure.
+  const cache = { "no-flush": !isMachine };
   const overlay = {
     "node-name": "root",
     driver: "qcow2",
     discard: "unmap",
-    // The disk of a sandbox does not outlive a crash of its host, so waiting for the platter buys nothing.
-    cache: { "no-flush": true },
-    file: { driver: "file", filename: vmPaths.disk, discard: "unmap", cache: { "no-flush": true } },
+    cache,
+    file: { driver: "file", filename: vmPaths.disk, discard: "unmap", cache },
     backing: below,
   };
   return ["-blockdev", JSON.stringify(overlay), "-device", "virtio-blk-device,drive=root"];

@@ -15,6 +15,20 @@ export const DiskBelow = Type.Object(
 );
 export type DiskBelow = Static<typeof DiskBelow>;
 
+/** What makes a VM a machine. */
+const MachineRecord = Type.Object(
+  {
+    /** Its main process. */
+    command: Type.Union([Type.String(), Type.Null()]),
+    /** It has run, so its disk may hold what nobody else has: the disk stays when the VM ends. */
+    keeps_disk: Type.Boolean(),
+    /** It was told to stop: however it ends now, that is what it did. */
+    stopping: Type.Boolean(),
+  },
+  { additionalProperties: false },
+);
+export type MachineRecord = Static<typeof MachineRecord>;
+
 export interface VmRecord extends Vm {
   /** Name of the QEMU process. */
   readonly name: string;
@@ -26,9 +40,11 @@ export interface VmRecord extends Vm {
   readonly egress_version: number;
   /** Absent until its disk is made, and from VMs of versions before it. */
   readonly below?: DiskBelow;
+  /** Absent for a sandbox. */
+  readonly machine?: MachineRecord;
 }
 
-const RECORD = "vm.json";
+export const RECORD = "vm.json";
 
 /** Folders are removed and processes killed by what a record says, so nothing is believed that `saveRecord` has not written. */
 const recordShape = Compile(
@@ -40,6 +56,7 @@ const recordShape = Compile(
     egress: Egress,
     egress_version: Type.Integer({ minimum: 1 }),
     below: Type.Optional(DiskBelow),
+    machine: Type.Optional(MachineRecord),
     process: Type.Optional(
       Type.Object({ pid: Type.Integer({ minimum: 2 }), startTicks: Type.Integer({ minimum: 0 }) }),
     ),
@@ -81,8 +98,23 @@ async function readRecord(id: string, folder: string): Promise<VmRecord | undefi
   }
 }
 
+/** What this VM has written is kept when it ends, until it is destroyed. */
+export function keepsDisk({ machine }: VmRecord): boolean {
+  return machine?.keeps_disk === true;
+}
+
+/** Files that the disks of these VMs stand on, also of those that do not run: they must stay. */
+export async function filesBelow(vmsFolder: string): Promise<Set<string>> {
+  const records = await readRecords(vmsFolder);
+  return new Set(records.flatMap(({ record }) => Object.values(record?.below ?? {})));
+}
+
 /** The part of the record that the host API shows. */
 export function shown(record: VmRecord): Vm {
-  const { id, execution_id, template, size, status, reason, started_at } = record;
-  return { id, execution_id, template, size, status, reason, started_at };
+  const { id, execution_id, template, size, status, reason, started_at, cause, exit } = record;
+  return {
+    ...{ id, execution_id, template, size, status, reason, started_at },
+    ...(cause === undefined ? {} : { cause }),
+    ...(exit === undefined ? {} : { exit }),
+  };
 }

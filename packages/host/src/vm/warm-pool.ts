@@ -209,11 +209,14 @@ export class WarmPool {
     try {
       await makeFolder(record.folder);
       await saveRecord(record);
-      const restored = await restoreClone({ room, record, size, frozen, boot, signal }, async (started) => {
-        const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
-        record = { ...record, process: started.process, below };
-        await saveRecord(record);
-      });
+      const restored = await restoreClone(
+        { room, record, size, frozen, boot, isMachine: false, signal },
+        async (started) => {
+          const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
+          record = { ...record, process: started.process, below };
+          await saveRecord(record);
+        },
+      );
       const live = await resume(restored);
       await warmUp(live);
       await live.qmp.execute("stop");

@@ -1,0 +1,29 @@
+// A machine's console: its last lines, and with `follow` what comes then, also across its stops and starts, until it is destroyed.
+
+import { ConsoleQuery } from "@skerry/contract/host-api";
+import type { Host } from "../host.ts";
+import { readConsole } from "../vm/console-log.ts";
+import { writePiece } from "./body.ts";
+import { VmParams, type HostServer } from "./conventions.ts";
+
+export function registerConsole(server: HostServer, { engine }: Host): void {
+  server.get(
+    "/vms/:id/console",
+    { schema: { params: VmParams, querystring: ConsoleQuery } },
+    async (request, reply) => {
+      const file = engine.consoleFile(request.params.id);
+      const gone = new AbortController();
+      reply.hijack();
+      reply.raw.once("close", () => gone.abort());
+      reply.raw.writeHead(200, { "content-type": "application/octet-stream" });
+      reply.raw.flushHeaders();
+      try {
+        for await (const piece of readConsole(file, request.query, gone.signal))
+          if (!(await writePiece(reply.raw, piece))) return;
+        reply.raw.end();
+      } catch (error) {
+        reply.raw.destroy(error instanceof Error ? error : new Error(String(error)));
+      }
+    },
+  );
+}

@@ -1,0 +1,41 @@
+// The egress policy of a running VM: its record and its slot say the same.
+
+import type { EgressReport } from "@skerry/contract/egress";
+import type { EgressChange } from "@skerry/contract/host-api";
+import type { MachineRoom } from "./instance.ts";
+import { saveRecord, type VmRecord } from "./record.ts";
+
+interface Governed {
+  record: VmRecord;
+}
+
+type PolicyRoom = Pick<MachineRoom, "slots" | "egress">;
+
+/** Replaces the policy by a later one; in force when it resolves. The record is written first: a host that is killed in between loads the
+ *  new policy when it adopts the VM, and until then the one before it stays in force. */
+export async function changePolicy(
+  { slots, egress: rules }: PolicyRoom,
+  vm: Governed,
+  change: EgressChange,
+): Promise<EgressReport> {
+  const before = vm.record;
+  const slot = slots.slot(before.slot);
+  if (change.version <= before.egress_version) return rules.report(slot, before.egress);
+  const after = { ...before, egress: change.egress, egress_version: change.version };
+  await saveRecord(after);
+  try {
+    await rules.replace(slot, after.egress);
+  } catch (error) {
+    await saveRecord(before);
+    throw error;
+  }
+  vm.record = after;
+  return rules.report(slot, after.egress);
+}
+
+export function reportPolicy(
+  { slots, egress: rules }: PolicyRoom,
+  { record }: Governed,
+): Promise<EgressReport> {
+  return rules.report(slots.slot(record.slot), record.egress);
+}

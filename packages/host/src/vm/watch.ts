@@ -1,0 +1,36 @@
+// Whoever runs a VM waits here for its end. Several things tell of it, in any order; the one that knows most is believed.
+
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { MainProcess } from "../guest/agent.ts";
+import type { LiveVm } from "./clone.ts";
+import { consoleEnd } from "./console-log.ts";
+import { endOfChannel, endOfMain, endOfQemu, type VmEnd } from "./ending.ts";
+import { vmPaths } from "./qemu.ts";
+import type { VmRecord } from "./record.ts";
+
+/** Between the ends of the two connections of a QEMU that ends. */
+const LAST_WORD_MS = 1_000;
+
+/** Resolves when the VM has ended, or what it is there for has. */
+export function endOfVm(record: VmRecord, live: LiveVm, main: MainProcess | undefined): Promise<VmEnd> {
+  const { qmp, channel } = live;
+  const qemu = qmp.closed.then(async () => endOfQemu(qmp.shutdownReason, await lastWords(record)));
+  const agent = channel.closed.then(async (closed) => {
+    // A QEMU that ends closes both connections, in either order, and its own word is the better reason.
+    const late = sleep(LAST_WORD_MS, "late", { ref: false });
+    const heard = closed.hungUp ? await Promise.race([qmp.closed, late]) : "late";
+    return heard === "late" ? endOfChannel(closed.message) : qemu;
+  });
+  return Promise.race([qemu, agent, ...(main === undefined ? [] : [endOfProcess(main)])]);
+}
+
+/** A guest that is gone has told nothing of its main process, and something else tells of the guest. */
+function endOfProcess({ exit }: MainProcess): Promise<VmEnd> {
+  return exit.then(endOfMain, () => Promise.withResolvers<never>().promise);
+}
+
+function lastWords(record: VmRecord): Promise<string | undefined> {
+  if (record.machine === undefined) return Promise.resolve(undefined);
+  return consoleEnd(join(record.folder, vmPaths.console));
+}
