@@ -4,8 +4,9 @@ import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino, type Logger } from "pino";
+
+import { Bells } from "./background/bells.ts";
 import { runSchedule } from "./background/schedule.ts";
-import { Bell } from "./background/service.ts";
 import { readKeyPair, renewCertificate } from "./certificate.ts";
 import type { Config, TlsConfig } from "./config.ts";
 import { HostDirectory } from "./hosts/host-directory.ts";
@@ -46,7 +47,7 @@ export async function serve(config: Config): Promise<void> {
   const authority = new Authority(db);
   const hosts = new HostDirectory(() => authority.credentials());
   cleanup.defer(() => hosts.close());
-  const reconcilerBell = new Bell();
+  const bells = new Bells();
   const bearers = new Bearers(db);
   const context: Context = {
     db,
@@ -58,10 +59,12 @@ export async function serve(config: Config): Promise<void> {
     watch: new AccessWatch(bearers),
     metrics: new Metrics(),
     limits: config.limits,
-    wake: () => reconcilerBell.ring(),
+    ring: (service) => {
+      bells.ring(db, service).catch((error: unknown) => log.debug({ err: error, service }, "could not ring"));
+    },
   };
 
-  const schedule = runSchedule(context, config, { reconcilerBell, stop });
+  const schedule = runSchedule(context, config, { bells, stop });
   cleanup.defer(async () => {
     // Nobody has told us to stop where it is an error that brings us here.
     stopping.abort();

@@ -28,7 +28,7 @@ const { app } = await buildServer({
   log: pino({ level: "silent" }),
   metrics: new Metrics(),
   limits: { organization: limitDefaults, authFailuresPerMinute: 1, vcpusPerCpu: 1 },
-  wake: () => undefined,
+  ring: () => undefined,
 });
 const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;
 await app.close();

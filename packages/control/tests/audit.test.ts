@@ -5,7 +5,7 @@ import { beforeEach, afterEach, expect, test } from "vitest";
 import type { AuditEvent, AuditList } from "@skerry/contract/audit";
 import { auditSweeper } from "../src/background/audit-sweeper.ts";
 import { sandboxReaper } from "../src/background/reaper.ts";
-import { sandboxReconciler } from "../src/background/sandbox-reconciler.ts";
+import { vmCleanup } from "../src/background/vm-cleanup.ts";
 import { acts } from "../src/http/acts.ts";
 import { bootstrap } from "../src/services/tokens.ts";
 import { calls } from "./calls.ts";
@@ -129,14 +129,14 @@ test("what the platform does by itself is in the log of the organization that it
   await sql`update sandboxes set expires_at = now() where id = ${expired.id}`.execute(world.db);
   world.host.end(ended.id, "the guest ran out of memory");
   await sandboxReaper(world.context, 1_000).activate(never);
-  await sandboxReconciler(world.context, 1_000).activate(never);
+  await vmCleanup(world.context, 1_000).activate(never);
   const own = (await audit()).filter(({ actor }) => actor.kind === "system");
   const found = own.map(({ actor, action, resource }) => `${actor.service} ${action} ${resource.id}`);
   expect(found.map((line) => line.replace(/tok_\w+/, "TOKEN")).toSorted()).toEqual([
     "bootstrap token.create TOKEN",
     "bootstrap token.create TOKEN",
     `sandbox-reaper sandbox.expire ${expired.id}`,
-    `sandbox-reconciler sandbox.fail ${ended.id}`,
+    `vm-cleanup sandbox.fail ${ended.id}`,
   ]);
   expect(own[0]?.actor).toMatchObject({ user_id: null, token_id: null, address: null });
 });

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import { sandboxReaper } from "../src/background/reaper.ts";
-import { sandboxReconciler } from "../src/background/sandbox-reconciler.ts";
-import { Bell, runService, type Report } from "../src/background/service.ts";
+import { vmCleanup } from "../src/background/vm-cleanup.ts";
+import type { Report } from "../src/background/service.ts";
 import { World } from "./world.ts";
 
 let world: World;
@@ -16,7 +16,7 @@ afterEach(() => world[Symbol.asyncDispose]());
 const never = new AbortController().signal;
 
 function reconcile(): Promise<Report> {
-  return sandboxReconciler(world.context, 1_000).activate(never);
+  return vmCleanup(world.context, 1_000).activate(never);
 }
 
 function reap(): Promise<Report> {
@@ -171,30 +171,4 @@ test("a batch has a limit and says that there is more", async () => {
     from sandboxes, generate_series(1, 40) n`.execute(world.db);
   expect(await reap()).toEqual({ examined: 32, changed: 32, failed: 0, more: true });
   expect(await reap()).toEqual({ examined: 8, changed: 8, failed: 0, more: false });
-});
-
-test("a service goes on after an error, hears the bell, and ends when told to", async () => {
-  const stop = new AbortController();
-  const bell = new Bell();
-  const errors: unknown[] = [];
-  let runs = 0;
-  await runService(
-    {
-      name: "flaky",
-      everyMs: 60_000,
-      activate: async () => {
-        runs += 1;
-        if (runs === 3) stop.abort();
-        else bell.ring();
-        if (runs === 1) throw new Error("database gone");
-        return { examined: 0, changed: 0, failed: 0, more: false };
-      },
-    },
-    bell,
-    {
-      stop: stop.signal,
-      observer: { onReport: () => undefined, onError: (_, error) => errors.push(error) },
-    },
-  );
-  expect([runs, errors.length]).toEqual([3, 1]);
 });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox } from "@skerry/contract/sandboxes";
-import { sandboxReconciler } from "../src/background/sandbox-reconciler.ts";
+import { vmCleanup } from "../src/background/vm-cleanup.ts";
 import type { Report } from "../src/background/service.ts";
 import { egress as egressMigration } from "../src/store/migrations/0002-egress.ts";
 import { denial } from "./fake-host.ts";
@@ -33,7 +33,7 @@ function onHost(id: string): unknown {
 }
 
 function reconcile(): Promise<Report> {
-  return sandboxReconciler(world.context, 1_000).activate(new AbortController().signal);
+  return vmCleanup(world.context, 1_000).activate(new AbortController().signal);
 }
 
 test("a sandbox without a word on egress reaches everything and looks up names", async () => {
@@ -194,9 +194,9 @@ test("a change that another replica stored, and did not bring to the host, is br
       update sandboxes set egress = ${JSON.stringify(open)}::jsonb, egress_version = egress_version + 1
       where id = ${id}`.execute(world.db);
   };
-  const woken = world.woken;
+  const woken = world.rung.length;
   await put(id, { mode: "deny_all" });
-  expect(world.woken).toBe(woken + 1);
+  expect(world.rung.length).toBe(woken + 1);
   expect(onHost(id)).toEqual(closed);
   expect(await reconcile()).toMatchObject({ changed: 1, failed: 0 });
   expect(onHost(id)).toEqual(open);

@@ -5,7 +5,7 @@ import { connect, type AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runSchedule } from "../src/background/schedule.ts";
-import { Bell } from "../src/background/service.ts";
+import { Bells } from "../src/background/bells.ts";
 import { Scraper } from "../src/services/metrics.ts";
 import { parseExposition, valueOf, type Exposition } from "./exposition.ts";
 import { eventually, World } from "./world.ts";
@@ -219,7 +219,7 @@ test("each background service tells its runs, how long they took, what they did 
       auditKeptDays: 365,
       reaperIntervalMs: every,
     },
-    { reconcilerBell: new Bell(), stop: stop.signal },
+    { bells: new Bells(), stop: stop.signal },
   );
   const of = async (name: string, labels: Record<string, string>) => valueOf(await scrape(), name, labels);
   await eventually(

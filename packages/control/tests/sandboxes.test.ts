@@ -84,11 +84,11 @@ test("destroying works from every status", async () => {
 test("destroying is remembered where the host does not answer", async () => {
   const { id } = await world.createSandbox();
   world.host.failures.set("destroy", new SkerryError("internal", "device busy"));
-  const woken = world.woken;
+  const woken = world.rung.length;
   expect((await world.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
   world.host.failures.clear();
   expect((await world.call<Sandbox>("GET", `/v1/sandboxes/${id}`)).body.status).toBe("destroying");
-  expect(world.woken).toBe(woken + 1);
+  expect(world.rung.length).toBe(woken + 1);
   expect((await world.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
   expect((await world.call<Sandbox>("GET", `/v1/sandboxes/${id}`)).body.status).toBe("destroyed");
 });

@@ -15,7 +15,7 @@ import { AccessWatch } from "../src/services/access-watch.ts";
 import { Authority } from "../src/services/authority.ts";
 import { Bearers } from "../src/services/bearers.ts";
 import { HostLoads } from "../src/services/host-loads.ts";
-import type { Context, InstallationLimits } from "../src/services/context.ts";
+import type { Context, InstallationLimits, ServiceName } from "../src/services/context.ts";
 import { bootstrap } from "../src/services/tokens.ts";
 import { openDatabase, type Database } from "../src/store/database.ts";
 import { ApiDocument } from "./documented.ts";
@@ -45,7 +45,7 @@ export class World implements AsyncDisposable {
   readonly db: Database;
   readonly context: Context;
   readonly databaseUrl: string;
-  woken = 0;
+  readonly rung: ServiceName[] = [];
   token = "";
   orgId = "";
   readonly #endings: (() => Promise<void>)[] = [];
@@ -71,7 +71,7 @@ export class World implements AsyncDisposable {
       bearers,
       watch: new AccessWatch(bearers),
       limits: generousLimits,
-      wake: () => void (this.woken += 1),
+      ring: (service) => void this.rung.push(service),
     };
   }
 

@@ -1,20 +1,25 @@
 // All background services with their periods, on one page.
 //
 //   local-host-heartbeat   10 s   is the host of this machine there, and what has it got
-//   sandbox-reconciler      5 s   rows against microVMs; also whenever the bell rings
+//   vm-cleanup              5 s   rows against microVMs; also whenever the bell rings
 //   sandbox-reaper         10 s   sandboxes past their expiry
 //   audit-sweeper         10 min  audit events that are older than they are kept
 //   sweeper               10 min  idempotency keys and rate buckets of yesterday
 
+import { hostname } from "node:os";
 import type { Config } from "../config.ts";
-import type { Context } from "../services/context.ts";
 import { countRun } from "../metrics/background.ts";
+import type { Context, ServiceName } from "../services/context.ts";
+import { fencedDatabase } from "../store/database.ts";
+import type { Fence } from "../store/fence.ts";
 import { auditSweeper } from "./audit-sweeper.ts";
+import type { Bells } from "./bells.ts";
 import { heartbeat } from "./heartbeat.ts";
+import { Leases } from "./lease.ts";
 import { sweeper } from "./sweeper.ts";
 import { sandboxReaper } from "./reaper.ts";
-import { sandboxReconciler } from "./sandbox-reconciler.ts";
-import { Bell, runService, type Observer } from "./service.ts";
+import { runService, type BackgroundService, type FencedService, type Observer } from "./service.ts";
+import { vmCleanup } from "./vm-cleanup.ts";
 
 type Settings = Pick<
   Config,
@@ -26,20 +31,41 @@ type Settings = Pick<
   | "auditKeptDays"
 >;
 
-/** Starts all services; `reconcilerBell` wakes the reconciler. Resolves after `stop`, when all have ended. */
+/** Every service with a database of its own that is fenced by the service's lease. */
+export function allServices(context: Context, config: Settings): FencedService[] {
+  const fenced = (make: (context: Context) => BackgroundService): FencedService => {
+    const fence: Fence = { held: undefined };
+    return { fence, service: make({ ...context, db: fencedDatabase(context.db, fence) }) };
+  };
+  return [
+    fenced((own) => heartbeat(own, config.hostSocket, config.heartbeatIntervalMs)),
+    fenced((own) => vmCleanup(own, config.reconcilerIntervalMs)),
+    fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
+    fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),
+    fenced((own) => sweeper(own, config.sweeperIntervalMs)),
+  ];
+}
+
+/** What should not wait for its time where this process has come after one that died. */
+const RUNG_AT_START: readonly ServiceName[] = ["local-host-heartbeat", "vm-cleanup"];
+
+/** Runs all services, whenever it is their turn on this replica. Resolves after `stop`, when all have ended. */
 export async function runSchedule(
   context: Context,
   config: Settings,
-  { reconcilerBell, stop }: { readonly reconcilerBell: Bell; readonly stop: AbortSignal },
+  { bells, stop }: { readonly bells: Bells; readonly stop: AbortSignal },
 ): Promise<void> {
-  const run = { stop, observer: observerOf(context) };
-  await Promise.all([
-    runService(heartbeat(context, config.hostSocket, config.heartbeatIntervalMs), new Bell(), run),
-    runService(sandboxReconciler(context, config.reconcilerIntervalMs), reconcilerBell, run),
-    runService(sandboxReaper(context, config.reaperIntervalMs), new Bell(), run),
-    runService(auditSweeper(context, config.sweeperIntervalMs, config.auditKeptDays), new Bell(), run),
-    runService(sweeper(context, config.sweeperIntervalMs), new Bell(), run),
-  ]);
+  const leases = new Leases(context.db, holderName());
+  const run = { stop, leases, observer: observerOf(context) };
+  for (const service of RUNG_AT_START) context.ring(service);
+  await Promise.all(
+    allServices(context, config).map((fenced) => runService(fenced, bells.of(fenced.service.name), run)),
+  );
+}
+
+/** Tells people which process it was; the token of a lease is what counts. */
+function holderName(): string {
+  return `${hostname()}:${process.pid}`;
 }
 
 /** Counts every activation. A service that fails again and again is one warning, and one line when it is well again. */

@@ -1,6 +1,10 @@
 // The loop that every background service runs in.
 
-import { setTimeout as sleep } from "node:timers/promises";
+import type { ServiceName } from "../services/context.ts";
+import type { LeaseRun } from "../store/database.ts";
+import type { Fence } from "../store/fence.ts";
+import type { Bell } from "./bells.ts";
+import type { Lease, Leases } from "./lease.ts";
 
 /** What one activation did. */
 export interface Report {
@@ -9,30 +13,18 @@ export interface Report {
   readonly failed: number;
   /** The limit of one activation was reached: the next one should follow at once. */
   readonly more: boolean;
+  /** Something waits for its time, which comes before the period is over. */
+  readonly nextMs?: number;
 }
 
 /** Work done again and again until the world matches the database. */
 export interface BackgroundService {
-  readonly name: string;
+  readonly name: ServiceName;
   readonly everyMs: number;
   /** After an activation that threw; without it `everyMs`. */
   readonly retryMs?: number;
   /** Takes no input, so that a restart, a timer and a wake-up all run the same code. Its next turn is its retry. */
   activate(stop: AbortSignal): Promise<Report>;
-}
-
-/** Ends a wait early. Rings coalesce: many rings, one activation. */
-export class Bell {
-  #rung = new AbortController();
-
-  ring(): void {
-    this.#rung.abort();
-  }
-
-  async wait(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#rung.signal }).catch(() => undefined);
-    this.#rung = new AbortController();
-  }
 }
 
 /** Hears of every activation, with how long it took. */
@@ -41,36 +33,74 @@ export interface Observer {
   onError(service: string, error: unknown, durationMs: number): void;
 }
 
-/** Resolves after `stop`, when the activation that was under way has ended. */
-export async function runService(
-  service: BackgroundService,
-  bell: Bell,
-  { stop, observer }: { readonly stop: AbortSignal; readonly observer: Observer },
-): Promise<void> {
-  const ring = () => bell.ring();
-  stop.addEventListener("abort", ring, { once: true });
-  while (!stop.aborted) {
-    const pauseMs = await activateOnce(service, stop, observer);
-    if (pauseMs > 0) await bell.wait(pauseMs);
-  }
-  stop.removeEventListener("abort", ring);
+/** A service, and the fence of the database that it writes to. */
+export interface FencedService {
+  readonly service: BackgroundService;
+  readonly fence: Fence;
 }
 
-/** Returns how long to pause before the next one. */
-async function activateOnce(
-  service: BackgroundService,
-  stop: AbortSignal,
-  observer: Observer,
-): Promise<number> {
+interface Run {
+  readonly leases: Leases;
+  readonly observer: Observer;
+  readonly stop: AbortSignal;
+}
+
+/** Resolves after `stop`, when the activation that was under way has ended. */
+export async function runService(fenced: FencedService, bell: Bell, run: Run): Promise<void> {
+  const ring = () => bell.ring();
+  run.stop.addEventListener("abort", ring, { once: true });
+  while (!run.stop.aborted) {
+    const pauseMs = await takeTurn(fenced, run);
+    if (pauseMs > 0) await bell.wait(pauseMs);
+  }
+  run.stop.removeEventListener("abort", ring);
+}
+
+/** Activates the service where it is its turn, and on this replica. Returns how long to pause before the next look. */
+async function takeTurn({ service, fence }: FencedService, run: Run): Promise<number> {
   const startedMs = performance.now();
   try {
-    const report = await service.activate(stop);
-    observer.onReport(service.name, report, performance.now() - startedMs);
-    return report.more ? 0 : service.everyMs;
+    const lease = await run.leases.take(service.name, fence, run.stop);
+    // Somebody may ring on another replica and die before that replica has heard it.
+    if ("waitMs" in lease) return Math.min(lease.waitMs, service.everyMs);
+    using held = lease;
+    const { nextMs, ...done } = await activateOnce(service, held, run);
+    return await held.finish(done, nextMs);
   } catch (error) {
-    if (!stop.aborted) observer.onError(service.name, error, performance.now() - startedMs);
-    return service.retryMs ?? service.everyMs;
+    // The database is away: the lease lapses.
+    if (!run.stop.aborted) run.observer.onError(service.name, error, performance.now() - startedMs);
+    return pauseAfterError(service);
   }
+}
+
+async function activateOnce(
+  service: BackgroundService,
+  lease: Lease,
+  { observer, stop }: Run,
+): Promise<Omit<LeaseRun, "holder"> & { readonly nextMs: number }> {
+  const startedMs = performance.now();
+  const tookMs = () => performance.now() - startedMs;
+  try {
+    const report = await service.activate(lease.signal);
+    observer.onReport(service.name, report, tookMs());
+    const { examined, changed, failed } = report;
+    return { duration_ms: tookMs(), examined, changed, failed, nextMs: pauseAfter(service, report) };
+  } catch (error) {
+    if (!stop.aborted) observer.onError(service.name, error, tookMs());
+    return {
+      duration_ms: tookMs(),
+      error: String(error),
+      nextMs: stop.aborted ? 0 : pauseAfterError(service),
+    };
+  }
+}
+
+function pauseAfter({ everyMs }: BackgroundService, { more, nextMs = everyMs }: Report): number {
+  return more ? 0 : Math.min(nextMs, everyMs);
+}
+
+function pauseAfterError({ everyMs, retryMs = everyMs }: BackgroundService): number {
+  return retryMs;
 }
 
 /** Adds up what several pieces of work did. A piece that threw has failed. */

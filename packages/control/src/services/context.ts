@@ -23,9 +23,19 @@ export interface Context {
   /** Whether those whose requests last may go on. */
   readonly watch: AccessWatch;
   readonly limits: InstallationLimits;
-  /** Something is left to do: the reconciler should look now and not at its next turn. */
-  readonly wake: () => void;
+  /** Something is left to do: the service should look now and not at its next turn, on whichever replica. */
+  readonly ring: (service: ServiceName) => void;
 }
+
+/** The background services. Each is one at a time, on whichever replica. */
+export const serviceNames = [
+  "local-host-heartbeat",
+  "vm-cleanup",
+  "sandbox-reaper",
+  "audit-sweeper",
+  "sweeper",
+] as const;
+export type ServiceName = (typeof serviceNames)[number];
 
 /** What the operator allows. */
 export interface InstallationLimits {

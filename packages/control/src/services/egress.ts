@@ -29,7 +29,7 @@ export async function setEgress(
     const row = await storeEgress(context.db, { orgId: caller.orgId, id, egress });
     if (row === undefined) throw notRunning(await getSandbox(context, caller, id));
     return apply(context, row).catch((error: unknown) => {
-      context.wake();
+      context.ring("vm-cleanup");
       throw unappliedError(sandboxError(context, error));
     });
   });
@@ -63,7 +63,7 @@ async function apply(context: Context, row: SandboxRow, stop?: AbortSignal): Pro
   if (address === undefined) throw new Error(`host ${row.host_id} of ${row.id} does not exist`);
   const policy = { egress: row.egress, version: row.egress_version };
   const report = await context.hosts.client(address).setEgress(row, policy, stop);
-  if (!(await confirmEgress(context.db, row))) context.wake();
+  if (!(await confirmEgress(context.db, row))) context.ring("vm-cleanup");
   return report;
 }
 

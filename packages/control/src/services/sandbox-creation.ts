@@ -118,7 +118,7 @@ async function giveBack(context: Context, row: SandboxRow, address: string): Pro
     .destroyVm(row)
     .catch((error: unknown) => {
       context.log.warn({ err: error, sandbox_id: row.id }, "could not give a sandbox back to its host");
-      context.wake();
+      context.ring("vm-cleanup");
     });
 }
 
@@ -128,7 +128,7 @@ async function outcomeOf(context: Context, caller: Caller, id: string): Promise<
   if (row === undefined) return { kind: "nothing" };
   if (row.status === "creating") {
     // Only a hint, so our clock will do: who waits for the reconciler should not wait for its turn.
-    if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.wake();
+    if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.ring("vm-cleanup");
     return { kind: "pending" };
   }
   return row.started_at === null ? { kind: "nothing" } : { kind: "usable", answer: sandboxOf(row) };

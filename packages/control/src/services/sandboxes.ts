@@ -68,7 +68,7 @@ export async function runningSandbox(
 export function sandboxError(context: Context, error: unknown): unknown {
   if (!(error instanceof SkerryError)) return error;
   if (!["vm_not_found", "vm_not_running", "stale_execution"].includes(error.code)) return error;
-  context.wake();
+  context.ring("vm-cleanup");
   return new SkerryError("sandbox_not_running", "The microVM of the sandbox has ended.", {
     remediation: "Read the sandbox for the reason, and create another one.",
     cause: error,
@@ -83,7 +83,7 @@ export async function destroySandbox(context: Context, caller: Caller, id: strin
   await finishDestroying(context, row).catch((error: unknown) => {
     // The wish is stored; the reconciler carries it out when the host is back.
     context.log.warn({ err: error, sandbox_id: row.id }, "a host did not confirm a destruction");
-    context.wake();
+    context.ring("vm-cleanup");
   });
 }
 

@@ -1,6 +1,13 @@
 // The connection to PostgreSQL and the shape of its tables. Times come from the database's clock, never from ours.
 
-import { Kysely, PostgresDialect, type ColumnType, type Generated, type Transaction } from "kysely";
+import {
+  Kysely,
+  PostgresDialect,
+  type ColumnType,
+  type Generated,
+  type PostgresPool,
+  type Transaction,
+} from "kysely";
 import pg from "pg";
 import type { Role, Scope } from "@skerry/contract/access";
 import type { Egress } from "@skerry/contract/egress";
@@ -11,6 +18,7 @@ import type { MoveStatus } from "@skerry/contract/move-states";
 import type { Template } from "@skerry/contract/platform";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
 import { boundedPool } from "./bounded-pool.ts";
+import { FencedDialect, type Fence } from "./fence.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -74,6 +82,8 @@ export interface Tables {
     version: Generated<number>;
     status_since: Time;
     waits_for: string | null;
+    silent_since: MaybeTime;
+    silent_until: MaybeTime;
     cpus: number;
     memory_mib: number;
     templates: Json<Template[]>;
@@ -187,7 +197,26 @@ export interface Tables {
     attempts: Generated<number>;
     retry_at: Generated<Date>;
   };
-  leases: { name: string; holder: string; token: string; expires_at: Time };
+  leases: {
+    name: string;
+    holder: string;
+    token: string;
+    expires_at: Time;
+    due_at: Time;
+    rung: Generated<boolean>;
+    last_run_at: MaybeTime;
+    last_run: Json<LeaseRun | null>;
+  };
+}
+
+/** What a run of a background service did, or why it failed. */
+export interface LeaseRun {
+  readonly holder: string;
+  readonly duration_ms: number;
+  readonly examined?: number;
+  readonly changed?: number;
+  readonly failed?: number;
+  readonly error?: string;
 }
 
 export type Database = Kysely<Tables>;
@@ -214,21 +243,32 @@ function open(
     max: POOL_MAX_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementMs,
+    idle_in_transaction_session_timeout: statementMs,
     application_name: "skerry-control",
   });
   pool.on("error", onLostConnection);
   // The pool listens only to connections that are idle; one that breaks while a query holds it would end the process.
   pool.on("connect", (client) => client.on("error", onLostConnection));
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: boundedPool(pool, answerMs) }) });
-  pools.set(db, pool);
+  const bounded = boundedPool(pool, answerMs);
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: bounded }) });
+  pools.set(db, { pool, bounded });
   return db;
 }
 
-const pools = new WeakMap<Database, pg.Pool>();
+const pools = new WeakMap<Database, { readonly pool: pg.Pool; readonly bounded: PostgresPool }>();
+
+/** The same database for one who may write only while a lease is held. Its connections are those of `db`; do not close it. */
+export function fencedDatabase(db: Database, fence: Fence): Database {
+  const opened = pools.get(db);
+  if (opened === undefined) throw new Error("only an opened database can be fenced");
+  const fenced = new Kysely<Tables>({ dialect: new FencedDialect(opened.bounded, fence) });
+  pools.set(fenced, opened);
+  return fenced;
+}
 
 /** How many queries wait for a connection at this moment. */
 export function waitingQueries(db: Database): number {
-  return pools.get(db)?.waitingCount ?? 0;
+  return pools.get(db)?.pool.waitingCount ?? 0;
 }
 
 /** Classes of PostgreSQL's own codes: connection exceptions, and the server going down or coming up. */

@@ -1,12 +1,20 @@
 // Machines that keep running, hosts that come and go, and background services that run on one replica.
 
 export const hostsAndMachines = `
--- Which replica runs a background service. The token grows with each change of hands, so that one that was slow cannot write any more.
+-- Which replica runs a background service now, when it runs next, and how it went last. The token grows with each change of hands, so that one
+-- that was slow cannot write any more.
 create table leases (
   name text primary key,
   holder text not null,
   token bigint not null,
-  expires_at timestamptz not null
+  expires_at timestamptz not null,
+  due_at timestamptz not null,
+  -- Somebody wants it to run again as soon as the run under way has ended.
+  rung boolean not null default false,
+  last_run_at timestamptz,
+  last_run jsonb,
+  -- Makes the token part of a key: a change of hands waits for the transactions that rely on it, and a renewal does not.
+  unique (name, token)
 );
 
 alter table hosts
@@ -15,7 +23,10 @@ alter table hosts
   add column version integer not null default 1,
   add column status_since timestamptz not null default now(),
   -- What a drain cannot go on without. Null: nothing.
-  add column waits_for text;
+  add column waits_for text,
+  -- From the first to the last time that it was asked in vain since its last heartbeat. A host that nobody asked has not been silent.
+  add column silent_since timestamptz,
+  add column silent_until timestamptz;
 create index hosts_by_heartbeat on hosts (last_heartbeat) where status in ('online', 'draining');
 
 -- Its host was taken for dead. Should the host come back with its VM, it has not failed after all.

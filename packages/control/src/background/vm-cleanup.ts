@@ -12,11 +12,11 @@ import { moveSandbox } from "../store/sandboxes.ts";
 import { decide, type Action } from "./sandbox-decisions.ts";
 import { reportOf, type BackgroundService, type Report } from "./service.ts";
 
-const SERVICE = "sandbox-reconciler";
+const SERVICE = "vm-cleanup";
 /** Actions per host and activation. */
 const BATCH = 32;
 
-export function sandboxReconciler(context: Context, everyMs: number): BackgroundService {
+export function vmCleanup(context: Context, everyMs: number): BackgroundService {
   return {
     name: SERVICE,
     everyMs,

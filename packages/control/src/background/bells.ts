@@ -1,0 +1,42 @@
+// How a service is told that there is something to do before its time.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ServiceName } from "../services/context.ts";
+import type { Database } from "../store/database.ts";
+import { ringLease } from "../store/leases.ts";
+
+/** Ends a wait early. Rings coalesce: many rings, one activation. */
+export class Bell {
+  #rung = new AbortController();
+
+  ring(): void {
+    this.#rung.abort();
+  }
+
+  async wait(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#rung.signal }).catch(() => undefined);
+    this.#rung = new AbortController();
+  }
+}
+
+/** One for each service. */
+export class Bells {
+  readonly #bells = new Map<ServiceName, Bell>();
+
+  of(service: ServiceName): Bell {
+    const known = this.#bells.get(service);
+    if (known !== undefined) return known;
+    const bell = new Bell();
+    this.#bells.set(service, bell);
+    return bell;
+  }
+
+  /** Says in the lease that the service is due. Then this replica looks, unless another one is at it, which will look again. */
+  async ring(db: Database, service: ServiceName): Promise<void> {
+    try {
+      await ringLease(db, service);
+    } finally {
+      this.of(service).ring();
+    }
+  }
+}
