@@ -42,7 +42,8 @@ export const VmSpec = Type.Object(
     egress: Egress,
     egress_version: EgressVersion,
     /** Absent for a sandbox. A machine's disk and console log stay when it ends, until it is destroyed: where its host still has its disk, a
-     *  `PUT` with a new execution id boots from it. */
+     *  `PUT` with a new execution id boots from it. Until then the host lists it under the execution id of its last VM: that is no stale
+     *  incarnation, and to `DELETE` it is to lose the disk. */
     machine: Type.Optional(
       Type.Object(
         {

@@ -21,6 +21,7 @@ static struct {
   uint64_t ring_bytes;
   uint64_t total; // bytes ever written; the last RING_BYTES of them are in the ring
   uint64_t writing;
+  uint64_t begun; // the total when this run began
 } header;
 
 static const char magic[8] = "SKRYLOG1";
@@ -59,6 +60,7 @@ int main(int argc, char **argv) {
     header.ring_bytes = RING_BYTES;
   }
   header.writing = 1;
+  header.begun = header.total;
   save_header();
   while ((got = read(0, chunk, sizeof chunk)) != 0) {
     if (got < 0 && errno != EINTR) break;

@@ -1,5 +1,6 @@
-// Destroys every VM of a host that does not run, from its records and from the kernel's. Needs neither a guest kernel nor KVM nor a
-// template: what is left of a machine must go also where a VM could not run any more.
+// Ends every VM of a host that does not run, from its records and from the kernel's. Needs neither a guest kernel nor KVM nor a
+// template: what is left of a VM must go also where none could run any more. Machines are stopped in peace where they answer, and keep
+// their disks; by their policy they are started again with the host.
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,9 +9,24 @@ import type { HostConfig } from "./config.ts";
 import { openHostNetwork, removeHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
 import { openCgroups } from "./vm/cgroup.ts";
-import { cgroupName, giveBack, uidsOf } from "./vm/instance.ts";
+import { adoptClone, mainOf } from "./vm/clone.ts";
+import { endOfHost } from "./vm/ending.ts";
+import { cgroupName, giveBack, uidsOf, type MachineRoom } from "./vm/instance.ts";
 import { findByName, killProcess } from "./vm/process.ts";
-import { readRecords } from "./vm/record.ts";
+import {
+  hasEnded,
+  keepsDisk,
+  readRecords,
+  saveRecord,
+  type FoundFolder,
+  type VmRecord,
+} from "./vm/record.ts";
+import { stopGuest } from "./vm/stopping.ts";
+
+type ClearRoom = Pick<MachineRoom, "slots" | "cgroups" | "firstVmUid">;
+
+/** Between SIGTERM and SIGKILL to main processes. */
+const GRACE_MS = 10_000;
 
 /** Goes on past a VM that cannot be cleaned up, and reports it at the end. */
 export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
@@ -20,12 +36,11 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
   const slots = new Slots({ prefix: instance, linkPrefix: network.linkPrefix, range, ready: 0, forget });
   const room = { slots, cgroups: await openCgroups(instance), firstVmUid };
   const failures: unknown[] = [];
-  for (const { folder, record } of await readRecords(join(stateFolder, "vms"))) {
-    // A folder without a record belongs to a VM that was never started, or to one that is found by its name below.
-    const removed =
-      record === undefined ? rm(folder, { recursive: true, force: true }) : giveBack(room, record);
-    await removed.catch((error: unknown) => failures.push(error));
-  }
+  const found = await readRecords(join(stateFolder, "vms"));
+  // All at once: each may take its main process' grace.
+  await Promise.all(
+    found.map((one) => clearVm(room, one).catch((error: unknown) => void failures.push(error))),
+  );
   for (const { identity, name } of await findByName(`${instance}:`, uidsOf(room))) {
     await killProcess(identity);
     await room.cgroups.remove(cgroupName({ name }));
@@ -34,4 +49,26 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
   await removeHostNetwork(network);
   if (failures.length > 0)
     throw new AggregateError(failures, `${failures.length} VMs could not be cleaned up`);
+}
+
+async function clearVm(room: ClearRoom, { folder, record }: FoundFolder): Promise<void> {
+  // A folder without a record belongs to a VM that was never started, or to one that is found by its name.
+  if (record === undefined) return rm(folder, { recursive: true, force: true });
+  if (!keepsDisk(record)) return giveBack(room, record);
+  if (hasEnded(record)) return;
+  await stopMachine(record).catch(() => undefined); // then its disk is what it is after a power failure
+  await giveBack(room, record, "disk");
+  await saveRecord({ ...record, ...endOfHost("its host was taken down"), process: undefined });
+}
+
+async function stopMachine(record: VmRecord): Promise<void> {
+  if (record.process === undefined) return;
+  const live = await adoptClone(record);
+  try {
+    const main = await mainOf(record, live);
+    await stopGuest({ channel: live.channel, main, rest: undefined }, GRACE_MS);
+  } finally {
+    live.qmp.close();
+    live.channel.close("its host is taken down");
+  }
 }

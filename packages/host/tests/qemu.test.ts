@@ -71,6 +71,24 @@ test("a clone's machine is its template's: only memory, disk and the wait for th
   ]);
 });
 
+test("a machine that boots from its own disk has its clone's devices, memory of its own, and waits to be told", () => {
+  const machine = { ...clone, isMachine: true };
+  const booted: QemuOptions = { ...machine, purpose: "boot" };
+  expect(differing(machine, booted)).toEqual(["-object", "-incoming", "-kernel", "-initrd", "-append", "-S"]);
+  expect(options(booted).get("-object")).toEqual(["memory-backend-ram,id=mem,size=512M"]);
+  expect(options(booted).get("-append")).toEqual(options(template).get("-append"));
+});
+
+test("what a machine's programs have synced is on the platter, and its console in a file", () => {
+  const machine = { ...clone, isMachine: true };
+  expect(differing(clone, machine).toSorted()).toEqual(["-add-fd", "-blockdev", "-chardev"]);
+  expect(disk(machine)).toMatchObject({
+    cache: { "no-flush": false },
+    file: { cache: { "no-flush": false } },
+  });
+  expect(disk(clone)).toMatchObject({ cache: { "no-flush": true }, file: { cache: { "no-flush": true } } });
+});
+
 test("a QEMU that can map a file privately without write access is told to", () => {
   expect(differing(clone, { ...clone, privateReadonly: true })).toEqual(["-object"]);
   expect(options({ ...clone, privateReadonly: true }).get("-object")?.[0]).toMatch(

@@ -68,7 +68,7 @@ export async function down(layout: Layout, keepVms: boolean): Promise<void> {
     });
   }
   const user = await ensureSystemUser(layout.state);
-  if (!keepVms) await step("Destroy the VMs", () => runHost(layout, user, "clear"));
+  if (!keepVms) await step("Destroy the sandboxes, stop the machines", () => runHost(layout, user, "clear"));
   if (layout.externalDatabaseUrl === undefined && (await isThere(layout.postgresData)))
     await (await Postgres.open(layout, user)).stop();
 }

@@ -8,7 +8,7 @@ import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
 import { cgroupName, uidsOf, type MachineRoom } from "./instance.ts";
 import { findByName, isAlive, killProcess } from "./process.ts";
-import { keepsDisk, readRecords, type FoundFolder, type VmRecord } from "./record.ts";
+import { hasEnded, keepsDisk, readRecords, type FoundFolder, type VmRecord } from "./record.ts";
 
 /** Nobody was there to hear why. */
 const endedUnseen: VmEnd = {
@@ -88,10 +88,6 @@ async function adoptOne(
     await foundlings.end(record, endOfHost(reason));
     return false;
   }
-}
-
-function hasEnded({ status }: VmRecord): boolean {
-  return status === "gone" || status === "stopped";
 }
 
 /** QEMU processes of ours that no record knows: the host was killed between starting one and writing it down. */

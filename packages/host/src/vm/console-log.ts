@@ -15,10 +15,12 @@ interface Header {
   readonly ringBytes: number;
   readonly total: number;
   readonly writing: boolean;
+  /** Where what the last QEMU has said begins. */
+  readonly begun: number;
 }
 
 const MAGIC = "SKRYLOG1";
-const HEADER_BYTES = 32;
+const HEADER_BYTES = 40;
 const RING_AT = 4_096;
 const RING_MAX_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
@@ -27,7 +29,8 @@ const MARGIN_BYTES = 256 * 1024;
 const FOLLOW_POLL_MS = 100;
 const CLOSING_POLL_MS = 10;
 const CLOSING_DEADLINE_MS = 1_000;
-const END_BYTES = 4 * 1024;
+/** A panic says its name first, then what every CPU was doing. */
+const END_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /** The bytes as they were written, in pieces; lines that are too old to be there are left out. */
@@ -53,8 +56,8 @@ export async function consoleEnd(file: string): Promise<string | undefined> {
     await using handle = await open(file, "r");
     const end = Date.now() + CLOSING_DEADLINE_MS;
     while ((await readHeader(handle)).writing && Date.now() < end) await sleep(CLOSING_POLL_MS);
-    const { total } = await readHeader(handle);
-    return (await readFrom(handle, Math.max(0, total - END_BYTES))).bytes.toString("latin1");
+    const { total, begun } = await readHeader(handle);
+    return (await readSpan(handle, Math.max(begun, total - END_BYTES), total)).toString("latin1");
   } catch {
     return undefined;
   }
@@ -64,9 +67,9 @@ async function readHeader(handle: FileHandle): Promise<Header> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
   const ringBytes = Number(buffer.readBigUInt64LE(8));
   const known = bytesRead === HEADER_BYTES && buffer.toString("latin1", 0, 8) === MAGIC;
-  if (!known || ringBytes > RING_MAX_BYTES) return { ringBytes: 1, total: 0, writing: false };
-  const [total, writing] = [Number(buffer.readBigUInt64LE(16)), buffer.readBigUInt64LE(24) !== 0n];
-  return { ringBytes, total, writing };
+  if (!known || ringBytes > RING_MAX_BYTES) return { ringBytes: 1, total: 0, writing: false, begun: 0 };
+  const [total = 0, writing = 0, begun = 0] = [16, 24, 32].map((at) => Number(buffer.readBigUInt64LE(at)));
+  return { ringBytes, total, writing: writing !== 0, begun };
 }
 
 function oldest({ total, ringBytes }: Header): number {

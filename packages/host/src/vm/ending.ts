@@ -14,8 +14,8 @@ export interface VmEnd {
 /** It was told to. */
 export const stopped: VmEnd = { status: "stopped", reason: null };
 
-/** The last line of a kernel that panics, just before it resets the machine. */
-const PANIC = /end Kernel panic - not syncing(?:: (Out of memory|System is deadlocked on memory))?/;
+/** What a kernel says before it resets the machine of its own accord. */
+const PANIC = /Kernel panic - not syncing(?:: (Out of memory|System is deadlocked on memory))?/;
 
 /** From QEMU's own word for it, and from the end of the console, where that was kept: with `panic=-1 reboot=t` a panic and a
  *  reboot are the same to QEMU. A guest can write what it likes there, and then deceives its owner, who is itself. */

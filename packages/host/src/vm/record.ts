@@ -98,6 +98,11 @@ async function readRecord(id: string, folder: string): Promise<VmRecord | undefi
   }
 }
 
+/** Nothing of it runs, and only files are left. */
+export function hasEnded({ status }: VmRecord): boolean {
+  return status === "gone" || status === "stopped";
+}
+
 /** What this VM has written is kept when it ends, until it is destroyed. */
 export function keepsDisk({ machine }: VmRecord): boolean {
   return machine?.keeps_disk === true;

@@ -8,13 +8,14 @@ import type { Rest } from "./rest.ts";
 
 interface Stoppable {
   readonly channel: GuestChannel;
-  readonly rest: Pick<Rest, "use">;
+  /** Undefined where the guest runs for certain. */
+  readonly rest: Rest | undefined;
   readonly main: MainProcess | undefined;
 }
 
 /** Rejects where the guest does not take part; then QEMU is killed like after a power failure, and the disk's journal has the rest. */
 export async function stopGuest({ channel, rest, main }: Stoppable, graceMs: number): Promise<void> {
-  using _awake = await rest.use();
+  using _awake = await rest?.use();
   if (main !== undefined && graceMs > 0) {
     await terminateMain(channel, constants.signals.SIGTERM);
     const waiting = new AbortController();
