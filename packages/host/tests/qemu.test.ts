@@ -74,7 +74,7 @@ test("a clone's machine is its template's: only memory, disk and the wait for th
 test("a machine that boots from its own disk has its clone's devices, memory of its own, and waits to be told", () => {
   const machine = { ...clone, isMachine: true };
   const booted: QemuOptions = { ...machine, purpose: "boot" };
-  expect(differing(machine, booted)).toEqual(["-object", "-incoming", "-kernel", "-initrd", "-append", "-S"]);
+  expect(differing(machine, booted)).toEqual(["-object", "-incoming", "-S", "-kernel", "-initrd", "-append"]);
   expect(options(booted).get("-object")).toEqual(["memory-backend-ram,id=mem,size=512M"]);
   expect(options(booted).get("-append")).toEqual(options(template).get("-append"));
 });
