@@ -33,7 +33,7 @@ test.each([
   ["a word that we do not know", "host-error", "", "qemu_ended", /host-error/],
 ])("when QEMU says %s, the reason says which", (_what, word, console, ...expected) => {
   const end = endOfQemu(word, console);
-  const [cause, reason] = expected;
+  const [cause, reason = ""] = expected;
   expect(end).toMatchObject({ status: "gone", cause });
   expect(end.reason).toMatch(reason);
 });
