@@ -5,6 +5,7 @@ import { Command } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { Cli } from "./cli.ts";
 import { registerAuditCommands } from "./commands/audit.ts";
+import { registerHostCommands } from "./commands/host.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSandboxCommands } from "./commands/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
@@ -13,7 +14,7 @@ import { DEFAULT_API_URL } from "./config.ts";
 import { endingOf } from "./errors.ts";
 
 /** Nouns of the API. Everything else (`up`, `status`, the list in the help) needs the local commands too. */
-const clientNouns = new Set(["audit", "auth", "org", "sandbox", "template", "size"]);
+const clientNouns = new Set(["audit", "auth", "host", "org", "sandbox", "template", "size"]);
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -25,6 +26,7 @@ async function main(args: readonly string[]): Promise<number> {
   registerSandboxCommands(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);
+  registerHostCommands(program, cli);
   try {
     // Client commands start without loading what runs a server. A flag's value that is also a noun only costs time.
     if (!args.some((arg) => clientNouns.has(arg)) || args[0]?.startsWith("-") === true) {

@@ -3,7 +3,7 @@
 // Errors have the same body as on `/v1`.
 //
 //   GET    /info                                    HostInfo
-//   POST   /identity/request                        CertificateRequest, of a new key
+//   POST   /identity/request?key=                   CertificateRequest, of a new key, or of the current one
 //   PUT    /identity            HostCertificate     204; it is in use from now on
 //   GET    /vms                                     VmList
 //   PUT    /vms/{id}            VmSpec              Vm; answers once the guest agent has answered

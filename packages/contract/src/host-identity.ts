@@ -42,6 +42,12 @@ export const CertificateRequest = Type.Object(
 );
 export type CertificateRequest = Static<typeof CertificateRequest>;
 
+/** A host that joins again shows by its key that it is the one that it was; otherwise each certificate has a key of its own. */
+export const CertificateRequestQuery = Type.Object(
+  { key: Type.Optional(Type.Union([Type.Literal("new"), Type.Literal("current")])) },
+  closed,
+);
+
 /** What makes a host one of the cluster. */
 export const HostCertificate = Type.Object(
   {

@@ -1,7 +1,14 @@
 // Who this host is to its cluster: a key that never leaves it, and a certificate of the authority, brought by whoever may call it as control.
 // The key is new with each certificate. Both are in one file, so that no crash can leave a certificate with another's key.
 
-import { generateKeyPairSync, sign, X509Certificate, type KeyObject } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  sign,
+  X509Certificate,
+  type KeyObject,
+} from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { SecureContextOptions } from "node:tls";
@@ -54,11 +61,15 @@ export class Identity {
     return { key, cert, ca, minVersion: "TLSv1.3" };
   }
 
-  /** A new key, and the request to certify it. Only the latest one can be answered. */
-  request(): CertificateRequest {
-    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: CURVE });
+  /** The request to certify a new key, or the current one where there is one. Only the latest request can be answered. */
+  request(key: "new" | "current" = "new"): CertificateRequest {
+    const current = key === "current" ? this.#current?.private_key : undefined;
+    const privateKey =
+      current === undefined
+        ? generateKeyPairSync("ec", { namedCurve: CURVE }).privateKey
+        : createPrivateKey(current);
     this.#pending = privateKey;
-    const public_key = publicKey.export({ type: "spki", format: "pem" }).toString();
+    const public_key = createPublicKey(privateKey).export({ type: "spki", format: "pem" }).toString();
     const signature = sign("sha256", Buffer.from(CERTIFICATE_REQUEST + public_key), privateKey);
     return { public_key, signature: signature.toString("base64") };
   }

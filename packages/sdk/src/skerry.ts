@@ -5,6 +5,7 @@ import type { Limits } from "@skerry/contract/limits-report";
 import type { Me } from "@skerry/contract/organizations";
 import type { Health, Status } from "@skerry/contract/platform";
 import { Audit } from "./audit.ts";
+import { Hosts } from "./hosts.ts";
 import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
 import { Organizations } from "./organizations.ts";
 import { Sizes, Templates } from "./platform.ts";
@@ -22,6 +23,7 @@ export class Skerry {
   readonly tokens: Tokens;
   readonly audit: Audit;
   readonly organizations: Organizations;
+  readonly hosts: Hosts;
   readonly #http: HttpClient;
 
   /** Throws `SkerryInputError` where the address or the token cannot be one. */
@@ -33,6 +35,7 @@ export class Skerry {
     this.tokens = new Tokens(this.#http);
     this.audit = new Audit(this.#http);
     this.organizations = new Organizations(this.#http);
+    this.hosts = new Hosts(this.#http);
   }
 
   /** Who is calling, for which organization, and what the token can do there. */
@@ -99,4 +102,5 @@ export type {
   OrganizationCreateRequest,
   OrganizationUpdateRequest,
 } from "@skerry/contract/organizations";
+export type { JoinToken } from "@skerry/contract/joining";
 export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";

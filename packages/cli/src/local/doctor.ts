@@ -99,6 +99,7 @@ async function checkProgram(
 }
 
 async function checkPostgres(layout: Layout): Promise<Outcome> {
+  if (layout.joined !== undefined) return ok(`not needed: ${layout.joined.control} has its own`);
   if (layout.externalDatabaseUrl !== undefined) return ok("SKERRY_DATABASE_URL names one");
   const majors = (await readdir("/usr/lib/postgresql").catch(() => [] as string[])).map(Number);
   const newest = Math.max(0, ...majors);

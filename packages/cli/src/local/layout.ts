@@ -1,6 +1,8 @@
 // Where one installation keeps everything, and under which users its processes run. All of it follows from the state folder.
 
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { environment, type Environment } from "../config.ts";
 import { CliError } from "../errors.ts";
 
@@ -21,6 +23,8 @@ export interface Layout {
   readonly supervisorFile: string;
   readonly listen: string;
   readonly apiUrl: string;
+  /** Set where this machine is a host of a control plane elsewhere. */
+  readonly joined: Joined | undefined;
   /** Set where the administrator brings a PostgreSQL; then ours is not started. */
   readonly externalDatabaseUrl: string | undefined;
 }
@@ -56,8 +60,41 @@ export function readLayout(dist: string, env: Environment = environment()): Layo
     supervisorFile: join(state, "run/supervisor.json"),
     listen,
     apiUrl: `http://${listen.replace(/^0\.0\.0\.0:/, "127.0.0.1:").replace(/^\[::\]:/, "[::1]:")}`,
+    joined: readJoined(state),
     externalDatabaseUrl: env["SKERRY_DATABASE_URL"],
   };
+}
+
+/** Whose host this machine is, as `skerry host join` wrote it down. */
+export interface Joined {
+  /** Address of the control plane's API. */
+  readonly control: string;
+  /** What the host is called there. */
+  readonly name: string;
+  /** Where control reaches it, and where it listens for that; ADDRESS:PORT. */
+  readonly address: string;
+  readonly listen: string;
+}
+
+export function joinedFile(state: string): string {
+  return join(state, "joined.json");
+}
+
+function readJoined(state: string): Joined | undefined {
+  try {
+    return JSON.parse(readFileSync(joinedFile(state), "utf8")) as Joined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Who may not enter the folder may not start anything in it either.
+    if (code === "ENOENT" || code === "EACCES" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+/** Bundled, every module lies in `dist/` or `dist/chunks/`. */
+export function ownLayout(): Layout {
+  const folder = dirname(fileURLToPath(import.meta.url));
+  return readLayout(folder.endsWith("/chunks") ? dirname(folder) : folder);
 }
 
 function requireShortPath(name: string, path: string, maxBytes: number): void {

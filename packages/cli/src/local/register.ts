@@ -1,10 +1,8 @@
 // The commands that run Skerry on this machine.
 
-import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { readLayout, type Layout } from "./layout.ts";
+import { ownLayout } from "./layout.ts";
 
 export function registerLocalCommands(program: Command, cli: Cli): void {
   program
@@ -16,7 +14,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     )
     .action(async () => {
       const { up } = await import("./up.ts");
-      await up(layout());
+      await up(ownLayout());
     });
   program
     .command("down")
@@ -24,7 +22,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     .option("--keep-vms", "leave the VMs running; the next `skerry up` takes them over")
     .action(async (options: { keepVms?: boolean }) => {
       const { down } = await import("./up.ts");
-      await down(layout(), options.keepVms === true);
+      await down(ownLayout(), options.keepVms === true);
     });
   program
     .command("status")
@@ -32,7 +30,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     .option("--json", "print JSON")
     .action(async (options: { json?: boolean }) => {
       const { status } = await import("./status.ts");
-      const { rows, running } = await status(layout());
+      const { rows, running } = await status(ownLayout());
       if (options.json === true) await cli.output.json(rows);
       else
         await cli.output.table(
@@ -47,7 +45,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     .option("--json", "print JSON")
     .action(async (options: { json?: boolean }) => {
       const { doctor, exitCodeOf } = await import("./doctor.ts");
-      const findings = await doctor(layout());
+      const findings = await doctor(ownLayout());
       if (options.json === true) await cli.output.json(findings);
       else
         await cli.output.table(
@@ -67,16 +65,10 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     )
     .action(async (org: string, changes: readonly string[]) => {
       const { changeLimits } = await import("./limits.ts");
-      await cli.output.json(await changeLimits(layout(), org, changes));
+      await cli.output.json(await changeLimits(ownLayout(), org, changes));
     });
   program.command("supervise", { hidden: true }).action(async () => {
     const { supervise } = await import("./supervisor.ts");
-    await supervise(layout());
+    await supervise(ownLayout());
   });
-}
-
-/** Bundled, every module lies in `dist/` or `dist/chunks/`. */
-function layout(): Layout {
-  const folder = dirname(fileURLToPath(import.meta.url));
-  return readLayout(folder.endsWith("/chunks") ? dirname(folder) : folder);
 }

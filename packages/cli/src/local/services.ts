@@ -16,17 +16,19 @@ export interface Service {
   readonly env: NodeJS.ProcessEnv;
 }
 
-export function serviceOf(name: ServiceName, layout: Layout, user: SystemUser): Service {
+/** Which of them run on this machine. */
+export function serviceNames({ joined }: Layout): readonly ServiceName[] {
+  return joined === undefined ? ["control", "host"] : ["host"];
+}
+
+export function serviceOf(name: ServiceName, layout: Layout, user: SystemUser | undefined): Service {
   const common = {
     PATH: environment()["PATH"],
     NODE_ENV: "production",
     SKERRY_LOG_LEVEL: environment()["SKERRY_LOG_LEVEL"],
   };
-  const settings: { readonly [Name in ServiceName]: NodeJS.ProcessEnv } = {
-    control: controlEnvironment(layout, user),
-    host: hostEnvironment(layout, user),
-  };
-  const defined = Object.entries({ ...common, ...settings[name] }).filter(([, value]) => value !== undefined);
+  const settings = name === "host" ? hostEnvironment(layout, user) : controlEnvironment(layout, user);
+  const defined = Object.entries({ ...common, ...settings }).filter(([, value]) => value !== undefined);
   return {
     name,
     args: [SMALL_NURSERY, join(layout.dist, `${name}.js`), "serve"],
@@ -34,7 +36,8 @@ export function serviceOf(name: ServiceName, layout: Layout, user: SystemUser): 
   };
 }
 
-export function controlEnvironment(layout: Layout, user: SystemUser): NodeJS.ProcessEnv {
+export function controlEnvironment(layout: Layout, user: SystemUser | undefined): NodeJS.ProcessEnv {
+  if (user === undefined) throw new Error("control does not run as root");
   return {
     ...passed("SKERRY_REAPER_INTERVAL_MS", "SKERRY_RECONCILER_INTERVAL_MS", "SKERRY_HEARTBEAT_INTERVAL_MS"),
     ...passed("SKERRY_TLS_CERT", "SKERRY_TLS_KEY", "SKERRY_TLS_LISTEN", "SKERRY_CORS_ORIGINS"),
@@ -49,17 +52,28 @@ export function controlEnvironment(layout: Layout, user: SystemUser): NodeJS.Pro
   };
 }
 
-export function hostEnvironment(layout: Layout, user: SystemUser): NodeJS.ProcessEnv {
+/** `user`: whose control uses the host's socket; undefined where that is only root's. */
+export function hostEnvironment(layout: Layout, user: SystemUser | undefined): NodeJS.ProcessEnv {
   return {
     ...passed("SKERRY_HOST_ASSETS", "SKERRY_VM_MEMORY_MIB", "SKERRY_DEBIAN_MIRROR"),
     ...passed("SKERRY_VM_CIDR", "SKERRY_DNS_SERVERS", "SKERRY_DNS_PORT", "SKERRY_READY_SLOTS"),
-    ...passed("SKERRY_HOST_NAME"),
+    ...passed("SKERRY_HOST_NAME", "SKERRY_HOST_LISTEN", "SKERRY_HOST_ADDRESS"),
+    ...joinedEnvironment(layout),
     ...passed("SKERRY_WARM_MIN", "SKERRY_WARM_MAX", "SKERRY_WARM_MEMORY_MIB"),
     SKERRY_HOST_STATE: layout.hostState,
     SKERRY_HOST_SOCKET: layout.hostSocket,
-    SKERRY_HOST_SOCKET_GID: String(user.gid),
+    ...(user === undefined ? {} : { SKERRY_HOST_SOCKET_GID: String(user.gid) }),
     SKERRY_NATIVE: join(layout.dist, "native"),
     SKERRY_TEMPLATES: layout.templates,
+  };
+}
+
+function joinedEnvironment({ joined }: Layout): NodeJS.ProcessEnv {
+  if (joined === undefined) return {};
+  return {
+    SKERRY_HOST_NAME: joined.name,
+    SKERRY_HOST_LISTEN: joined.listen,
+    SKERRY_HOST_ADDRESS: joined.address,
   };
 }
 

@@ -1,11 +1,11 @@
 // `skerry status`: what runs on this machine, and what the host says of itself.
 
-import { request } from "node:http";
 import type { HostInfo, VmList } from "@skerry/contract/host-api";
-import type { Layout } from "./layout.ts";
+import { askHost } from "./host-socket.ts";
+import type { Joined, Layout } from "./layout.ts";
 import { isAlive, type ProcessIdentity } from "./processes.ts";
 import { portHolder, type PortHolder } from "./port.ts";
-import { readSupervisorState } from "./supervisor-state.ts";
+import { readSupervisorState, type SupervisorState } from "./supervisor-state.ts";
 
 export interface StatusRow {
   readonly what: string;
@@ -17,21 +17,37 @@ const DEADLINE_MS = 3_000;
 
 export async function status(layout: Layout): Promise<{ rows: StatusRow[]; running: boolean }> {
   const supervisor = await readSupervisorState(layout);
-  const holder = await portHolder(layout);
-  const [supervisorUp, controlUp, info, vms] = await Promise.all([
+  const [supervisorUp, control, info, vms] = await Promise.all([
     supervisor === undefined ? false : isAlive(supervisor.supervisor),
-    holder.state === "control" && isHealthy(layout),
-    hostGet<HostInfo>(layout, "/info"),
-    hostGet<VmList>(layout, "/vms"),
+    layout.joined === undefined ? controlOf(layout, supervisor) : elsewhere(layout.joined),
+    askHost<HostInfo>(layout, "/info"),
+    askHost<VmList>(layout, "/vms"),
   ]);
   const rows = [
     row("supervisor", supervisorUp, pidText(supervisor?.supervisor)),
-    controlRow(layout, holder, controlUp, supervisor?.services.control),
+    control.row,
     ...(info === "denied"
       ? [row("host", true, "its socket is for root and control; run as root to see the host", "unknown")]
       : hostRows(info, vms, supervisor?.services.host)),
   ];
-  return { rows, running: supervisorUp && controlUp && info !== "silent" };
+  return { rows, running: supervisorUp && control.up && info !== "silent" };
+}
+
+interface ControlStatus {
+  readonly row: StatusRow;
+  readonly up: boolean;
+}
+
+async function controlOf(layout: Layout, supervisor: SupervisorState | undefined): Promise<ControlStatus> {
+  const holder = await portHolder(layout);
+  const up = holder.state === "control" && (await isHealthy(layout));
+  return { row: controlRow(layout, holder, up, supervisor?.services.control), up };
+}
+
+/** Whether it is well there is not for us to say: it calls the host, and not the host it. */
+function elsewhere({ control, name, address }: Joined): ControlStatus {
+  const detail = `this machine is its host "${name}", reached at ${address}`;
+  return { row: { what: "control", state: control, detail }, up: true };
 }
 
 async function isHealthy(layout: Layout): Promise<boolean> {
@@ -79,21 +95,4 @@ function pidText(identity: ProcessIdentity | undefined): string {
 
 function hostText(info: HostInfo, identity: ProcessIdentity | undefined): string {
   return `${pidText(identity)}, ${info.memory_mib} MiB for VMs, QEMU ${info.qemu_version.split(" ")[0] ?? ""}, cgroup limits: ${info.resource_limits}`;
-}
-
-/** "denied": somebody may be there, but the socket is not for us. */
-function hostGet<T>(layout: Layout, path: string): Promise<T | "silent" | "denied"> {
-  return new Promise((resolve) => {
-    const call = request({ socketPath: layout.hostSocket, path, timeout: DEADLINE_MS }, (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (part: string) => (text += part));
-      response.once("end", () => resolve(response.statusCode === 200 ? (JSON.parse(text) as T) : "silent"));
-      response.once("error", () => resolve("silent"));
-    });
-    call.once("timeout", () => call.destroy());
-    call.once("error", (error: NodeJS.ErrnoException) =>
-      resolve(error.code === "EACCES" ? "denied" : "silent"),
-    );
-    call.end();
-  });
 }

@@ -1,4 +1,4 @@
-// Keeps PostgreSQL, host and control running, and starts again what ends. It is a process of its own (`skerry up` starts it);
+// Keeps PostgreSQL, host and control running (on a machine that has joined, only the host), and starts again what ends. It is a process of its own (`skerry up` starts it);
 // killing it kills nothing else: the next one finds the children by its file and takes their place over.
 
 import { spawn } from "node:child_process";
@@ -9,7 +9,7 @@ import { lockSupervisor } from "./lock.ts";
 import { openLog, rotateLogs } from "./logs.ts";
 import { Postgres } from "./postgres.ts";
 import { identify, stopProcess, type ProcessIdentity } from "./processes.ts";
-import { serviceOf, type Service } from "./services.ts";
+import { serviceNames, serviceOf, type Service } from "./services.ts";
 import {
   buildDigest,
   saveSupervisorState,
@@ -17,7 +17,7 @@ import {
   type ServiceName,
   type SupervisorState,
 } from "./supervisor-state.ts";
-import { ensureSystemUser } from "./system-user.ts";
+import { ensureSystemUser, type SystemUser } from "./system-user.ts";
 
 const CHECK_POSTGRES_MS = 5_000;
 const RESTART_FIRST_MS = 200;
@@ -43,7 +43,7 @@ export async function makeFolders(layout: Layout): Promise<void> {
 export async function supervise(layout: Layout): Promise<void> {
   await makeFolders(layout);
   await lockSupervisor(layout);
-  const user = await ensureSystemUser(layout.state);
+  const user = layout.joined === undefined ? await ensureSystemUser(layout.state) : undefined;
   const stop = stopSignal();
   const self = await identify(process.pid);
   if (self === undefined) throw new Error("/proc is not mounted");
@@ -54,9 +54,7 @@ export async function supervise(layout: Layout): Promise<void> {
   const save = () => (saved = saved.then(() => saveSupervisorState(layout, state)));
   await stopOrphans(layout, STOP_GRACE_MS);
   await save();
-  const postgres = layout.externalDatabaseUrl === undefined ? await Postgres.open(layout, user) : undefined;
-  await postgres?.prepare(user);
-  await postgres?.start();
+  const postgres = await startPostgres(layout, user);
   const remember = async (name: ServiceName, identity: ProcessIdentity | undefined): Promise<void> => {
     if (identity === undefined) delete services[name];
     else services[name] = identity;
@@ -65,12 +63,21 @@ export async function supervise(layout: Layout): Promise<void> {
   const stopHost = new AbortController();
   const run = (name: ServiceName, signal: AbortSignal): Promise<void> =>
     keepRunning(layout, serviceOf(name, layout, user), remember, signal);
-  const control = run("control", stop);
+  const control = serviceNames(layout).includes("control") ? run("control", stop) : undefined;
   const host = run("host", stopHost.signal);
   await Promise.all([control, watchPostgres(postgres, stop), watchLogs(layout, stop)]);
   stopHost.abort();
   await host;
   await postgres?.stop();
+}
+
+/** Undefined where the database is another's. */
+async function startPostgres(layout: Layout, user: SystemUser | undefined): Promise<Postgres | undefined> {
+  if (user === undefined || layout.externalDatabaseUrl !== undefined) return undefined;
+  const postgres = await Postgres.open(layout, user);
+  await postgres.prepare(user);
+  await postgres.start();
+  return postgres;
 }
 
 type Remember = (name: ServiceName, identity: ProcessIdentity | undefined) => Promise<void>;

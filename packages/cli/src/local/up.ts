@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { environment } from "../config.ts";
 import { CliError } from "../errors.ts";
 import { isThere } from "./files.ts";
+import { askHost } from "./host-socket.ts";
 import type { Layout } from "./layout.ts";
 import { lockCommands } from "./lock.ts";
 import { lastLines, openLog } from "./logs.ts";
@@ -21,7 +22,7 @@ import { ensureSystemUser, type SystemUser } from "./system-user.ts";
 import { ensureToken } from "./token.ts";
 
 const READY_DEADLINE_MS = 60_000;
-const DOWN_DEADLINE_MS = 60_000;
+export const DOWN_DEADLINE_MS = 60_000;
 const HEALTH_DEADLINE_MS = 2_000;
 const POLL_MS = 50;
 const STDERR_TAIL_CHARS = 4_000;
@@ -30,7 +31,22 @@ export async function up(layout: Layout): Promise<void> {
   requireRoot("up");
   await makeFolders(layout);
   await lockCommands(layout);
-  const user = await ensureSystemUser(layout.state);
+  const user = await userOf(layout);
+  await startUnlessRunning(layout, user);
+  process.stdout.write(`${user === undefined ? whoseHost(layout) : await ensureToken(layout, user)}\n`);
+}
+
+/** Undefined where nothing runs as it: on a machine that has joined. */
+async function userOf(layout: Layout): Promise<SystemUser | undefined> {
+  return layout.joined === undefined ? ensureSystemUser(layout.state) : undefined;
+}
+
+function whoseHost({ joined }: Layout): string {
+  return `This machine is the host "${joined?.name}" of ${joined?.control}.`;
+}
+
+/** Everything of this machine runs afterwards, and is of this build. Call it under the commands' lock. */
+export async function startUnlessRunning(layout: Layout, user: SystemUser | undefined): Promise<void> {
   const running = await runningSupervisor(layout);
   if (running !== undefined && running.build !== (await buildDigest(layout))) {
     // The VMs run on; the new host adopts them.
@@ -41,14 +57,21 @@ export async function up(layout: Layout): Promise<void> {
   if ((await runningSupervisor(layout)) === undefined) {
     // Before anything of ours begins: a host whose supervisor was killed still holds its VMs.
     await stopOrphans(layout, STOP_GRACE_MS);
-    const holder = await portHolder(layout);
-    if (holder.state === "other") throw portTaken(layout, holder.who);
+    if (layout.joined === undefined) await refuseTakenPort(layout);
     await prepareHost(layout, user);
-    await step("Start PostgreSQL, host and control", () => start(layout));
+    await step(`Start ${programsOf(layout)}`, () => start(layout));
   } else {
     await waitUntilReady(layout);
   }
-  process.stdout.write(`${await ensureToken(layout, user)}\n`);
+}
+
+async function refuseTakenPort(layout: Layout): Promise<void> {
+  const holder = await portHolder(layout);
+  if (holder.state === "other") throw portTaken(layout, holder.who);
+}
+
+function programsOf({ joined }: Layout): string {
+  return joined === undefined ? "PostgreSQL, host and control" : "the host";
 }
 
 /** Stops control, host and PostgreSQL. The VMs are destroyed, unless they are to be kept for the next `skerry up`. */
@@ -61,15 +84,15 @@ export async function down(layout: Layout, keepVms: boolean): Promise<void> {
   await lockCommands(layout);
   const state = await readSupervisorState(layout);
   if (state !== undefined) {
-    await step("Stop control, host and PostgreSQL", async () => {
+    await step(`Stop ${programsOf(layout)}`, async () => {
       await stopProcess(state.supervisor, DOWN_DEADLINE_MS);
       // A supervisor that was killed has stopped nobody.
       await stopOrphans(layout, STOP_GRACE_MS);
     });
   }
-  const user = await ensureSystemUser(layout.state);
+  const user = await userOf(layout);
   if (!keepVms) await step("Destroy the sandboxes, stop the machines", () => runHost(layout, user, "clear"));
-  if (layout.externalDatabaseUrl === undefined && (await isThere(layout.postgresData)))
+  if (user !== undefined && layout.externalDatabaseUrl === undefined && (await isThere(layout.postgresData)))
     await (await Postgres.open(layout, user)).stop();
 }
 
@@ -99,6 +122,7 @@ async function waitUntilReady(layout: Layout, hasEnded = (): boolean => false): 
 
 /** Our control answers (it listens once it has heard from the host), and so would the host. */
 async function isReady(layout: Layout): Promise<boolean> {
+  if (layout.joined !== undefined) return typeof (await askHost<object>(layout, "/info")) === "object";
   const holder = await portHolder(layout);
   if (holder.state === "other") throw portTaken(layout, holder.who);
   if (holder.state === "nobody") return false;
@@ -112,12 +136,12 @@ async function isReady(layout: Layout): Promise<boolean> {
 }
 
 /** Takes long the first time only: kernel, root disk, frozen template. */
-async function prepareHost(layout: Layout, user: SystemUser): Promise<void> {
+async function prepareHost(layout: Layout, user: SystemUser | undefined): Promise<void> {
   await runHost(layout, user, "prepare");
 }
 
 /** Runs a command of the host program and shows the steps that it reports. */
-function runHost(layout: Layout, user: SystemUser, command: "prepare" | "clear"): Promise<void> {
+function runHost(layout: Layout, user: SystemUser | undefined, command: "prepare" | "clear"): Promise<void> {
   const child = spawn(process.execPath, ["--enable-source-maps", join(layout.dist, "host.js"), command], {
     env: { PATH: environment()["PATH"], SKERRY_LOG_LEVEL: "silent", ...hostEnvironment(layout, user) },
     stdio: ["ignore", "pipe", "pipe"],
