@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { namespaces } from "./support/leftovers.ts";
-import { qemuPidOf, startPlatform, until, type Platform } from "./support/platform.ts";
+import { qemuPidOf, serverPid, startPlatform, until, type Platform } from "./support/platform.ts";
 import { run } from "./support/run.ts";
 import { dnsServer, machineAddress, udpPort, World } from "./support/world.ts";
 
@@ -214,10 +214,7 @@ test("what is denied stays denied while the host is dead, and after it has come 
   await sandbox.execute(
     `(while true; do python3 /root/probe.py '[["tcp","203.0.113.10",80],["udp","203.0.113.10",${udpPort}]]'; done) >/dev/null 2>&1 & sleep 0.1`,
   );
-  const state = JSON.parse(await readFile(join(platform.state, "run/supervisor.json"), "utf8")) as {
-    services: { host: { pid: number } };
-  };
-  process.kill(state.services.host.pid, "SIGKILL");
+  process.kill(await serverPid(platform, "host"), "SIGKILL");
   await until("the host answers again", async () =>
     sandbox.execute("true").then(
       () => true,

@@ -2,7 +2,6 @@
 // must not notice. All of them run in one sandbox, one after the other, so each shows that the last left it whole.
 
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { ExecuteRequest, Sandbox } from "@skerry/contract/sandboxes";
 import { OUTPUT_MAX_BYTES } from "@skerry/contract/limits";
@@ -15,7 +14,7 @@ import {
   outputOf,
   refusal,
 } from "./support/api.ts";
-import { call, until } from "./support/platform.ts";
+import { call, serverPid, until } from "./support/platform.ts";
 import { sharedPlatform } from "./support/shared.ts";
 
 const MIB = 1024 * 1024;
@@ -112,11 +111,8 @@ test("files in memory cannot use up what the agent needs", async () => {
 });
 
 /** Control and host: whatever a guest sends goes through both. */
-async function serverPids(): Promise<number[]> {
-  const state = JSON.parse(await readFile(join(platform.state, "run/supervisor.json"), "utf8")) as {
-    services: Record<"control" | "host", { pid: number }>;
-  };
-  return [state.services.control.pid, state.services.host.pid];
+function serverPids(): Promise<number[]> {
+  return Promise.all([serverPid(platform, "control"), serverPid(platform, "host")]);
 }
 
 /** Forgets the highest memory so far, and answers the memory now, in bytes. */

@@ -7,7 +7,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { SkerryApiError, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
-import { inventory, qemuPidOf, skerry, startPlatform, until, type Platform } from "./support/platform.ts";
+import {
+  inventory,
+  qemuPidOf,
+  serverPid,
+  skerry,
+  startPlatform,
+  until,
+  type Platform,
+} from "./support/platform.ts";
 
 /** What the architecture promises, after the services are back. */
 const SETTLED_WITHIN_MS = 30_000;
@@ -107,7 +115,7 @@ async function kill(victim: Victim, spared: number): Promise<void> {
   const pids =
     victim === "qemu"
       ? (await qemuProcesses(platform.instance)).map((one) => one.pid).filter((pid) => pid !== spared)
-      : [await pidOf(victim)];
+      : [await serverPid(platform, victim)];
   for (const pid of pids) {
     try {
       process.kill(pid, "SIGKILL");
@@ -115,16 +123,6 @@ async function kill(victim: Victim, spared: number): Promise<void> {
       // A QEMU may have ended by itself between the two looks.
     }
   }
-}
-
-async function pidOf(server: Exclude<Victim, "qemu">): Promise<number> {
-  const state = JSON.parse(await readFile(join(platform.state, "run/supervisor.json"), "utf8")) as {
-    supervisor: { pid: number };
-    services: Record<string, { pid: number } | undefined>;
-  };
-  const identity = server === "supervisor" ? state.supervisor : state.services[server];
-  if (identity === undefined) throw new Error(`${server} does not run`);
-  return identity.pid;
 }
 
 /** The supervisor has started again what was killed, and a sandbox answers through both servers. */

@@ -1,11 +1,10 @@
 // A sandbox in which nothing runs stands still, and nobody can tell.
 
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
-import { qemuPidOf, startPlatform, until, type Platform } from "./support/platform.ts";
+import { qemuPidOf, serverPid, startPlatform, until, type Platform } from "./support/platform.ts";
 
 let platform: Platform;
 
@@ -88,10 +87,7 @@ test("a sandbox that stood still when its host was killed answers the next one",
   await using sandbox = await create();
   await sandbox.execute("echo kept > /tmp/kept");
   await standsStill(sandbox);
-  const state = JSON.parse(await readFile(join(platform.state, "run/supervisor.json"), "utf8")) as {
-    services: { host: { pid: number } };
-  };
-  process.kill(state.services.host.pid, "SIGKILL");
+  process.kill(await serverPid(platform, "host"), "SIGKILL");
   await until("the sandbox answers", async () =>
     sandbox.execute("cat /tmp/kept").then(
       ({ stdout }) => stdout === "kept\n",

@@ -1,13 +1,13 @@
 // Clones that wait. They may be handed out once, to one owner, as nobody; and whatever happens to them, no owner notices.
 
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
 import {
   inventory,
   qemuPidOf,
+  serverPid,
   startPlatform,
   until,
   waitingClones,
@@ -133,10 +133,7 @@ test("what waits when the host is killed is removed, and new ones wait", async (
   await poolIsFull();
   await using sandbox = await create();
   const before = await waitingClones(platform);
-  const state = JSON.parse(await readFile(join(platform.state, "run/supervisor.json"), "utf8")) as {
-    services: { host: { pid: number } };
-  };
-  process.kill(state.services.host.pid, "SIGKILL");
+  process.kill(await serverPid(platform, "host"), "SIGKILL");
   await until("a clone waits that did not before", async () =>
     (await waitingClones(platform)).some((name) => !before.includes(name)),
   );

@@ -179,6 +179,21 @@ export async function qemuPidOf(platform: Pick<Platform, "state">, id: string): 
   return process.pid;
 }
 
+/** Of the process that runs now; the supervisor starts another one in the place of one that is killed. */
+export async function serverPid(
+  platform: Pick<Platform, "state">,
+  server: "control" | "host" | "supervisor",
+): Promise<number> {
+  const text = await readFile(join(platform.state, "run/supervisor.json"), "utf8");
+  const { supervisor, services } = JSON.parse(text) as {
+    supervisor: { pid: number };
+    services: Record<string, { pid: number } | undefined>;
+  };
+  const identity = server === "supervisor" ? supervisor : services[server];
+  if (identity === undefined) throw new Error(`${server} does not run`);
+  return identity.pid;
+}
+
 /** Waits until a condition holds. The deadline is against hanging; no test measures with it. */
 export async function until(
   what: string,

@@ -19,6 +19,7 @@ import { chooseAccelerator, tscKhz } from "./vm/accelerator.ts";
 import { openCgroups } from "./vm/cgroup.ts";
 import { VmEngine } from "./vm/engine.ts";
 import type { MachineRoom } from "./vm/instance.ts";
+import { WarmClones } from "./vm/warm-clones.ts";
 import { warmMemoryMib } from "./vm/warm-memory.ts";
 import { WarmPool } from "./vm/warm-pool.ts";
 
@@ -92,10 +93,11 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({
-    ...{ room, library, vmsFolder, instance: config.instance, log },
-    ...{ max: config.warm.max, min: config.warm.min },
+    clones: new WarmClones({ room, library, vmsFolder, instance: config.instance, log }),
+    ...{ log, max: config.warm.max, min: config.warm.min },
     favorite: favoriteOf(library),
     memoryMib: () => warmMemoryMib({ budgetMib, capacityMib, usedMib: engine.memoryMib }),
+    spareSlots: (waiting) => room.slots.spare(waiting),
     isBusy: () => engine.isBusy,
   });
   const engine = new VmEngine({ room, library, pool, vmsFolder, instance: config.instance, log });

@@ -25,6 +25,8 @@ export interface TemplateDescription extends Static<typeof Description> {
   /** Follows from the content: another description is another template. */
   readonly id: string;
   readonly digest: string;
+  /** Of what decides about the root disk alone: other warm-up commands need no other disk. */
+  readonly diskDigest: string;
 }
 
 /** A template folder is unusable; `message` names the file and the fault. */
@@ -48,10 +50,17 @@ async function readDescription(folder: string, name: string): Promise<TemplateDe
   });
   const content = parse(file, text);
   // The name is part of the identity, so that two templates with one content stay two.
-  const digest = createHash("sha256")
-    .update(JSON.stringify([name, content]))
-    .digest();
-  return { ...content, name, id: idOfDigest("template", digest), digest: digest.toString("hex") };
+  const digest = digestOf([name, content]);
+  const { suite, packages, disk_gib } = content;
+  return {
+    ...content,
+    ...{ name, id: idOfDigest("template", digest), digest: digest.toString("hex") },
+    diskDigest: digestOf([name, suite, packages, disk_gib]).toString("hex"),
+  };
+}
+
+function digestOf(content: unknown): Buffer {
+  return createHash("sha256").update(JSON.stringify(content)).digest();
 }
 
 function parse(file: string, text: string): Static<typeof Description> {

@@ -14,7 +14,7 @@ const LEFT_OUT = ["/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*",
 
 /** Where the image of this template is, or will be. */
 export function imageFile(folder: string, description: TemplateDescription): string {
-  return join(folder, `${description.name}-${description.digest.slice(0, 16)}.ext4`);
+  return join(folder, `${description.name}-${description.diskDigest.slice(0, 16)}.ext4`);
 }
 
 /** Builds the image unless it is there; it appears whole or not at all. Needs root and Debian's archive. */

@@ -14,7 +14,7 @@ import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
 import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
 import { vmPaths } from "./qemu.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
-import type { WarmVm } from "./warm-pool.ts";
+import type { WarmVm } from "./warm-clones.ts";
 
 export interface CreationOptions {
   readonly room: MachineRoom;

@@ -1,26 +1,12 @@
-// Clones that wait, restored and warmed up, so that creating a VM is handing one over. A waiting clone stands still: it takes memory and no
-// CPU. It has nobody's identity, and its slot passes nothing. On disk it is a VM whose creation has not ended, so a host that was
-// killed removes it like any other, and nobody else needs to know that there is a pool.
+// Clones that wait, so that creating a VM is handing one over: how many of what, and who gets which. What a waiting clone is, and what becomes
+// of one when its host dies, is said in warm-clones.ts.
 
-import { randomBytes } from "node:crypto";
-import { addAbortListener } from "node:events";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import { runCommand } from "../guest/agent.ts";
-import { NO_EGRESS } from "../network/egress.ts";
-import type { TemplateLibrary } from "../templates/library.ts";
-import { giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
-import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
-import { saveRecord, type VmRecord } from "./record.ts";
+import type { WarmClones, WarmVm } from "./warm-clones.ts";
 import { DEMAND_WINDOW_MS, warmTargets, type Kind } from "./warm-targets.ts";
 
-/** Folder names of waiting clones begin with it, and no id of a VM does. */
-const WARM_PREFIX = "warm_";
-/** Emulated, a program's first start takes ten times as long as its second. */
-const WARM_UP_COMMAND = "true";
-const WARM_UP_DEADLINE_MS = 10_000;
 /** After a take, so that the guest that was handed over has the CPU to itself at first. */
 const REFILL_DELAY_MS = 250;
 /** Between two looks at demand and memory when nothing happens. */
@@ -31,10 +17,7 @@ const RETRY_MS = 5_000;
 const TAKES_MAX = 1_000;
 
 export interface WarmPoolOptions {
-  readonly room: MachineRoom;
-  readonly library: TemplateLibrary;
-  readonly vmsFolder: string;
-  readonly instance: string;
+  readonly clones: Pick<WarmClones, "make" | "remove">;
   readonly log: Logger;
   /** Clones of one kind at most; 0 for no pool. */
   readonly max: number;
@@ -43,14 +26,10 @@ export interface WarmPoolOptions {
   readonly favorite: { readonly template: string; readonly size: Size } | undefined;
   /** Memory that waiting guests may have now, MiB. */
   readonly memoryMib: () => Promise<number>;
+  /** How many may wait where so many do: network slots are for those who ask for a VM. */
+  readonly spareSlots: (waiting: number) => number;
   /** Somebody waits for a VM: the CPU is for that one. */
   readonly isBusy: () => boolean;
-}
-
-/** A clone that nobody has taken yet. */
-export interface WarmVm {
-  readonly record: VmRecord;
-  readonly live: LiveVm;
 }
 
 interface Shelf {
@@ -120,7 +99,7 @@ export class WarmPool {
         .toSorted((a, b) => a.takenAtMs.length - b.takenAtMs.length);
       const vm = shelf?.waiting.pop();
       if (vm === undefined) return;
-      await this.#remove(vm);
+      await this.#options.clones.remove(vm);
     }
   }
 
@@ -154,15 +133,14 @@ export class WarmPool {
       if (shelf.takenAtMs.length + shelf.waiting.length + shelf.min === 0) this.#shelves.delete(key);
     }
     const shelves = [...this.#shelves.values()];
-    const { max, room, memoryMib } = this.#options;
-    // Slots are for those who ask for a VM: the pool takes few, and none when they get short.
-    const limits = { max, memoryMib: await memoryMib(), count: room.slots.spare(this.size) };
+    const { max, spareSlots, memoryMib } = this.#options;
+    const limits = { max, memoryMib: await memoryMib(), count: spareSlots(this.size) };
     const targets = warmTargets(shelves, limits, nowMs);
     const missing = shelves.map((shelf, index) => (targets[index] ?? 0) - shelf.waiting.length);
     for (const [index, shelf] of shelves.entries()) {
       for (let tooMany = -(missing[index] ?? 0); tooMany > 0; tooMany -= 1) {
         const vm = shelf.waiting.pop();
-        if (vm !== undefined) await this.#remove(vm);
+        if (vm !== undefined) await this.#options.clones.remove(vm);
       }
     }
     const most = Math.max(0, ...missing);
@@ -173,7 +151,7 @@ export class WarmPool {
   async #fill(shelf: Shelf): Promise<number> {
     const startedMs = performance.now();
     try {
-      const vm = await this.#make(shelf);
+      const vm = await this.#options.clones.make(shelf.kind.template, shelf.size, this.#stop.signal);
       shelf.waiting.push(vm);
       this.#watch(shelf, vm);
       return performance.now() - startedMs;
@@ -184,49 +162,6 @@ export class WarmPool {
     }
   }
 
-  async #make({ kind, size }: Shelf): Promise<WarmVm> {
-    const { room, library, vmsFolder, instance } = this.#options;
-    const { signal } = this.#stop;
-    // The first use of a template takes long, and a host that stops does not wait for it.
-    const { frozen, boot } = await unlessAborted(library.frozen(kind.template, size), signal);
-    signal.throwIfAborted();
-    const id = `${WARM_PREFIX}${randomBytes(8).toString("hex")}`;
-    let record: VmRecord = {
-      id,
-      execution_id: "warm",
-      template: kind.template,
-      size: kind.size,
-      status: "creating",
-      reason: null,
-      started_at: new Date().toISOString(),
-      name: `${instance}:${id}:warm`,
-      folder: join(vmsFolder, id),
-      slot: room.slots.take().number,
-      process: undefined,
-      egress: NO_EGRESS,
-      egress_version: 1,
-    };
-    try {
-      await makeFolder(record.folder);
-      await saveRecord(record);
-      const restored = await restoreClone(
-        { room, record, size, frozen, boot, isMachine: false, signal },
-        async (started) => {
-          const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
-          record = { ...record, process: started.process, below };
-          await saveRecord(record);
-        },
-      );
-      const live = await resume(restored);
-      await warmUp(live);
-      await live.qmp.execute("stop");
-      return { record, live };
-    } catch (error) {
-      await giveBack(room, record);
-      throw error;
-    }
-  }
-
   /** A clone that ends while it waits is replaced. Once it was taken, its taker watches. */
   #watch(shelf: Shelf, vm: WarmVm): void {
     const ended = (): void => {
@@ -234,36 +169,9 @@ export class WarmPool {
       if (index < 0) return;
       shelf.waiting.splice(index, 1);
       this.#options.log.warn({ vm: vm.record.id }, "a waiting clone ended by itself");
-      void this.#remove(vm).finally(() => this.#bell.resolve());
+      void this.#options.clones.remove(vm).finally(() => this.#bell.resolve());
     };
     void vm.live.qmp.closed.then(ended);
     void vm.live.channel.closed.then(ended);
-  }
-
-  async #remove({ record, live }: WarmVm): Promise<void> {
-    live.qmp.close();
-    live.channel.close("nobody needs this clone");
-    await giveBack(this.#options.room, record).catch((error: unknown) => {
-      // The next host process removes it: its record says that it was never finished.
-      this.#options.log.error({ err: error, vm: record.id }, "a waiting clone could not be removed");
-    });
-  }
-}
-
-/** The listener goes with the wait: the signal lives as long as the host. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  using _listener = addAbortListener(signal, () => reject(signal.reason as Error));
-  return await Promise.race([work, promise]);
-}
-
-async function warmUp({ qmp, channel }: LiveVm): Promise<void> {
-  try {
-    await runCommand(channel, WARM_UP_COMMAND, WARM_UP_DEADLINE_MS);
-    await giveIdentity({ qmp, channel }, { hostname: "waiting", env: {} });
-  } catch (error) {
-    qmp.close();
-    channel.close("its warm-up failed");
-    throw error;
   }
 }

@@ -1,0 +1,114 @@
+// One clone that waits: restored, warmed up and stopped, it takes memory and no CPU. It has nobody's identity, and its slot passes nothing.
+// On disk it is a VM whose creation has not ended, so a host that was killed removes it like any other, and nobody else needs to know that
+// there is a pool. Kernel, agent and templates are read when a host starts, so none outlives the template that it was made of.
+
+import { randomBytes } from "node:crypto";
+import { addAbortListener } from "node:events";
+import { join } from "node:path";
+import type { Size } from "@skerry/contract/sizes";
+import type { Logger } from "pino";
+import { runCommand } from "../guest/agent.ts";
+import { NO_EGRESS } from "../network/egress.ts";
+import type { TemplateLibrary } from "../templates/library.ts";
+import { giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
+import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
+import { saveRecord, type VmRecord } from "./record.ts";
+
+/** Folder names of waiting clones begin with it, and no id of a VM does. */
+const WARM_PREFIX = "warm_";
+/** Emulated, a program's first start takes ten times as long as its second. */
+const WARM_UP_COMMAND = "true";
+const WARM_UP_DEADLINE_MS = 10_000;
+
+export interface WarmClonesOptions {
+  readonly room: MachineRoom;
+  readonly library: TemplateLibrary;
+  readonly vmsFolder: string;
+  readonly instance: string;
+  readonly log: Logger;
+}
+
+/** A clone that nobody has taken yet. */
+export interface WarmVm {
+  readonly record: VmRecord;
+  readonly live: LiveVm;
+}
+
+export class WarmClones {
+  readonly #options: WarmClonesOptions;
+
+  constructor(options: WarmClonesOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the clone stands still, or rejects and nothing of it is left. */
+  async make(template: string, size: Size, signal: AbortSignal): Promise<WarmVm> {
+    const { room, library, vmsFolder, instance } = this.#options;
+    // The first use of a template takes long, and a host that stops does not wait for it.
+    const { frozen, boot } = await unlessAborted(library.frozen(template, size), signal);
+    signal.throwIfAborted();
+    const id = `${WARM_PREFIX}${randomBytes(8).toString("hex")}`;
+    let record: VmRecord = {
+      id,
+      execution_id: "warm",
+      template,
+      size: size.name,
+      status: "creating",
+      reason: null,
+      started_at: new Date().toISOString(),
+      name: `${instance}:${id}:warm`,
+      folder: join(vmsFolder, id),
+      slot: room.slots.take().number,
+      process: undefined,
+      egress: NO_EGRESS,
+      egress_version: 1,
+    };
+    try {
+      await makeFolder(record.folder);
+      await saveRecord(record);
+      const restored = await restoreClone(
+        { room, record, size, frozen, boot, isMachine: false, signal },
+        async (started) => {
+          const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
+          record = { ...record, process: started.process, below };
+          await saveRecord(record);
+        },
+      );
+      const live = await resume(restored);
+      await warmUp(live);
+      await live.qmp.execute("stop");
+      return { record, live };
+    } catch (error) {
+      await giveBack(room, record);
+      throw error;
+    }
+  }
+
+  /** What cannot be removed now is removed by the next host process. */
+  async remove({ record, live }: WarmVm): Promise<void> {
+    live.qmp.close();
+    live.channel.close("nobody needs this clone");
+    await giveBack(this.#options.room, record).catch((error: unknown) => {
+      // The next host process removes it: its record says that it was never finished.
+      this.#options.log.error({ err: error, vm: record.id }, "a waiting clone could not be removed");
+    });
+  }
+}
+
+/** The listener goes with the wait: the signal lives as long as the host. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  using _listener = addAbortListener(signal, () => reject(signal.reason as Error));
+  return await Promise.race([work, promise]);
+}
+
+async function warmUp({ qmp, channel }: LiveVm): Promise<void> {
+  try {
+    await runCommand(channel, WARM_UP_COMMAND, WARM_UP_DEADLINE_MS);
+    await giveIdentity({ qmp, channel }, { hostname: "waiting", env: {} });
+  } catch (error) {
+    qmp.close();
+    channel.close("its warm-up failed");
+    throw error;
+  }
+}
