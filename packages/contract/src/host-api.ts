@@ -156,6 +156,10 @@ export const HostInfo = Type.Object(
     qemu_version: Type.String(),
     kernel_version: Type.String(),
     resource_limits: Type.String({ description: "Which cgroup limits hold QEMU, or why none do." }),
+    /** Which CPU its guests see; a VM can only go on where it is the same. Absent from hosts of versions before it. */
+    cpu: Type.Optional(Type.String()),
+    /** The rate by which its emulated guests tell the time; null where they need none. */
+    tsc_khz: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
     cpus: Type.Integer(),
     memory_mib: Type.Integer({ description: "Memory that VMs may use in all." }),
     templates: Type.Array(Template),

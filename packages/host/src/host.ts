@@ -1,24 +1,29 @@
 // Puts a host together: finds QEMU and the accelerator, fetches the kernel, opens the templates, adopts the VMs.
 
-import { chmod, copyFile, mkdir, rename, stat } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, rename, stat } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api";
+import type { Footing } from "@skerry/contract/host-moves";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
 import type { AddressRange } from "./network/addresses.ts";
 import { Identity } from "./identity.ts";
+import { Layers } from "./move/layers.ts";
+import { HostMoves, type MovesOptions } from "./move/moves.ts";
+import { Peers } from "./move/peers.ts";
 import { EgressRules } from "./network/egress.ts";
 import { openHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
 import { ensureInitramfs, ensureKernel } from "./templates/boot-files.ts";
 import { TemplateLibrary } from "./templates/library.ts";
-import { chooseAccelerator, tscKhz } from "./vm/accelerator.ts";
+import { chooseAccelerator, cpuOf, tscKhz } from "./vm/accelerator.ts";
 import { openCgroups } from "./vm/cgroup.ts";
 import { VmEngine } from "./vm/engine.ts";
 import type { MachineRoom } from "./vm/instance.ts";
+import type { Accelerator } from "./vm/qemu.ts";
 import { WarmClones } from "./vm/warm-clones.ts";
 import { warmMemoryMib } from "./vm/warm-memory.ts";
 import { WarmPool } from "./vm/warm-pool.ts";
@@ -28,6 +33,7 @@ export const VERSION = "0.1.0";
 export interface Host {
   readonly config: HostConfig;
   readonly engine: VmEngine;
+  readonly moves: HostMoves;
   readonly pool: WarmPool;
   readonly slots: Slots;
   /** Addresses of its slots and of its name resolver. */
@@ -57,13 +63,11 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const verdict = await step("Does KVM run a guest here?", () =>
     chooseAccelerator({ ...probe, kernel: boot.kernel, initramfs: boot.initramfs }),
   );
-  const { linkPrefix, resolverPort, readySlots } = config.network;
+  const { linkPrefix, resolverPort, readySlots: ready } = config.network;
   const range = await openHostNetwork({ ...config.network, log });
   const slots = new Slots({
     prefix: config.instance,
-    linkPrefix,
-    range,
-    ready: readySlots,
+    ...{ linkPrefix, range, ready },
     forget: join(config.nativeFolder, "forget"),
   });
   const room: MachineRoom = {
@@ -77,6 +81,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     kvmGid: verdict.accelerator === "kvm" ? (await stat("/dev/kvm")).gid : undefined,
     firstVmUid: config.firstVmUid,
   };
+  const rate = verdict.accelerator === "tcg" ? await tscKhz() : undefined;
   const library = await TemplateLibrary.open({
     templatesFolder: config.templatesFolder,
     assetsFolder: config.assetsFolder,
@@ -87,7 +92,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     qemuVersion,
     room,
     log,
-    tscKhz: verdict.accelerator === "tcg" ? await tscKhz() : undefined,
+    tscKhz: rate,
   });
   const vmsFolder = join(config.stateFolder, "vms");
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
@@ -102,19 +107,41 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   });
   const engine = new VmEngine({ room, library, pool, vmsFolder, instance: config.instance, log });
   const identity = await Identity.open(config.stateFolder);
+  const footing = await footingOn(verdict.accelerator, qemuVersion, rate);
+  const moves = openMoves(config, { engine, room, library, vmsFolder, log, footing, identity });
   const info = (): HostInfo => ({
     ...namesOf(config),
     version: VERSION,
-    accelerator: verdict.accelerator,
+    ...footing,
     accelerator_reason: verdict.reason,
-    qemu_version: qemuVersion,
     kernel_version: boot.kernelVersion,
     resource_limits: room.cgroups.description,
     cpus: cpus().length,
     memory_mib: capacityMib,
     templates: library.list(),
   });
-  return { config, engine, pool, slots, range, library, identity, info };
+  return { config, engine, moves, pool, slots, range, library, identity, info };
+}
+
+function openMoves(
+  config: HostConfig,
+  { identity, ...parts }: Omit<MovesOptions, "instance" | "layers" | "peers"> & { identity: Identity },
+): HostMoves {
+  return new HostMoves({
+    ...parts,
+    instance: config.instance,
+    layers: new Layers(join(config.stateFolder, "layers"), join(config.nativeFolder, "data-ranges")),
+    peers: new Peers(() => identity.credentials),
+  });
+}
+
+async function footingOn(
+  accelerator: Accelerator,
+  qemuVersion: string,
+  rate: number | undefined,
+): Promise<Footing> {
+  const cpu = cpuOf(accelerator, await readFile("/proc/cpuinfo", "utf8"));
+  return { accelerator, qemu_version: qemuVersion, cpu, tsc_khz: rate ?? null };
 }
 
 /** What is asked for when nobody has said otherwise. */

@@ -36,7 +36,7 @@ const reportedStep: StepReport = async (step, work) => {
 async function serve(config: HostConfig, log: Logger): Promise<void> {
   const host = await openHost(config, log, silentStep);
   if (!config.sharedAssets) await host.library.sweep(await host.engine.filesBelow());
-  log.info({ ...host.info(), ...(await host.engine.adopt()) }, "host ready");
+  log.info({ ...host.info(), ...(await host.engine.adopt(host.moves)) }, "host ready");
   const server = buildServer(host, log);
   const forwarder = await openForwarder(host, log);
   await listen(server, host);
@@ -68,7 +68,7 @@ function openForwarder({ config, range }: Host, log: Logger): Promise<DnsForward
 
 async function prepare(config: HostConfig, log: Logger): Promise<void> {
   const host = await openHost(config, log, reportedStep);
-  await host.engine.adopt();
+  await host.engine.adopt(host.moves);
   for (const { name, status } of await buildImages(host)) {
     if (status !== "ready") throw new Error(`the template "${name}" could not be built`);
   }

@@ -1,6 +1,8 @@
 // The host API. On the unix socket the socket's permissions decide who can connect; over TLS (`secured.ts`) certificates do.
 
 import { chmod, chown, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import { fastify, LogController } from "fastify";
 import type { Logger } from "pino";
@@ -12,6 +14,7 @@ import { registerConsole } from "./console.ts";
 import { registerExecute } from "./execute.ts";
 import { registerFiles } from "./files.ts";
 import { registerIdentity } from "./identity.ts";
+import { registerMoves, upgradeMove } from "./moves.ts";
 import { validatorCompiler } from "./validation.ts";
 import { registerVms } from "./vms.ts";
 
@@ -44,6 +47,10 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerExecute(server, host);
   registerFiles(server, host);
   registerConsole(server, host);
+  registerMoves(server, host);
+  server.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+    upgradeMove(host.moves, { request, socket, head }),
+  );
   return server;
 }
 

@@ -6,7 +6,7 @@ import { readdir } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AddressPair, AddressRange } from "./addresses.ts";
 import { baseScript } from "./base-rules.ts";
-import { GATEWAY_CIDR, TAP, UPLINK } from "./guest-link.ts";
+import { GATEWAY_CIDR, GATEWAY_MAC, TAP, UPLINK } from "./guest-link.ts";
 import { ipBatch, loadRules, netnsFileOf, setParameters, startLoadingRules } from "./inside.ts";
 import { runProgram, type StartedProgram } from "../run.ts";
 
@@ -224,6 +224,7 @@ async function make({ netns, link }: Slot, addresses: AddressPair): Promise<void
   await ipBatch(
     [
       `tuntap add ${TAP} mode tap vnet_hdr`,
+      `link set ${TAP} address ${GATEWAY_MAC}`,
       `addr add ${GATEWAY_CIDR} dev ${TAP}`,
       `addr add ${addresses.slot}/${addresses.prefix} dev ${UPLINK}`,
     ],

@@ -139,7 +139,7 @@ async function makeOverlay(options: FreezeOptions, overlay: string): Promise<voi
 }
 
 /** The file below it is not named inside: QEMU gets the whole chain on its command line and believes no header. */
-async function emptyQcow2(file: string, sizeGib: number): Promise<void> {
+export async function emptyQcow2(file: string, sizeGib: number): Promise<void> {
   await runProgram("qemu-img", ["create", "-q", "-f", "qcow2", file, String(sizeGib * GIB)], {
     deadlineMs: QEMU_IMG_DEADLINE_MS,
   });

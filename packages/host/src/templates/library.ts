@@ -7,7 +7,7 @@ import type { Template } from "@skerry/contract/platform";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { MachineRoom } from "../vm/instance.ts";
-import type { Accelerator, Machine } from "../vm/qemu.ts";
+import { vmPaths, type Accelerator, type Machine } from "../vm/qemu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
 import { ensureFrozen, frozenName, sweepFrozen, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
@@ -92,6 +92,18 @@ export class TemplateLibrary {
       freezing.catch(() => this.#freezing.delete(key));
     }
     return { frozen: await freezing, boot: this.#options.boot };
+  }
+
+  /** Files that disks of VMs of this template may stand on here, those of its earlier versions too. */
+  async disks(name: string): Promise<{ root_image: string[]; frozen_disk: string[] }> {
+    const inFolder = async (folder: string): Promise<string[]> =>
+      (await readdir(folder).catch(() => [] as string[]))
+        .filter((entry) => entry.startsWith(`${name}-`))
+        .map((entry) => join(folder, entry));
+    return {
+      root_image: (await inFolder(this.#imagesFolder)).filter((file) => file.endsWith(".ext4")),
+      frozen_disk: (await inFolder(this.#frozenFolder)).map((folder) => join(folder, vmPaths.disk)),
+    };
   }
 
   async #freeze(options: FreezeOptions): Promise<FrozenTemplate> {

@@ -2,13 +2,18 @@
 // alone, because that process may have been killed at any line.
 
 import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { MainProcess } from "../guest/agent.ts";
 import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
+import { callBack, wasHandedOver } from "../move/qemu-moves.ts";
 import { cgroupName, uidsOf, type MachineRoom } from "./instance.ts";
 import { findByName, isAlive, killProcess } from "./process.ts";
-import { hasEnded, keepsDisk, readRecords, type FoundFolder, type VmRecord } from "./record.ts";
+import { vmPaths } from "./qemu.ts";
+import { Qmp } from "./qmp.ts";
+import { hasEnded, keepsDisk, readRecords, saveRecord, type FoundFolder, type VmRecord } from "./record.ts";
 
 /** Nobody was there to hear why. */
 const endedUnseen: VmEnd = {
@@ -16,6 +21,8 @@ const endedUnseen: VmEnd = {
   cause: "qemu_ended",
   reason: "the microVM ended while its host was down",
 };
+
+const CALL_BACK_DEADLINE_MS = 10_000;
 
 export interface AdoptionOptions {
   readonly room: MachineRoom;
@@ -26,10 +33,19 @@ export interface AdoptionOptions {
 
 /** What becomes of each VM that is found. */
 export interface Foundlings {
+  readonly travellers: Travellers;
   running(record: VmRecord, live: LiveVm, main: MainProcess | undefined): void;
   ended(record: VmRecord): void;
   /** Gives back what it does not keep; without an end it keeps nothing and is forgotten. What fails is remembered and not thrown. */
   end(record: VmRecord, end: VmEnd | undefined): Promise<void>;
+}
+
+/** VMs that stand still in two places, until control says in which of them they go on. */
+export interface Travellers {
+  /** It could go on here. */
+  arrived(record: VmRecord, size: Size): void;
+  /** It could go on elsewhere. */
+  handedOver(record: VmRecord, moveId: string): void;
 }
 
 export interface Adopted {
@@ -55,7 +71,7 @@ export async function adoptVms(options: AdoptionOptions, foundlings: Foundlings)
 async function adoptOne(
   options: AdoptionOptions,
   foundlings: Foundlings,
-  { id, folder, record }: FoundFolder,
+  { folder, record }: FoundFolder,
 ): Promise<boolean> {
   if (record === undefined) {
     await rm(folder, { recursive: true, force: true });
@@ -65,6 +81,14 @@ async function adoptOne(
     foundlings.ended(record);
     return false;
   }
+  return (await isTraveller(foundlings.travellers, record)) || adoptLive(options, foundlings, record);
+}
+
+async function adoptLive(
+  options: AdoptionOptions,
+  foundlings: Foundlings,
+  record: VmRecord,
+): Promise<boolean> {
   if (record.status === "creating" || record.process === undefined) {
     // Whoever asked for it got an error; control asks again or has given up.
     const end = endOfHost("its host was restarted while it was starting");
@@ -80,13 +104,46 @@ async function adoptOne(
     // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
     await egress.replace(slots.slot(record.slot), record.egress);
     const live = await adoptClone(record);
-    foundlings.running(record, live, await mainOf(record, live));
+    const { departure, ...settled } = record;
+    if (departure !== undefined) await saveRecord(settled);
+    foundlings.running(settled, live, await mainOf(settled, live));
     return true;
   } catch (error) {
     const reason = error instanceof Error ? error.message : "the microVM does not answer";
-    options.log.warn({ vm: id, reason }, "a VM could not be adopted");
+    options.log.warn({ vm: record.id, reason }, "a VM could not be adopted");
     await foundlings.end(record, endOfHost(reason));
     return false;
+  }
+}
+
+/** Whether it was on its way and has to wait. A departure that was cut off before its end is called back. */
+async function isTraveller(travellers: Travellers, record: VmRecord): Promise<boolean> {
+  const { arrival, departure, process } = record;
+  const size = findSize(record.size);
+  if (process === undefined || size === undefined || !(await isAlive(process))) return false;
+  if (record.status === "creating" && arrival?.whole === true) {
+    travellers.arrived(record, size);
+    return true;
+  }
+  if (record.status !== "running" || departure === undefined) return false;
+  if (!(await isHandedOver(record))) return false;
+  travellers.handedOver(record, departure.move_id);
+  return true;
+}
+
+async function isHandedOver(record: VmRecord): Promise<boolean> {
+  const deadline = AbortSignal.timeout(CALL_BACK_DEADLINE_MS);
+  const qmp = await Qmp.connect(join(record.folder, vmPaths.qmp), deadline).catch(() => undefined);
+  if (qmp === undefined) return false;
+  try {
+    if (await wasHandedOver(qmp)) return true;
+    await callBack(qmp);
+    return false;
+  } catch {
+    // What does not answer is found out about again by whoever adopts it.
+    return false;
+  } finally {
+    qmp.close();
   }
 }
 

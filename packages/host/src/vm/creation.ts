@@ -187,7 +187,7 @@ function loadPolicy({ slots, egress: rules }: MachineRoom, { slot, egress }: VmR
   return rules.load(slots.slot(slot), egress);
 }
 
-function takeSlot(slots: Slots): number {
+export function takeSlot(slots: Slots): number {
   try {
     return slots.take().number;
   } catch (error) {

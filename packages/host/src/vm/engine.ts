@@ -11,11 +11,11 @@ import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { MainProcess } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
-import { adoptVms, type Adopted } from "./adoption.ts";
+import { adoptVms, type Adopted, type Travellers } from "./adoption.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
-import { bringUp, recordFor, type Draft, type Wish } from "./creation.ts";
+import { bringUp, recordFor, type Draft } from "./creation.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
-import { notRunning, otherThere, type Entry, type Running } from "./entries.ts";
+import { memoryOf, notRunning, onlyMachines, otherThere, type Entry, type Running } from "./entries.ts";
 import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
 import { changePolicy, reportPolicy } from "./policy.ts";
 import { vmPaths } from "./qemu.ts";
@@ -25,6 +25,8 @@ import { stopGuest } from "./stopping.ts";
 import { Turns } from "./turns.ts";
 import type { WarmPool } from "./warm-pool.ts";
 import { endOfVm } from "./watch.ts";
+
+type Bring = (draft: Draft, signal: AbortSignal) => Promise<LiveVm>;
 
 export interface GuestUse extends Disposable {
   readonly channel: GuestChannel;
@@ -61,9 +63,7 @@ export class VmEngine {
 
   /** Where a machine's console is kept, also while it does not run. */
   consoleFile(id: string): string {
-    const { record } = this.#known(id);
-    if (record.machine === undefined)
-      throw new SkerryError("bad_request", "Only a machine's console is kept; this is a sandbox.");
+    const { record } = onlyMachines(this.#known(id), "its console is not kept");
     return join(record.folder, vmPaths.console);
   }
 
@@ -74,9 +74,7 @@ export class VmEngine {
 
   /** Guest memory of all VMs that run or begin, MiB. */
   get memoryMib(): number {
-    return [...this.#entries.values()]
-      .filter(({ state }) => state !== "ended")
-      .reduce((total, { record }) => total + (findSize(record.size)?.memory_mib ?? 0), 0);
+    return memoryOf(this.#entries.values());
   }
 
   /** Somebody waits for a VM. */
@@ -98,9 +96,39 @@ export class VmEngine {
     return this.#putAgain(entry, id, spec);
   }
 
+  /** A VM that is there when `bring` has resolved. What the draft names is given back where it fails. */
+  begin(record: VmRecord, bring: Bring): Promise<Vm> {
+    const abort = new AbortController();
+    const done = this.#create(record, bring, abort.signal);
+    done.catch(() => undefined); // whoever waits for it hears of it
+    this.#entries.set(record.id, { state: "creating", record, abort, done });
+    return done;
+  }
+
+  /** Any incarnation, in any state. */
+  has(id: string): boolean {
+    return this.#entries.has(id);
+  }
+
+  /** Resolves when it runs, if it is on its way to. */
+  async settled(id: string, executionId: string): Promise<Vm> {
+    const entry = this.#entry(id, executionId);
+    return entry.state === "creating" ? entry.done : shown(this.running(id, executionId).record);
+  }
+
+  /** Remembers something more of a VM that runs. */
+  change(ref: Pick<Vm, "id" | "execution_id">, work: (record: VmRecord) => VmRecord): Promise<void> {
+    return this.#onSlot(ref.id, ref.execution_id, async (entry) => {
+      const record = work(entry.record);
+      await saveRecord(record);
+      entry.record = record;
+    });
+  }
+
   /** The guest of this incarnation, awake until it is disposed of. */
   async use(id: string, executionId: string): Promise<GuestUse> {
-    const { live, rest } = this.#running(id, executionId);
+    await this.settled(id, executionId);
+    const { live, rest } = this.running(id, executionId);
     const use = await rest.use();
     return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
   }
@@ -115,9 +143,7 @@ export class VmEngine {
 
   /** Ends this incarnation of a machine in peace and keeps its disk. One that has ended by itself stays what it is. */
   async stop(id: string, { execution_id, grace_ms }: StopVm): Promise<Vm> {
-    const entry = this.#entry(id, execution_id);
-    if (entry.record.machine === undefined)
-      throw new SkerryError("bad_request", "Only a machine can be stopped; this is a sandbox.");
+    const entry = onlyMachines(this.#entry(id, execution_id), "it cannot be stopped");
     switch (entry.state) {
       case "creating":
       case "ending":
@@ -163,15 +189,16 @@ export class VmEngine {
     return entry;
   }
 
-  #running(id: string, executionId: string): Running {
+  running(id: string, executionId: string): Running {
     const entry = this.#entry(id, executionId);
     if (entry.state !== "running") throw notRunning(entry);
     return entry;
   }
 
   /** Asked for anew when its turn comes: a slot of a VM that has ended belongs to nobody, or to another VM. */
-  #onSlot<T>(id: string, executionId: string, work: (entry: Running) => Promise<T>): Promise<T> {
-    return this.#slotWork.take(id, () => work(this.#running(id, executionId)));
+  async #onSlot<T>(id: string, executionId: string, work: (entry: Running) => Promise<T>): Promise<T> {
+    await this.settled(id, executionId);
+    return this.#slotWork.take(id, () => work(this.running(id, executionId)));
   }
 
   /** Destroys this incarnation. What is not there, or is another incarnation, is left as it is: both are success. */
@@ -200,8 +227,9 @@ export class VmEngine {
   }
 
   /** Finds the VMs of an earlier host process: adopts what answers, gives back what does not. Call it once, first. */
-  adopt(): Promise<Adopted> {
+  adopt(travellers: Travellers): Promise<Adopted> {
     return adoptVms(this.#options, {
+      travellers,
       running: (record, live, main) => this.#run(record, live, main),
       ended: (record) => void this.#entries.set(record.id, { state: "ended", record }),
       end: (record, end) => this.#endNoisily(record, end),
@@ -229,17 +257,13 @@ export class VmEngine {
     const warm = spec.machine === undefined ? this.#options.pool.take(spec.template, size) : undefined;
     const wish = { spec, size, warm, kept };
     const record = recordFor(this.#options, id, wish);
-    const abort = new AbortController();
-    const done = this.#create(record, wish, abort.signal);
-    done.catch(() => undefined); // whoever waits for it hears of it
-    this.#entries.set(id, { state: "creating", record, abort, done });
-    return done;
+    return this.begin(record, (draft, signal) => bringUp(this.#options, draft, wish, signal));
   }
 
-  async #create(begun: VmRecord, wish: Wish, signal: AbortSignal): Promise<Vm> {
+  async #create(begun: VmRecord, bring: Bring, signal: AbortSignal): Promise<Vm> {
     const draft: Draft = { record: begun };
     try {
-      const live = await bringUp(this.#options, draft, wish, signal);
+      const live = await bring(draft, signal);
       const { machine } = draft.record;
       const record: VmRecord = {
         ...draft.record,

@@ -2,6 +2,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm } from "@skerry/contract/host-api";
+import { findSize } from "@skerry/contract/sizes";
 import type { MainProcess } from "../guest/agent.ts";
 import type { LiveVm } from "./clone.ts";
 import type { VmEnd } from "./ending.ts";
@@ -33,6 +34,18 @@ export interface Running {
   readonly main: MainProcess | undefined;
   /** Decided, and under way: nothing that happens to the VM from now on is another end. */
   ending?: Promise<void>;
+}
+
+/** Guest memory of all that run or begin, MiB. */
+export function memoryOf(entries: Iterable<Entry>): number {
+  return [...entries]
+    .filter(({ state }) => state !== "ended")
+    .reduce((total, { record }) => total + (findSize(record.size)?.memory_mib ?? 0), 0);
+}
+
+export function onlyMachines(entry: Entry, otherwise: string): Entry {
+  if (entry.record.machine !== undefined) return entry;
+  throw new SkerryError("bad_request", `This is a sandbox, so ${otherwise}.`);
 }
 
 export function otherThere(): SkerryError {

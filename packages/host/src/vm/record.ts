@@ -42,6 +42,12 @@ export interface VmRecord extends Vm {
   readonly below?: DiskBelow;
   /** Absent for a sandbox. */
   readonly machine?: MachineRecord;
+  /** The rate by which its guest tells the time, where that is not this host's own: it came from another one. */
+  readonly tsc_khz?: number;
+  /** It is on its way to another host, and may stand still because it is there already. */
+  readonly departure?: { readonly move_id: string };
+  /** It is on its way here. Whole: it could go on here. */
+  readonly arrival?: { readonly move_id: string; readonly whole: boolean };
 }
 
 export const RECORD = "vm.json";
@@ -57,6 +63,9 @@ const recordShape = Compile(
     egress_version: Type.Integer({ minimum: 1 }),
     below: Type.Optional(DiskBelow),
     machine: Type.Optional(MachineRecord),
+    tsc_khz: Type.Optional(Type.Integer({ minimum: 1 })),
+    departure: Type.Optional(Type.Object({ move_id: Type.String() })),
+    arrival: Type.Optional(Type.Object({ move_id: Type.String(), whole: Type.Boolean() })),
     process: Type.Optional(
       Type.Object({ pid: Type.Integer({ minimum: 2 }), startTicks: Type.Integer({ minimum: 0 }) }),
     ),

@@ -1,0 +1,271 @@
+// The target's side of one move: room and policy first, then what its disk stands on, then a QEMU that takes disk and memory in and does
+// not run. It runs when control says that it is here now, and not before: until then it runs elsewhere.
+
+import { createHash, timingSafeEqual } from "node:crypto";
+import { chmod, chown, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { SkerryError } from "@skerry/contract/errors";
+import type { ArrivalNeeds, ArrivalOrder, MoveStream, ResumeOrder } from "@skerry/contract/host-moves";
+import type { Size } from "@skerry/contract/sizes";
+import { wakeGuest } from "../guest/agent.ts";
+import { GuestChannel } from "../guest/channel.ts";
+import { emptyQcow2 } from "../templates/frozen.ts";
+import type { TemplateLibrary } from "../templates/library.ts";
+import type { LiveVm } from "../vm/clone.ts";
+import type { Draft } from "../vm/creation.ts";
+import { refuseWhenDiskIsLow } from "../vm/disk-reserve.ts";
+import { makeFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
+import { vmPaths } from "../vm/qemu.ts";
+import { Qmp, QmpError, runState } from "../vm/qmp.ts";
+import { saveRecord } from "../vm/record.ts";
+import type { Layers } from "./layers.ts";
+import { splice } from "./peers.ts";
+import { arrived, awaitArrival, moveSockets } from "./qemu-moves.ts";
+
+export interface ArrivalOptions {
+  readonly room: MachineRoom;
+  readonly library: TemplateLibrary;
+  readonly layers: Layers;
+  readonly vmsFolder: string;
+}
+
+type Policy = Pick<ResumeOrder, "egress" | "egress_version">;
+
+const CHANNEL_DEADLINE_MS = 30_000;
+const RECONNECT_DEADLINE_MS = 10_000;
+
+export class Arrival {
+  readonly #options: ArrivalOptions;
+  readonly #order: ArrivalOrder | undefined;
+  readonly #needs = Promise.withResolvers<ArrivalNeeds>();
+  readonly #layersCame = new Map<string, PromiseWithResolvers<void>>();
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #memoryComes = Promise.withResolvers<void>();
+  readonly #whole = Promise.withResolvers<void>();
+  readonly #resumed = Promise.withResolvers<Policy>();
+  /** Those that somebody has shown the ticket for. */
+  readonly #taken = new Set<string>();
+  #folder = "";
+  #isWhole = false;
+
+  /** Without an order: one that was whole already when the host process before this one ended. */
+  constructor(options: ArrivalOptions, order: ArrivalOrder | undefined) {
+    this.#options = options;
+    this.#order = order;
+    for (const { promise } of [this.#needs, this.#ready, this.#memoryComes, this.#whole, this.#resumed])
+      promise.catch(() => undefined); // whoever waits for it hears of it
+  }
+
+  get needs(): Promise<ArrivalNeeds> {
+    return this.#needs.promise;
+  }
+
+  /** All of it is here. */
+  get whole(): Promise<void> {
+    return this.#whole.promise;
+  }
+
+  /** From here on it runs here. */
+  resume(order: Policy): void {
+    if (!this.#isWhole) throw new SkerryError("move_refused", "Not all of the VM is here yet.");
+    this.#resumed.resolve(order);
+  }
+
+  /** Resolves with the running guest, when it has been told to. On failure the caller gives back what the draft names. */
+  async bringUp(draft: Draft, size: Size, signal: AbortSignal): Promise<LiveVm> {
+    const lost = Promise.withResolvers<never>();
+    lost.promise.catch(() => undefined);
+    const onAbort = (): void => lost.reject(signal.reason as Error);
+    signal.addEventListener("abort", onAbort, { once: true });
+    let qmp: Qmp | undefined;
+    try {
+      this.#folder = draft.record.folder;
+      qmp = await this.#open(draft, size, lost.promise);
+      void qmp.closed.then(() => lost.reject(new QmpError("its QEMU has ended")));
+      if (this.#order !== undefined) await this.#takeIn(draft, qmp, lost.promise);
+      this.#isWhole = true;
+      this.#whole.resolve();
+      return await this.#letGo(draft, qmp, lost.promise);
+    } catch (error) {
+      qmp?.close();
+      const failure = error instanceof SkerryError ? error : failed(error);
+      for (const wait of [this.#needs, this.#ready, this.#memoryComes, this.#whole]) wait.reject(failure);
+      throw failure;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Throws unless `ticket` is this move's, and for the second who shows it for the same thing. */
+  admit(what: string, ticket: string | undefined): void {
+    const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+    const known =
+      this.#order !== undefined && timingSafeEqual(digest(this.#order.ticket), digest(ticket ?? ""));
+    if (!known || this.#taken.has(what)) {
+      throw new SkerryError("forbidden", "The ticket is not good for this.");
+    }
+    this.#taken.add(what);
+  }
+
+  /** Takes a layer in that `needs` has named. Call `admit` first. */
+  async receiveLayer(digest: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+    const wait = this.#layersCame.get(digest);
+    if (wait === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
+    try {
+      await refuseWhenDiskIsLow(this.#options.vmsFolder);
+      await this.#options.layers.receive(digest, content);
+      wait.resolve();
+    } catch (error) {
+      wait.reject(error);
+      throw error;
+    }
+  }
+
+  /** Connects the source's QEMU with ours. Call `admit` first. */
+  async accept(stream: MoveStream, source: Duplex): Promise<void> {
+    await this.#ready.promise;
+    const qemu = connect(join(this.#folder, moveSockets[stream]));
+    qemu.on("error", () => undefined); // "close" follows
+    splice(source, qemu);
+    if (stream === "memory") this.#memoryComes.resolve();
+  }
+
+  /** The QEMU that takes it in, or has done so. */
+  async #open(draft: Draft, size: Size, lost: Promise<never>): Promise<Qmp> {
+    const order = this.#order;
+    if (order === undefined) return this.#reconnect(draft);
+    await refuseWhenDiskIsLow(this.#options.vmsFolder);
+    await makeFolder(this.#folder);
+    await saveRecord(draft.record);
+    draft.record = { ...draft.record, below: await this.#collectLayers(order, lost) };
+    return this.#start(draft, { order, size });
+  }
+
+  async #reconnect({ record }: Draft): Promise<Qmp> {
+    const deadline = AbortSignal.timeout(RECONNECT_DEADLINE_MS);
+    const qmp = await Qmp.connect(join(this.#folder, vmPaths.qmp), deadline);
+    // It had been told to already.
+    if ((await runState(qmp)) === "running") this.#resumed.resolve(record);
+    return qmp;
+  }
+
+  /** Resolves when all is here. The guest stands still. */
+  async #takeIn(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<void> {
+    const { room } = this.#options;
+    await awaitSealed(this.#folder, uidOf(room, room.slots.slot(draft.record.slot)), qmp);
+    this.#ready.resolve();
+    await Promise.race([this.#memoryComes.promise, lost]);
+    const stop = new AbortController();
+    await Promise.race([arrived(qmp, stop.signal), lost]).finally(() => stop.abort());
+    const { arrival, machine } = draft.record;
+    draft.record = {
+      ...draft.record,
+      ...(arrival === undefined ? {} : { arrival: { ...arrival, whole: true } }),
+      // From here on it may be the only disk that there is.
+      ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: true } }),
+    };
+    await saveRecord(draft.record);
+  }
+
+  async #collectLayers(order: ArrivalOrder, lost: Promise<never>) {
+    const { library, layers } = this.#options;
+    const { template, below } = order.luggage;
+    const own = await library.disks(template);
+    const missing: string[] = [];
+    for (const [kind, digest] of Object.entries(below)) {
+      if ((await layers.find(digest, own[kind as keyof typeof own])) !== undefined) continue;
+      missing.push(digest);
+      const came = Promise.withResolvers<void>();
+      came.promise.catch(() => undefined);
+      this.#layersCame.set(digest, came);
+    }
+    this.#needs.resolve({ layers: missing });
+    for (const { promise } of this.#layersCame.values()) await Promise.race([promise, lost]);
+    const file = async (kind: keyof typeof own): Promise<string> => {
+      const found = await layers.find(below[kind], own[kind]);
+      if (found === undefined) throw new Error(`a layer has gone: ${below[kind]}`);
+      return found;
+    };
+    return { root_image: await file("root_image"), frozen_disk: await file("frozen_disk") };
+  }
+
+  async #start(draft: Draft, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {
+    const { room } = this.#options;
+    const { footing, disk_gib: diskGib } = order.luggage;
+    const { record } = draft;
+    const disk = join(record.folder, vmPaths.disk);
+    // Whoever follows the console may come before the first word.
+    if (record.machine !== undefined)
+      await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
+    await emptyQcow2(disk, diskGib);
+    await chmod(disk, 0o600);
+    const started = await startQemu(room, {
+      record,
+      size,
+      machine: {
+        accelerator: footing.accelerator,
+        vcpus: size.vcpus,
+        memoryMib: size.memory_mib,
+        tscKhz: footing.tsc_khz ?? undefined,
+      },
+      files: {
+        // Its kernel is in its memory, and its memory comes.
+        ...{ kernel: "", initramfs: "", memory: "" },
+        rootImage: record.below?.root_image ?? "",
+        frozenDisk: record.below?.frozen_disk,
+      },
+      diskGib,
+      purpose: "arrival",
+      isMachine: record.machine !== undefined,
+      stateFd: undefined,
+    });
+    draft.record = { ...record, process: started.process };
+    try {
+      await Promise.all([
+        saveRecord(draft.record),
+        room.egress.load(room.slots.slot(record.slot), record.egress),
+      ]);
+      return started.qmp;
+    } catch (error) {
+      started.qmp.close();
+      throw error;
+    }
+  }
+
+  async #letGo(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<LiveVm> {
+    const { room } = this.#options;
+    const order = await Promise.race([this.#resumed.promise, lost]);
+    const { arrival: _arrived, ...record } = draft.record;
+    if (order.egress_version > record.egress_version) {
+      await room.egress.replace(room.slots.slot(record.slot), order.egress);
+    }
+    const connecting = GuestChannel.connect(join(this.#folder, vmPaths.agent), {
+      resync: true,
+      deadlineMs: CHANNEL_DEADLINE_MS,
+    });
+    connecting.catch(() => undefined); // awaited when the guest runs
+    await qmp.execute("cont");
+    const channel = await Promise.race([connecting, lost]);
+    await wakeGuest(channel);
+    const { egress, egress_version } = order.egress_version > record.egress_version ? order : record;
+    draft.record = { ...record, egress, egress_version };
+    return { qmp, channel };
+  }
+}
+
+/** QEMU makes two sockets in its folder, which is its own only for that moment: nobody's guest is in it yet. */
+async function awaitSealed(folder: string, uid: number, qmp: Qmp): Promise<void> {
+  await chown(folder, uid, uid);
+  try {
+    await awaitArrival(qmp);
+  } finally {
+    await chown(folder, 0, 0);
+  }
+}
+
+function failed(cause: unknown): SkerryError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new SkerryError("move_failed", `The VM could not arrive: ${why}`, { cause });
+}

@@ -1,0 +1,149 @@
+// The source's side of one move. Until the target has everything, whatever fails is undone and the guest goes on here. After that it stands
+// still in both places, and only control knows where it goes on: no deadline of ours may decide it.
+
+import { once } from "node:events";
+import { chmod, chown, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { Readable, type Duplex } from "node:stream";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Departed, DepartureOrder, MoveStream } from "@skerry/contract/host-moves";
+import type { Logger } from "pino";
+import { wakeGuest } from "../guest/agent.ts";
+import type { LiveVm } from "../vm/clone.ts";
+import type { VmRecord } from "../vm/record.ts";
+import type { Hold, Rest } from "../vm/rest.ts";
+import { splice, type Destination, type Peers } from "./peers.ts";
+import { callBack, mirrorDisk, moveSockets, sendMemory } from "./qemu-moves.ts";
+
+export interface DepartureOptions {
+  readonly record: VmRecord;
+  readonly live: LiveVm;
+  readonly rest: Rest;
+  readonly uid: number;
+  readonly order: DepartureOrder;
+  /** Remembers on disk that it may be elsewhere, and that it is not after all. */
+  readonly begin: () => Promise<void>;
+  readonly goneOn: () => Promise<void>;
+  /** What has this digest. */
+  readonly layer: (digest: string) => Promise<AsyncIterable<Buffer>>;
+  readonly peers: Peers;
+  readonly log: Logger;
+}
+
+/** New calls into the guest still pass for so long, while others keep it busy. */
+const PATIENCE_MS = 30_000;
+
+export class Departure {
+  readonly #options: DepartureOptions;
+  readonly #abort = new AbortController();
+  readonly #bytes = { disk: 0, memory: 0 };
+  #hold: Hold | undefined;
+  /** Resolves when the target has everything and the guest stands still; rejects when it goes on here, if it still can. */
+  readonly done: Promise<Departed>;
+
+  constructor(options: DepartureOptions) {
+    this.#options = options;
+    this.done = this.#run();
+    this.done.catch(() => undefined); // whoever waits for it hears of it
+  }
+
+  get moveId(): string {
+    return this.#options.order.move_id;
+  }
+
+  /** Resolves when the guest goes on here. */
+  async stay(): Promise<void> {
+    this.#abort.abort();
+    const handedOver = await this.done.then(
+      () => true,
+      () => false,
+    );
+    if (handedOver) await this.#goOn();
+  }
+
+  async #run(): Promise<Departed> {
+    const { live, rest, order, begin } = this.#options;
+    const { signal } = this.#abort;
+    try {
+      await begin();
+      for (const digest of order.layers) await this.#sendLayer(digest);
+      await using _disk = await this.#relay("disk");
+      await using _memory = await this.#relay("memory");
+      await mirrorDisk(live.qmp, signal);
+      this.#hold = await rest.hold({ patienceMs: PATIENCE_MS, signal });
+      const { stoppedMs } = await sendMemory(live.qmp, signal);
+      return {
+        still_ms: Math.round(performance.now() - stoppedMs),
+        disk_bytes: this.#bytes.disk,
+        memory_bytes: this.#bytes.memory,
+      };
+    } catch (error) {
+      await this.#goOn().catch((failure: unknown) => {
+        // Where its QEMU has ended, the VM has, and whoever watches it says so.
+        this.#options.log.warn({ err: failure, vm: this.#options.record.id }, "a VM does not go on");
+      });
+      if (signal.aborted) throw new SkerryError("canceled", "The move was canceled.", { cause: error });
+      if (error instanceof SkerryError) throw error;
+      throw new SkerryError("move_failed", `The move broke off: ${reasonOf(error)}`, { cause: error });
+    }
+  }
+
+  async #goOn(): Promise<void> {
+    const { live, goneOn } = this.#options;
+    try {
+      await callBack(live.qmp);
+      if (this.#hold !== undefined) await wakeGuest(live.channel);
+      await goneOn();
+    } finally {
+      this.#hold?.release();
+      this.#hold = undefined;
+    }
+  }
+
+  async #sendLayer(digest: string): Promise<void> {
+    const { layer, peers } = this.#options;
+    const content = Readable.from(await layer(digest));
+    await peers.sendLayer(this.#destination, digest, content, this.#abort.signal);
+  }
+
+  /** A socket in the VM's folder that leads to the target, for the one connection that QEMU will make. Nobody but this VM's QEMU may
+   *  connect: every QEMU that a guest has broken into could reach the folder. */
+  async #relay(stream: MoveStream): Promise<AsyncDisposable> {
+    const { record, uid, peers } = this.#options;
+    const path = join(record.folder, moveSockets[stream]);
+    await rm(path, { force: true });
+    const server = createServer((left) => {
+      server.close();
+      left.on("error", () => undefined);
+      left.pause();
+      const lead = (right: Duplex): void => {
+        left.on("data", (part: Buffer) => (this.#bytes[stream] += part.length));
+        splice(left, right);
+      };
+      peers.open(this.#destination, stream, this.#abort.signal).then(lead, (error: unknown) => {
+        this.#options.log.warn({ err: error, vm: record.id, stream }, "a move cannot reach its target");
+        left.destroy();
+      });
+    });
+    server.listen(path);
+    await once(server, "listening");
+    await chmod(path, 0o600);
+    await chown(path, uid, uid);
+    return {
+      async [Symbol.asyncDispose]() {
+        server.close();
+        await rm(path, { force: true });
+      },
+    };
+  }
+
+  get #destination(): Destination {
+    const { record, order } = this.#options;
+    return { address: order.address, vmId: record.id, ticket: order.ticket };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,104 @@
+// A disk file as a stream in which holes and zeros cost nothing: its size, then each block that holds something behind its number.
+// The same content is always the same stream, so the stream's SHA-256 names the content.
+//
+//   u64 size · { u32 block number · block }…      little-endian; blocks of 64 KiB, the last one filled up with zeros
+
+import { createHash } from "node:crypto";
+import { open } from "node:fs/promises";
+import { runProgram } from "../run.ts";
+
+const BLOCK_BYTES = 64 * 1024;
+const READ_BLOCKS = 16;
+const SIZE_BYTES = 8;
+const NUMBER_BYTES = 4;
+/** Of a guest's disk, and so of every layer under it. */
+const LAYER_MAX_BYTES = 1_024 * 1024 ** 3;
+const RANGES_DEADLINE_MS = 30_000;
+const zeros = Buffer.alloc(BLOCK_BYTES);
+
+/** What arrived is not a layer, or not the one that was announced. */
+export class LayerFault extends Error {
+  override readonly name = "LayerFault";
+}
+
+/** `dataRanges`: the program that knows where the file has holes. */
+export async function* layerStream(file: string, dataRanges: string): AsyncGenerator<Buffer> {
+  await using handle = await open(file, "r");
+  const { size } = await handle.stat();
+  const head = Buffer.alloc(SIZE_BYTES);
+  head.writeBigUInt64LE(BigInt(size));
+  yield head;
+  const listed = await runProgram(dataRanges, [file], { deadlineMs: RANGES_DEADLINE_MS });
+  let next = 0;
+  for (const line of listed.split("\n").filter(Boolean)) {
+    const [from = 0, length = 0] = line.split(" ").map(Number);
+    const end = Math.ceil((from + length) / BLOCK_BYTES);
+    for (next = Math.max(next, Math.floor(from / BLOCK_BYTES)); next < end;) {
+      const count = Math.min(READ_BLOCKS, end - next);
+      const chunk = Buffer.alloc(count * BLOCK_BYTES);
+      await handle.read(chunk, 0, chunk.length, next * BLOCK_BYTES);
+      yield* blocksOf(chunk, next);
+      next += count;
+    }
+  }
+}
+
+/** An allocated block may be as empty as a hole. */
+function* blocksOf(chunk: Buffer, first: number): Generator<Buffer> {
+  for (let at = 0; at < chunk.length; at += BLOCK_BYTES) {
+    const block = chunk.subarray(at, at + BLOCK_BYTES);
+    if (block.equals(zeros)) continue;
+    const number = Buffer.alloc(NUMBER_BYTES);
+    number.writeUInt32LE(first + at / BLOCK_BYTES);
+    yield number;
+    yield block;
+  }
+}
+
+export async function layerDigest(file: string, dataRanges: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const part of layerStream(file, dataRanges)) hash.update(part);
+  return hash.digest("hex");
+}
+
+/** Writes the layer to `file`, which must not exist. Rejects with LayerFault where it is not the one that `digest` names; then the caller
+ *  removes what was written. */
+export async function writeLayer(
+  file: string,
+  digest: string,
+  content: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const hash = createHash("sha256");
+  await using handle = await open(file, "wx", 0o600);
+  let pending = Buffer.alloc(0);
+  let size: number | undefined;
+  let last = -1;
+  for await (const part of content) {
+    hash.update(part);
+    pending = pending.length === 0 ? Buffer.from(part) : Buffer.concat([pending, part]);
+    if (size === undefined) {
+      if (pending.length < SIZE_BYTES) continue;
+      size = readSize(pending);
+      await handle.truncate(size);
+      pending = pending.subarray(SIZE_BYTES);
+    }
+    while (pending.length >= NUMBER_BYTES + BLOCK_BYTES) {
+      const number = pending.readUInt32LE();
+      // In order and each once, so that the stream is as long as the file at most.
+      if (number <= last || number * BLOCK_BYTES >= size) throw new LayerFault("a block is out of place");
+      last = number;
+      const at = number * BLOCK_BYTES;
+      await handle.write(pending, NUMBER_BYTES, Math.min(BLOCK_BYTES, size - at), at);
+      pending = pending.subarray(NUMBER_BYTES + BLOCK_BYTES);
+    }
+  }
+  if (size === undefined || pending.length > 0) throw new LayerFault("it breaks off");
+  if (hash.digest("hex") !== digest) throw new LayerFault("its content is another");
+  await handle.chmod(0o444);
+}
+
+function readSize(head: Buffer): number {
+  const size = head.readBigUInt64LE();
+  if (size > BigInt(LAYER_MAX_BYTES)) throw new LayerFault("it is too large");
+  return Number(size);
+}

@@ -1,0 +1,257 @@
+// VMs on their way to and from this host. Both ends of a move are kept like any other VM by the engine: one that leaves runs until it is
+// destroyed, one that arrives is being created until it runs.
+
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
+import { footingFault } from "@skerry/contract/footing";
+import type { Vm } from "@skerry/contract/host-api";
+import type {
+  ArrivalNeeds,
+  ArrivalOrder,
+  Departed,
+  DepartureOrder,
+  Footing,
+  Luggage,
+  ResumeOrder,
+} from "@skerry/contract/host-moves";
+import { findSize, type Size } from "@skerry/contract/sizes";
+import type { Logger } from "pino";
+import { wakeGuest } from "../guest/agent.ts";
+import type { TemplateLibrary } from "../templates/library.ts";
+import type { Travellers } from "../vm/adoption.ts";
+import { adoptClone, type LiveVm } from "../vm/clone.ts";
+import { takeSlot, type Draft } from "../vm/creation.ts";
+import type { VmEngine } from "../vm/engine.ts";
+import type { Running } from "../vm/entries.ts";
+import { uidOf, type MachineRoom } from "../vm/instance.ts";
+import { vmPaths } from "../vm/qemu.ts";
+import { Qmp, QmpError } from "../vm/qmp.ts";
+import type { VmRecord } from "../vm/record.ts";
+import { Arrival } from "./arrival.ts";
+import { Departure } from "./departure.ts";
+import type { Layers } from "./layers.ts";
+import type { Peers } from "./peers.ts";
+import { callBack } from "./qemu-moves.ts";
+
+export interface MovesOptions {
+  readonly engine: VmEngine;
+  readonly room: MachineRoom;
+  readonly library: TemplateLibrary;
+  readonly layers: Layers;
+  readonly peers: Peers;
+  readonly footing: Footing;
+  readonly vmsFolder: string;
+  readonly instance: string;
+  readonly log: Logger;
+}
+
+/** One that stands still because it is elsewhere already, found by a host process that did not send it. */
+interface HandedOver {
+  readonly moveId: string;
+  readonly executionId: string;
+  readonly goesOn: PromiseWithResolvers<void>;
+  readonly done: Promise<Vm>;
+}
+
+const GIB = 1024 ** 3;
+const RECONNECT_DEADLINE_MS = 10_000;
+
+export class HostMoves implements Travellers {
+  readonly #options: MovesOptions;
+  readonly #departures = new Map<string, Departure>();
+  readonly #handedOver = new Map<string, HandedOver>();
+  readonly #arrivals = new Map<string, { readonly executionId: string; readonly arrival: Arrival }>();
+
+  constructor(options: MovesOptions) {
+    this.#options = options;
+  }
+
+  async luggage(id: string, executionId: string): Promise<Luggage> {
+    const { engine, layers } = this.#options;
+    const { record } = engine.running(id, executionId);
+    const { below } = record;
+    if (below === undefined) {
+      throw new SkerryError(
+        "move_refused",
+        "The VM is from a version of the host that did not move VMs yet.",
+      );
+    }
+    const digest = (file: string) =>
+      layers.digestOf(file).catch((error: unknown) => {
+        throw new SkerryError("move_refused", "A file that the VM's disk stands on is gone.", {
+          cause: error,
+        });
+      });
+    return {
+      template: record.template,
+      size: record.size,
+      footing: this.#footingOf(record),
+      ...(record.machine === undefined ? {} : { machine: { command: record.machine.command } }),
+      disk_gib: Math.max(1, Math.ceil((await stat(below.root_image)).size / GIB)),
+      below: {
+        root_image: await digest(below.root_image),
+        frozen_disk: await digest(below.frozen_disk),
+      },
+    };
+  }
+
+  /** Makes room. The same order twice is one arrival. */
+  async receive(id: string, order: ArrivalOrder): Promise<ArrivalNeeds> {
+    const { engine, footing } = this.#options;
+    const known = this.#arrivals.get(id);
+    if (known?.executionId === order.execution_id) return known.arrival.needs;
+    const size = findSize(order.luggage.size);
+    if (size === undefined) throw new SkerryError("move_refused", "This host does not know the VM's size.");
+    const fault = footingFault(order.luggage.footing, footing);
+    if (fault !== undefined) throw new SkerryError("move_refused", `The VM cannot go on here: ${fault}.`);
+    if (engine.has(id))
+      throw new SkerryError("stale_execution", "Another incarnation of this VM is on this host.");
+    const record = this.#recordOf(id, order);
+    const arrival = new Arrival(this.#options, order);
+    this.#begin(record, arrival, size);
+    return arrival.needs;
+  }
+
+  /** Resolves when all of it is here. */
+  async whole(id: string, executionId: string): Promise<void> {
+    const known = this.#arrivals.get(id);
+    if (known?.executionId === executionId) return known.arrival.whole;
+    this.#options.engine.running(id, executionId); // runs here already, or never will
+  }
+
+  async resume(id: string, order: ResumeOrder): Promise<Vm> {
+    const known = this.#arrivals.get(id);
+    if (known?.executionId === order.execution_id) known.arrival.resume(order);
+    return this.#options.engine.settled(id, order.execution_id);
+  }
+
+  /** For what its source sends. */
+  arrival(id: string): Arrival {
+    const known = this.#arrivals.get(id);
+    // Also for who has no ticket: what is arriving is nobody else's business.
+    if (known === undefined) throw new SkerryError("forbidden", "The ticket is not good for this.");
+    return known.arrival;
+  }
+
+  /** Resolves when the target has all of it. Called again, it waits for the same. */
+  async depart(id: string, order: DepartureOrder): Promise<Departed> {
+    const handedOver = this.#handedOver.get(id);
+    if (handedOver?.moveId === order.move_id) return { still_ms: 0, disk_bytes: 0, memory_bytes: 0 };
+    const resident = this.#options.engine.running(id, order.execution_id);
+    const departure = this.#departures.get(id) ?? this.#send(resident, order);
+    if (departure.moveId !== order.move_id)
+      throw new SkerryError("move_refused", "Another move of this VM is under way.");
+    return departure.done;
+  }
+
+  /** It goes on here, if it is here. */
+  async stay(id: string, moveId: string): Promise<void> {
+    const handedOver = this.#handedOver.get(id);
+    if (handedOver?.moveId === moveId) {
+      handedOver.goesOn.resolve();
+      await handedOver.done;
+      return;
+    }
+    const departure = this.#departures.get(id);
+    if (departure?.moveId === moveId) await departure.stay();
+  }
+
+  /** Found whole by a new host process. */
+  arrived(record: VmRecord, size: Size): void {
+    this.#begin(record, new Arrival(this.#options, undefined), size);
+  }
+
+  /** Found standing still by a new host process. */
+  handedOver(record: VmRecord, moveId: string): void {
+    const goesOn = Promise.withResolvers<void>();
+    const done = this.#options.engine.begin(record, (draft, signal) => goOn(draft, goesOn.promise, signal));
+    const entry = { moveId, executionId: record.execution_id, goesOn, done };
+    this.#handedOver.set(record.id, entry);
+    const forget = (): void =>
+      void (this.#handedOver.get(record.id) === entry && this.#handedOver.delete(record.id));
+    done.then(forget, forget);
+  }
+
+  #send(resident: Running, order: DepartureOrder): Departure {
+    const { engine, room, layers, peers, log } = this.#options;
+    const { id, execution_id } = resident.record;
+    const ref = { id, execution_id };
+    const { below } = resident.record;
+    const own = below === undefined ? [] : [below.root_image, below.frozen_disk];
+    const departure = new Departure({
+      ...{ live: resident.live, rest: resident.rest, order, peers, log },
+      record: resident.record,
+      uid: uidOf(room, room.slots.slot(resident.record.slot)),
+      // Before anything is said to QEMU: a host that is killed in between must not wake a guest that runs elsewhere.
+      begin: () => engine.change(ref, (record) => ({ ...record, departure: { move_id: order.move_id } })),
+      layer: async (digest) => {
+        const file = await layers.find(digest, own);
+        if (file === undefined) throw new SkerryError("move_refused", "The VM does not stand on this layer.");
+        return layers.read(file);
+      },
+      goneOn: () => {
+        this.#departures.delete(id);
+        return engine.change(ref, ({ departure: _over, ...record }) => record);
+      },
+    });
+    this.#departures.set(id, departure);
+    void resident.live.qmp.closed.then(
+      () => this.#departures.get(id) === departure && this.#departures.delete(id),
+    );
+    return departure;
+  }
+
+  #begin(record: VmRecord, arrival: Arrival, size: Size): void {
+    const done = this.#options.engine.begin(record, (draft, signal) => arrival.bringUp(draft, size, signal));
+    const entry = { executionId: record.execution_id, arrival };
+    this.#arrivals.set(record.id, entry);
+    const forget = (): void =>
+      void (this.#arrivals.get(record.id) === entry && this.#arrivals.delete(record.id));
+    done.then(forget, forget);
+  }
+
+  #recordOf(id: string, order: ArrivalOrder): VmRecord {
+    const { room, vmsFolder, instance, footing } = this.#options;
+    const { template, size, machine, footing: theirs } = order.luggage;
+    return {
+      ...{ id, execution_id: order.execution_id, template, size },
+      ...{ status: "creating", reason: null, started_at: new Date().toISOString() },
+      name: `${instance}:${id}:${order.execution_id}`,
+      folder: join(vmsFolder, id),
+      slot: takeSlot(room.slots),
+      process: undefined,
+      ...{ egress: order.egress, egress_version: order.egress_version },
+      ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: false, stopping: false } }),
+      arrival: { move_id: order.move_id, whole: false },
+      // Measured against the rate that its guest believes in, however often it moves.
+      ...(theirs.tsc_khz === null || theirs.tsc_khz === footing.tsc_khz ? {} : { tsc_khz: theirs.tsc_khz }),
+    };
+  }
+
+  #footingOf({ tsc_khz }: VmRecord): Footing {
+    const { footing } = this.#options;
+    return tsc_khz === undefined ? footing : { ...footing, tsc_khz };
+  }
+}
+
+/** Waits until it is known that the guest goes on here. */
+async function goOn(draft: Draft, decided: Promise<void>, signal: AbortSignal): Promise<LiveVm> {
+  const deadline = AbortSignal.timeout(RECONNECT_DEADLINE_MS);
+  const qmp = await Qmp.connect(join(draft.record.folder, vmPaths.qmp), deadline);
+  try {
+    const lost = Promise.withResolvers<never>();
+    lost.promise.catch(() => undefined);
+    signal.addEventListener("abort", () => lost.reject(signal.reason as Error), { once: true });
+    void qmp.closed.then(() => lost.reject(new QmpError("its QEMU has ended")));
+    await Promise.race([decided, lost.promise]);
+    await callBack(qmp);
+  } finally {
+    qmp.close();
+  }
+  const live = await adoptClone(draft.record);
+  await wakeGuest(live.channel);
+  const { departure: _over, ...record } = draft.record;
+  draft.record = record;
+  return live;
+}

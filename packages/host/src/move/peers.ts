@@ -1,0 +1,130 @@
+// Connections to other hosts, for what a move sends. The ticket says that control wants it; on a connection between machines both sides
+// have shown their certificates before.
+
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
+import { connect } from "node:net";
+import type { Duplex, Readable } from "node:stream";
+import { connect as connectTls, type SecureContextOptions, type TLSSocket } from "node:tls";
+import { SkerryError } from "@skerry/contract/errors";
+import { peerNamed } from "@skerry/contract/host-identity";
+import { MOVE_PROTOCOL, TICKET_HEADER, type MoveStream } from "@skerry/contract/host-moves";
+
+export interface Destination {
+  readonly address: string;
+  readonly vmId: string;
+  readonly ticket: string;
+}
+
+const UNIX = "unix:";
+const SECURED = /^https:\/\/([a-z0-9_]+)@\[?([^\]]+?)\]?:(\d{1,5})$/;
+const ERROR_MAX_BYTES = 4_096;
+
+/** What a host shows to another one; undefined where it belongs to no cluster. */
+type Credentials = () => SecureContextOptions | undefined;
+
+export class Peers {
+  readonly #credentials: Credentials;
+
+  constructor(credentials: Credentials) {
+    this.#credentials = credentials;
+  }
+
+  /** The conversation of a QEMU here with one there. */
+  async open(to: Destination, stream: MoveStream, signal: AbortSignal): Promise<Duplex> {
+    const call = await this.#call(to, stream, { method: "GET", signal });
+    call.setHeader("connection", "upgrade").setHeader("upgrade", MOVE_PROTOCOL);
+    call.end();
+    const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
+    call.once("upgrade", (_answer, socket: Duplex, head: Buffer) => {
+      if (head.length > 0) socket.unshift(head);
+      resolve(socket);
+    });
+    call.once("response", (answer) => void refusalOf(answer).then(reject));
+    call.once("error", (error) => reject(unreachable(error)));
+    return promise;
+  }
+
+  async sendLayer(to: Destination, digest: string, content: Readable, signal: AbortSignal): Promise<void> {
+    const call = await this.#call(to, `layers/${digest}`, { method: "PUT", signal });
+    call.setHeader("content-type", "application/octet-stream");
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    call.once("response", (answer) => {
+      if (answer.statusCode !== 204) void refusalOf(answer).then(reject);
+      else answer.resume().once("end", () => resolve());
+    });
+    call.once("error", (error) => reject(unreachable(error)));
+    content.once("error", (error) => call.destroy(error));
+    content.pipe(call);
+    return promise;
+  }
+
+  async #call(to: Destination, what: string, init: { method: string; signal: AbortSignal }) {
+    const connection = await this.#dial(to.address, init.signal).catch((error: unknown) => {
+      throw unreachable(error);
+    });
+    return request({
+      ...init,
+      path: `/vms/${to.vmId}/arrival/${what}`,
+      headers: { host: "host", [TICKET_HEADER]: to.ticket },
+      createConnection: () => connection,
+    });
+  }
+
+  /** Forms of an address: those of control's own directory of hosts. */
+  async #dial(address: string, signal: AbortSignal): Promise<Duplex> {
+    if (address.startsWith(UNIX)) {
+      const socket = connect(address.slice(UNIX.length));
+      await once(socket, "connect", { signal });
+      return socket;
+    }
+    const [, hostId, host, port] = SECURED.exec(address) ?? [];
+    const credentials = this.#credentials();
+    if (hostId === undefined || host === undefined || credentials === undefined)
+      throw new Error("this host cannot reach such an address");
+    const socket = connectTls({
+      ...credentials,
+      ...{ host, port: Number(port) },
+      // The name in the certificate is checked below; names of machines say nothing.
+      checkServerIdentity: () => undefined,
+    });
+    await once(socket, "secureConnect", { signal });
+    checkHost(socket, hostId);
+    return socket;
+  }
+}
+
+/** Who answers at an address is settled before a byte of a VM goes there. */
+function checkHost(socket: TLSSocket, hostId: string): void {
+  const peer = peerNamed(socket.getPeerX509Certificate()?.subjectAltName);
+  if (peer?.role === "host" && peer.id === hostId) return;
+  socket.destroy();
+  throw new Error("another host answers at the target's address");
+}
+
+/** Lets two ends talk until one of them ends. What was said before that arrives. */
+export function splice(left: Duplex, right: Duplex): void {
+  for (const [from, to] of [
+    [left, right],
+    [right, left],
+  ] as const) {
+    from.pipe(to);
+    from.once("error", () => to.destroy());
+    from.once("close", () => to.end());
+  }
+}
+
+function unreachable(cause: unknown): SkerryError {
+  return new SkerryError("move_failed", "The target cannot be reached by the source.", { cause });
+}
+
+async function refusalOf(answer: IncomingMessage): Promise<SkerryError> {
+  let text = "";
+  for await (const part of answer.setEncoding("utf8") as AsyncIterable<string>) {
+    text += part;
+    if (text.length > ERROR_MAX_BYTES) break;
+  }
+  answer.destroy();
+  const why = /"message":"([^"\\]{1,300})"/.exec(text)?.[1] ?? `status ${answer.statusCode}`;
+  return new SkerryError("move_failed", `The target refuses it: ${why}`);
+}
