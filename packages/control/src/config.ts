@@ -22,6 +22,7 @@ export interface Config {
   /** Audit events that are older are deleted. */
   readonly auditKeptDays: number;
   readonly sweeperIntervalMs: number;
+  readonly certificatesIntervalMs: number;
   readonly limits: InstallationLimits;
   /** Proxies whose `X-Forwarded-For` is believed: addresses and networks. */
   readonly trustedProxies: readonly string[];
@@ -69,6 +70,7 @@ export function readConfig(environment: Environment = process.env): Config {
     heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
     reconcilerIntervalMs: read.positive("SKERRY_RECONCILER_INTERVAL_MS", 5_000),
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
+    certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),
     sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),
     auditKeptDays: read.atLeast("SKERRY_AUDIT_RETENTION_DAYS", 365, AUDIT_KEPT_MIN_DAYS),
     limits: {

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EgressDenial, EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
+import type { CertificateRequest, HostCertificate } from "@skerry/contract/host-identity";
 import {
   type EgressChange,
   type ExecuteCommand,
@@ -64,6 +65,8 @@ export class FakeHost {
   readonly failures = new Map<FailingCall, SkerryError>();
   /** Runs before a VM counts as started. */
   beforeStart: (id: string) => Promise<void> = async () => undefined;
+  /** Who it is to its cluster. Undefined: as a host of an earlier version, which cannot be certified. */
+  identity: { request(): CertificateRequest; install(certificate: HostCertificate): void } | undefined;
   /** Ids whose destruction never ends. */
   readonly stuck = new Set<string>();
   #server: Server | undefined;
@@ -105,11 +108,21 @@ export class FakeHost {
     if (vm !== undefined) this.vms.set(id, { ...vm, status: "gone", reason });
   }
 
+  #certifiable(): NonNullable<FakeHost["identity"]> {
+    if (this.identity === undefined) throw new SkerryError("not_found", "There is nothing at this path.");
+    return this.identity;
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", "http://host");
     const [, , id = "", part] = url.pathname.split("/");
     const method = `${request.method} ${part ?? (id === "" ? url.pathname : "vm")}`;
     switch (method) {
+      case "POST vm":
+        return sendJson(response, 200, this.#certifiable().request());
+      case "PUT /identity":
+        this.#certifiable().install(await readBody<HostCertificate>(request));
+        return void response.writeHead(204).end();
       case "GET /info":
         return sendJson(response, 200, this.#info());
       case "GET /vms":

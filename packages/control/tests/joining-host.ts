@@ -4,7 +4,11 @@ import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import { once } from "node:events";
 import { connect, type AddressInfo } from "node:net";
 import { createServer, type Server, type TlsOptions } from "node:tls";
-import { CERTIFICATE_REQUEST } from "@skerry/contract/host-identity";
+import {
+  CERTIFICATE_REQUEST,
+  type CertificateRequest,
+  type HostCertificate,
+} from "@skerry/contract/host-identity";
 import {
   confirmationProof,
   joinProof,
@@ -26,11 +30,23 @@ export async function newJoinToken(world: World): Promise<JoinTokenParts> {
   return token;
 }
 
+function newKeys() {
+  return generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+}
+
+function requestFor({ publicKey, privateKey }: ReturnType<typeof newKeys>): CertificateRequest {
+  const public_key = publicKey.export({ type: "spki", format: "pem" }).toString();
+  const signature = sign("sha256", Buffer.from(CERTIFICATE_REQUEST + public_key), privateKey);
+  return { public_key, signature: signature.toString("base64") };
+}
+
 export class JoiningHost implements AsyncDisposable {
   readonly fake = new FakeHost();
   readonly name = `rack-${randomUUID().slice(0, 8)}`;
   readonly #world: World;
-  readonly #keys = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+  /** The certificates that control brought. */
+  readonly brought: HostCertificate[] = [];
+  #keys = newKeys();
   readonly #server: Server;
 
   private constructor(world: World, options: TlsOptions) {
@@ -53,6 +69,7 @@ export class JoiningHost implements AsyncDisposable {
   static async open(world: World, options: TlsOptions = {}): Promise<JoiningHost> {
     const host = new JoiningHost(world, options);
     await host.fake.start();
+    host.fake.identity = host.#renewal();
     host.#server.listen(0, "127.0.0.1");
     await once(host.#server, "listening");
     world.after(() => host[Symbol.asyncDispose]());
@@ -68,14 +85,9 @@ export class JoiningHost implements AsyncDisposable {
   }
 
   request(token: JoinTokenParts, changes: Partial<JoinRequest> = {}): JoinRequest {
-    const public_key = this.#keys.publicKey.export({ type: "spki", format: "pem" }).toString();
-    const signature = sign("sha256", Buffer.from(CERTIFICATE_REQUEST + public_key), this.#keys.privateKey);
     const asked = {
-      token_id: token.id,
-      name: this.name,
-      address: this.address,
-      public_key,
-      signature: signature.toString("base64"),
+      ...{ token_id: token.id, name: this.name, address: this.address },
+      ...requestFor(this.#keys),
       ...changes,
     };
     return { ...asked, proof: changes.proof ?? joinProof(secretDigest(token.secret), asked) };
@@ -108,6 +120,19 @@ export class JoiningHost implements AsyncDisposable {
     key = this.privateKey,
   ): void {
     this.#server.setSecureContext({ key, cert: certificate, ca: authority });
+  }
+
+  /** As a host takes its next certificate. */
+  #renewal(): NonNullable<FakeHost["identity"]> {
+    let next = this.#keys;
+    return {
+      request: () => requestFor((next = newKeys())),
+      install: (certificate) => {
+        this.#keys = next;
+        this.brought.push(certificate);
+        this.serve(certificate);
+      },
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

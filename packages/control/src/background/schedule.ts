@@ -3,6 +3,7 @@
 //   local-host-heartbeat   10 s   is the host of this machine there, and what has it got
 //   vm-cleanup              5 s   rows against microVMs; also whenever the bell rings
 //   sandbox-reaper         10 s   sandboxes past their expiry
+//   host-certificates       1 min  certificates of hosts that are a day old
 //   audit-sweeper         10 min  audit events that are older than they are kept
 //   sweeper               10 min  idempotency keys and rate buckets of yesterday
 
@@ -15,6 +16,7 @@ import type { Fence } from "../store/fence.ts";
 import { auditSweeper } from "./audit-sweeper.ts";
 import type { Bells } from "./bells.ts";
 import { heartbeat } from "./heartbeat.ts";
+import { hostCertificates } from "./host-certificates.ts";
 import { Leases } from "./lease.ts";
 import { sweeper } from "./sweeper.ts";
 import { sandboxReaper } from "./reaper.ts";
@@ -28,6 +30,7 @@ type Settings = Pick<
   | "reconcilerIntervalMs"
   | "reaperIntervalMs"
   | "sweeperIntervalMs"
+  | "certificatesIntervalMs"
   | "auditKeptDays"
 >;
 
@@ -41,6 +44,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => heartbeat(own, config.hostSocket, config.heartbeatIntervalMs)),
     fenced((own) => vmCleanup(own, config.reconcilerIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
+    fenced((own) => hostCertificates(own, config.certificatesIntervalMs)),
     fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),
     fenced((own) => sweeper(own, config.sweeperIntervalMs)),
   ];

@@ -14,6 +14,7 @@ const CONTROL_LIFETIME_MS = 24 * HOUR_MS;
 const CONTROL_RENEWED_AFTER_MS = 6 * HOUR_MS;
 /** A host's is renewed every day; it lasts longer so that control may be away for some days. */
 export const HOST_LIFETIME_MS = 7 * 24 * HOUR_MS;
+export const HOST_RENEWED_AFTER_MS = 24 * HOUR_MS;
 
 export class Authority {
   readonly #db: Database;

@@ -41,6 +41,7 @@ const AUTHORITY_LIFETIME_MS = 20 * 365 * 24 * 3_600_000;
 const CLOCKS_DIFFER_MS = 3_600_000;
 /** The top bit of a serial number would make it negative. */
 const SERIAL_BYTES = 16;
+const KEY_ID_BYTES = 20;
 
 const purposeIds: Readonly<Record<Purpose, string>> = {
   client: asn1.id_kp_clientAuth,
@@ -112,6 +113,11 @@ export function requestedKey({ public_key, signature }: CertificateRequest): Key
   return key;
 }
 
+/** What a host is recognized by that comes again. */
+export function keyDigest(publicKey: KeyObject): Buffer {
+  return createHash("sha256").update(spki(publicKey)).digest();
+}
+
 function readKey(pem: string): KeyObject | undefined {
   // Node would also take a private key, and nobody should send one.
   if (!pem.startsWith("-----BEGIN PUBLIC KEY-----")) return undefined;
@@ -179,7 +185,7 @@ function nameOf(commonName: string): asn1.Name {
 }
 
 function keyId(publicKey: KeyObject): ArrayBuffer {
-  return arrayBuffer(createHash("sha256").update(spki(publicKey)).digest().subarray(0, 20));
+  return arrayBuffer(keyDigest(publicKey).subarray(0, KEY_ID_BYTES));
 }
 
 function spki(publicKey: KeyObject): Buffer {

@@ -32,6 +32,7 @@ export const serviceNames = [
   "local-host-heartbeat",
   "vm-cleanup",
   "sandbox-reaper",
+  "host-certificates",
   "audit-sweeper",
   "sweeper",
 ] as const;

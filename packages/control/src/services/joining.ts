@@ -1,7 +1,7 @@
 // How a machine becomes a host: an operator mints a token, the machine asks to be certified with it and starts to listen, and control
 // calls it back once before anybody is told that it has joined.
 
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import {
@@ -24,15 +24,15 @@ import {
   findJoinedHost,
   insertJoinToken,
   lockJoinToken,
-  recordCertificate,
   recordJoinedHost,
   useJoinToken,
   writeJoiningHost,
   type JoinTokenRow,
 } from "../store/joining.ts";
+import { recordCertificate } from "../store/host-certificates.ts";
 import { recordOwnActs } from "./audit.ts";
 import { HOST_LIFETIME_MS } from "./authority.ts";
-import { requestedKey } from "./certificates.ts";
+import { keyDigest, requestedKey } from "./certificates.ts";
 import type { Caller, Context } from "./context.ts";
 import type { Attempt, Creation } from "./idempotency.ts";
 
@@ -62,8 +62,7 @@ export function joinHost(context: Context, request: JoinRequest): Promise<JoinAn
   return context.db.transaction().execute(async (transaction) => {
     const token = await provenToken(transaction, request, (digest) => joinProof(digest, request));
     const publicKey = requestedKey(request);
-    const der = publicKey.export({ type: "spki", format: "der" });
-    const keySha256 = createHash("sha256").update(der).digest();
+    const keySha256 = keyDigest(publicKey);
     const known = await findHostByKey(transaction, keySha256);
     if (token.host_id !== null && token.host_id !== known) throw usedToken();
     const id = known ?? newId("host");

@@ -92,18 +92,6 @@ export function findJoinedHost(db: Queries, id: string): Promise<JoiningHost | u
     .executeTakeFirst();
 }
 
-export async function recordCertificate(
-  db: Queries,
-  id: string,
-  { keySha256, lifetimeMs }: { readonly keySha256: Buffer; readonly lifetimeMs: number },
-): Promise<void> {
-  await sql`
-    update hosts set
-      key_sha256 = ${keySha256},
-      certificate_expires_at = now() + ${lifetimeMs}::double precision * interval '1 millisecond'
-    where id = ${id}`.execute(db);
-}
-
 /** What a host that has joined says of itself. Its name is the one that it joined with, whatever it says. */
 export async function recordJoinedHost(db: Queries, id: string, info: HostInfo): Promise<void> {
   const { name: _, cpus, memory_mib, templates, usage, ...facts } = info;
