@@ -108,21 +108,19 @@ export class FakeHost {
     if (vm !== undefined) this.vms.set(id, { ...vm, status: "gone", reason });
   }
 
-  #certifiable(): NonNullable<FakeHost["identity"]> {
+  async #certify(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.identity === undefined) throw new SkerryError("not_found", "There is nothing at this path.");
-    return this.identity;
+    if (request.method === "POST") return sendJson(response, 200, this.identity.request());
+    this.identity.install(await readBody<HostCertificate>(request));
+    response.writeHead(204).end();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", "http://host");
+    if (url.pathname.startsWith("/identity")) return this.#certify(request, response);
     const [, , id = "", part] = url.pathname.split("/");
     const method = `${request.method} ${part ?? (id === "" ? url.pathname : "vm")}`;
     switch (method) {
-      case "POST vm":
-        return sendJson(response, 200, this.#certifiable().request());
-      case "PUT /identity":
-        this.#certifiable().install(await readBody<HostCertificate>(request));
-        return void response.writeHead(204).end();
       case "GET /info":
         return sendJson(response, 200, this.#info());
       case "GET /vms":
