@@ -28,6 +28,13 @@ export const machineStatusesOnHost = ["creating", "running", "stopping", "starti
 export const restartPolicies = ["no", "on-failure", "always"] as const;
 export type RestartPolicy = (typeof restartPolicies)[number];
 
+/** A machine that ran for this long, in seconds, was well: what it had tried before counts no more. */
+export const HEALTHY_AFTER_S = 10 * 60;
+
+/** The pause before a machine is started again: it doubles from the first to the longest. Half of each is chance. */
+export const BACKOFF_FIRST_S = 1;
+export const BACKOFF_MAX_S = 5 * 60;
+
 export function canMachineMove(from: MachineStatus, to: MachineStatus): boolean {
   return (machineTransitions[from] as readonly MachineStatus[]).includes(to);
 }

@@ -7,7 +7,8 @@ export const sandboxTransitions = {
   pausing: ["paused", "failed", "destroying"],
   paused: ["resuming", "failed", "destroying"],
   resuming: ["running", "failed", "destroying"],
-  failed: ["destroying"],
+  // To running: its host was taken for dead, and came back with it.
+  failed: ["running", "destroying"],
   destroying: ["destroyed"],
   destroyed: [],
 } as const satisfies Record<string, readonly string[]>;

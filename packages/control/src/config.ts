@@ -17,7 +17,8 @@ export interface Config {
   readonly hostSocket: string;
   readonly logLevel: LogLevel;
   readonly heartbeatIntervalMs: number;
-  readonly reconcilerIntervalMs: number;
+  readonly healthMonitorIntervalMs: number;
+  readonly vmCleanupIntervalMs: number;
   readonly reaperIntervalMs: number;
   /** Audit events that are older are deleted. */
   readonly auditKeptDays: number;
@@ -68,7 +69,8 @@ export function readConfig(environment: Environment = process.env): Config {
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
     logLevel: read.oneOf("SKERRY_LOG_LEVEL", logLevels, "info"),
     heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
-    reconcilerIntervalMs: read.positive("SKERRY_RECONCILER_INTERVAL_MS", 5_000),
+    healthMonitorIntervalMs: read.positive("SKERRY_HEALTH_MONITOR_INTERVAL_MS", 15_000),
+    vmCleanupIntervalMs: read.positive("SKERRY_VM_CLEANUP_INTERVAL_MS", 30_000),
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
     certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),
     sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),

@@ -83,6 +83,8 @@ const row = (extra: Partial<SandboxFact>): SandboxFact => ({
   claimed: false,
   egress_due: false,
   waiting: false,
+  lost: false,
+  due_in_ms: null,
   ...extra,
 });
 const vm = (extra: Partial<Vm>): Vm => ({
@@ -111,6 +113,14 @@ test("a microVM that starts belongs to its row, one of an older life to nobody",
   const creating = row({ status: "creating", claimed: true, execution_id: "2" });
   expect(kinds([creating], [vm({})], [creating])).toEqual(["discard"]);
   expect(kinds([creating], [vm({ execution_id: "2" })], [creating])).toEqual([]);
+});
+
+test("a microVM that came back with its host is taken back, one that has ended or is of another life is not", () => {
+  const lost = row({ status: "failed", lost: true });
+  expect(kinds([], [vm({})], [lost])).toEqual(["adopt"]);
+  expect(kinds([], [vm({ status: "gone" })], [lost])).toEqual(["discard"]);
+  expect(kinds([], [vm({ execution_id: "2" })], [lost])).toEqual(["discard"]);
+  expect(kinds([], [vm({})], [row({ status: "failed" })])).toEqual(["discard"]);
 });
 
 test("an ended microVM fails its row even where the host does not say why", () => {

@@ -59,6 +59,8 @@ export class FakeHost {
   aborted = 0;
   name = "fake";
   memoryMib = 4096;
+  /** VMs that have ended by themselves. */
+  ended = 0;
   /** Undefined: as a host of an earlier version, which does not say. */
   usage: HostUsage | undefined;
   /** Names of calls that answer with an error, and the error. */
@@ -211,6 +213,7 @@ export class FakeHost {
           status: "ready",
         },
       ],
+      ended: this.ended,
       ...(this.usage === undefined ? {} : { usage: this.usage }),
     };
   }

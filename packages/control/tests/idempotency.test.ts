@@ -220,7 +220,7 @@ test("when control is killed while the microVM starts, the retry ends with one s
   hold.resolve();
   await eventually(() => world.host.vms.has(dead), "the host starts it although nobody waits");
 
-  await using successor = await startControl(world, { SKERRY_RECONCILER_INTERVAL_MS: "3600000" });
+  await using successor = await startControl(world, { SKERRY_VM_CLEANUP_INTERVAL_MS: "3600000" });
   const retry = create(key, { url: successor.url });
   await letClaimsLapse();
   const answer = await retry;

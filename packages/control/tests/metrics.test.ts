@@ -214,7 +214,8 @@ test("each background service tells its runs, how long they took, what they did 
     {
       hostSocket: "/nonexistent",
       heartbeatIntervalMs: every,
-      reconcilerIntervalMs: every,
+      healthMonitorIntervalMs: every,
+      vmCleanupIntervalMs: every,
       sweeperIntervalMs: every,
       certificatesIntervalMs: every,
       auditKeptDays: 365,
@@ -230,7 +231,7 @@ test("each background service tells its runs, how long they took, what they did 
   );
   await eventually(
     async () =>
-      (await of("skerry_background_runs_total", { service: "local-host-heartbeat", outcome: "error" })) >= 1,
+      (await of("skerry_background_runs_total", { service: "host-heartbeat", outcome: "error" })) >= 1,
     "the heartbeat without a host is counted as an error",
   );
   stop.abort();
@@ -241,6 +242,6 @@ test("each background service tells its runs, how long they took, what they did 
   expect(
     Date.now() / 1_000 - last("skerry_background_last_run_timestamp_seconds", "sandbox-reaper"),
   ).toBeLessThan(600);
-  expect(last("skerry_background_last_run_timestamp_seconds", "local-host-heartbeat")).toBeGreaterThan(0);
-  expect(last("skerry_background_last_success_timestamp_seconds", "local-host-heartbeat")).toBe(0);
+  expect(last("skerry_background_last_run_timestamp_seconds", "host-heartbeat")).toBeGreaterThan(0);
+  expect(last("skerry_background_last_success_timestamp_seconds", "host-heartbeat")).toBe(0);
 });

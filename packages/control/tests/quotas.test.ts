@@ -39,7 +39,9 @@ beforeEach(async () => {
 
 async function beat(): Promise<void> {
   await world.beat();
-  await heartbeat(world.context, second.socketPath, 1_000).activate(new AbortController().signal);
+  await heartbeat(world.context, { hostSocket: second.socketPath, everyMs: 1_000 }).activate(
+    new AbortController().signal,
+  );
 }
 
 function create(body: object = {}, wish: { url?: string; token?: string } = {}): Promise<Answer<Sandbox>> {

@@ -104,7 +104,9 @@ export class World implements AsyncDisposable {
   }
 
   async beat(): Promise<void> {
-    await heartbeat(this.context, this.host.socketPath, 1_000).activate(new AbortController().signal);
+    await heartbeat(this.context, { hostSocket: this.host.socketPath, everyMs: 1_000, graceMs: 0 }).activate(
+      new AbortController().signal,
+    );
   }
 
   async call<T = Record<string, unknown>>(

@@ -39,7 +39,12 @@ export function serviceOf(name: ServiceName, layout: Layout, user: SystemUser | 
 export function controlEnvironment(layout: Layout, user: SystemUser | undefined): NodeJS.ProcessEnv {
   if (user === undefined) throw new Error("control does not run as root");
   return {
-    ...passed("SKERRY_REAPER_INTERVAL_MS", "SKERRY_RECONCILER_INTERVAL_MS", "SKERRY_HEARTBEAT_INTERVAL_MS"),
+    ...passed(
+      "SKERRY_REAPER_INTERVAL_MS",
+      "SKERRY_VM_CLEANUP_INTERVAL_MS",
+      "SKERRY_HEARTBEAT_INTERVAL_MS",
+      "SKERRY_HEALTH_MONITOR_INTERVAL_MS",
+    ),
     ...passed("SKERRY_TLS_CERT", "SKERRY_TLS_KEY", "SKERRY_TLS_LISTEN", "SKERRY_CORS_ORIGINS"),
     ...passed("SKERRY_METRICS_LISTEN", "SKERRY_AUDIT_RETENTION_DAYS"),
     ...passed("SKERRY_VCPUS_PER_CPU", "SKERRY_TRUSTED_PROXIES", "SKERRY_RATE_AUTH_FAILURES_PER_MINUTE"),

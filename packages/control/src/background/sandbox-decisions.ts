@@ -10,6 +10,8 @@ export type Action =
   | { readonly kind: "egress"; readonly row: SandboxFact }
   /** Somebody wished its end; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: SandboxFact }
+  /** Its host was taken for dead, and came back with its VM. */
+  | { readonly kind: "adopt"; readonly row: SandboxFact }
   /** A VM that no row wants. */
   | { readonly kind: "discard"; readonly vm: Vm };
 
@@ -26,9 +28,7 @@ export function decide(
   const rowById = new Map(after.map((row) => [row.id, row]));
   return [
     ...before.flatMap((row) => rowAction(row, vmById.get(row.id)) ?? []),
-    ...vms
-      .filter((vm) => isSuperfluous(vm, rowById.get(vm.id)))
-      .map((vm) => ({ kind: "discard", vm }) as const),
+    ...vms.flatMap((vm) => vmAction(vm, rowById.get(vm.id)) ?? []),
   ];
 }
 
@@ -64,6 +64,8 @@ function endOf(row: SandboxFact, vm: Vm | undefined): string | undefined {
 /** Statuses whose VM, if there still is one, is to be removed here; that of a `destroying` row goes with the row. */
 const ended: ReadonlySet<string> = new Set(["failed", "destroyed"]);
 
-function isSuperfluous(vm: Vm, row: SandboxFact | undefined): boolean {
-  return row === undefined || row.execution_id !== vm.execution_id || ended.has(row.status);
+function vmAction(vm: Vm, row: SandboxFact | undefined): Action | undefined {
+  if (row === undefined || row.execution_id !== vm.execution_id) return { kind: "discard", vm };
+  if (row.lost && vm.status === "running") return { kind: "adopt", row };
+  return ended.has(row.status) ? { kind: "discard", vm } : undefined;
 }

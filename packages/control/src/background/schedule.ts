@@ -1,7 +1,8 @@
 // All background services with their periods, on one page.
 //
-//   local-host-heartbeat   10 s   is the host of this machine there, and what has it got
-//   vm-cleanup              5 s   rows against microVMs; also whenever the bell rings
+//   host-heartbeat         10 s   asks every host how it is; also sees which of them are silent
+//   host-health-monitor    15 s   hosts without a heartbeat for 30 s are offline, and what ran on them has failed
+//   vm-cleanup             30 s   rows against microVMs; also whenever the bell rings, or something's time comes
 //   sandbox-reaper         10 s   sandboxes past their expiry
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   audit-sweeper         10 min  audit events that are older than they are kept
@@ -17,6 +18,7 @@ import { auditSweeper } from "./audit-sweeper.ts";
 import type { Bells } from "./bells.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { hostCertificates } from "./host-certificates.ts";
+import { hostHealthMonitor } from "./host-health.ts";
 import { Leases } from "./lease.ts";
 import { sweeper } from "./sweeper.ts";
 import { sandboxReaper } from "./reaper.ts";
@@ -27,7 +29,8 @@ type Settings = Pick<
   Config,
   | "hostSocket"
   | "heartbeatIntervalMs"
-  | "reconcilerIntervalMs"
+  | "healthMonitorIntervalMs"
+  | "vmCleanupIntervalMs"
   | "reaperIntervalMs"
   | "sweeperIntervalMs"
   | "certificatesIntervalMs"
@@ -41,8 +44,9 @@ export function allServices(context: Context, config: Settings): FencedService[]
     return { fence, service: make({ ...context, db: fencedDatabase(context.db, fence) }) };
   };
   return [
-    fenced((own) => heartbeat(own, config.hostSocket, config.heartbeatIntervalMs)),
-    fenced((own) => vmCleanup(own, config.reconcilerIntervalMs)),
+    fenced((own) => heartbeat(own, { hostSocket: config.hostSocket, everyMs: config.heartbeatIntervalMs })),
+    fenced((own) => hostHealthMonitor(own, config.healthMonitorIntervalMs)),
+    fenced((own) => vmCleanup(own, config.vmCleanupIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
     fenced((own) => hostCertificates(own, config.certificatesIntervalMs)),
     fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),
@@ -51,7 +55,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
 }
 
 /** What should not wait for its time where this process has come after one that died. */
-const RUNG_AT_START: readonly ServiceName[] = ["local-host-heartbeat", "vm-cleanup"];
+const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup"];
 
 /** Runs all services, whenever it is their turn on this replica. Resolves after `stop`, when all have ended. */
 export async function runSchedule(

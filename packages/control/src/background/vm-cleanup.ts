@@ -6,8 +6,14 @@ import { recordOwnActs } from "../services/audit.ts";
 import { reapplyEgress } from "../services/egress.ts";
 import { finishDestroying } from "../services/sandbox-destruction.ts";
 import type { Context } from "../services/context.ts";
-import { listHosts } from "../store/hosts.ts";
-import { postpone, sandboxesOnHost, sandboxFacts, type SandboxFact } from "../store/sandbox-upkeep.ts";
+import { hostsInReach } from "../store/hosts.ts";
+import {
+  adoptSandbox,
+  postpone,
+  sandboxesOnHost,
+  sandboxFacts,
+  type SandboxFact,
+} from "../store/sandbox-upkeep.ts";
 import { moveSandbox } from "../store/sandboxes.ts";
 import { decide, type Action } from "./sandbox-decisions.ts";
 import { reportOf, type BackgroundService, type Report } from "./service.ts";
@@ -21,7 +27,7 @@ export function vmCleanup(context: Context, everyMs: number): BackgroundService 
     name: SERVICE,
     everyMs,
     async activate(stop) {
-      const hosts = await listHosts(context.db);
+      const hosts = await hostsInReach(context.db);
       const results = await Promise.allSettled(hosts.map((host) => reconcileHost(context, host, stop)));
       return sum(results.map((result) => (result.status === "fulfilled" ? result.value : UNREACHABLE)));
     },
@@ -54,11 +60,12 @@ async function reconcileHost(
     }
   }
   const changed = results.some((result) => result.status === "fulfilled");
-  return reportOf(results, {
+  const report = reportOf(results, {
     examined: before.length + vms.length,
     // Without progress the next turn would meet the same stuck ones at once.
     more: changed && actions.length > BATCH,
   });
+  return { ...report, nextMs: earliest(before.map((row) => row.due_in_ms)) };
 }
 
 async function carryOut(
@@ -74,6 +81,8 @@ async function carryOut(
       context.log.warn({ sandbox_id: action.row.id, reason: action.reason }, "a sandbox has failed");
       // Gives back what is left of it; should this fail, the next activation finds a VM whose row has failed.
       return client.destroyVm(action.row, stop);
+    case "adopt":
+      return adopt(context, action.row);
     case "egress":
       return orPostpone(context, action.row, () => reapplyEgress(context, action.row.id, stop));
     case "finish":
@@ -93,6 +102,17 @@ function fail(context: Context, { row, reason }: Action & { kind: "fail" }): Pro
   });
 }
 
+async function adopt(context: Context, row: SandboxFact): Promise<void> {
+  await context.db.transaction().execute(async (transaction) => {
+    const adopted = await adoptSandbox(transaction, row);
+    if (adopted === undefined) return;
+    context.log.info({ sandbox_id: row.id }, "a sandbox runs after all: its host came back with it");
+    await recordOwnActs(transaction, { service: SERVICE, action: "sandbox.adopt", resource: "sandbox" }, [
+      adopted,
+    ]);
+  });
+}
+
 /** What cannot be done now is tried again later and later, so that a stuck sandbox does not hide the others. */
 async function orPostpone(context: Context, row: SandboxFact, work: () => Promise<void>): Promise<void> {
   try {
@@ -103,11 +123,17 @@ async function orPostpone(context: Context, row: SandboxFact, work: () => Promis
   }
 }
 
+/** Infinity where nothing waits for its time. */
+function earliest(dueInMs: readonly (number | null | undefined)[]): number {
+  return Math.min(...dueInMs.map((ms) => ms ?? Infinity));
+}
+
 function sum(reports: readonly Report[]): Report {
   return {
     examined: reports.reduce((total, report) => total + report.examined, 0),
     changed: reports.reduce((total, report) => total + report.changed, 0),
     failed: reports.reduce((total, report) => total + report.failed, 0),
     more: reports.some((report) => report.more),
+    nextMs: earliest(reports.map((report) => report.nextMs)),
   };
 }

@@ -29,8 +29,10 @@ export interface Context {
 
 /** The background services. Each is one at a time, on whichever replica. */
 export const serviceNames = [
-  "local-host-heartbeat",
+  "host-heartbeat",
+  "host-health-monitor",
   "vm-cleanup",
+  "restart-manager",
   "sandbox-reaper",
   "host-certificates",
   "audit-sweeper",

@@ -35,6 +35,16 @@ export async function ensureFirstOrganization(db: Database): Promise<Membership>
   });
 }
 
+/** Undefined before the first token was made. */
+export async function operatorOrganization(db: Queries): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("organizations")
+    .select("id")
+    .where("operator", "=", true)
+    .executeTakeFirst();
+  return row?.id;
+}
+
 /** An owner of the operator's organization; there always is one, because the last owner cannot leave. */
 function firstMembership(db: Queries): Promise<Membership | undefined> {
   return db

@@ -15,12 +15,20 @@ export interface SandboxFact extends Pick<Row, "id" | "status" | "version" | "ex
   readonly egress_due: boolean;
   /** What failed is not due for its next attempt yet. */
   readonly waiting: boolean;
+  /** It failed because its host was taken for dead, and its time is not over. */
+  readonly lost: boolean;
+  /** How long until its claim lapses or its next attempt is due. */
+  readonly due_in_ms: number | null;
 }
 
 const FACTS = sql`
   id, status, version, execution_id, host_id,
   coalesce(claimed_until > now(), false) as claimed, egress_applied <> egress_version as egress_due,
-  retry_at > now() as waiting`;
+  retry_at > now() as waiting, status = 'failed' and host_lost and expires_at > now() as lost,
+  ceil(extract(epoch from case
+    when status = 'creating' and claimed_until > now() then claimed_until
+    when retry_at > now() and (status = 'destroying' or status = 'running' and egress_applied <> egress_version) then retry_at
+  end - now()) * 1000)::double precision as due_in_ms`;
 
 /** Longest pause between two attempts at a stuck sandbox, in seconds. */
 const RETRY_MAX_S = 60;
@@ -65,6 +73,18 @@ export async function expireSandboxes(db: Queries, limit: number): Promise<Sandb
 
 /** Statuses in which the end of its time destroys a sandbox. */
 export const expirable = sandboxStatuses.filter((status) => canMove(status, "destroying"));
+
+/** Its host has come back with it, so it has not failed after all. Undefined where another writer was first, or its time is over. */
+export async function adoptSandbox(
+  db: Queries,
+  { id, version }: Pick<Row, "id" | "version">,
+): Promise<SandboxRow | undefined> {
+  const { rows } = await sql<SandboxRow>`
+    update sandboxes set status = 'running', version = version + 1, host_lost = false, reason = null, attempts = 0, retry_at = now()
+    where id = ${id} and version = ${version} and status = 'failed' and host_lost and expires_at > now()
+    returning *`.execute(db);
+  return rows[0];
+}
 
 /** After an attempt that failed: the next one comes after 2, 4, 8 … 60 s. */
 export async function postpone(db: Database, { id, status }: Pick<Row, "id" | "status">): Promise<void> {

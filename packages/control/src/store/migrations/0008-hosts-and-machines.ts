@@ -27,7 +27,6 @@ alter table hosts
   -- From the first to the last time that it was asked in vain since its last heartbeat. A host that nobody asked has not been silent.
   add column silent_since timestamptz,
   add column silent_until timestamptz;
-create index hosts_by_heartbeat on hosts (last_heartbeat) where status in ('online', 'draining');
 
 -- Its host was taken for dead. Should the host come back with its VM, it has not failed after all.
 alter table sandboxes add column host_lost boolean not null default false;
