@@ -64,7 +64,8 @@ test("the defaults are those of the documentation", () => {
     listen: { host: "127.0.0.1", port: 7070 },
     logLevel: "info",
     heartbeatIntervalMs: 10_000,
-    reconcilerIntervalMs: 5_000,
+    healthMonitorIntervalMs: 15_000,
+    vmCleanupIntervalMs: 30_000,
     reaperIntervalMs: 10_000,
     sweeperIntervalMs: 600_000,
     trustedProxies: [],
@@ -180,9 +181,7 @@ test("a process that is told to serves metrics on an address of their own, and s
   const url = `http://127.0.0.1:${port}/metrics`;
   await eventually(
     async () =>
-      (await (await fetch(url)).text()).includes(
-        'skerry_background_runs_total{service="local-host-heartbeat"',
-      ),
+      (await (await fetch(url)).text()).includes('skerry_background_runs_total{service="host-heartbeat"'),
     "its services are counted",
   );
   expect((await fetch(url.replace("/metrics", "/v1/health"))).status).toBe(404);
