@@ -21,6 +21,14 @@ export const Env = Type.Record(Type.String(), Type.String(), {
   description: "Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.",
 });
 
+export const Metadata = Type.Record(Type.String(), Type.String(), {
+  description: "Your own labels, name to value; lists can be filtered by them.",
+});
+
+export function Nullable<T extends TSchema>(schema: T) {
+  return Type.Union([schema, Type.Null()]);
+}
+
 export const ErrorResponse = Type.Object(
   {
     // A union built from a list has lost its literal types, so they are given back by name.
@@ -32,6 +40,9 @@ export const ErrorResponse = Type.Object(
   },
   { $id: "Error", ...closed },
 );
+
+/** The body of a call that needs none. It may be left out. */
+export const NoFields = Type.Object({}, { $id: "NoFields", ...closed });
 
 export const PageQuery = Type.Object(
   {

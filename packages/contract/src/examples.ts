@@ -43,6 +43,30 @@ const sandbox = {
   reason: null,
 };
 
+const machine = {
+  id: "mch_01kb3x7q9vt5c7r2m8n4p6w1yz",
+  name: "worker",
+  template: "base",
+  size: "shared-cpu-1x",
+  status: "running",
+  desired: "running",
+  env: { QUEUE: "mail" },
+  metadata: { service: "mail" },
+  egress,
+  command: "python3 /srv/worker.py",
+  restart: { policy: "on-failure", max_retries: 10 },
+  stop_timeout: "10s",
+  host_id: sandbox.host_id,
+  restarts: 1,
+  exit_code: 1,
+  created_at: "2026-11-20T16:21:09.123Z",
+  started_at: "2026-11-20T18:03:11.707Z",
+  stopped_at: "2026-11-20T18:03:10.412Z",
+  destroyed_at: null,
+  reason: null,
+  restart_at: null,
+};
+
 const exit = {
   exit_code: 0,
   duration_ms: 125,
@@ -125,6 +149,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     context: { field: "timout" },
     request_id: "req_01kb3x0q9v0a1b2c3d4e5f6g7h",
   },
+  NoFields: {},
   Health: { status: "healthy" },
   Status: {
     apps: 0,
@@ -217,6 +242,17 @@ export const examples: Readonly<Record<string, unknown>> = {
     metadata: { job: "7" },
   },
   SandboxList: { items: [sandbox], next_cursor: "c2J4XzAxa2IzeDBxOXZ0NWM3cjJtOG40cDZ3MXl6" },
+  Machine: machine,
+  MachineCreateRequest: {
+    template: "base",
+    name: "worker",
+    command: machine.command,
+    env: machine.env,
+    metadata: machine.metadata,
+    restart: { policy: "always" },
+  },
+  MachineList: { items: [machine], next_cursor: "bWNoXzAxa2IzeDdxOXZ0NWM3cjJtOG40cDZ3MXl6" },
+  MachineLogs: { lines: ["worker: ready", "worker: 3 messages sent"] },
   KeepaliveRequest: { timeout: "10m" },
   ExecuteRequest: { command: "python3 answer.py", workdir: "/work", timeout: "1m" },
   ExecuteExit: exit,

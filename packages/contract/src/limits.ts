@@ -12,6 +12,18 @@ export const EXECUTE_TIMEOUT_DEFAULT_MS = 30_000;
 /** Longest command, in milliseconds (5 min). */
 export const EXECUTE_TIMEOUT_MAX_MS = 5 * 60_000;
 
+/** Between SIGTERM and SIGKILL to a machine's main process, in milliseconds: default (that of other container engines) and maximum. */
+export const STOP_TIMEOUT_DEFAULT_MS = 10_000;
+export const STOP_TIMEOUT_MAX_MS = 5 * 60_000;
+
+/** Restarts of a machine that does not keep running: default and maximum. */
+export const RESTART_RETRIES_DEFAULT = 10;
+export const RESTART_RETRIES_MAX = 1_000_000;
+
+/** Lines of a console log that one answer has: default and maximum. */
+export const CONSOLE_LINES_DEFAULT = 100;
+export const CONSOLE_LINES_MAX = 10_000;
+
 /** Largest uploaded file, in bytes. 100 MB, not MiB: the document says MiB where it means MiB. */
 export const UPLOAD_MAX_BYTES = 100_000_000;
 

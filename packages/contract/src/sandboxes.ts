@@ -1,7 +1,7 @@
 // The sandbox as `/v1` shows it: what a client sends, and what it gets back.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, pageOf, PageQuery, Timestamp } from "./common.ts";
+import { Duration, Env, Metadata, Nullable, pageOf, PageQuery, Timestamp } from "./common.ts";
 import {
   COMMAND_MAX_CHARS,
   EXECUTE_TIMEOUT_DEFAULT_MS,
@@ -17,18 +17,12 @@ import { sandboxStatuses, type SandboxStatus } from "./sandbox-states.ts";
 import { DEFAULT_SIZE } from "./sizes.ts";
 
 const closed = { additionalProperties: false } as const;
-const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
 
 // A union built from a list has lost its literal types, so they are given back by name.
 const Status = Type.Unsafe<SandboxStatus>(Type.Union(sandboxStatuses.map((status) => Type.Literal(status))));
 
 export const Mode = Type.Union([Type.Literal("ephemeral"), Type.Literal("persistent")], {
   description: "`ephemeral`: destroyed when its timeout expires.",
-});
-
-const Metadata = Type.Record(Type.String(), Type.String(), {
-  description: "Your own labels, name to value; lists can be filtered by them.",
 });
 
 export const SandboxCreateRequest = Type.Object(

@@ -30,6 +30,8 @@ async function mint(body: unknown = {}): Promise<{ id: string; token: string }> 
 }
 
 test("each call that changes something leaves one event, with who, what and how it ended", async () => {
+  world.host.memoryMib = 100_000;
+  await world.beat();
   for (const [operation, prepare] of Object.entries(calls)) {
     const { method, path, body } = await prepare(world);
     // Who joins has no token; its event is the join's own.

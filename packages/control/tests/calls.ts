@@ -60,6 +60,27 @@ export const calls: Readonly<Record<Operation, Prepare>> = {
     await world.call("PUT", path, { body: "x" });
     return call("GET", path);
   },
+  createMachine: async () => call("POST", "/v1/machines", { template: "base" }),
+  listMachines: async () => call("GET", "/v1/machines"),
+  getMachine: async (world) => call("GET", await machine(world)),
+  destroyMachine: async (world) => call("DELETE", await machine(world)),
+  startMachine: async (world) => {
+    const path = await machine(world);
+    await world.call("POST", `${path}/stop`);
+    return call("POST", `${path}/start`);
+  },
+  stopMachine: async (world) => call("POST", await machine(world, "/stop")),
+  restartMachine: async (world) => call("POST", await machine(world, "/restart")),
+  getMachineLogs: async (world) => call("GET", await machine(world, "/logs?lines=5")),
+  setMachineEgress: async (world) => call("PUT", await machine(world, "/egress"), { mode: "deny_all" }),
+  getMachineEgress: async (world) => call("GET", await machine(world, "/egress")),
+  executeInMachine: async (world) => call("POST", await machine(world, "/execute"), { command: "true" }),
+  uploadMachineFile: async (world) => call("PUT", await machine(world, "/files/tmp/a"), "x"),
+  downloadMachineFile: async (world) => {
+    const path = await machine(world, "/files/tmp/there");
+    await world.call("PUT", path, { body: "x" });
+    return call("GET", path);
+  },
 };
 
 /** A machine that joins, and its request. Whoever goes through the calls lets go of the world, and of it with the world. */
@@ -70,6 +91,10 @@ async function joinRequest(world: World) {
 async function confirmation(world: World) {
   const host = await JoiningHost.open(world);
   return host.join(await newJoinToken(world));
+}
+
+async function machine(world: World, rest = ""): Promise<string> {
+  return `/v1/machines/${(await world.createMachine()).id}${rest}`;
 }
 
 /** The path of a new sandbox; it lives as long as its test does. */

@@ -15,10 +15,12 @@ import {
   type ExecuteCommand,
   type HostInfo,
   type HostUsage,
+  type StopVm,
   type Vm,
   type VmSpec,
 } from "@skerry/contract/host-api";
 import { drained, playCommand } from "./fake-commands.ts";
+import { FakeConsole } from "./fake-console.ts";
 
 /** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
 export interface StoredFile {
@@ -34,7 +36,7 @@ const NAMED_IN_BODY: ReadonlySet<string> = new Set(["POST execute", "PUT egress"
 
 const KEPT_BYTES = 1024 * 1024;
 
-type FailingCall = "start" | "destroy" | "list" | "execute" | "write" | "egress";
+type FailingCall = "start" | "stop" | "destroy" | "list" | "execute" | "write" | "egress";
 
 export const denial: EgressDenial = {
   address: "203.0.113.9",
@@ -49,6 +51,9 @@ export class FakeHost {
   readonly folder = mkdtempSync(join(tmpdir(), "skerry-fake-host-"));
   readonly socketPath = join(this.folder, "host.sock");
   readonly vms = new Map<string, Vm & { readonly spec: VmSpec }>();
+  /** Disks of machines: the execution id that each was made for. */
+  readonly disks = new Map<string, string>();
+  readonly console = new FakeConsole();
   readonly files = new Map<string, StoredFile>();
   /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
   readonly calls: string[] = [];
@@ -69,6 +74,9 @@ export class FakeHost {
   beforeStart: (id: string) => Promise<void> = async () => undefined;
   /** Who it is to its cluster. Undefined: as a host of an earlier version, which cannot be certified. */
   identity: { request(): CertificateRequest; install(certificate: HostCertificate): void } | undefined;
+  /** Runs before a VM counts as stopped. */
+  beforeStop: (id: string) => Promise<void> = async () => undefined;
+  readonly stops: StopVm[] = [];
   /** Ids whose destruction never ends. */
   readonly stuck = new Set<string>();
   #server: Server | undefined;
@@ -104,10 +112,10 @@ export class FakeHost {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** What a crashed VM looks like. */
-  end(id: string, reason: string): void {
+  /** What a VM that has ended by itself looks like. */
+  end(id: string, reason: string | null, how: Pick<Vm, "cause" | "exit"> = {}): void {
     const vm = this.vms.get(id);
-    if (vm !== undefined) this.vms.set(id, { ...vm, status: "gone", reason });
+    if (vm !== undefined) this.vms.set(id, { ...vm, ...how, status: "gone", reason });
   }
 
   async #certify(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -121,7 +129,8 @@ export class FakeHost {
     const url = new URL(request.url ?? "", "http://host");
     if (url.pathname.startsWith("/identity")) return this.#certify(request, response);
     const [, , id = "", part] = url.pathname.split("/");
-    const method = `${request.method} ${part ?? (id === "" ? url.pathname : "vm")}`;
+    const method = `${request.method} ${part ?? nameOf(url, id)}`;
+    const executionId = url.searchParams.get("execution_id");
     switch (method) {
       case "GET /info":
         return sendJson(response, 200, this.#info());
@@ -131,10 +140,14 @@ export class FakeHost {
       case "PUT vm":
         return sendJson(response, 200, await this.#startVm(id, await readBody<VmSpec>(request)));
       case "DELETE vm":
-        await this.#destroyVm(id, url.searchParams.get("execution_id") ?? "");
+        await this.#destroyVm(id, String(executionId));
         return void response.writeHead(204).end();
+      case "POST stop":
+        return this.#stopVm(id, await readBody<StopVm>(request), response);
+      case "GET console":
+        return this.console.send(id, url.searchParams, response);
       default:
-        this.#require(id, NAMED_IN_BODY.has(method) ? undefined : url.searchParams.get("execution_id"));
+        this.#require(id, NAMED_IN_BODY.has(method) ? undefined : executionId);
         return this.#inVm(method, { id, request, response, url });
     }
   }
@@ -221,6 +234,11 @@ export class FakeHost {
   async #startVm(id: string, spec: VmSpec): Promise<Vm> {
     await this.beforeStart(id);
     this.#fail("start");
+    const before = this.vms.get(id);
+    if (before?.status === "running" && before.execution_id !== spec.execution_id) {
+      throw new SkerryError("stale_execution", "another incarnation runs");
+    }
+    if (spec.machine !== undefined && !this.disks.has(id)) this.disks.set(id, spec.execution_id);
     const vm = {
       id,
       execution_id: spec.execution_id,
@@ -237,7 +255,24 @@ export class FakeHost {
   async #destroyVm(id: string, executionId: string): Promise<void> {
     this.#fail("destroy");
     if (this.stuck.has(id)) throw new SkerryError("internal", "device busy");
-    if (this.vms.get(id)?.execution_id === executionId) this.vms.delete(id);
+    if (this.vms.get(id)?.execution_id !== executionId) return;
+    this.vms.delete(id);
+    this.disks.delete(id);
+    this.console.end(id);
+  }
+
+  async #stopVm(id: string, order: StopVm, response: ServerResponse): Promise<void> {
+    this.stops.push(order);
+    await this.beforeStop(id);
+    this.#fail("stop");
+    const vm = this.vms.get(id);
+    if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
+    if (vm.execution_id !== order.execution_id) {
+      throw new SkerryError("stale_execution", "another incarnation");
+    }
+    const exit = { exit_code: 143, signal: 15, oom_killed: false };
+    if (vm.status === "running") this.vms.set(id, { ...vm, status: "stopped", exit });
+    sendJson(response, 200, publicPart(this.vms.get(id) ?? vm));
   }
 
   #fail(call: FailingCall): void {
@@ -248,7 +283,7 @@ export class FakeHost {
   #require(id: string, executionId: string | null | undefined): void {
     const vm = this.vms.get(id);
     if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
-    if (vm.status === "gone") throw new SkerryError("vm_not_running", "the VM has ended");
+    if (vm.status !== "running") throw new SkerryError("vm_not_running", "the VM has ended");
     if (executionId !== undefined && executionId !== vm.execution_id) {
       throw new SkerryError("stale_execution", "another incarnation");
     }
@@ -292,6 +327,10 @@ export class FakeHost {
     if (file === undefined) throw new SkerryError("file_not_found", "There is no such file.");
     response.writeHead(200, { "content-length": file.size }).end(file.content);
   }
+}
+
+function nameOf({ pathname }: URL, id: string): string {
+  return id === "" ? pathname : "vm";
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {

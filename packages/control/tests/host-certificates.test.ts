@@ -75,7 +75,10 @@ test("the host beside control is certified without a join", async () => {
   const source = await JoiningHost.open(world);
   const identity = source.fake.identity;
   if (identity === undefined) throw new Error("no identity");
-  world.host.identity = { request: identity.request, install: ({ host_id }) => void brought.push(host_id) };
+  world.host.identity = {
+    request: () => identity.request(),
+    install: ({ host_id }) => void brought.push(host_id),
+  };
   await endsIn((await localHost()).id, 0);
   await renew();
   expect(brought).toEqual([(await localHost()).id]);

@@ -40,6 +40,7 @@ beforeAll(async () => {
 afterEach(async () => {
   // Room for those of the next test.
   await sql`delete from sandboxes`.execute(world.db);
+  await sql`delete from machines`.execute(world.db);
   world.host.vms.clear();
 });
 afterAll(() => world[Symbol.asyncDispose]());
@@ -88,13 +89,16 @@ async function expectRefusal(
   expect(world.host.calls.slice(callsBefore)).toEqual([]);
 }
 
+/** What would have a host read for nothing. */
+const noHead = new Set<Operation>(["downloadFile", "downloadMachineFile", "getMachineLogs"]);
+
 test.each(guarded)(
   "%s is refused without a token, and with a wrong, an expired and a revoked one",
   async (name) => {
     const call = await calls[name](world);
     for (const token of ["", dead.wrong, dead.expired, dead.revoked]) {
       await expectRefusal(() => send(call, token), [401, ["unauthorized"]]);
-      if (call.method === "GET" && name !== "downloadFile") {
+      if (call.method === "GET" && !noHead.has(name)) {
         const head = await fetch(world.url + call.path, { method: "HEAD", headers: { "x-api-key": token } });
         expect(head.status).toBe(401);
       }
@@ -136,6 +140,8 @@ const aboutTheCaller = new Set<Operation>([
   "listTokens",
   "createSandbox",
   "listSandboxes",
+  "createMachine",
+  "listMachines",
 ]);
 
 test.each(guarded)(
@@ -149,7 +155,7 @@ test.each(guarded)(
       const ofThePlatform = scope !== null && !(await members.me(stranger)).scopes.includes(scope);
       const [status, codes] = ofThePlatform
         ? [403, ["forbidden"]]
-        : [404, ["sandbox_not_found", "token_not_found", "organization_not_found"]];
+        : [404, ["sandbox_not_found", "machine_not_found", "token_not_found", "organization_not_found"]];
       return expectRefusal(() => send(call, stranger), [Number(status), codes as string[]]);
     }
     const ours = await content();
@@ -160,6 +166,7 @@ test.each(guarded)(
     const operator = await members.me(world.token);
     const { rows } = await sql<{ id: string }>`
       select id from sandboxes where org_id = ${world.orgId}
+      union select id from machines where org_id = ${world.orgId}
       union select id from api_tokens where org_id = ${world.orgId} and id <> ${operator.token_id}
       union select user_id from memberships where org_id = ${world.orgId} and user_id <> ${operator.user_id}`.execute(
       world.db,

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { pino } from "pino";
 import { inject } from "vitest";
+import type { Machine } from "@skerry/contract/machines";
 import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import { heartbeat } from "../src/background/heartbeat.ts";
@@ -142,6 +143,14 @@ export class World implements AsyncDisposable {
 
   async createSandbox(request: Record<string, unknown> = {}): Promise<Sandbox> {
     const answer = await this.call<Sandbox>("POST", "/v1/sandboxes", {
+      body: { template: "base", ...request },
+    });
+    if (answer.status !== 201) throw new Error(answer.text);
+    return answer.body;
+  }
+
+  async createMachine(request: Record<string, unknown> = {}): Promise<Machine> {
+    const answer = await this.call<Machine>("POST", "/v1/machines", {
       body: { template: "base", ...request },
     });
     if (answer.status !== 201) throw new Error(answer.text);

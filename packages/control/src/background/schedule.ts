@@ -5,6 +5,7 @@
 //   vm-cleanup             30 s   rows against microVMs; also whenever the bell rings, or something's time comes
 //   sandbox-reaper         10 s   sandboxes past their expiry
 //   host-certificates       1 min  certificates of hosts that are a day old
+//   restart-manager     on demand  machines that wait for their next start, when the first one is due
 //   audit-sweeper         10 min  audit events that are older than they are kept
 //   sweeper               10 min  idempotency keys and rate buckets of yesterday
 
@@ -20,6 +21,7 @@ import { heartbeat } from "./heartbeat.ts";
 import { hostCertificates } from "./host-certificates.ts";
 import { hostHealthMonitor } from "./host-health.ts";
 import { Leases } from "./lease.ts";
+import { restartManager } from "./restart-manager.ts";
 import { sweeper } from "./sweeper.ts";
 import { sandboxReaper } from "./reaper.ts";
 import { runService, type BackgroundService, type FencedService, type Observer } from "./service.ts";
@@ -49,13 +51,14 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => vmCleanup(own, config.vmCleanupIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
     fenced((own) => hostCertificates(own, config.certificatesIntervalMs)),
+    fenced((own) => restartManager(own)),
     fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),
     fenced((own) => sweeper(own, config.sweeperIntervalMs)),
   ];
 }
 
 /** What should not wait for its time where this process has come after one that died. */
-const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup"];
+const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup", "restart-manager"];
 
 /** Runs all services, whenever it is their turn on this replica. Resolves after `stop`, when all have ended. */
 export async function runSchedule(

@@ -1,12 +1,16 @@
 // Makes rows and microVMs agree again after a crash, a lost VM or a call that nobody answered. Where a host cannot be reached
 // nothing is concluded about it.
 
+import type { Vm } from "@skerry/contract/host-api";
+import { idPattern } from "@skerry/contract/ids";
 import type { HostClient } from "../hosts/host-client.ts";
 import { recordOwnActs } from "../services/audit.ts";
 import { reapplyEgress } from "../services/egress.ts";
 import { finishDestroying } from "../services/sandbox-destruction.ts";
+import { sandboxVms } from "../services/sandboxes.ts";
 import type { Context } from "../services/context.ts";
 import { hostsInReach } from "../store/hosts.ts";
+import { machineFacts, machinesOnHost } from "../store/machine-upkeep.ts";
 import {
   adoptSandbox,
   postpone,
@@ -15,6 +19,8 @@ import {
   type SandboxFact,
 } from "../store/sandbox-upkeep.ts";
 import { moveSandbox } from "../store/sandboxes.ts";
+import { carryOutOnMachine } from "./machine-cleanup.ts";
+import { decideMachines } from "./machine-decisions.ts";
 import { decide, type Action } from "./sandbox-decisions.ts";
 import { reportOf, type BackgroundService, type Report } from "./service.ts";
 
@@ -42,30 +48,41 @@ async function reconcileHost(
   stop: AbortSignal,
 ): Promise<Report> {
   const client = context.hosts.client(host.address);
-  const before = await sandboxesOnHost(context.db, host.id);
+  const sandboxes = await sandboxesOnHost(context.db, host.id);
+  const machines = await machinesOnHost(context.db, host.id);
   const vms = await client.listVms(stop);
-  const after = await sandboxFacts(
-    context.db,
-    vms.map((vm) => vm.id),
-  );
-  const actions = decide(before, vms, after);
-  const batch = actions.slice(0, BATCH);
+  const ofMachines = vms.filter((vm) => isMachine.test(vm.id));
+  const ofSandboxes = vms.filter((vm) => !isMachine.test(vm.id));
+  const sandboxesAfter = await sandboxFacts(context.db, idsOf(ofSandboxes));
+  const machinesAfter = await machineFacts(context.db, idsOf(ofMachines));
+  const actions = [
+    ...decide(sandboxes, ofSandboxes, sandboxesAfter).map(
+      (action) => () => carryOut(context, { client, action, stop }),
+    ),
+    ...decideMachines(host.id, machines, ofMachines, machinesAfter).map(
+      (action) => () => carryOutOnMachine(context, { client, action, stop, service: SERVICE }),
+    ),
+  ];
   // Settled, not all: no host call may outlive the activation that made it.
-  const results = await Promise.allSettled(
-    batch.map((action) => carryOut(context, { client, action, stop })),
-  );
+  const results = await Promise.allSettled(actions.slice(0, BATCH).map((carriedOut) => carriedOut()));
   for (const result of results) {
     if (result.status === "rejected" && !stop.aborted) {
-      context.log.warn({ err: result.reason as unknown, host_id: host.id }, "could not reconcile a sandbox");
+      context.log.warn({ err: result.reason as unknown, host_id: host.id }, "could not reconcile a VM");
     }
   }
   const changed = results.some((result) => result.status === "fulfilled");
   const report = reportOf(results, {
-    examined: before.length + vms.length,
+    examined: sandboxes.length + machines.length + vms.length,
     // Without progress the next turn would meet the same stuck ones at once.
     more: changed && actions.length > BATCH,
   });
-  return { ...report, nextMs: earliest(before.map((row) => row.due_in_ms)) };
+  return { ...report, nextMs: earliest([...sandboxes, ...machines].map((row) => row.due_in_ms)) };
+}
+
+const isMachine = new RegExp(idPattern("machine"));
+
+function idsOf(vms: readonly Vm[]): string[] {
+  return vms.map((vm) => vm.id);
 }
 
 async function carryOut(
@@ -84,7 +101,9 @@ async function carryOut(
     case "adopt":
       return adopt(context, action.row);
     case "egress":
-      return orPostpone(context, action.row, () => reapplyEgress(context, action.row.id, stop));
+      return orPostpone(context, action.row, () =>
+        reapplyEgress(context, { kind: sandboxVms, id: action.row.id }, stop),
+      );
     case "finish":
       return orPostpone(context, action.row, () => finishDestroying(context, action.row, stop));
   }

@@ -45,7 +45,7 @@ function eventOf(frame: Frame): ExecutionEvent | undefined {
 }
 
 function broken(cause?: unknown): SkerryError {
-  return new SkerryError("guest_failed", "The connection to the sandbox ended before the command did.", {
+  return new SkerryError("guest_failed", "The connection to the microVM ended before the command did.", {
     cause,
   });
 }

@@ -12,6 +12,7 @@ import {
   Vm,
   type EgressChange,
   type ExecuteCommand,
+  type StopVm,
   type VmSpec,
 } from "@skerry/contract/host-api";
 import { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
@@ -35,6 +36,8 @@ const CALL_DEADLINE_MS = 10_000;
 /** The first clone of a template waits until the template is built. */
 const START_DEADLINE_MS = 180_000;
 const DESTROY_DEADLINE_MS = 15_000;
+/** Beyond the grace of the main process, for the guest to sync its disk and for QEMU to end. */
+const STOP_DEADLINE_MS = 30_000;
 /** Beyond the command's own timeout, for the way there and back and for a reader that is slow. */
 const EXECUTE_GRACE_MS = 30_000;
 /** A transfer in which nothing moves for this long is dead. */
@@ -97,14 +100,14 @@ export class HostClient {
   }
 
   /** Answers once the VM is usable. The same call twice is one VM. */
-  startVm(id: string, spec: VmSpec): Promise<Vm> {
+  startVm(id: string, spec: VmSpec, stop?: AbortSignal): Promise<Vm> {
     const call = {
       method: "PUT",
       path: vmPath(id),
       headers: JSON_BODY,
       body: JSON.stringify(spec),
     } as const;
-    return this.#json(call, shapes.vm, new Deadline(START_DEADLINE_MS));
+    return this.#json(call, shapes.vm, new Deadline(START_DEADLINE_MS, stop));
   }
 
   /** Also succeeds where the VM is gone already. */
@@ -117,6 +120,37 @@ export class HostClient {
     } catch (error) {
       throw errorOfFailedCall(error, deadline.signal);
     }
+  }
+
+  /** Only for machines. Resolves when it has stopped; its disk is kept. The same call twice is one stop. */
+  stopVm(vm: VmRef, graceMs: number, stop?: AbortSignal): Promise<Vm> {
+    const order: StopVm = { execution_id: vm.execution_id, grace_ms: graceMs };
+    const call = {
+      method: "POST",
+      path: `${vmPath(vm.id)}/stop`,
+      headers: JSON_BODY,
+      body: JSON.stringify(order),
+    } as const;
+    return this.#json(call, shapes.vm, new Deadline(graceMs + STOP_DEADLINE_MS, stop));
+  }
+
+  /** The console log's last lines as they are, and with `follow` what comes then, until the machine is destroyed or `gone` aborts. */
+  async console(
+    id: string,
+    { lines, follow }: { readonly lines: number; readonly follow: boolean },
+    gone: AbortSignal,
+  ): Promise<Readable> {
+    const call = {
+      method: "GET",
+      path: `${vmPath(id)}/console`,
+      query: { lines, follow: String(follow) },
+      // Of a log that is followed, silence means nothing.
+      ...(follow ? {} : { idleMs: TRANSFER_IDLE_MS }),
+    } as const;
+    const answer = await this.#open(call, gone).catch((error: unknown) => {
+      throw errorOfFailedCall(error, gone);
+    });
+    return answer.body;
   }
 
   /** Resolves when the policy is in force and the connections that it forbids are cut. */

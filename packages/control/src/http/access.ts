@@ -55,6 +55,20 @@ export const operations = {
   uploadFile: { scope: "sandboxes:execute", role: "member", rate: "write" },
   // What a sandbox computes is in its files; whoever may read those could as well run `cat`.
   downloadFile: { scope: "sandboxes:execute", role: "member", rate: "read" },
+  createMachine: { scope: "machines:write", role: "member", rate: "expensive" },
+  listMachines: { scope: "machines:read", role: "viewer", rate: "read" },
+  getMachine: { scope: "machines:read", role: "viewer", rate: "read" },
+  destroyMachine: { scope: "machines:write", role: "member", rate: "write" },
+  startMachine: { scope: "machines:write", role: "member", rate: "expensive" },
+  stopMachine: { scope: "machines:write", role: "member", rate: "write" },
+  restartMachine: { scope: "machines:write", role: "member", rate: "expensive" },
+  // What its program prints is no more secret to a reader than its environment, which `getMachine` shows.
+  getMachineLogs: { scope: "machines:read", role: "viewer", rate: "read" },
+  setMachineEgress: { scope: "machines:write", role: "member", rate: "write" },
+  getMachineEgress: { scope: "machines:read", role: "viewer", rate: "read" },
+  executeInMachine: { scope: "machines:execute", role: "member", rate: "write" },
+  uploadMachineFile: { scope: "machines:execute", role: "member", rate: "write" },
+  downloadMachineFile: { scope: "machines:execute", role: "member", rate: "read" },
 } as const satisfies Readonly<Record<string, Access | "public">>;
 export type Operation = keyof typeof operations;
 

@@ -3,38 +3,41 @@ import type { Context } from "../services/context.ts";
 import { getEgress, setEgress } from "../services/egress.ts";
 import { callerOf } from "./auth.ts";
 import type { Routes } from "./routes.ts";
-import { SandboxParams } from "./sandboxes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
+import { vmParams, type VmResource } from "./vm-resources.ts";
 
-/** What a sandbox may reach, and what it tried. */
-export function egressRoutes(context: Context): Routes {
+/** What a microVM may reach, and what it tried. */
+export function egressRoutes(context: Context, resource: VmResource): Routes {
+  const { kind, operations, path, tag } = resource;
+  const params = vmParams(resource);
   return (app, _options, done) => {
     app.put(
-      "/v1/sandboxes/:id/egress",
+      `${path}/:id/egress`,
       {
         schema: {
-          operationId: "setSandboxEgress",
-          tags: ["sandboxes"],
-          summary: "Replace the egress rules of a running sandbox; they are in force when the answer comes",
-          params: SandboxParams,
+          operationId: operations.setEgress,
+          tags: [tag],
+          summary: `Replace the egress rules of a running ${kind.noun}; they are in force when the answer comes`,
+          params,
           body: ref(EgressRequest),
           response: { 200: ref(EgressReport), ...errorAnswers },
         },
       },
-      (request) => setEgress(context, callerOf(request), { id: request.params.id, request: request.body }),
+      (request) =>
+        setEgress(context, callerOf(request), { kind, id: request.params.id, request: request.body }),
     );
     app.get(
-      "/v1/sandboxes/:id/egress",
+      `${path}/:id/egress`,
       {
         schema: {
-          operationId: "getSandboxEgress",
-          tags: ["sandboxes"],
-          summary: "Egress rules, traffic and the last denied destinations of a sandbox",
-          params: SandboxParams,
+          operationId: operations.getEgress,
+          tags: [tag],
+          summary: `Egress rules, traffic and the last denied destinations of a ${kind.noun}`,
+          params,
           response: { 200: ref(EgressReport), ...errorAnswers },
         },
       },
-      (request) => getEgress(context, callerOf(request), request.params.id),
+      (request) => getEgress(context, callerOf(request), { kind, id: request.params.id }),
     );
     done();
   };

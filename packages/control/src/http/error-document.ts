@@ -6,22 +6,36 @@ import type { Operation } from "./access.ts";
 
 type Json = { [key: string]: unknown };
 
-const inSandbox: readonly ErrorCode[] = [
-  "sandbox_not_found",
-  "sandbox_not_running",
-  "sandbox_busy",
-  "host_unavailable",
-  "guest_failed",
-  "guest_timeout",
-];
+const inVm: readonly ErrorCode[] = ["host_unavailable", "guest_failed", "guest_timeout"];
+const inSandbox: readonly ErrorCode[] = ["sandbox_not_found", "sandbox_not_running", "sandbox_busy", ...inVm];
+const inMachine: readonly ErrorCode[] = ["machine_not_found", "machine_not_running", "machine_busy", ...inVm];
 const inFiles: readonly ErrorCode[] = [
-  ...inSandbox,
   "invalid_path",
   "file_not_found",
   "path_is_directory",
   "path_not_directory",
   "path_not_file",
   "permission_denied",
+];
+const forUpload: readonly ErrorCode[] = ["payload_too_large", "upload_incomplete", "disk_full"];
+const forCommand: readonly ErrorCode[] = [
+  "invalid_duration",
+  "invalid_env",
+  "invalid_path",
+  "timeout_too_long",
+  "workdir_not_found",
+  "permission_denied",
+  "disk_full",
+];
+/** What a start can fail with. */
+const forStart: readonly ErrorCode[] = [
+  ...inVm,
+  "no_capacity",
+  "quota_exceeded",
+  "size_too_large",
+  "unknown_template",
+  "template_not_ready",
+  "disk_full",
 ];
 const forEgress: readonly ErrorCode[] = ["invalid_cidr", "invalid_port", "egress_conflict"];
 const withJoinToken: readonly ErrorCode[] = [
@@ -64,18 +78,29 @@ const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
   keepSandboxAlive: ["sandbox_not_found", "sandbox_not_running", "invalid_duration"],
   setSandboxEgress: [...inSandbox, ...forEgress],
   getSandboxEgress: [...inSandbox],
-  execute: [
-    ...inSandbox,
+  execute: [...inSandbox, ...forCommand],
+  uploadFile: [...inSandbox, ...inFiles, ...forUpload],
+  downloadFile: [...inSandbox, ...inFiles],
+  createMachine: [
+    ...forStart,
+    ...forEgress,
     "invalid_duration",
     "invalid_env",
-    "invalid_path",
+    "unknown_size",
     "timeout_too_long",
-    "workdir_not_found",
-    "permission_denied",
-    "disk_full",
+    "machine_destroyed",
   ],
-  uploadFile: [...inFiles, "payload_too_large", "upload_incomplete", "disk_full"],
-  downloadFile: inFiles,
+  getMachine: ["machine_not_found"],
+  destroyMachine: ["machine_not_found"],
+  startMachine: ["machine_not_found", "machine_destroyed", "machine_busy", ...forStart],
+  stopMachine: ["machine_not_found", "machine_destroyed", "machine_busy"],
+  restartMachine: ["machine_not_found", "machine_destroyed", "machine_busy", ...forStart],
+  getMachineLogs: ["machine_not_found", "machine_destroyed", "host_unavailable"],
+  setMachineEgress: [...inMachine, ...forEgress],
+  getMachineEgress: [...inMachine],
+  executeInMachine: [...inMachine, ...forCommand],
+  uploadMachineFile: [...inMachine, ...inFiles, ...forUpload],
+  downloadMachineFile: [...inMachine, ...inFiles],
 };
 
 /** Replaces the answers `4XX` and `5XX` of a route by one for each status, with the codes that it comes with. Answers that many calls share go into `shared`. */

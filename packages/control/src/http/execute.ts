@@ -1,4 +1,4 @@
-// POST /v1/sandboxes/{id}/execute: one answer at the end, or server-sent events while the command runs.
+// POST /v1/…/{id}/execute: one answer at the end, or server-sent events while the command runs.
 
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -13,23 +13,24 @@ import { toSkerryError } from "./errors.ts";
 import { EventStream } from "./event-stream.ts";
 import { endOf } from "./request-end.ts";
 import type { Routes } from "./routes.ts";
-import { SandboxParams } from "./sandboxes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
+import { vmParams, type VmResource } from "./vm-resources.ts";
 
-export function executeRoutes(context: Context): Routes {
+export function executeRoutes(context: Context, resource: VmResource): Routes {
+  const { kind } = resource;
   return (app, _options, done) => {
     app.post(
-      "/v1/sandboxes/:id/execute",
+      `${resource.path}/:id/execute`,
       {
         schema: {
-          operationId: "execute",
-          tags: ["sandboxes"],
-          summary: "Run a shell command in a sandbox",
+          operationId: resource.operations.execute,
+          tags: [resource.tag],
+          summary: `Run a shell command in a ${kind.noun}`,
           description:
             "With `Accept: text/event-stream` the answer is a stream of server-sent events: `stdout` and `stderr` with the data " +
             '`{"data": "<base64>"}`, then one `exit` with an `ExecuteExit`, or one `error` with an `Error`. A comment ' +
             "every 15 s keeps the connection alive. A client that disconnects kills the command.",
-          params: SandboxParams,
+          params: vmParams(resource),
           querystring: ExecuteQuery,
           body: ref(ExecuteRequest),
           response: { 200: ref(ExecuteResponse), ...errorAnswers },
@@ -37,6 +38,7 @@ export function executeRoutes(context: Context): Routes {
       },
       async (request, reply) => {
         const wish = {
+          kind,
           id: request.params.id,
           request: request.body,
           gone: endOf(reply),

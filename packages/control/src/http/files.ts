@@ -1,41 +1,46 @@
-// Files of a sandbox. Both ways the bytes pass through; nothing here holds a file.
+// Files of a sandbox or a machine. Both ways the bytes pass through; nothing here holds a file.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import { DirectoryListing, FileQuery, FileWriteQuery, FileWritten } from "@skerry/contract/sandboxes";
 import type { Context } from "../services/context.ts";
 import { downloadFile, listDirectory, uploadFile } from "../services/files.ts";
+import type { VmKind } from "../services/vms.ts";
 import { callerOf } from "./auth.ts";
 import { endOf } from "./request-end.ts";
 import type { Routes } from "./routes.ts";
-import { SandboxParams } from "./sandboxes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
+import { vmParams, type VmResource } from "./vm-resources.ts";
 
 const RAW = "application/octet-stream";
 
-const FileParams = Type.Object({
-  ...SandboxParams.properties,
-  "*": Type.String({ description: "Absolute path in the sandbox, without its first slash." }),
-});
+function fileParams(resource: VmResource) {
+  return Type.Object({
+    ...vmParams(resource).properties,
+    "*": Type.String({ description: "Absolute path in the microVM, without its first slash." }),
+  });
+}
 
-export function fileRoutes(context: Context): Routes {
+export function fileRoutes(context: Context, resource: VmResource): Routes {
+  const { kind, operations, path } = resource;
+  const params = fileParams(resource);
   return (app, _options, done) => {
     takeAnyBody(app);
     app.put(
-      "/v1/sandboxes/:id/files/*",
+      `${path}/:id/files/*`,
       {
         schema: {
-          operationId: "uploadFile",
+          operationId: operations.uploadFile,
           tags: ["files"],
           summary: "Write a file; missing parent directories are made, and it appears whole or not at all",
-          params: FileParams,
+          params,
           querystring: FileWriteQuery,
           response: { 200: ref(FileWritten), ...errorAnswers },
         },
       },
       async (request, reply) => {
         return uploadFile(context, callerOf(request), {
-          ...fileWish(request, reply),
+          ...fileWish(kind, request, reply),
           mode: request.query.mode,
           sizeBytes: contentLength(request),
           // Leaving the loop must not destroy the connection: the answer still has to go out.
@@ -44,21 +49,21 @@ export function fileRoutes(context: Context): Routes {
       },
     );
     app.get(
-      "/v1/sandboxes/:id/files/*",
+      `${path}/:id/files/*`,
       {
         // HEAD would have the host read the whole file for nothing.
         exposeHeadRoute: false,
         schema: {
-          operationId: "downloadFile",
+          operationId: operations.downloadFile,
           tags: ["files"],
           summary: "Read a file; with `?list=true`, list a directory",
-          params: FileParams,
+          params,
           querystring: FileQuery,
           response: { 200: ref(DirectoryListing), ...errorAnswers },
         },
       },
       async (request, reply) => {
-        const wish = fileWish(request, reply);
+        const wish = fileWish(kind, request, reply);
         if (request.query.list === true) return listDirectory(context, callerOf(request), wish);
         const file = await downloadFile(context, callerOf(request), wish);
         if (file.sizeBytes !== undefined) void reply.header("content-length", file.sizeBytes);
@@ -81,14 +86,14 @@ function takeAnyBody(app: Parameters<Routes>[0]): void {
   });
 }
 
-const FILES_PREFIX = /^\/v1\/sandboxes\/[^/?]+\/files\//;
+const FILES_PREFIX = /^\/v1\/[a-z]+\/[^/?]+\/files\//;
 
-function fileWish(request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) {
+function fileWish(kind: VmKind, request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) {
   const url = request.raw.url ?? "";
   const query = url.indexOf("?");
   // From the raw URL, because the router has decoded its own copy already and `%2541` must stay `%41`.
   const encodedPath = (query < 0 ? url : url.slice(0, query)).replace(FILES_PREFIX, "");
-  return { id: request.params.id, encodedPath, gone: endOf(reply) };
+  return { kind, id: request.params.id, encodedPath, gone: endOf(reply) };
 }
 
 function contentLength(request: FastifyRequest): number | undefined {

@@ -6,6 +6,7 @@ import { Type } from "typebox";
 import { documentAccess } from "./access-document.ts";
 import { documentErrors } from "./error-document.ts";
 import { errorAnswers } from "./schemas.ts";
+import { vmResources } from "./vm-resources.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 
 export async function registerOpenapi(app: FastifyInstance): Promise<void> {
@@ -68,11 +69,13 @@ type Json = { [key: string]: unknown };
 function completed(document: Json): Json {
   const plain = simplified(document) as Json;
   const paths = plain["paths"] as Json;
-  const files = paths[FILES] as Json;
-  delete paths[FILES];
-  paths["/v1/sandboxes/{id}/files/{path}"] = withRawBodies(files);
-  const execute = (paths["/v1/sandboxes/{id}/execute"] as Json)["post"] as Json;
-  addContent((execute["responses"] as Json)["200"] as Json, "text/event-stream", { type: "string" });
+  for (const { path } of vmResources) {
+    const files = paths[`${path}/{id}/files/{*}`] as Json;
+    delete paths[`${path}/{id}/files/{*}`];
+    paths[`${path}/{id}/files/{path}`] = withRawBodies(files);
+    addEventStream(paths, `${path}/{id}/execute`, "post");
+  }
+  addEventStream(paths, "/v1/machines/{id}/logs", "get");
   const shared: Json = {};
   (plain["components"] as Json)["responses"] = shared;
   for (const path of Object.values(paths)) {
@@ -85,7 +88,11 @@ function completed(document: Json): Json {
   return plain;
 }
 
-const FILES = "/v1/sandboxes/{id}/files/{*}";
+function addEventStream(paths: Json, path: string, method: string): void {
+  const responses = ((paths[path] as Json)[method] as Json)["responses"] as Json;
+  addContent(responses["200"] as Json, "text/event-stream", { type: "string" });
+}
+
 const RAW = "application/octet-stream";
 
 function withRawBodies(files: Json): Json {

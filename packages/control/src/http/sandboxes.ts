@@ -8,21 +8,15 @@ import {
 } from "@skerry/contract/sandboxes";
 import type { Context } from "../services/context.ts";
 import { sandboxCreation } from "../services/sandbox-creation.ts";
-import {
-  destroySandbox,
-  getSandbox,
-  keepAlive,
-  listSandboxesOf,
-  sandboxOf,
-  type SandboxListWish,
-} from "../services/sandboxes.ts";
+import { destroySandbox, getSandbox, keepAlive, listSandboxesOf, sandboxOf } from "../services/sandboxes.ts";
 import { callerOf } from "./auth.ts";
 import { emptyBodyIsObject } from "./bodies.ts";
 import { created } from "./creation.ts";
+import { withLabels } from "./labels.ts";
 import type { Routes } from "./routes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
 
-export const SandboxParams = Type.Object({ id: Type.String({ description: "Id of the sandbox." }) });
+const SandboxParams = Type.Object({ id: Type.String({ description: "Id of the sandbox." }) });
 
 export function sandboxRoutes(context: Context): Routes {
   return (app, _options, done) => {
@@ -60,7 +54,7 @@ export function sandboxRoutes(context: Context): Routes {
           response: { 200: ref(SandboxList), ...errorAnswers },
         },
       },
-      (request) => listSandboxesOf(context, callerOf(request), listWish(request.query)),
+      (request) => listSandboxesOf(context, callerOf(request), withLabels(request.query)),
     );
     app.get(
       "/v1/sandboxes/:id",
@@ -115,22 +109,5 @@ export function sandboxLifetimeRoutes(context: Context): Routes {
         keepAlive(context, callerOf(request), { id: request.params.id, timeout: request.body.timeout }),
     );
     done();
-  };
-}
-
-const METADATA = "metadata.";
-
-/** The query as a filter: labels come as `metadata.KEY` beside the other fields. */
-function listWish(query: SandboxListQuery): SandboxListWish {
-  const labels = Object.entries(query as Readonly<Record<string, unknown>>)
-    .filter(([key]) => key.startsWith(METADATA))
-    .map(([key, value]) => [key.slice(METADATA.length), String(value)] as const);
-  const { limit, cursor, status, template } = query;
-  return {
-    metadata: Object.fromEntries(labels),
-    ...(limit === undefined ? {} : { limit }),
-    ...(cursor === undefined ? {} : { cursor }),
-    ...(status === undefined ? {} : { status }),
-    ...(template === undefined ? {} : { template }),
   };
 }

@@ -2,10 +2,11 @@
 
 import type { FastifyInstance } from "fastify";
 import type { TSchema } from "typebox";
-import { ErrorResponse } from "@skerry/contract/common";
+import { ErrorResponse, NoFields } from "@skerry/contract/common";
 import * as audit from "@skerry/contract/audit";
 import { examples } from "@skerry/contract/examples";
 import * as egress from "@skerry/contract/egress";
+import * as machines from "@skerry/contract/machines";
 import * as organizations from "@skerry/contract/organizations";
 import * as platform from "@skerry/contract/platform";
 import * as joining from "@skerry/contract/joining";
@@ -15,6 +16,7 @@ import * as tokens from "@skerry/contract/tokens";
 
 const named: readonly TSchema[] = [
   ErrorResponse,
+  NoFields,
   platform.Health,
   platform.Status,
   audit.AuditEvent,
@@ -52,6 +54,10 @@ const named: readonly TSchema[] = [
   sandboxes.SandboxCreateRequest,
   sandboxes.SandboxList,
   sandboxes.KeepaliveRequest,
+  machines.Machine,
+  machines.MachineCreateRequest,
+  machines.MachineList,
+  machines.MachineLogs,
   sandboxes.ExecuteRequest,
   sandboxes.ExecuteExit,
   sandboxes.ExecuteResponse,

@@ -15,6 +15,8 @@ import { executeRoutes } from "./execute.ts";
 import { fileRoutes } from "./files.ts";
 import { refuseOddHeads } from "./heads.ts";
 import { healthRoutes } from "./health.ts";
+import { machineLogRoutes } from "./machine-logs.ts";
+import { machineLifeRoutes, machineRoutes } from "./machines.ts";
 import { meRoutes } from "./me.ts";
 import { memberRoutes } from "./members.ts";
 import type { CountedRequest } from "./messages.ts";
@@ -40,6 +42,7 @@ import {
   type Listener,
 } from "./transport.ts";
 import { validatorCompiler } from "./validation.ts";
+import { vmResources } from "./vm-resources.ts";
 
 /** Largest JSON body. The largest that can be right, a full environment, is far below. */
 const JSON_BODY_MAX_BYTES = 1024 * 1024;
@@ -142,9 +145,14 @@ async function registerRoutes(app: FastifyInstance, context: Context): Promise<v
   await app.register(memberRoutes(context));
   await app.register(sandboxRoutes(context));
   await app.register(sandboxLifetimeRoutes(context));
-  await app.register(egressRoutes(context));
-  await app.register(executeRoutes(context));
-  await app.register(fileRoutes(context));
+  await app.register(machineRoutes(context));
+  await app.register(machineLifeRoutes(context));
+  await app.register(machineLogRoutes(context));
+  for (const resource of vmResources) {
+    await app.register(egressRoutes(context, resource));
+    await app.register(executeRoutes(context, resource));
+    await app.register(fileRoutes(context, resource));
+  }
   await app.register(async (scope) => refuse(scope));
 }
 

@@ -29,6 +29,11 @@ export class Metrics {
     labels: ["outcome"],
     bounds: SANDBOX_BOUNDS_S,
   });
+  readonly machineStart = new Histogram("skerry_machine_start_duration_seconds", {
+    help: "From the wish that a machine runs until it does, or until it is known why not; restarts by policy included.",
+    labels: ["outcome"],
+    bounds: SANDBOX_BOUNDS_S,
+  });
   readonly execution = new Histogram("skerry_execute_duration_seconds", {
     help: "A command from the request until its end, its own time included.",
     labels: ["outcome"],
@@ -101,7 +106,7 @@ export class DatabaseMetrics {
     labels: ["kind", "status"],
   });
   readonly queueDepth = new Gauge("skerry_queue_depth", {
-    help: "Work that waits: `destroy` for a host's word, `expire` for the reaper, `egress` for a host to confirm a policy, `database` for a connection of this process.",
+    help: "Work that waits: `destroy` for a host's word, `expire` for the reaper, `egress` for a host to confirm a policy, `restart` for a machine's next start, `database` for a connection of this process.",
     labels: ["queue"],
   });
   readonly hosts = new Gauge("skerry_hosts", {

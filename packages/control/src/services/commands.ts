@@ -10,16 +10,15 @@ import type { ExecutionEvent } from "../hosts/execution.ts";
 import type { Outcome } from "../metrics/metrics.ts";
 import type { Caller, Context } from "./context.ts";
 import { readBoundedDuration } from "./durations.ts";
-import { checkEnv, checkText, OPERATION_MAX_BYTES } from "./env.ts";
+import { checkEnv, checkText, checkTogether } from "./env.ts";
 import { OutputBudget, OutputCollector } from "./output.ts";
 import { checkPath } from "./paths.ts";
-import { runningSandbox, sandboxError } from "./sandboxes.ts";
+import { runningVm, vmError, type VmKind, type VmWish } from "./vms.ts";
 
 /** Twelve answers of the largest size at once; most are a few hundred bytes. */
 const budget = new OutputBudget(12 * 2 * OUTPUT_MAX_BYTES);
 
-export interface ExecuteWish {
-  readonly id: string;
+export interface ExecuteWish extends VmWish {
   readonly request: ExecuteRequest;
   /** The caller went away: the command is killed. */
   readonly gone: AbortSignal;
@@ -76,7 +75,7 @@ async function run(
   outputLimit: number,
 ): Promise<AsyncGenerator<ExecutionEvent>> {
   const command = readCommand(wish.request);
-  const { row, client } = await runningSandbox(context, caller, wish.id);
+  const { row, client } = await runningVm(context, caller, wish);
   const startedMs = performance.now();
   try {
     const events = await client.execute(
@@ -84,16 +83,17 @@ async function run(
       { ...command, execution_id: row.execution_id, output_limit: outputLimit },
       wish.gone,
     );
-    return observed(context, events, startedMs);
+    return observed(context, wish.kind, events, startedMs);
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");
-    throw sandboxError(context, error);
+    throw vmError(context, wish.kind, error);
   }
 }
 
 /** The events, their errors translated, and the whole counted; a run that somebody left before its end counts as an error. */
 async function* observed(
   context: Context,
+  kind: VmKind,
   events: AsyncGenerator<ExecutionEvent>,
   startedMs: number,
 ): AsyncGenerator<ExecutionEvent> {
@@ -109,7 +109,7 @@ async function* observed(
       yield event;
     }
   } catch (error) {
-    throw sandboxError(context, error);
+    throw vmError(context, kind, error);
   } finally {
     execution.observe((performance.now() - startedMs) / 1_000, outcome);
   }
@@ -125,15 +125,6 @@ function readCommand(request: ExecuteRequest): Omit<ExecuteCommand, "execution_i
         ? EXECUTE_TIMEOUT_DEFAULT_MS
         : readBoundedDuration("timeout", request.timeout, EXECUTE_TIMEOUT_MAX_MS),
   };
-  if (Buffer.byteLength(JSON.stringify([command.command, command.env])) > OPERATION_MAX_BYTES) {
-    throw new SkerryError(
-      "bad_request",
-      `"command" and "env" are longer than ${OPERATION_MAX_BYTES} bytes together.`,
-      {
-        remediation: "Upload a script and run that.",
-        context: { field: "command", max_bytes: OPERATION_MAX_BYTES },
-      },
-    );
-  }
+  checkTogether(command);
   return command;
 }

@@ -35,6 +35,7 @@ export const serviceNames = [
   "restart-manager",
   "sandbox-reaper",
   "host-certificates",
+  "restart-manager",
   "audit-sweeper",
   "sweeper",
 ] as const;

@@ -5,7 +5,7 @@ import { PAYLOAD_MAX_BYTES } from "@skerry/contract/frames";
 import { ENV_MAX_ENTRIES, ENV_VALUE_MAX_CHARS } from "@skerry/contract/limits";
 
 /** A command with its environment travels to the guest in one frame, as JSON; the rest of the frame holds its other fields. */
-export const OPERATION_MAX_BYTES = PAYLOAD_MAX_BYTES - 8 * 1024;
+const OPERATION_MAX_BYTES = PAYLOAD_MAX_BYTES - 8 * 1024;
 
 const METADATA_MAX_ENTRIES = 64;
 const METADATA_NAME_MAX_CHARS = 128;
@@ -54,6 +54,19 @@ function invalidEnv(message: string, name?: string): SkerryError {
       "`env` is an object of strings; a name is not empty and has no `=` and no control character, a value has no NUL.",
     context: { field: "env", ...(name === undefined ? {} : { name: name.slice(0, SHOWN_CHARS) }) },
   });
+}
+
+/** A command and its environment fit the one frame that carries them, or `bad_request`. */
+export function checkTogether({ command, env }: { readonly command: string; readonly env: Pairs }): void {
+  if (Buffer.byteLength(JSON.stringify([command, env])) <= OPERATION_MAX_BYTES) return;
+  throw new SkerryError(
+    "bad_request",
+    `"command" and "env" are longer than ${OPERATION_MAX_BYTES} bytes together.`,
+    {
+      remediation: "Upload a script and run that.",
+      context: { field: "command", max_bytes: OPERATION_MAX_BYTES },
+    },
+  );
 }
 
 /** The labels as they are, or `bad_request`. */

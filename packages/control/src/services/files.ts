@@ -4,10 +4,9 @@ import type { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
 import type { FileBody } from "../hosts/host-client.ts";
 import type { Caller, Context } from "./context.ts";
 import { readUrlPath } from "./paths.ts";
-import { runningSandbox, sandboxError } from "./sandboxes.ts";
+import { runningVm, vmError, type VmWish } from "./vms.ts";
 
-export interface FileWish {
-  readonly id: string;
+export interface FileWish extends VmWish {
   /** As in the URL, percent-encoded and without its first slash. */
   readonly encodedPath: string;
   /** The caller went away: the transfer ends. */
@@ -30,7 +29,7 @@ export async function uploadFile(
 ): Promise<FileWritten> {
   const path = readUrlPath(wish.encodedPath);
   if (wish.sizeBytes !== undefined && wish.sizeBytes > UPLOAD_MAX_BYTES) throw tooLarge();
-  const { row, client } = await runningSandbox(context, caller, wish.id);
+  const { row, client } = await runningVm(context, caller, wish);
   const upload = new BoundedUpload(wish.content);
   try {
     return await client.writeFile(
@@ -44,15 +43,15 @@ export async function uploadFile(
       wish.gone,
     );
   } catch (error) {
-    throw upload.exceeded ? tooLarge() : sandboxError(context, error);
+    throw upload.exceeded ? tooLarge() : vmError(context, wish.kind, error);
   }
 }
 
 export async function downloadFile(context: Context, caller: Caller, wish: FileWish): Promise<FileBody> {
   const path = readUrlPath(wish.encodedPath);
-  const { row, client } = await runningSandbox(context, caller, wish.id);
+  const { row, client } = await runningVm(context, caller, wish);
   return client.readFile(row, path, wish.gone).catch((error: unknown) => {
-    throw sandboxError(context, error);
+    throw vmError(context, wish.kind, error);
   });
 }
 
@@ -62,9 +61,9 @@ export async function listDirectory(
   wish: FileWish,
 ): Promise<DirectoryListing> {
   const path = readUrlPath(wish.encodedPath);
-  const { row, client } = await runningSandbox(context, caller, wish.id);
+  const { row, client } = await runningVm(context, caller, wish);
   return client.listDirectory(row, path, wish.gone).catch((error: unknown) => {
-    throw sandboxError(context, error);
+    throw vmError(context, wish.kind, error);
   });
 }
 
@@ -95,7 +94,7 @@ function tooLarge(): SkerryError {
     "payload_too_large",
     `The file is larger than ${UPLOAD_MAX_BYTES} bytes, the largest upload.`,
     {
-      remediation: "Split the file, or have a command in the sandbox fetch it.",
+      remediation: "Split the file, or have a command in the microVM fetch it.",
       context: { max_bytes: UPLOAD_MAX_BYTES },
     },
   );

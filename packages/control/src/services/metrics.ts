@@ -3,16 +3,15 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { hostStatuses } from "@skerry/contract/host-states";
-import { sandboxStatusesOnHost, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import { textOf, type Format } from "../metrics/families.ts";
 import { DatabaseMetrics } from "../metrics/metrics.ts";
 import {
   countedStatuses,
   hostFigures,
-  sandboxLoads,
+  vmLoads,
   waitingWork,
   type HostFigures,
-  type SandboxLoad,
+  type VmLoad,
 } from "../store/counts.ts";
 import { waitingQueries } from "../store/database.ts";
 import type { Context } from "./context.ts";
@@ -54,12 +53,12 @@ export class Scraper {
   async #read(): Promise<void> {
     const { db, log } = this.#context;
     try {
-      const loads = await sandboxLoads(db);
+      const loads = await vmLoads(db);
       const hosts = await hostFigures(db);
       const waiting = await waitingWork(db);
       this.#forget();
       this.#database.up.set(1);
-      this.#showSandboxes(loads);
+      this.#showVms(loads);
       this.#showHosts(hosts, loads);
       for (const [queue, depth] of Object.entries(waiting)) this.#database.queueDepth.set(depth, queue);
     } catch (error) {
@@ -75,24 +74,26 @@ export class Scraper {
     this.#database.up.set(0);
   }
 
-  #showSandboxes(loads: readonly SandboxLoad[]): void {
+  #showVms(loads: readonly VmLoad[]): void {
     const { vms, queueDepth } = this.#database;
-    for (const status of countedStatuses) vms.set(0, "sandbox", status);
-    for (const { status, sandboxes } of loads) vms.add(sandboxes, "sandbox", status);
+    for (const [kind, statuses] of Object.entries(countedStatuses)) {
+      for (const status of statuses) vms.set(0, kind, status);
+    }
+    for (const load of loads) vms.add(load.vms, load.kind, load.status);
     const destroying = loads.filter(({ status }) => status === "destroying");
     queueDepth.set(
-      destroying.reduce((total, { sandboxes }) => total + sandboxes, 0),
+      destroying.reduce((total, load) => total + load.vms, 0),
       "destroy",
     );
   }
 
-  #showHosts(hosts: readonly HostFigures[], loads: readonly SandboxLoad[]): void {
+  #showHosts(hosts: readonly HostFigures[], loads: readonly VmLoad[]): void {
     const database = this.#database;
     for (const [status, count] of Object.entries(countByStatus(hostStatuses, hosts))) {
       database.hosts.set(count, status);
     }
     for (const host of hosts) {
-      const held = loads.filter((load) => load.host_id === host.id && holdsHost(load.status));
+      const held = loads.filter((load) => load.host_id === host.id && load.on_host);
       const sum = (figure: "memory_mib" | "vcpus") => held.reduce((total, load) => total + load[figure], 0);
       database.hostHeartbeat.set(host.last_heartbeat.getTime() / 1_000, host.name);
       database.hostCpus.set(host.cpus, host.name);
@@ -119,8 +120,4 @@ export class Scraper {
     database.warmTakes.set(usage.warm_pool.taken, name, "taken");
     database.warmTakes.set(usage.warm_pool.missed, name, "missed");
   }
-}
-
-function holdsHost(status: SandboxStatus): boolean {
-  return (sandboxStatusesOnHost as readonly SandboxStatus[]).includes(status);
 }

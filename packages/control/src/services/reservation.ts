@@ -72,9 +72,12 @@ function candidates(context: Context, wish: RoomWish, online: readonly HostLoad[
   if (placement.kind === "candidates") return { template: found.template, hostIds: placement.hostIds };
   if (placement.kind === "too_large") return tooLarge(wish, placement.largestMemoryMib);
   const { lackMemory, lackCpus } = placement;
+  const lacks = [lackMemory > 0 ? "memory" : "", lackCpus > 0 ? "CPUs" : ""].filter((what) => what !== "");
   return noCapacity(
     wish,
-    `Of ${found.hosts.length} hosts, ${lackMemory} lack memory and ${lackCpus} lack CPUs.`,
+    wish.on === undefined
+      ? `Of ${found.hosts.length} hosts, ${lackMemory} lack memory and ${lackCpus} lack CPUs.`
+      : `The host that has its disk lacks ${lacks.join(" and ")}.`,
   );
 }
 

@@ -1,13 +1,11 @@
 // POST /v1/sandboxes from the wish to a usable microVM. The row is written first, so whatever happens after it, somebody
 // finishes: this request, or the reconciler once this request's claim on the row has lapsed.
 
-import { setInterval } from "node:timers";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { timed } from "../metrics/timed.ts";
 import {
-  CLAIM_MS,
   extendClaim,
   findSandbox,
   insertSandbox,
@@ -15,6 +13,7 @@ import {
   type NewSandbox,
   type SandboxRow,
 } from "../store/sandboxes.ts";
+import { keepClaim } from "./claims.ts";
 import type { Caller, Context } from "./context.ts";
 import type { Attempt, Creation, Outcome } from "./idempotency.ts";
 import { reserve, type Found, type RoomWish } from "./reservation.ts";
@@ -45,7 +44,7 @@ async function createSandbox(
       await attempt.begun(transaction, written.id);
       return written;
     });
-    using _claim = keepClaim(context, row.id);
+    using _claim = keepClaim(context, () => extendClaim(context.db, row.id));
     return await start(context, row, address);
   });
 }
@@ -72,16 +71,6 @@ function newSandbox(caller: Caller, wish: SandboxWish, { template, host, egressD
     egress: wish.egress(egressDefault),
     timeout_ms: wish.timeoutMs,
   };
-}
-
-/** Extends the claim on the row for as long as this request works on it. */
-function keepClaim(context: Context, id: string): Disposable {
-  const timer = setInterval(() => {
-    extendClaim(context.db, id).catch((error: unknown) => {
-      context.log.warn({ err: error, sandbox_id: id }, "could not extend the claim on a sandbox");
-    });
-  }, CLAIM_MS / 3);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 async function start(context: Context, row: SandboxRow, address: string): Promise<SandboxRow> {

@@ -4,10 +4,11 @@ import type { Egress } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes";
-import { DEFAULT_SIZE, findSize, sizes, type Size } from "@skerry/contract/sizes";
+import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "./durations.ts";
 import { readEgress } from "./egress-policy.ts";
 import { checkEnv, checkMetadata, checkText } from "./env.ts";
+import { readSize } from "./sizes.ts";
 
 export interface SandboxWish {
   readonly name: string | null;
@@ -46,14 +47,5 @@ function readMode(mode: SandboxCreateRequest["mode"]): "ephemeral" {
   throw new SkerryError("mode_not_available", "Persistent sandboxes are not available yet.", {
     remediation: 'Use the mode "ephemeral".',
     context: { field: "mode", value: mode },
-  });
-}
-
-function readSize(name: string): Size {
-  const size = findSize(name);
-  if (size !== undefined) return size;
-  throw new SkerryError("unknown_size", `There is no size "${name}".`, {
-    remediation: `Use one of: ${sizes.map((known) => known.name).join(", ")}.`,
-    context: { field: "size", value: name },
   });
 }

@@ -4,7 +4,6 @@ import { idPattern } from "@skerry/contract/ids";
 import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
-import { hostAddress } from "../store/hosts.ts";
 import {
   findSandbox,
   keepSandboxAlive,
@@ -12,12 +11,12 @@ import {
   statusesPastSaving,
   type SandboxRow,
 } from "../store/sandboxes.ts";
-import type { HostClient } from "../hosts/host-client.ts";
 import type { Caller, Context } from "./context.ts";
 import { readDuration } from "./durations.ts";
 import { checkText } from "./env.ts";
 import { readPage, type Page, type PageWish } from "./pages.ts";
 import { finishDestroying, markDestroying } from "./sandbox-destruction.ts";
+import type { VmKind } from "./vms.ts";
 
 export interface SandboxListWish extends PageWish {
   readonly status?: SandboxStatus;
@@ -51,29 +50,18 @@ export async function getSandbox(context: Context, caller: Caller, id: string): 
   return row;
 }
 
-/** A running sandbox and the host to ask, or why not. */
-export async function runningSandbox(
-  context: Context,
-  caller: Caller,
-  id: string,
-): Promise<{ row: SandboxRow; client: HostClient }> {
-  const row = await getSandbox(context, caller, id);
-  if (row.status !== "running") throw notRunning(row);
-  const address = await hostAddress(context.db, row.host_id);
-  if (address === undefined) throw new Error(`host ${row.host_id} of ${row.id} does not exist`);
-  return { row, client: context.hosts.client(address) };
-}
-
-/** What a host says of a VM, said of the sandbox. A VM that is not there although its row runs is worth a look at once. */
-export function sandboxError(context: Context, error: unknown): unknown {
-  if (!(error instanceof SkerryError)) return error;
-  if (!["vm_not_found", "vm_not_running", "stale_execution"].includes(error.code)) return error;
-  context.ring("vm-cleanup");
-  return new SkerryError("sandbox_not_running", "The microVM of the sandbox has ended.", {
-    remediation: "Read the sandbox for the reason, and create another one.",
-    cause: error,
-  });
-}
+export const sandboxVms: VmKind = {
+  noun: "sandbox",
+  table: "sandboxes",
+  get: getSandbox,
+  notRunning,
+  ended: (cause) =>
+    new SkerryError("sandbox_not_running", "The microVM of the sandbox has ended.", {
+      remediation: "Read the sandbox for the reason, and create another one.",
+      cause,
+    }),
+  busy: (cause) => cause,
+};
 
 /** Destroys from every status; a second time, or after the end, it does nothing. */
 export async function destroySandbox(context: Context, caller: Caller, id: string): Promise<void> {
@@ -129,7 +117,7 @@ function notFound(): SkerryError {
   return new SkerryError("sandbox_not_found", "There is no such sandbox.");
 }
 
-export function notRunning(row: SandboxRow): SkerryError {
+function notRunning(row: Pick<SandboxRow, "reason"> & { readonly status: string }): SkerryError {
   const why = row.reason === null ? "" : ` (${row.reason})`;
   return new SkerryError("sandbox_not_running", `The sandbox is ${row.status}${why}.`, {
     remediation: "Create another sandbox.",

@@ -2,22 +2,23 @@
 
 import { hostStatuses } from "@skerry/contract/host-states";
 import type { Status } from "@skerry/contract/platform";
-import { countedStatuses, hostFigures, sandboxCounts } from "../store/counts.ts";
+import { countedStatuses, hostFigures, machineCount, sandboxCounts } from "../store/counts.ts";
 import type { Caller, Context } from "./context.ts";
 
 export async function getStatus(context: Context, caller: Caller): Promise<Status> {
-  const [counts, hosts] = await Promise.all([
+  const [counts, machines, hosts] = await Promise.all([
     sandboxCounts(context.db, caller.orgId),
+    machineCount(context.db, caller.orgId),
     hostFigures(context.db),
   ]);
   const found = new Map(counts.map(({ status, sandboxes }) => [status, sandboxes]));
   return {
     // There are none of these yet, in any organization.
     apps: 0,
-    machines: 0,
     databases: 0,
+    machines,
     sandboxes: Object.fromEntries(
-      countedStatuses.map((status) => [status, found.get(status) ?? 0]),
+      countedStatuses.sandbox.map((status) => [status, found.get(status) ?? 0]),
     ) as Status["sandboxes"],
     hosts: countByStatus(hostStatuses, hosts),
   };

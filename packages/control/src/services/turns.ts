@@ -21,7 +21,7 @@ export class Turns {
   async take<T>(key: string, work: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(key) ?? { last: Promise.resolve(), length: 0 };
     if (line.length > this.#waitingMax) {
-      throw new SkerryError("sandbox_busy", "Too many changes of this sandbox are waiting.", {
+      throw new SkerryError("sandbox_busy", "Too many changes are waiting.", {
         remediation: "Send the next change when the last one is answered.",
         retryAfterS: RETRY_AFTER_S,
       });

@@ -33,6 +33,8 @@ type Json<T> = ColumnType<T, string, string>;
 /** Read as a Date; written by SQL expressions only. */
 type Time = ColumnType<Date, never, never>;
 type MaybeTime = ColumnType<Date | null, never, never>;
+/** The same where the expression goes through the query builder. */
+type SetTime = ColumnType<Date | null, never, Date | null>;
 
 export interface Tables {
   users: { id: string; name: string; email: string | null; created_at: Generated<Date> };
@@ -170,11 +172,11 @@ export interface Tables {
     exit_code: number | null;
     host_lost: Generated<boolean>;
     created_at: Generated<Date>;
-    started_at: MaybeTime;
-    stopped_at: MaybeTime;
-    destroyed_at: MaybeTime;
+    started_at: SetTime;
+    stopped_at: SetTime;
+    destroyed_at: SetTime;
     reason: string | null;
-    claimed_until: ColumnType<Date | null, Date | null, never>;
+    claimed_until: ColumnType<Date | null, Date | null, Date | null>;
     attempts: Generated<number>;
     retry_at: Generated<Date>;
   };

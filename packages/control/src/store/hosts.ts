@@ -18,6 +18,10 @@ export function hostsInReach(db: Queries): Promise<Pick<HostRow, "id" | "address
     .execute();
 }
 
+export function findHost(db: Queries, id: string): Promise<HostRow | undefined> {
+  return db.selectFrom("hosts").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
 export async function hostAddress(db: Queries, id: string): Promise<string | undefined> {
   const row = await db.selectFrom("hosts").select("address").where("id", "=", id).executeTakeFirst();
   return row?.address;

@@ -79,7 +79,7 @@ create index machines_by_org on machines (org_id, id desc);
 create index machines_by_metadata on machines using gin (metadata jsonb_path_ops);
 create index machines_load on machines (host_id, status) include (vcpus, memory_mib) where status <> 'destroyed';
 create index machines_by_status on machines (org_id, status) where status <> 'destroyed';
-create index machines_held_by_org on machines (org_id) include (status, vcpus, memory_mib, disk_gib)
+create index machines_held_by_org on machines (org_id) include (status, vcpus, memory_mib, disk_gib, started_at)
 where status <> 'destroyed';
 create index machines_with_egress_due on machines (id) where status = 'running' and egress_applied <> egress_version;
 

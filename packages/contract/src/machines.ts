@@ -1,0 +1,160 @@
+// The machine as `/v1` shows it: a microVM that is meant to keep running.
+
+import { Type, type Static } from "typebox";
+import { Duration, Env, Metadata, Nullable, pageOf, PageQuery, Timestamp } from "./common.ts";
+import { formatDuration } from "./durations.ts";
+import { Egress, EgressRequest } from "./egress.ts";
+import {
+  COMMAND_MAX_CHARS,
+  CONSOLE_LINES_DEFAULT,
+  CONSOLE_LINES_MAX,
+  RESTART_RETRIES_DEFAULT,
+  RESTART_RETRIES_MAX,
+  STOP_TIMEOUT_DEFAULT_MS,
+  STOP_TIMEOUT_MAX_MS,
+} from "./limits.ts";
+import {
+  machineStatuses,
+  machineWishes,
+  restartPolicies,
+  type MachineStatus,
+  type MachineWish,
+  type RestartPolicy,
+} from "./machine-states.ts";
+import { DEFAULT_SIZE } from "./sizes.ts";
+
+const closed = { additionalProperties: false } as const;
+
+// A union built from a list has lost its literal types, so they are given back by name.
+const Status = Type.Unsafe<MachineStatus>(Type.Union(machineStatuses.map((status) => Type.Literal(status))));
+const Wish = Type.Unsafe<MachineWish>(Type.Union(machineWishes.map((wish) => Type.Literal(wish))));
+const policies = Type.Union(restartPolicies.map((policy) => Type.Literal(policy)));
+
+const maxRetries = Type.Union([Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_MAX }), Type.Null()], {
+  description: `Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: ${RESTART_RETRIES_DEFAULT} with \`on-failure\`, null with \`always\`.`,
+});
+
+export const MachineCreateRequest = Type.Object(
+  {
+    template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." }),
+    ),
+    size: Type.Optional(
+      Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
+    ),
+    env: Type.Optional(Env),
+    metadata: Type.Optional(Metadata),
+    egress: Type.Optional(EgressRequest),
+    command: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: COMMAND_MAX_CHARS,
+        description:
+          "Shell command line of the main process, run by `/bin/sh -c` as root at each start. Its output goes to the console log, and its end is the machine's. Default: none; the machine runs until it is stopped.",
+        examples: ["python3 /srv/worker.py"],
+      }),
+    ),
+    restart: Type.Optional(
+      Type.Object(
+        {
+          // What machines are for is to keep running, and what ends with success has done its work.
+          policy: Type.Optional(
+            Type.Unsafe<RestartPolicy>({
+              ...policies,
+              default: "on-failure",
+              description:
+                "`no`: never by itself. `on-failure`: when it ended otherwise than by its main process exiting with 0. `always`: whenever it ends without having been stopped.",
+            }),
+          ),
+          max_retries: Type.Optional(maxRetries),
+        },
+        closed,
+      ),
+    ),
+    stop_timeout: Type.Optional(
+      Type.String({
+        ...Duration,
+        default: formatDuration(STOP_TIMEOUT_DEFAULT_MS),
+        description: `From SIGTERM to SIGKILL when it is stopped, at most ${formatDuration(STOP_TIMEOUT_MAX_MS)}.`,
+      }),
+    ),
+  },
+  { $id: "MachineCreateRequest", ...closed },
+);
+export type MachineCreateRequest = Static<typeof MachineCreateRequest>;
+
+export const Machine = Type.Object(
+  {
+    id: Type.String(),
+    name: Nullable(Type.String()),
+    template: Type.String({ description: "Name of the template." }),
+    size: Type.String(),
+    status: Status,
+    desired: Type.Unsafe<MachineWish>({ ...Wish, description: "What was last asked for." }),
+    env: Env,
+    metadata: Metadata,
+    egress: Egress,
+    command: Nullable(Type.String({ description: "Of the main process." })),
+    restart: Type.Object({ policy: Type.Unsafe<RestartPolicy>(policies), max_retries: maxRetries }, closed),
+    stop_timeout: Duration,
+    host_id: Nullable(Type.String({ description: "Where it runs, or where its disk is." })),
+    restarts: Type.Integer({ minimum: 0, description: "How often it was started again by its policy." }),
+    exit_code: Nullable(Type.Integer({ description: "Of the main process, when it last ended." })),
+    created_at: Timestamp,
+    started_at: Nullable(Timestamp),
+    stopped_at: Nullable(Timestamp),
+    destroyed_at: Nullable(Timestamp),
+    reason: Nullable(
+      Type.String({ description: "Why it is not running, or what happened to it when it last came to run." }),
+    ),
+    restart_at: Nullable({ ...Timestamp, description: "When it is started again by its policy." }),
+  },
+  { $id: "Machine", ...closed },
+);
+export type Machine = Static<typeof Machine>;
+
+export const MachineList = pageOf(Machine, "MachineList");
+export type MachineList = Static<typeof MachineList>;
+
+/** `metadata.KEY=VALUE` filters are read from the query beside these. */
+export const MachineListQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    status: Type.Optional(Status),
+    template: Type.Optional(Type.String({ maxLength: 100 })),
+  },
+  { ...closed, patternProperties: { "^metadata\\..+$": { type: "string" } } },
+);
+export type MachineListQuery = Static<typeof MachineListQuery>;
+
+export const MachineLogsQuery = Type.Object(
+  {
+    lines: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: CONSOLE_LINES_MAX,
+        default: CONSOLE_LINES_DEFAULT,
+        description: "The last lines of the log.",
+      }),
+    ),
+    follow: Type.Optional(
+      Type.Boolean({ default: false, description: "Also what comes then, as server-sent events." }),
+    ),
+  },
+  closed,
+);
+export type MachineLogsQuery = Static<typeof MachineLogsQuery>;
+
+export const MachineLogs = Type.Object(
+  {
+    lines: Type.Array(
+      Type.String({
+        description:
+          "Without its end of line. Bytes that are not UTF-8 are U+FFFD; control characters are as the guest wrote them.",
+      }),
+    ),
+  },
+  { $id: "MachineLogs", ...closed },
+);
+export type MachineLogs = Static<typeof MachineLogs>;

@@ -1,0 +1,109 @@
+// The machines' part of VM cleanup: what it carries out on one host.
+
+import type { HostClient } from "../hosts/host-client.ts";
+import { recordOwnActs } from "../services/audit.ts";
+import type { Context } from "../services/context.ts";
+import { reapplyEgress } from "../services/egress.ts";
+import { finishDestroyingMachine } from "../services/machine-destruction.ts";
+import { endMachine } from "../services/machine-end.ts";
+import { finishStopping, nothingThere } from "../services/machine-stop.ts";
+import { machineVms } from "../services/machines.ts";
+import { begun, moveMachine, type MachineRow } from "../store/machines.ts";
+import { postponeMachine, type MachineFact } from "../store/machine-upkeep.ts";
+import { cancelRestart, queueRestart } from "../store/restarts.ts";
+import type { MachineAction } from "./machine-decisions.ts";
+
+interface Work {
+  readonly client: HostClient;
+  readonly action: MachineAction;
+  readonly stop: AbortSignal;
+  /** In whose name. */
+  readonly service: string;
+}
+
+export async function carryOutOnMachine(context: Context, work: Work): Promise<void> {
+  const { client, action, stop } = work;
+  switch (action.kind) {
+    case "end":
+      return end(context, work, action);
+    case "adopt":
+      return adopt(context, work, action.row);
+    case "stop":
+      return orPostpone(context, action.row, () => stopMachine(context, action.row, stop));
+    case "queue":
+      await queueRestart(context.db, action.row.id, 0);
+      return context.ring("restart-manager");
+    case "egress":
+      return orPostpone(context, action.row, () =>
+        reapplyEgress(context, { kind: machineVms, id: action.row.id }, stop),
+      );
+    case "finish":
+      return orPostpone(context, action.row, () => finishDestroyingMachine(context, action.row, stop));
+    case "halt":
+      context.log.warn({ machine_id: action.vm.id }, "a microVM that its machine does not want is stopped");
+      return void (await client.stopVm(action.vm, 0, stop).catch(nothingThere));
+    case "discard":
+      context.log.warn({ machine_id: action.vm.id }, "a microVM without a live row is removed");
+      return client.destroyVm(action.vm, stop);
+  }
+}
+
+async function end(
+  context: Context,
+  { client, stop, service }: Work,
+  { row, ending }: MachineAction & { kind: "end" },
+): Promise<void> {
+  const ended = await endMachine(context, row, ending, (transaction, machine) =>
+    recordOwnActs(transaction, { service, action: "machine.end", resource: "machine" }, [machine]),
+  );
+  // What is left of one that never ran; should this fail, the next activation finds a VM whose row has failed.
+  if (ended && !row.has_run) await client.destroyVm(row, stop);
+}
+
+/** From now on it runs as if nothing had been. One that its host brought back goes on with the life that it had. */
+async function adopt(context: Context, { service }: Work, row: MachineFact): Promise<void> {
+  const { started_at: _, ...goesOn } = begun;
+  const adopted = await context.db.transaction().execute(async (transaction) => {
+    await cancelRestart(transaction, row.id);
+    const reason = row.host_lost ? "its host came back with it" : null;
+    const machine = await moveMachine(transaction, row, "running", {
+      ...(row.host_lost && row.has_run ? goesOn : begun),
+      reason,
+    });
+    if (machine === undefined) return undefined;
+    await recordOwnActs(transaction, { service, action: "machine.adopt", resource: "machine" }, [machine]);
+    return machine;
+  });
+  if (adopted !== undefined) context.log.info({ machine_id: row.id }, "a machine is running after all");
+}
+
+async function stopMachine(context: Context, row: MachineFact, stop: AbortSignal): Promise<void> {
+  const stopping: Pick<MachineRow, keyof MachineFact & keyof MachineRow> | undefined =
+    row.status === "stopping" ? row : await moveMachine(context.db, row, "stopping");
+  if (stopping === undefined) return;
+  const patience = AbortSignal.timeout(STOP_PATIENCE_MS);
+  const stopped = await finishStopping(context, stopping, AbortSignal.any([stop, patience])).catch(
+    (error: unknown) => {
+      if (!patience.aborted) throw error;
+      // The host goes on with it, and the next order joins the one that is under way.
+      return postponeMachine(context.db, stopping);
+    },
+  );
+  // The wish has changed meanwhile.
+  if (stopped?.desired !== "running") return;
+  await queueRestart(context.db, row.id, 0);
+  context.ring("restart-manager");
+}
+
+/** A machine may take minutes to stop; others should not wait for it. */
+const STOP_PATIENCE_MS = 15_000;
+
+/** What cannot be done now is tried again later and later, so that a stuck machine does not hide the others. */
+async function orPostpone(context: Context, row: MachineFact, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    await postponeMachine(context.db, row);
+    throw error;
+  }
+}

@@ -1,0 +1,155 @@
+// A machine on its way to running: its first start, those that are asked for, and those by its policy. The row is written first,
+// with a new execution id and a claim, so whatever happens after it, somebody finishes.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { VmSpec } from "@skerry/contract/host-api";
+import { newId } from "@skerry/contract/ids";
+import { timed } from "../metrics/timed.ts";
+import { findHost } from "../store/hosts.ts";
+import {
+  begun,
+  extendMachineClaim,
+  machineById,
+  moveMachine,
+  type MachineChange,
+  type MachineRow,
+} from "../store/machines.ts";
+import { cancelRestart } from "../store/restarts.ts";
+import { keepClaim } from "./claims.ts";
+import type { Context } from "./context.ts";
+import { endedMachineOf, endMachine } from "./machine-end.ts";
+import { reserve, type RoomWish } from "./reservation.ts";
+import { readSize } from "./sizes.ts";
+
+export interface StartWish {
+  /** What the start changes beside the status. */
+  readonly change?: MachineChange;
+  /** It came from the queue: nothing happens where it does not wait there any more. */
+  readonly fromQueue?: boolean;
+  /** Leaves the start to whoever finds that nobody works on it any more. */
+  readonly stop?: AbortSignal;
+}
+
+/** Starts a machine that is stopped or has failed. Undefined where another writer was first. */
+export async function startMachine(
+  context: Context,
+  row: MachineRow,
+  { change = {}, fromQueue = false, stop }: StartWish,
+): Promise<MachineRow | undefined> {
+  return timed(context.metrics.machineStart, async () => {
+    const { on, anew } = await placeFor(context, row);
+    const room: RoomWish = {
+      orgId: row.org_id,
+      template: row.template,
+      size: readSize(row.size),
+      quotas: () => (row.started_at === null ? { machines: 1, disk_gib: row.disk_gib } : {}),
+      ...(on === undefined ? {} : { on }),
+    };
+    const reserved = await reserve(context, room, async (transaction, { host }) => {
+      const waited = await cancelRestart(transaction, row.id);
+      if (fromQueue && !waited) return undefined;
+      return moveMachine(transaction, row, "starting", {
+        ...change,
+        execution_id: newId("execution"),
+        host_id: host.id,
+        host_lost: false,
+      });
+    });
+    if (reserved.row === undefined) return undefined;
+    const { address } = reserved;
+    return bringUp(context, reserved.row, {
+      address,
+      reason: anew ?? null,
+      ...(stop === undefined ? {} : { stop }),
+    });
+  });
+}
+
+/** On the host that has its disk; where that is offline on any other, with the disk of its template. */
+async function placeFor(
+  context: Context,
+  row: MachineRow,
+): Promise<{ readonly on?: string; readonly anew?: string }> {
+  if (row.started_at === null) return {};
+  const home = await findHost(context.db, row.host_id);
+  if (home === undefined || home.status === "offline" || home.removed_at !== null) {
+    return { anew: "its host went offline, so it was placed on another one, with a new disk" };
+  }
+  if (home.status === "online" && home.desired === "active") return { on: home.id };
+  throw new SkerryError("host_unavailable", `The host that has the machine's disk is ${home.status}.`, {
+    remediation: "The operator can activate the host, or may be moving the machine to another one.",
+    retryAfterS: HOST_RETRY_S,
+    context: { host_id: home.id, host_status: home.status },
+  });
+}
+
+const HOST_RETRY_S = 10;
+
+/** Has the host start what the row says, as `creating` or `starting`, and says in the row how that went. */
+export async function bringUp(
+  context: Context,
+  row: MachineRow,
+  {
+    address,
+    reason,
+    stop,
+  }: { readonly address: string; readonly reason: string | null; readonly stop?: AbortSignal },
+): Promise<MachineRow> {
+  using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
+  const client = context.hosts.client(address);
+  try {
+    await client.startVm(row.id, specOf(row), stop);
+  } catch (error) {
+    if (stop?.aborted === true) throw error;
+    await undo(context, row, address);
+    const why = error instanceof SkerryError ? error.message : "internal error";
+    const ending = { reason: `could not start: ${why}`, exitCode: null, succeeded: false };
+    await endMachine(context, endedMachineOf(row), ending);
+    throw error;
+  }
+  const running = await moveMachine(context.db, row, "running", { ...begun, reason });
+  if (running === undefined) throw await overtaken(context, row, address);
+  // Somebody asked it to stop while it was on its way.
+  if (running.desired === "stopped") context.ring("vm-cleanup");
+  return running;
+}
+
+function specOf(row: MachineRow): VmSpec {
+  return {
+    execution_id: row.execution_id,
+    template: row.template,
+    size: row.size,
+    hostname: row.id.replace("_", "-"),
+    env: row.env,
+    egress: row.egress,
+    egress_version: row.egress_version,
+    machine: { command: row.command },
+  };
+}
+
+/** Another writer was first: the machine was destroyed, or this start was so slow that it was taken for dead. */
+async function overtaken(context: Context, row: MachineRow, address: string): Promise<SkerryError> {
+  await undo(context, row, address);
+  const now = await machineById(context.db, row.id);
+  const destroyed = now === undefined || now.status === "destroying" || now.status === "destroyed";
+  return destroyed
+    ? new SkerryError("machine_destroyed", "The machine was destroyed while it was being started.", {
+        context: { machine_id: row.id },
+      })
+    : new SkerryError("machine_busy", "The machine changed while it was being started.", {
+        remediation: "Read the machine, and start it again where it does not run.",
+        retryAfterS: HOST_RETRY_S,
+      });
+}
+
+/** What this start took on the host. Of a machine that has run before the disk stays. Where the host does not answer, VM cleanup finds
+ *  a VM that no row wants. */
+async function undo(context: Context, row: MachineRow, address: string): Promise<void> {
+  const client = context.hosts.client(address);
+  const isFirst = row.started_at === null;
+  await (isFirst ? client.destroyVm(row) : client.stopVm(row, 0)).catch((error: unknown) => {
+    if (error instanceof SkerryError && (error.status === 404 || error.status === 409)) return;
+    context.log.warn({ err: error, machine_id: row.id }, "could not give a machine back to its host");
+    context.ring("vm-cleanup");
+  });
+}

@@ -1,0 +1,98 @@
+import { formatDuration } from "@skerry/contract/durations";
+import { SkerryError } from "@skerry/contract/errors";
+import { idPattern } from "@skerry/contract/ids";
+import type { MachineStatus } from "@skerry/contract/machine-states";
+import type { Machine } from "@skerry/contract/machines";
+import { findMachine, listMachines, type MachineRow } from "../store/machines.ts";
+import type { Caller, Context } from "./context.ts";
+import { checkText } from "./env.ts";
+import { readPage, type Page, type PageWish } from "./pages.ts";
+import type { VmKind } from "./vms.ts";
+
+export interface MachineListWish extends PageWish {
+  readonly status?: MachineStatus;
+  readonly template?: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export async function listMachinesOf(
+  context: Context,
+  caller: Caller,
+  wish: MachineListWish,
+): Promise<Page<Machine>> {
+  for (const [name, value] of Object.entries(wish.metadata)) checkText(`metadata.${name}`, name + value);
+  if (wish.template !== undefined) checkText("template", wish.template);
+  const { limit: _limit, cursor: _cursor, ...filter } = wish;
+  const page = await readPage("machine", wish, (before, limit) =>
+    listMachines(context.db, {
+      ...filter,
+      orgId: caller.orgId,
+      limit,
+      ...(before === undefined ? {} : { before }),
+    }),
+  );
+  return { ...page, items: page.items.map(machineOf) };
+}
+
+export async function getMachine(context: Context, caller: Caller, id: string): Promise<MachineRow> {
+  // An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL.
+  const row = machineId.test(id) ? await findMachine(context.db, caller.orgId, id) : undefined;
+  if (row === undefined) throw new SkerryError("machine_not_found", "There is no such machine.");
+  return row;
+}
+
+const machineId = new RegExp(idPattern("machine"));
+
+export const machineVms: VmKind = {
+  noun: "machine",
+  table: "machines",
+  get: getMachine,
+  notRunning: ({ status, reason }) =>
+    new SkerryError(
+      "machine_not_running",
+      `The machine is ${status}${reason === null ? "" : ` (${reason})`}.`,
+      {
+        remediation: "Start it, or wait until it runs.",
+        context: { status },
+      },
+    ),
+  ended: (cause) =>
+    new SkerryError("machine_not_running", "The microVM of the machine has ended.", {
+      remediation: "Read the machine for the reason and for when it is started again.",
+      cause,
+    }),
+  busy: (cause) =>
+    new SkerryError("machine_busy", "Too much is asked of the machine at once.", {
+      remediation: "Wait until some of it has ended.",
+      retryAfterS: BUSY_RETRY_S,
+      cause,
+    }),
+};
+
+const BUSY_RETRY_S = 1;
+
+export function machineOf(row: MachineRow): Machine {
+  return {
+    id: row.id,
+    name: row.name,
+    template: row.template,
+    size: row.size,
+    status: row.status,
+    desired: row.desired,
+    env: row.env,
+    metadata: row.metadata,
+    egress: row.egress,
+    command: row.command,
+    restart: { policy: row.restart_policy, max_retries: row.restart_max_retries },
+    stop_timeout: formatDuration(row.stop_timeout_ms),
+    host_id: row.host_id,
+    restarts: row.restarts,
+    exit_code: row.exit_code,
+    created_at: row.created_at.toISOString(),
+    started_at: row.started_at?.toISOString() ?? null,
+    stopped_at: row.stopped_at?.toISOString() ?? null,
+    destroyed_at: row.destroyed_at?.toISOString() ?? null,
+    reason: row.reason,
+    restart_at: row.restart_at?.toISOString() ?? null,
+  };
+}

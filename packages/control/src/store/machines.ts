@@ -1,0 +1,198 @@
+// Rows of machines. Whoever changes a status names the version that the decision was about, and loses when it is old.
+
+import { sql, type Selectable, type SqlBool, type UpdateObject } from "kysely";
+import type { Egress } from "@skerry/contract/egress";
+import { canMachineMove, type MachineStatus, type RestartPolicy } from "@skerry/contract/machine-states";
+import type { Database, Queries, Tables } from "./database.ts";
+import { LookUps } from "./look-ups.ts";
+import { CLAIM_MS } from "./sandboxes.ts";
+
+export interface MachineRow extends Selectable<Tables["machines"]> {
+  /** When the queue has it start again. */
+  readonly restart_at: Date | null;
+}
+
+export interface NewMachine {
+  readonly id: string;
+  readonly org_id: string;
+  readonly name: string | null;
+  readonly template: string;
+  readonly size: string;
+  readonly vcpus: number;
+  readonly memory_mib: number;
+  readonly disk_gib: number;
+  readonly execution_id: string;
+  readonly host_id: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly egress: Egress;
+  readonly command: string | null;
+  readonly stop_timeout_ms: number;
+  readonly restart_policy: RestartPolicy;
+  readonly restart_max_retries: number | null;
+}
+
+const restartAt = sql<Date | null>`(select r.due_at from restarts r where r.machine_id = machines.id)`;
+const now = sql<Date>`now()`;
+const claim = sql<Date>`now() + ${CLAIM_MS} * interval '1 millisecond'`;
+
+export function insertMachine(db: Queries, machine: NewMachine): Promise<MachineRow> {
+  return db
+    .insertInto("machines")
+    .values({
+      ...machine,
+      env: JSON.stringify(machine.env),
+      metadata: JSON.stringify(machine.metadata),
+      egress: JSON.stringify(machine.egress),
+      status: "creating",
+      claimed_until: claim,
+    })
+    .returningAll()
+    .returning(sql<Date | null>`null::timestamptz`.as("restart_at"))
+    .executeTakeFirstOrThrow();
+}
+
+/** Says that somebody is still working on this incarnation. */
+export async function extendMachineClaim(
+  db: Database,
+  { id, execution_id }: Pick<MachineRow, "id" | "execution_id">,
+): Promise<void> {
+  await sql`
+    update machines set claimed_until = ${claim}
+    where id = ${id} and execution_id = ${execution_id} and status in (${sql.join([...claimed])})`.execute(
+    db,
+  );
+}
+
+/** Undefined where it does not exist or is another organization's; nobody learns which. */
+export function findMachine(db: Database, orgId: string, id: string): Promise<MachineRow | undefined> {
+  return lookUps.find(db, `${orgId} ${id}`);
+}
+
+const lookUps = new LookUps<MachineRow>(async (db, keys) => {
+  const wanted = keys.map((key) => key.split(" "));
+  const { rows } = await sql<MachineRow>`
+    select machines.*, ${restartAt} as restart_at
+    from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
+    join machines on machines.id = wanted.id and machines.org_id = wanted.org_id`.execute(db);
+  return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
+});
+
+/** For whoever acts for no organization. */
+export function machineById(db: Queries, id: string): Promise<MachineRow | undefined> {
+  return db
+    .selectFrom("machines")
+    .selectAll()
+    .select(restartAt.as("restart_at"))
+    .where("id", "=", id)
+    .executeTakeFirst();
+}
+
+export interface MachineFilter {
+  readonly orgId: string;
+  readonly status?: MachineStatus;
+  readonly template?: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Only machines older than this id. */
+  readonly before?: string;
+  readonly limit: number;
+}
+
+/** Newest first. Ids sort by time, so a page never shifts when machines are added. */
+export function listMachines(db: Database, filter: MachineFilter): Promise<MachineRow[]> {
+  let query = db
+    .selectFrom("machines")
+    .selectAll()
+    .select(restartAt.as("restart_at"))
+    .where("org_id", "=", filter.orgId)
+    .orderBy("id", "desc")
+    .limit(filter.limit);
+  if (filter.status !== undefined) query = query.where("status", "=", filter.status);
+  if (filter.template !== undefined) query = query.where("template", "=", filter.template);
+  if (filter.before !== undefined) query = query.where("id", "<", filter.before);
+  if (Object.keys(filter.metadata).length > 0) {
+    query = query.where(sql<SqlBool>`metadata @> ${JSON.stringify(filter.metadata)}::jsonb`);
+  }
+  return query.execute();
+}
+
+/** What a change brings beside the status: values, and expressions of the database. */
+export type MachineChange = Pick<
+  UpdateObject<Tables, "machines">,
+  | "reason"
+  | "desired"
+  | "restart_wished"
+  | "execution_id"
+  | "host_id"
+  | "exit_code"
+  | "restarts"
+  | "retries"
+  | "host_lost"
+  | "started_at"
+  | "stopped_at"
+  | "egress_applied"
+>;
+
+type Seen = Pick<MachineRow, "id" | "version" | "status">;
+
+/** Statuses in which somebody works on the machine, and says so by extending a claim. */
+const claimed: ReadonlySet<MachineStatus> = new Set(["creating", "starting", "stopping"]);
+
+/** Changes the status of exactly the version that the caller saw; undefined when another writer got there first. */
+export async function moveMachine(
+  db: Queries,
+  seen: Seen,
+  to: MachineStatus,
+  change: MachineChange = {},
+): Promise<MachineRow | undefined> {
+  if (!canMachineMove(seen.status, to)) throw new Error(`a machine cannot move from ${seen.status} to ${to}`);
+  return db
+    .updateTable("machines")
+    .set({
+      status: to,
+      version: sql`version + 1`,
+      claimed_until: claimed.has(to) ? claim : null,
+      // What was tried in vain in the old status says nothing about the new one.
+      attempts: 0,
+      retry_at: now,
+      ...(to === "destroyed" ? { destroyed_at: now } : {}),
+      ...change,
+    })
+    .where("id", "=", seen.id)
+    .where("version", "=", seen.version)
+    .where("status", "=", seen.status)
+    .returningAll()
+    .returning(restartAt.as("restart_at"))
+    .executeTakeFirst();
+}
+
+/**
+ * The same without a change of status: what is wished for, or why it waits. It leaves the version alone, because whoever works on the
+ * machine goes on, and reads the wish when it is done.
+ */
+export async function changeMachine(
+  db: Queries,
+  seen: Seen,
+  change: MachineChange,
+): Promise<MachineRow | undefined> {
+  return db
+    .updateTable("machines")
+    .set(change)
+    .where("id", "=", seen.id)
+    .where("version", "=", seen.version)
+    .where("status", "=", seen.status)
+    .returningAll()
+    .returning(restartAt.as("restart_at"))
+    .executeTakeFirst();
+}
+
+/** A new life: a microVM starts under the policy of its row, which cannot be changed before it runs. */
+export const begun = {
+  started_at: now,
+  egress_applied: sql<number>`egress_version`,
+  restart_wished: false,
+  host_lost: false,
+} satisfies MachineChange;
+
+/** It no longer runs. */
+export const atRest = { stopped_at: now } satisfies MachineChange;

@@ -1,0 +1,41 @@
+// The console logs of a fake host.
+
+import type { ServerResponse } from "node:http";
+
+export class FakeConsole {
+  readonly #logs = new Map<string, Buffer>();
+  readonly #followers = new Map<string, Set<ServerResponse>>();
+
+  /** What the guest prints. */
+  print(id: string, bytes: string | Buffer): void {
+    const piece = Buffer.from(bytes);
+    this.#logs.set(id, Buffer.concat([this.#logs.get(id) ?? Buffer.alloc(0), piece]));
+    for (const follower of this.#followersOf(id)) follower.write(piece);
+  }
+
+  followers(id: string): number {
+    return this.#followersOf(id).size;
+  }
+
+  send(id: string, query: URLSearchParams, response: ServerResponse): void {
+    const lines = (this.#logs.get(id) ?? Buffer.alloc(0)).toString("latin1").split(/(?<=\n)/);
+    const wanted = Number(query.get("lines"));
+    response.writeHead(200, { "content-type": "application/octet-stream" }).flushHeaders();
+    if (wanted > 0) response.write(Buffer.from(lines.slice(-wanted).join(""), "latin1"));
+    if (query.get("follow") !== "true") return void response.end();
+    this.#followersOf(id).add(response);
+    response.once("close", () => this.#followersOf(id).delete(response));
+  }
+
+  /** The machine is destroyed. */
+  end(id: string): void {
+    this.#logs.delete(id);
+    for (const follower of this.#followersOf(id)) follower.end();
+  }
+
+  #followersOf(id: string): Set<ServerResponse> {
+    const followers = this.#followers.get(id) ?? new Set();
+    this.#followers.set(id, followers);
+    return followers;
+  }
+}

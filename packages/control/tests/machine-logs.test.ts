@@ -1,0 +1,64 @@
+// The console logs of machines.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Machine } from "@skerry/contract/machines";
+import { eventually, World, type Answer } from "./world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await World.open();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+function act(id: string, what: string): Promise<Answer<Machine>> {
+  return world.call<Machine>("POST", `/v1/machines/${id}/${what}`);
+}
+
+test("the log of a machine is its last lines, whatever the guest wrote", async () => {
+  const { id } = await world.createMachine();
+  const log = (query: string) => world.call<{ lines: string[] }>("GET", `/v1/machines/${id}/logs${query}`);
+  world.host.console.print(id, "one\r\ntwo\n");
+  world.host.console.print(id, Buffer.from([0x66, 0xff, 0x1b, 0x5b, 0x32, 0x4a, 0x0a]));
+  expect((await log("")).body.lines).toEqual(["one", "two", "f\ufffd\u001b[2J"]);
+  expect((await log("?lines=1")).body.lines).toEqual(["f\ufffd\u001b[2J"]);
+  expect((await log("?lines=0")).body.lines).toEqual([]);
+  expect((await log("?lines=10001")).status).toBe(400);
+  await act(id, "stop");
+  expect((await log("?lines=2")).body.lines).toEqual(["two", "f\ufffd\u001b[2J"]);
+  world.host.console.print(id, "x".repeat(40_000));
+  expect((await log("?lines=2")).body.lines.map((line) => line.length)).toEqual([16_384, 7_232]);
+});
+
+test("a followed log goes on over a restart and ends with the machine", async () => {
+  const { id } = await world.createMachine();
+  world.host.console.print(id, "before\n");
+  const response = await fetch(`${world.url}/v1/machines/${id}/logs?follow=true&lines=1`, {
+    headers: { authorization: `Bearer ${world.token}` },
+  });
+  expect(response.headers.get("content-type")).toContain("text/event-stream");
+  const text = response.text();
+  await eventually(() => world.host.console.followers(id) === 1, "the log is followed");
+  await act(id, "restart");
+  world.host.console.print(id, "af");
+  world.host.console.print(id, "ter\nunfinished");
+  await world.call("DELETE", `/v1/machines/${id}`);
+  expect((await text).split("\n\n").filter((event) => event !== "")).toEqual([
+    'event: line\ndata: {"line":"before"}',
+    'event: line\ndata: {"line":"after"}',
+    'event: line\ndata: {"line":"unfinished"}',
+    "event: end\ndata: {}",
+  ]);
+});
+
+test("whoever leaves a followed log leaves nothing behind on the host", async () => {
+  const { id } = await world.createMachine();
+  const gone = new AbortController();
+  const response = await fetch(`${world.url}/v1/machines/${id}/logs?follow=true`, {
+    headers: { authorization: `Bearer ${world.token}` },
+    signal: gone.signal,
+  });
+  expect(response.status).toBe(200);
+  await eventually(() => world.host.console.followers(id) === 1, "the log is followed");
+  gone.abort();
+  await eventually(() => world.host.console.followers(id) === 0, "the host is left");
+});

@@ -1,0 +1,231 @@
+// Machines that end, and what brings them back: VM cleanup, the queue and the restart manager, on fake hosts.
+
+import { sql } from "kysely";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Vm } from "@skerry/contract/host-api";
+import type { Machine } from "@skerry/contract/machines";
+import { restartManager } from "../src/background/restart-manager.ts";
+import type { Report } from "../src/background/service.ts";
+import { vmCleanup } from "../src/background/vm-cleanup.ts";
+import { eventually, World } from "./world.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await World.open();
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+const never = new AbortController().signal;
+
+function cleanUp(): Promise<Report> {
+  return vmCleanup(world.context, 1_000).activate(never);
+}
+
+function startWaiting(): Promise<Report> {
+  return restartManager(world.context).activate(never);
+}
+
+async function get(id: string): Promise<Machine> {
+  return (await world.call<Machine>("GET", `/v1/machines/${id}`)).body;
+}
+
+function set(id: string, values: string): Promise<unknown> {
+  return sql`update machines set ${sql.raw(values)} where id = ${id}`.execute(world.db);
+}
+
+/** The time of every machine in the queue has come. */
+function allDue(): Promise<unknown> {
+  return sql`update restarts set due_at = now()`.execute(world.db);
+}
+
+async function queued(): Promise<number> {
+  const { rows } = await sql<{ n: number }>`select count(*)::integer as n from restarts`.execute(world.db);
+  return rows[0]?.n ?? 0;
+}
+
+const exit = (exit_code: number): Pick<Vm, "cause" | "exit"> => ({
+  cause: "main_exited",
+  exit: { exit_code, signal: 0, oom_killed: false },
+});
+
+async function endAndRestart(id: string, how: Pick<Vm, "cause" | "exit">): Promise<void> {
+  world.host.end(id, null, how);
+  await cleanUp();
+  await allDue();
+  await startWaiting();
+}
+
+test("a machine whose QEMU is killed is started again from its disk, after a pause, and counted", async () => {
+  const { id } = await world.createMachine();
+  const first = world.host.vms.get(id)?.execution_id;
+  world.host.end(id, "killed by signal 9", { cause: "qemu_ended" });
+  await cleanUp();
+  const failed = await get(id);
+  expect(failed).toMatchObject({ status: "failed", reason: "killed by signal 9", restarts: 0 });
+  expect(Date.parse(failed.restart_at ?? "")).toBeGreaterThan(Date.parse(failed.stopped_at ?? ""));
+  expect(await startWaiting()).toMatchObject({ examined: 0 });
+  await allDue();
+  expect(await startWaiting()).toMatchObject({ examined: 1, changed: 1, failed: 0 });
+  expect(await get(id)).toMatchObject({ status: "running", restarts: 1, reason: null, restart_at: null });
+  expect(world.host.disks.get(id)).toBe(first);
+  expect(world.host.vms.get(id)?.execution_id).not.toBe(first);
+});
+
+test("a machine whose main process has done its work is stopped, by `always` it is started again", async () => {
+  const once = await world.createMachine();
+  const always = await world.createMachine({ restart: { policy: "always" } });
+  for (const { id } of [once, always]) world.host.end(id, null, exit(0));
+  await cleanUp();
+  const reason = "the main process exited with 0";
+  expect(await get(once.id)).toMatchObject({ status: "stopped", reason, exit_code: 0, restart_at: null });
+  expect(await get(always.id)).toMatchObject({ status: "stopped", reason, exit_code: 0 });
+  await allDue();
+  await startWaiting();
+  expect([(await get(once.id)).status, (await get(always.id)).status]).toEqual(["stopped", "running"]);
+});
+
+test("a machine without a policy stays failed with the code of its main process", async () => {
+  const { id } = await world.createMachine({ restart: { policy: "no" } });
+  await endAndRestart(id, exit(3));
+  expect(await get(id)).toMatchObject({
+    status: "failed",
+    exit_code: 3,
+    reason: "the main process exited with 3",
+    restart_at: null,
+  });
+});
+
+test("a machine that fails again and again is given up, and ten healthy minutes begin anew", async () => {
+  const { id } = await world.createMachine({ restart: { max_retries: 2 } });
+  await endAndRestart(id, exit(1));
+  await endAndRestart(id, exit(1));
+  expect(await get(id)).toMatchObject({ status: "running", restarts: 2 });
+  await set(id, "started_at = now() - interval '11 min'");
+  await endAndRestart(id, exit(1));
+  await endAndRestart(id, exit(1));
+  expect(await get(id)).toMatchObject({ status: "running", restarts: 4 });
+  await endAndRestart(id, exit(1));
+  expect(await get(id)).toMatchObject({
+    status: "failed",
+    restarts: 4,
+    reason:
+      "the main process exited with 1; it is not started again: it was started 2 times without running for 10m",
+  });
+  expect((await world.call<Machine>("POST", `/v1/machines/${id}/start`)).body.status).toBe("running");
+  await endAndRestart(id, exit(1));
+  expect((await get(id)).status).toBe("running");
+});
+
+test("a stop takes a machine out of the queue, and so does its destruction", async () => {
+  const stopped = await world.createMachine();
+  const destroyed = await world.createMachine();
+  for (const { id } of [stopped, destroyed]) world.host.end(id, "it ended");
+  await cleanUp();
+  expect(await queued()).toBe(2);
+  await world.call("POST", `/v1/machines/${stopped.id}/stop`);
+  await world.call("DELETE", `/v1/machines/${destroyed.id}`);
+  expect(await queued()).toBe(0);
+  await startWaiting();
+  expect([(await get(stopped.id)).status, (await get(destroyed.id)).status]).toEqual([
+    "stopped",
+    "destroyed",
+  ]);
+});
+
+test("a restart for which there is no room waits, says for what, and uses up no retry", async () => {
+  const { id } = await world.createMachine({ size: "shared-cpu-2x", restart: { max_retries: 1 } });
+  world.host.end(id, "it ended");
+  await cleanUp();
+  world.host.memoryMib = 512;
+  await world.beat();
+  const other = await world.createMachine();
+  for (let tries = 0; tries < 3; tries += 1) {
+    await allDue();
+    expect(await startWaiting()).toMatchObject({ examined: 1, changed: 0, failed: 1 });
+  }
+  const waiting = await get(id);
+  expect(waiting).toMatchObject({
+    status: "failed",
+    reason:
+      'it ended; its next start waits: There is no room for the size "shared-cpu-2x" now. The host that has its disk lacks memory.',
+  });
+  expect(waiting.restart_at).not.toBeNull();
+  await world.call("DELETE", `/v1/machines/${other.id}`);
+  await allDue();
+  await startWaiting();
+  expect(await get(id)).toMatchObject({ status: "running", reason: null, restarts: 1 });
+});
+
+test("a restart that its host fails is tried again until the retries are used up", async () => {
+  const { id } = await world.createMachine({ restart: { max_retries: 2 } });
+  world.host.failures.set("start", new SkerryError("guest_timeout", "The guest did not answer."));
+  await endAndRestart(id, exit(1));
+  expect(await get(id)).toMatchObject({
+    status: "failed",
+    reason: "could not start: The guest did not answer.",
+  });
+  await allDue();
+  await startWaiting();
+  expect(await get(id)).toMatchObject({
+    status: "failed",
+    restart_at: null,
+    reason:
+      "could not start: The guest did not answer.; it is not started again: it was started 2 times without running for 10m",
+  });
+});
+
+test("two hundred machines that come back together leave room for a new one", async () => {
+  world.host.memoryMib = 1_000_000;
+  await world.beat();
+  const { id } = await world.createMachine();
+  await sql`
+    insert into machines (id, org_id, template, size, vcpus, memory_mib, disk_gib, status, execution_id, host_id, env,
+                          metadata, egress, stop_timeout_ms, restart_policy, started_at)
+    select 'mch_' || n, org_id, template, size, 0, 0, 0, 'failed', 'exe_' || n, host_id, env,
+           metadata, egress, stop_timeout_ms, 'always', now()
+    from machines, generate_series(1, 200) n where id = ${id}`.execute(world.db);
+  await sql`insert into restarts (machine_id, due_at) select id, now() from machines where id <> ${id}`.execute(
+    world.db,
+  );
+  const held: (() => void)[] = [];
+  world.host.beforeStart = async (vm) => {
+    if (vm.length < 10) await new Promise<void>((resolve) => held.push(resolve));
+  };
+  const storm = startWaiting();
+  await eventually(() => held.length > 0, "the storm has begun");
+  const created = await world.createMachine();
+  expect(created.status).toBe("running");
+  expect(held.length).toBeLessThanOrEqual(4);
+  expect(await queued()).toBeGreaterThanOrEqual(196);
+  world.host.beforeStart = async () => undefined;
+  const release = setInterval(() => held.splice(0).forEach((go) => go()), 5);
+  const first = await storm;
+  clearInterval(release);
+  expect(first).toMatchObject({ examined: 64, changed: 64, failed: 0, more: true });
+  for (let more = true; more;) ({ more } = await startWaiting());
+  expect(await queued()).toBe(0);
+  const { rows } = await sql<{ n: number }>`
+    select count(*)::integer as n from machines where status = 'running' and restarts = 1`.execute(world.db);
+  expect(rows[0]?.n).toBe(200);
+});
+
+test("two replicas start a machine once", async () => {
+  const { id } = await world.createMachine();
+  world.host.end(id, "it ended");
+  await cleanUp();
+  await allDue();
+  const before = world.host.calls.length;
+  const reports = await Promise.all([startWaiting(), startWaiting(), startWaiting()]);
+  expect(reports.reduce((sum, { changed }) => sum + changed, 0)).toBe(1);
+  expect(world.host.calls.slice(before).filter((call) => call.startsWith("PUT"))).toHaveLength(1);
+});
+
+test("the manager sleeps until the first one is due", async () => {
+  expect(await startWaiting()).not.toHaveProperty("nextMs");
+  const { id } = await world.createMachine();
+  world.host.end(id, "it ended");
+  await cleanUp();
+  const { nextMs = 0 } = await startWaiting();
+  expect([nextMs > 0, nextMs <= 1_000]).toEqual([true, true]);
+});
