@@ -1,5 +1,14 @@
 // Needs a writable cgroup v2 hierarchy (root, or a delegated one); elsewhere there is nothing to test with.
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+} from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -35,6 +44,24 @@ withCgroups("a timeout also kills what has left the command's session and proces
   expect(pid).toMatch(/^\d+$/u);
   await until(() => !existsSync(`/proc/${pid}`));
 });
+
+withCgroups(
+  "SIGKILL to the main process reaches what has left its session, and its end tells of no want of memory",
+  async () => {
+    const pidFile = `/tmp/skerry-guest-main-${process.pid}`;
+    const main = agent.link.open({
+      op: "main",
+      command: `setsid sh -c 'echo $$ > ${pidFile}; exec sleep 300' & sleep 300`,
+      env: {},
+    });
+    await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
+    const pid = readFileSync(pidFile, "utf8").trim();
+    rmSync(pidFile);
+    await agent.link.open({ op: "terminate", signal: 9 }).ended;
+    expect((await main.ended).result).toEqual({ exit_code: 137, signal: 9, oom_killed: false });
+    await until(() => !existsSync(`/proc/${pid}`));
+  },
+);
 
 withCgroups("the cgroup of a command is removed when its last background child has ended", async () => {
   const ended = await agent.link.execute("sleep 0.5 & cat /proc/self/cgroup");

@@ -235,8 +235,12 @@ async function publish(folder: string, target: string): Promise<void> {
     await chmod(join(folder, name), 0o444);
   }
   await rm(join(folder, "qemu.log"), { force: true });
+  // Another host that shares the folder may have been faster, and clones may be waking from its files already.
+  if (await isComplete(target)) return;
   await rm(target, { recursive: true, force: true });
-  await rename(folder, target);
+  await rename(folder, target).catch(async (error: unknown) => {
+    if (!(await isComplete(target))) throw error;
+  });
 }
 
 async function consoleTail(qmp: Qmp): Promise<string> {

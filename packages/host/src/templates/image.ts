@@ -1,6 +1,6 @@
 // A template's root disk: a Debian tree by mmdebstrap, written into one ext4 image. Nobody writes to the image afterwards.
 
-import { chmod, mkdir, mkdtemp, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "../run.ts";
 import type { TemplateDescription } from "./description.ts";
@@ -48,7 +48,10 @@ export async function ensureImage(
       deadlineMs: FORMAT_DEADLINE_MS,
     });
     await chmod(image, 0o444);
-    await rename(image, target);
+    // Another host that shares the folder may have been faster, and disks may stand on its file already.
+    await link(image, target).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
     return target;
   } finally {
     await rm(work, { recursive: true, force: true });

@@ -43,16 +43,28 @@ export async function bootKept(
     await meanwhile(started);
     signal.throwIfAborted();
     await qmp.execute("cont");
-    const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), {
-      resync: false,
-      deadlineMs: BOOT_DEADLINE_MS,
-    });
+    const channel = await answered(record);
     const live = { qmp, channel };
     await giveIdentity(live, options.spec);
     return live;
   } catch (error) {
     qmp.close();
     throw error;
+  }
+}
+
+/** What a machine's owner has done to its disk may keep it from booting. */
+async function answered({ folder }: VmRecord): Promise<GuestChannel> {
+  try {
+    return await GuestChannel.connect(join(folder, vmPaths.agent), {
+      resync: false,
+      deadlineMs: BOOT_DEADLINE_MS,
+    });
+  } catch (error) {
+    throw new SkerryError("guest_failed", "The machine did not boot from its disk.", {
+      remediation: "The end of its console log says why.",
+      cause: error,
+    });
   }
 }
 
