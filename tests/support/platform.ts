@@ -88,8 +88,26 @@ function instanceOf(state: string): string {
 
 /** Runs the built `skerry` command to its end. Resolves with stdout, rejects with everything it said. */
 export function skerry(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
+  return runSkerry([], env, args);
+}
+
+/** The same on a machine apart: in this network namespace. */
+export function skerryIn(
+  namespace: string,
+  env: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<string> {
+  return runSkerry(["nsenter", `--net=/run/netns/${namespace}`], env, args);
+}
+
+function runSkerry(
+  before: readonly string[],
+  env: Readonly<Record<string, string>>,
+  args: readonly string[],
+): Promise<string> {
+  const [program = "", ...rest] = [...before, process.execPath, join(root, "dist/skerry.js"), ...args];
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(root, "dist/skerry.js"), ...args], {
+    const child = spawn(program, rest, {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -4,7 +4,8 @@
 import { createHash } from "node:crypto";
 import { appendFile, chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { freePort, skerry, type Platform } from "./platform.ts";
+import type { MachineApart } from "./machine-apart.ts";
+import { freePort, skerry, skerryIn, type Platform } from "./platform.ts";
 
 export interface SecondHost {
   readonly id: string;
@@ -50,21 +51,23 @@ export async function newHostFolder(
   return { folder, state, env: settings, instance: `skerry-${digest}`, name: `second-${digest}` };
 }
 
-/** Whoever starts it stops it, before the platform. */
+/** Whoever starts it stops it, before the platform. `on`: a machine apart, to which the platform's API must listen. */
 export async function joinHost(
   platform: Pick<Platform, "apiUrl" | "env">,
-  { env = {} }: { readonly env?: Readonly<Record<string, string>> } = {},
+  { env = {}, on }: { readonly env?: Readonly<Record<string, string>>; readonly on?: MachineApart } = {},
 ): Promise<SecondHost> {
   const { folder, ...host } = await newHostFolder(platform, env);
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = on === undefined ? `127.0.0.1:${await freePort()}` : `${on.there}:7071`;
+  const there = (...args: readonly string[]) =>
+    on === undefined ? skerry(host.env, ...args) : skerryIn(on.namespace, host.env, ...args);
   const stop = async () => {
-    await skerry(host.env, "down");
+    await there("down");
     await rm(folder, { recursive: true, force: true });
   };
   const token = (await skerry(platform.env, "host", "token")).trim();
   const flags = ["--control", platform.apiUrl, "--token", token, "--name", host.name, "--address", address];
   try {
-    const said = await skerry(host.env, "host", "join", ...flags);
+    const said = await there("host", "join", ...flags);
     const id = /^hst_\w+$/m.exec(said)?.[0];
     if (id === undefined) throw new Error(`no host: ${said}`);
     return {
@@ -76,7 +79,7 @@ export async function joinHost(
         // First who would start it again.
         for (const one of [supervisor, pid]) process.kill(one, "SIGKILL");
       },
-      start: async () => void (await skerry(host.env, "up")),
+      start: async () => void (await there("up")),
     };
   } catch (error) {
     await stop();

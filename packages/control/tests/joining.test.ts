@@ -120,6 +120,14 @@ test("two hosts cannot have one name, and nobody takes that of the host beside c
   }
 });
 
+test("a join that broke off keeps its name from nobody", async () => {
+  const broken = await JoiningHost.open(world);
+  await broken.join(await newJoinToken(world));
+  const next = await JoiningHost.open(world);
+  const answer = await next.ask(await newJoinToken(world), { name: broken.name });
+  expect(answer.status, answer.text).toBe(200);
+});
+
 test("a host is certified for a week from an hour ago, as itself and nothing else", async () => {
   const host = await JoiningHost.open(world);
   const { body } = await host.ask(await newJoinToken(world));

@@ -71,6 +71,12 @@ export async function findHostByKey(db: Queries, keySha256: Buffer): Promise<str
 /** Writes a host that nobody has asked yet, or changes name and address of one that comes again. False where another has the name; then
  *  nothing else can be done in the transaction. */
 export async function writeJoiningHost(db: Queries, host: JoiningHost): Promise<boolean> {
+  // One that has never answered holds no name: its join broke off.
+  await sql`
+    update hosts set removed_at = now(), name = name || '~' || id
+    where name = ${host.name} and id <> ${host.id} and joined and cpus = 0 and removed_at is null`.execute(
+    db,
+  );
   try {
     await sql`
       insert into hosts (id, name, address, status, cpus, memory_mib, templates, facts, last_heartbeat, joined)
