@@ -141,6 +141,24 @@ const pem = (kind: string) => `-----BEGIN ${kind}-----\nMIIB…\n-----END ${kind
 /** Of the shape of a digest, and of none. */
 const digest = "NEVERUSETHISEXAMPLEASADIGEST0123456789ABCDE";
 
+const host = {
+  id: hostId,
+  name: "rack-1",
+  status: "online",
+  status_since: "2026-11-01T08:00:00.000Z",
+  desired: "active",
+  waits_for: null,
+  last_heartbeat: "2026-11-20T16:00:00.000Z",
+  heartbeat_age_s: 3.2,
+  capacity: { cpus: 16, vcpus: 256, memory_mib: 60_000 },
+  used: { vcpus: 3, memory_mib: 768, vms: 3 },
+  accelerator: "kvm",
+  accelerator_reason: "/dev/kvm works",
+  versions: { skerry: "0.1.0", qemu: "7.2.22", kernel: "6.1.158" },
+  templates: [template],
+  usage: null,
+};
+
 export const examples: Readonly<Record<string, unknown>> = {
   Error: {
     code: "unknown_field",
@@ -194,6 +212,8 @@ export const examples: Readonly<Record<string, unknown>> = {
   SizeList: { items: [size] },
   Template: template,
   TemplateList: { items: [template] },
+  Host: host,
+  HostList: { items: [host], next_cursor: null },
   Token: token,
   TokenCreateRequest: { name: "ci", scopes: token.scopes, expires_in: "720h" },
   TokenList: { items: [token], next_cursor: null },

@@ -33,6 +33,10 @@ export const calls: Readonly<Record<Operation, Prepare>> = {
   addMember: async ({ orgId }) => call("POST", `/v1/orgs/${orgId}/members`, { name: "new", role: "viewer" }),
   updateMember: async (world) => call("PATCH", await member(world), { role: "viewer" }),
   removeMember: async (world) => call("DELETE", await member(world)),
+  listHosts: async () => call("GET", "/v1/hosts"),
+  getHost: async (world) => call("GET", await hostPath(world)),
+  drainHost: async (world) => call("POST", await hostPath(world, "/drain")),
+  activateHost: async (world) => call("POST", await hostPath(world, "/activate")),
   createJoinToken: async () => call("POST", "/v1/hosts/join-tokens", {}),
   joinHost: async (world) => call("POST", "/v1/hosts/join", await joinRequest(world)),
   confirmHost: async (world) => call("POST", "/v1/hosts/join/confirm", await confirmation(world)),
@@ -100,6 +104,11 @@ async function machine(world: World, rest = ""): Promise<string> {
 /** The path of a new sandbox; it lives as long as its test does. */
 async function sandbox(world: World, rest = ""): Promise<string> {
   return `/v1/sandboxes/${(await world.createSandbox({ timeout: "1h" })).id}${rest}`;
+}
+
+async function hostPath(world: World, rest = ""): Promise<string> {
+  const { body } = await world.call<{ items: { id: string }[] }>("GET", "/v1/hosts");
+  return `/v1/hosts/${body.items[0]?.id}${rest}`;
 }
 
 async function member(world: World): Promise<string> {

@@ -216,6 +216,7 @@ test("each background service tells its runs, how long they took, what they did 
       heartbeatIntervalMs: every,
       healthMonitorIntervalMs: every,
       vmCleanupIntervalMs: every,
+      drainIntervalMs: every,
       sweeperIntervalMs: every,
       certificatesIntervalMs: every,
       auditKeptDays: 365,

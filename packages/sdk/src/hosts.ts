@@ -1,13 +1,44 @@
 // Machines that VMs run on. They are the operator's.
 
+import type { Host } from "@skerry/contract/hosts";
 import type { JoinToken } from "@skerry/contract/joining";
 import type { CallOptions, HttpClient } from "./http.ts";
+import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
+import { hostPath } from "./paths.ts";
 
 export class Hosts {
   readonly #http: HttpClient;
 
   constructor(http: HttpClient) {
     this.#http = http;
+  }
+
+  /** Every host, newest first. Needs the scope `hosts:read`. */
+  list(options: CallOptions = {}): AsyncGenerator<Host, void> {
+    return everyItem((cursor) => this.page({ cursor }, options));
+  }
+
+  /** One page of them. */
+  page(query: PageOptions = {}, options: CallOptions = {}): Promise<Page<Host>> {
+    return this.#http.json<Page<Host>>(
+      { method: "GET", path: "/v1/hosts", query: pageQuery(query) },
+      options,
+    );
+  }
+
+  /** Code `host_not_found` where there is none. */
+  get(id: string, options: CallOptions = {}): Promise<Host> {
+    return this.#http.json<Host>({ method: "GET", path: hostPath(id) }, options);
+  }
+
+  /** It gets no new VMs, and those that it has are moved to other hosts. Answers at once; the host is in `maintenance` when the last one has left. */
+  drain(id: string, options: CallOptions = {}): Promise<Host> {
+    return this.#http.json<Host>({ method: "POST", path: `${hostPath(id)}/drain` }, options);
+  }
+
+  /** Takes a drain back, also one that has ended. Code `host_silent` where the host does not answer. */
+  activate(id: string, options: CallOptions = {}): Promise<Host> {
+    return this.#http.json<Host>({ method: "POST", path: `${hostPath(id)}/activate` }, options);
   }
 
   /** A token by which one machine becomes a host within the next hour. It is in `token` of this answer and nowhere else. */

@@ -11,6 +11,10 @@ export function templatePath(name: string): string {
   return `/v1/templates/${segment(name)}`;
 }
 
+export function hostPath(id: string): string {
+  return `/v1/hosts/${segment(id)}`;
+}
+
 export function tokenPath(id: string): string {
   return `/v1/auth/tokens/${segment(id)}`;
 }

@@ -102,5 +102,6 @@ export type {
   OrganizationCreateRequest,
   OrganizationUpdateRequest,
 } from "@skerry/contract/organizations";
+export type { Host } from "@skerry/contract/hosts";
 export type { JoinToken } from "@skerry/contract/joining";
 export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";

@@ -3,9 +3,11 @@
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { addExamples } from "../options.ts";
+import { registerHostViewCommands } from "./host-view.ts";
 
 export function registerHostCommands(program: Command, cli: Cli): void {
   const host = program.command("host").description("Machines that VMs run on, for the operator.");
+  registerHostViewCommands(host, cli);
   registerToken(host, cli);
   registerJoin(host, cli);
 }

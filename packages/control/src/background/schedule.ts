@@ -3,6 +3,7 @@
 //   host-heartbeat         10 s   asks every host how it is; also sees which of them are silent
 //   host-health-monitor    15 s   hosts without a heartbeat for 30 s are offline, and what ran on them has failed
 //   vm-cleanup             30 s   rows against microVMs; also whenever the bell rings, or something's time comes
+//   host-drain             10 s   draining hosts that are empty are in maintenance
 //   sandbox-reaper         10 s   sandboxes past their expiry
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
@@ -17,6 +18,7 @@ import { fencedDatabase } from "../store/database.ts";
 import type { Fence } from "../store/fence.ts";
 import { auditSweeper } from "./audit-sweeper.ts";
 import type { Bells } from "./bells.ts";
+import { hostDrain } from "./drain.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { hostCertificates } from "./host-certificates.ts";
 import { hostHealthMonitor } from "./host-health.ts";
@@ -33,6 +35,7 @@ type Settings = Pick<
   | "heartbeatIntervalMs"
   | "healthMonitorIntervalMs"
   | "vmCleanupIntervalMs"
+  | "drainIntervalMs"
   | "reaperIntervalMs"
   | "sweeperIntervalMs"
   | "certificatesIntervalMs"
@@ -49,6 +52,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => heartbeat(own, { hostSocket: config.hostSocket, everyMs: config.heartbeatIntervalMs })),
     fenced((own) => hostHealthMonitor(own, config.healthMonitorIntervalMs)),
     fenced((own) => vmCleanup(own, config.vmCleanupIntervalMs)),
+    fenced((own) => hostDrain(own, config.drainIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
     fenced((own) => hostCertificates(own, config.certificatesIntervalMs)),
     fenced((own) => restartManager(own)),

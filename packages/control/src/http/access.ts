@@ -36,6 +36,10 @@ export const operations = {
   listSizes: { scope: "templates:read", role: "viewer", rate: "read" },
   listTemplates: { scope: "templates:read", role: "viewer", rate: "read" },
   getTemplate: { scope: "templates:read", role: "viewer", rate: "read" },
+  listHosts: { scope: "hosts:read", role: "viewer", rate: "read" },
+  getHost: { scope: "hosts:read", role: "viewer", rate: "read" },
+  drainHost: { scope: "hosts:write", role: "admin", rate: "write" },
+  activateHost: { scope: "hosts:write", role: "admin", rate: "write" },
   createJoinToken: { scope: "hosts:write", role: "admin", rate: "expensive" },
   // Whoever calls these two has no API token, and proves that it has a join token.
   joinHost: "public",

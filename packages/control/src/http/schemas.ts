@@ -9,6 +9,7 @@ import * as egress from "@skerry/contract/egress";
 import * as machines from "@skerry/contract/machines";
 import * as organizations from "@skerry/contract/organizations";
 import * as platform from "@skerry/contract/platform";
+import * as hosts from "@skerry/contract/hosts";
 import * as joining from "@skerry/contract/joining";
 import * as limits from "@skerry/contract/limits-report";
 import * as sandboxes from "@skerry/contract/sandboxes";
@@ -26,6 +27,8 @@ const named: readonly TSchema[] = [
   platform.Template,
   platform.TemplateList,
   limits.Limits,
+  hosts.Host,
+  hosts.HostList,
   joining.JoinToken,
   joining.JoinRequest,
   joining.JoinAnswer,

@@ -21,6 +21,7 @@ import { meRoutes } from "./me.ts";
 import { memberRoutes } from "./members.ts";
 import type { CountedRequest } from "./messages.ts";
 import { metricsRoute } from "./metrics.ts";
+import { hostRoutes } from "./hosts.ts";
 import { joiningRoutes } from "./joining.ts";
 import { limitRoutes } from "./limits.ts";
 import { refuseOtherMethods } from "./methods.ts";
@@ -138,6 +139,7 @@ async function registerRoutes(app: FastifyInstance, context: Context): Promise<v
   await app.register(metricsRoute(context));
   await app.register(templateRoutes(context));
   await app.register(limitRoutes(context));
+  await app.register(hostRoutes(context));
   await app.register(joiningRoutes(context));
   await app.register(tokenRoutes(context));
   await app.register(meRoutes(context));

@@ -33,6 +33,7 @@ export const serviceNames = [
   "host-health-monitor",
   "vm-cleanup",
   "restart-manager",
+  "host-drain",
   "sandbox-reaper",
   "host-certificates",
   "restart-manager",

@@ -1,0 +1,76 @@
+// Hosts as the operator sees them.
+
+import { Type, type Static } from "typebox";
+import { pageOf, Timestamp } from "./common.ts";
+import { HostUsage } from "./host-api.ts";
+import { hostStatuses, hostWishes, type HostStatus, type HostWish } from "./host-states.ts";
+import { Template } from "./platform.ts";
+
+const closed = { additionalProperties: false } as const;
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+export const Host = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    status: Type.Unsafe<HostStatus>(
+      Type.Union(
+        hostStatuses.map((status) => Type.Literal(status)),
+        {
+          description:
+            "`offline`: not heard of for 30 s, and what ran there has failed. `draining`: its VMs are leaving. `maintenance`: they have left.",
+        },
+      ),
+    ),
+    status_since: Timestamp,
+    desired: Type.Unsafe<HostWish>(
+      Type.Union(
+        hostWishes.map((wish) => Type.Literal(wish)),
+        { description: "What the operator wants. Only a host that is online and wanted active gets VMs." },
+      ),
+    ),
+    waits_for: Type.Union([Type.String(), Type.Null()], {
+      description: "What a drain cannot go on without.",
+    }),
+    last_heartbeat: Timestamp,
+    heartbeat_age_s: Type.Number({
+      minimum: 0,
+      description: "By the database's clock, like every age of a host.",
+    }),
+    capacity: Type.Object(
+      {
+        cpus: count("CPUs of the machine."),
+        vcpus: count("vCPUs that it may promise."),
+        memory_mib: count("Memory that VMs may use in all."),
+      },
+      closed,
+    ),
+    used: Type.Object(
+      {
+        vcpus: count("vCPUs that are promised."),
+        memory_mib: count("Memory that is promised."),
+        vms: count("Sandboxes and machines that hold them."),
+      },
+      closed,
+    ),
+    accelerator: Type.Union([Type.String(), Type.Null()], { description: "`kvm`, or `tcg`: emulation." }),
+    accelerator_reason: Type.Union([Type.String(), Type.Null()]),
+    versions: Type.Object(
+      {
+        skerry: Type.Union([Type.String(), Type.Null()]),
+        qemu: Type.Union([Type.String(), Type.Null()]),
+        kernel: Type.Union([Type.String(), Type.Null()]),
+      },
+      { ...closed, description: "What the host said last; null where it has not said anything yet." },
+    ),
+    templates: Type.Array(Template),
+    usage: Type.Union([HostUsage, Type.Null()], {
+      description: "What the machine itself has used, when it was last heard of.",
+    }),
+  },
+  { $id: "Host", ...closed },
+);
+export type Host = Static<typeof Host>;
+
+export const HostList = pageOf(Host, "HostList");
+export type HostList = Static<typeof HostList>;
