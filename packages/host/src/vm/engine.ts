@@ -191,7 +191,7 @@ export class VmEngine {
 
   running(id: string, executionId: string): Running {
     const entry = this.#entry(id, executionId);
-    if (entry.state !== "running") throw notRunning(entry);
+    if (entry.state !== "running" || entry.ending !== undefined) throw notRunning(entry);
     return entry;
   }
 

@@ -55,6 +55,6 @@ export function otherThere(): SkerryError {
 }
 
 export function notRunning({ state, record }: Entry): SkerryError {
-  const what = state === "ended" ? record.status : state;
+  const what = state === "running" ? "stopping" : state === "ended" ? record.status : state;
   return new SkerryError("vm_not_running", record.reason ?? `The VM is ${what}.`);
 }
