@@ -26,6 +26,7 @@ export const errorStatus = {
   host_name_taken: 409,
   host_not_empty: 409,
   host_silent: 409,
+  host_not_removable: 409,
   join_token_used: 409,
   idempotency_conflict: 409,
   idempotency_in_progress: 409,

@@ -38,6 +38,7 @@ export const calls: Readonly<Record<Operation, Prepare>> = {
   drainHost: async (world) => call("POST", await hostPath(world, "/drain")),
   activateHost: async (world) => call("POST", await hostPath(world, "/activate")),
   createJoinToken: async () => call("POST", "/v1/hosts/join-tokens", {}),
+  removeHost: async (world) => call("DELETE", `/v1/hosts/${(await confirmation(world)).host_id}`),
   joinHost: async (world) => call("POST", "/v1/hosts/join", await joinRequest(world)),
   confirmHost: async (world) => call("POST", "/v1/hosts/join/confirm", await confirmation(world)),
   getLimits: async () => call("GET", "/v1/limits"),

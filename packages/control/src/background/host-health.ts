@@ -1,10 +1,9 @@
 // Marks hosts offline that are not heard of any more, with what ran on them. Should they come back with their VMs, VM cleanup finds that
-// nothing was lost after all.
+// nothing was lost after all. A host that was removed does not come back: what is left to destroy on it counts as destroyed.
 
-import { recordOwnActs } from "../services/audit.ts";
 import type { Context } from "../services/context.ts";
-import { markOffline } from "../store/host-health.ts";
-import { operatorOrganization } from "../store/organizations.ts";
+import { failLost } from "../services/lost-hosts.ts";
+import { destroyOnRemovedHosts } from "../store/host-removal.ts";
 import type { BackgroundService } from "./service.ts";
 
 const SERVICE = "host-health-monitor";
@@ -14,30 +13,13 @@ export function hostHealthMonitor(context: Context, everyMs: number): Background
     name: SERVICE,
     everyMs,
     async activate() {
-      const losses = await context.db.transaction().execute(async (transaction) => {
-        const found = await markOffline(transaction);
-        const operator = found.length === 0 ? undefined : await operatorOrganization(transaction);
-        for (const [kind, action] of acts) {
-          const rows = found
-            .filter((loss) => loss.kind === kind)
-            .flatMap(({ id, org_id }) => {
-              const owner = org_id ?? operator;
-              return owner === undefined ? [] : [{ id, org_id: owner }];
-            });
-          await recordOwnActs(transaction, { service: SERVICE, action, resource: kind }, rows);
-        }
-        return found;
-      });
+      const losses = await context.db.transaction().execute((transaction) => failLost(transaction, SERVICE));
       const hosts = losses.filter(({ kind }) => kind === "host");
       for (const { id, name } of hosts) context.log.warn({ host_id: id, name }, "a host is offline");
       if (losses.some(({ kind }) => kind === "machine")) context.ring("restart-manager");
-      return { examined: losses.length, changed: losses.length, failed: 0, more: false };
+      const destroyed = await destroyOnRemovedHosts(context.db);
+      const changed = losses.length + destroyed;
+      return { examined: changed, changed, failed: 0, more: false };
     },
   };
 }
-
-const acts = [
-  ["host", "host.offline"],
-  ["sandbox", "sandbox.fail"],
-  ["machine", "machine.end"],
-] as const;

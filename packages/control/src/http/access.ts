@@ -41,6 +41,7 @@ export const operations = {
   drainHost: { scope: "hosts:write", role: "admin", rate: "write" },
   activateHost: { scope: "hosts:write", role: "admin", rate: "write" },
   createJoinToken: { scope: "hosts:write", role: "admin", rate: "expensive" },
+  removeHost: { scope: "hosts:write", role: "admin", rate: "write" },
   // Whoever calls these two has no API token, and proves that it has a join token.
   joinHost: "public",
   confirmHost: "public",

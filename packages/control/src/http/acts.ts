@@ -23,6 +23,7 @@ export const acts: Readonly<Record<AuditedOperation, Act>> = {
   getHost: { action: "host.get", resource: "host" },
   drainHost: { action: "host.drain", resource: "host" },
   activateHost: { action: "host.activate", resource: "host" },
+  removeHost: { action: "host.remove", resource: "host" },
   createJoinToken: { action: "host.token", resource: "host" },
   getMetrics: { action: "platform.metrics", resource: "platform" },
   getOpenapi: { action: "platform.document", resource: "platform" },

@@ -54,6 +54,7 @@ const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
   getHost: ["host_not_found"],
   drainHost: ["host_not_found"],
   activateHost: ["host_not_found", "host_silent"],
+  removeHost: ["host_not_found", "host_not_empty", "host_not_removable"],
   joinHost: [...withJoinToken, "host_name_taken"],
   confirmHost: [...withJoinToken, "host_not_found", "host_unreachable"],
   createToken: ["invalid_duration", "timeout_too_long"],

@@ -1,4 +1,4 @@
-// Machines that become hosts, and hosts that are none any more.
+// Machines that become hosts.
 
 import type { FastifyRequest } from "fastify";
 import { HostJoined, JoinAnswer, JoinConfirmation, JoinRequest, JoinToken } from "@skerry/contract/joining";

@@ -22,6 +22,7 @@ import { memberRoutes } from "./members.ts";
 import type { CountedRequest } from "./messages.ts";
 import { metricsRoute } from "./metrics.ts";
 import { hostRoutes } from "./hosts.ts";
+import { hostRemovalRoute } from "./host-removal.ts";
 import { joiningRoutes } from "./joining.ts";
 import { limitRoutes } from "./limits.ts";
 import { refuseOtherMethods } from "./methods.ts";
@@ -141,6 +142,7 @@ async function registerRoutes(app: FastifyInstance, context: Context): Promise<v
   await app.register(limitRoutes(context));
   await app.register(hostRoutes(context));
   await app.register(joiningRoutes(context));
+  await app.register(hostRemovalRoute(context));
   await app.register(tokenRoutes(context));
   await app.register(meRoutes(context));
   await app.register(organizationRoutes(context));

@@ -24,11 +24,11 @@ import {
   findJoinedHost,
   insertJoinToken,
   lockJoinToken,
-  recordJoinedHost,
   useJoinToken,
   writeJoiningHost,
   type JoinTokenRow,
 } from "../store/joining.ts";
+import { recordHeartbeats } from "../store/heartbeats.ts";
 import { recordCertificate } from "../store/host-certificates.ts";
 import { recordOwnActs } from "./audit.ts";
 import { HOST_LIFETIME_MS } from "./authority.ts";
@@ -94,7 +94,7 @@ export async function confirmHost(context: Context, request: JoinConfirmation): 
     .catch((error: unknown) => {
       throw unreachableBecause(error, host.address);
     });
-  await recordJoinedHost(context.db, id, info);
+  await recordHeartbeats(context.db, [{ id, info }]);
   context.log.info({ host_id: id, name: host.name, address: host.address }, "a host has joined");
   return { host_id: id, name: host.name };
 }

@@ -5,7 +5,7 @@ import { moveMachine, type MachineRow } from "../store/machines.ts";
 import { cancelRestart } from "../store/restarts.ts";
 import type { Caller, Context } from "./context.ts";
 import { getMachine } from "./machines.ts";
-import { clientOf } from "./vms.ts";
+import { destroyOnHost } from "./vms.ts";
 
 /** A writer that loses this often against others meets a bug, not a race. */
 const ATTEMPTS_MAX = 10;
@@ -41,8 +41,7 @@ export async function finishDestroyingMachine(
   row: Pick<MachineRow, "id" | "version" | "status" | "execution_id" | "host_id">,
   stop?: AbortSignal,
 ): Promise<void> {
-  const client = await clientOf(context, row);
-  await client.destroyVm(row, stop);
+  await destroyOnHost(context, row, stop);
   // Losing here means that another writer finished the same destruction.
   await moveMachine(context.db, row, "destroyed");
 }

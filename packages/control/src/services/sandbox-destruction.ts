@@ -1,9 +1,9 @@
 // The end of a sandbox. The wish is one compare-and-set; the host is told at once, and again by the reconciler until it agrees.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { hostAddress } from "../store/hosts.ts";
 import { findSandbox, moveSandbox, type SandboxRow } from "../store/sandboxes.ts";
 import type { Context } from "./context.ts";
+import { destroyOnHost } from "./vms.ts";
 
 /** A writer that loses this often against others meets a bug, not a race. */
 const ATTEMPTS_MAX = 10;
@@ -29,9 +29,7 @@ export async function finishDestroying(
   row: Pick<SandboxRow, "id" | "version" | "status" | "execution_id" | "host_id">,
   stop?: AbortSignal,
 ): Promise<void> {
-  const address = await hostAddress(context.db, row.host_id);
-  if (address === undefined) throw new Error(`host ${row.host_id} of ${row.id} does not exist`);
-  await context.hosts.client(address).destroyVm(row, stop);
+  await destroyOnHost(context, row, stop);
   // Losing here means that another writer finished the same destruction.
   await moveSandbox(context.db, row, "destroyed");
 }

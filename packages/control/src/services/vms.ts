@@ -48,8 +48,20 @@ export async function runningVm(
 
 export async function clientOf(context: Context, row: Pick<VmRow, "id" | "host_id">): Promise<HostClient> {
   const address = await hostAddress(context.db, row.host_id);
-  if (address === undefined) throw new Error(`host ${row.host_id} of ${row.id} does not exist`);
+  if (address === undefined) {
+    throw new SkerryError("host_unavailable", "The host has been removed, and what was on it is lost.");
+  }
   return context.hosts.client(address);
+}
+
+/** Has the host remove the VM. With a host that has been removed it is gone for us. */
+export async function destroyOnHost(
+  context: Context,
+  row: Pick<VmRow, "id" | "host_id" | "execution_id">,
+  stop?: AbortSignal,
+): Promise<void> {
+  const address = await hostAddress(context.db, row.host_id);
+  if (address !== undefined) await context.hosts.client(address).destroyVm(row, stop);
 }
 
 /** What a host says of a VM, said of what the caller knows. A VM that is not there although its row runs is worth a look at once. */

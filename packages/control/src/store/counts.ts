@@ -85,6 +85,6 @@ export async function hostFigures(db: Queries): Promise<HostFigures[]> {
     select id, name, cpus, memory_mib, usage, last_heartbeat,
            case when status = 'online' and last_heartbeat <= now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second'
                 then 'offline' else status end as status
-    from hosts order by name`.execute(db);
+    from hosts where removed_at is null order by name`.execute(db);
   return rows;
 }

@@ -35,7 +35,7 @@ export async function markOffline(db: Queries): Promise<Loss[]> {
     ), gone as (
       select id, name, true as now from silent
       union all
-      select id, name, false from hosts where status = 'offline' and removed_at is null
+      select id, name, false from hosts where status = 'offline'
     ), lost_sandboxes as (
       update sandboxes set
         status = 'failed', version = version + 1, host_lost = status = 'running', claimed_until = null, attempts = 0,

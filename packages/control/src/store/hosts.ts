@@ -4,7 +4,7 @@ import type { Queries, Tables } from "./database.ts";
 export type HostRow = Selectable<Tables["hosts"]>;
 
 export function listHosts(db: Queries): Promise<HostRow[]> {
-  return db.selectFrom("hosts").selectAll().orderBy("id").execute();
+  return db.selectFrom("hosts").selectAll().where("removed_at", "is", null).orderBy("id").execute();
 }
 
 /** Hosts that can say what runs on them. */
@@ -22,7 +22,13 @@ export function findHost(db: Queries, id: string): Promise<HostRow | undefined> 
   return db.selectFrom("hosts").selectAll().where("id", "=", id).executeTakeFirst();
 }
 
+/** Undefined where the host has been removed: whoever is there now is not asked. */
 export async function hostAddress(db: Queries, id: string): Promise<string | undefined> {
-  const row = await db.selectFrom("hosts").select("address").where("id", "=", id).executeTakeFirst();
+  const row = await db
+    .selectFrom("hosts")
+    .select("address")
+    .where("id", "=", id)
+    .where("removed_at", "is", null)
+    .executeTakeFirst();
   return row?.address;
 }

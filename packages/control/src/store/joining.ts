@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import type { HostInfo } from "@skerry/contract/host-api";
 import type { Database, Queries } from "./database.ts";
 
 export interface NewJoinToken {
@@ -96,19 +95,4 @@ export function findJoinedHost(db: Queries, id: string): Promise<JoiningHost | u
     .where("id", "=", id)
     .where("removed_at", "is", null)
     .executeTakeFirst();
-}
-
-/** What a host that has joined says of itself. Its name is the one that it joined with, whatever it says. */
-export async function recordJoinedHost(db: Queries, id: string, info: HostInfo): Promise<void> {
-  const { name: _, cpus, memory_mib, templates, usage, ...facts } = info;
-  await sql`
-    update hosts set
-      status = case when status <> 'offline' then status when desired = 'drained' then 'draining' else 'online' end,
-      cpus = ${cpus},
-      memory_mib = ${memory_mib},
-      templates = ${JSON.stringify(templates)},
-      facts = ${JSON.stringify(facts)},
-      usage = ${usage === undefined ? null : JSON.stringify(usage)},
-      last_heartbeat = now()
-    where id = ${id} and removed_at is null`.execute(db);
 }
