@@ -6,6 +6,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { Cli } from "./cli.ts";
 import { registerAuditCommands } from "./commands/audit.ts";
 import { registerHostCommands } from "./commands/host.ts";
+import { registerMachineCommands } from "./commands/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSandboxCommands } from "./commands/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
@@ -14,7 +15,7 @@ import { DEFAULT_API_URL } from "./config.ts";
 import { endingOf } from "./errors.ts";
 
 /** Nouns of the API. Everything else (`up`, `status`, the list in the help) needs the local commands too. */
-const clientNouns = new Set(["audit", "auth", "host", "org", "sandbox", "template", "size"]);
+const clientNouns = new Set(["audit", "auth", "host", "org", "sandbox", "machine", "template", "size"]);
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -24,6 +25,7 @@ async function main(args: readonly string[]): Promise<number> {
   registerAuthCommands(program, cli);
   registerOrganizationCommands(program, cli);
   registerSandboxCommands(program, cli);
+  registerMachineCommands(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);
   registerHostCommands(program, cli);

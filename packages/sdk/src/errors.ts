@@ -48,6 +48,16 @@ export function errorOfEvent(body: unknown): SkerryApiError | undefined {
   return errorOfBody(body, undefined, {});
 }
 
+/** What reading a stream of events failed with; its own words for what is no such stream. */
+export function errorOfStream(error: unknown, baseUrl: string): unknown {
+  if (!(error instanceof TypeError || error instanceof SyntaxError)) return error;
+  return new SkerryConnectionError(
+    baseUrl,
+    `${baseUrl} sent a stream that is not one of Skerry (${error.message}).`,
+    error,
+  );
+}
+
 function errorOfBody(
   body: unknown,
   status: number | undefined,

@@ -1,12 +1,11 @@
-// Commands in a sandbox. Both forms read the stream of events: it keeps a quiet command's connection alive, and it
+// Commands in a microVM. Both forms read the stream of events: it keeps a quiet command's connection alive, and it
 // carries the exact bytes.
 
 import { OUTPUT_MAX_BYTES } from "@skerry/contract/limits";
 import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/sandboxes";
-import { errorOfEvent, SkerryConnectionError } from "./errors.ts";
+import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents, type ServerEvent } from "./event-stream.ts";
 import { concat, type CallOptions, type HttpClient } from "./http.ts";
-import { sandboxPath } from "./paths.ts";
 
 /** `timeout` (default `30s`, at most `5m`), `workdir` (default `/root`), `env`, and `signal`, which kills the command. */
 export type ExecuteOptions = Omit<ExecuteRequest, "command"> & CallOptions;
@@ -16,17 +15,17 @@ export type ExecuteEvent =
   | { readonly type: "stdout" | "stderr"; readonly data: Uint8Array<ArrayBuffer> }
   | ({ readonly type: "exit" } & ExecuteExit);
 
-/** The command that `sandboxes.executeStream` runs. */
+/** The command that `executeStream` runs in the microVM at this path of the API. */
 export async function* streamCommand(
   http: HttpClient,
-  id: string,
+  vm: string,
   command: string,
   { signal, ...rest }: ExecuteOptions,
 ): AsyncGenerator<ExecuteEvent, void> {
   const chunks = await http.open(
     {
       method: "POST",
-      path: `${sandboxPath(id)}/execute`,
+      path: `${vm}/execute`,
       headers: { accept: "text/event-stream" },
       json: { command, ...rest },
     },
@@ -42,12 +41,7 @@ export async function* streamCommand(
       yield read;
     }
   } catch (error) {
-    if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error;
-    throw new SkerryConnectionError(
-      http.baseUrl,
-      `${http.baseUrl} sent a stream that is not one of Skerry (${error.message}).`,
-      error,
-    );
+    throw errorOfStream(error, http.baseUrl);
   }
   if (!exited)
     throw new SkerryConnectionError(
@@ -56,16 +50,16 @@ export async function* streamCommand(
     );
 }
 
-/** The command that `sandboxes.execute` runs. */
+/** The command that `execute` runs. */
 export async function collectCommand(
   http: HttpClient,
-  id: string,
+  vm: string,
   command: string,
   options: ExecuteOptions,
 ): Promise<ExecuteResponse> {
   const output = { stdout: new Output(), stderr: new Output() };
   let exit: ExecuteExit | undefined;
-  for await (const event of streamCommand(http, id, command, options)) {
+  for await (const event of streamCommand(http, vm, command, options)) {
     if (event.type === "exit") {
       const { type: _, ...fields } = event;
       exit = fields;

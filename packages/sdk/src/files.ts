@@ -1,4 +1,4 @@
-// Files of a sandbox. Streams go through as they come; nothing here holds a file, except where the caller asks for one.
+// Files in a microVM. Streams go through as they come; nothing here holds a file, except where the caller asks for one.
 
 import type { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
 import { collect, type CallOptions, type HttpClient } from "./http.ts";
@@ -12,9 +12,9 @@ export interface UploadOptions extends CallOptions {
   readonly mode?: string | undefined;
 }
 
-/** Which file: the sandbox and the absolute path in its VM. */
+/** Which file: the path of the microVM in the API, and the absolute path in it. */
 export interface FileAddress {
-  readonly id: string;
+  readonly vm: string;
   readonly path: string;
 }
 
@@ -27,7 +27,7 @@ export async function uploadFile(
   return http.json<FileWritten>(
     {
       method: "PUT",
-      path: filePath(file.id, file.path),
+      path: filePath(file.vm, file.path),
       query: { mode },
       headers: { "content-type": "application/octet-stream" },
       body: content,
@@ -93,14 +93,14 @@ export async function listFiles(
   options: CallOptions,
 ): Promise<DirectoryListing> {
   return http.json<DirectoryListing>(
-    { method: "GET", path: directoryPath(directory.id, directory.path), query: { list: "true" } },
+    { method: "GET", path: directoryPath(directory.vm, directory.path), query: { list: "true" } },
     options,
   );
 }
 
 function openFile(http: HttpClient, file: FileAddress, options: CallOptions) {
   return http.open(
-    { method: "GET", path: filePath(file.id, file.path), headers: { accept: "application/octet-stream" } },
+    { method: "GET", path: filePath(file.vm, file.path), headers: { accept: "application/octet-stream" } },
     options,
   );
 }

@@ -28,3 +28,13 @@ export async function* everyItem<Item>(
 export function pageQuery({ limit, cursor }: PageOptions): Readonly<Record<string, string | undefined>> {
   return { limit: limit?.toString(), cursor };
 }
+
+/** What lists of sandboxes and of machines are filtered by. */
+export function filterQuery(filter: {
+  readonly status?: string | undefined;
+  readonly template?: string | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}): Readonly<Record<string, string | undefined>> {
+  const labels = Object.entries(filter.metadata ?? {}).map(([key, value]) => [`metadata.${key}`, value]);
+  return { status: filter.status, template: filter.template, ...Object.fromEntries(labels) };
+}

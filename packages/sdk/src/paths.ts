@@ -3,8 +3,11 @@
 
 import { SkerryInputError } from "./errors.ts";
 
-export function sandboxPath(id: string): string {
-  return `/v1/sandboxes/${segment(id)}`;
+/** Where the things are that have a microVM. */
+export type VmCollection = "/v1/sandboxes" | "/v1/machines";
+
+export function vmPath(collection: VmCollection, id: string): string {
+  return `${collection}/${segment(id)}`;
 }
 
 export function templatePath(name: string): string {
@@ -31,18 +34,18 @@ export function memberPath(organizationId: string, userId: string): string {
   return `${membersPath(organizationId)}/${segment(userId)}`;
 }
 
-/** A file of a sandbox. `path` is absolute in the VM. */
-export function filePath(id: string, path: string): string {
+/** A file in the microVM at this path of the API. `path` is absolute in the VM. */
+export function filePath(vm: string, path: string): string {
   if (path.endsWith("/")) throw new SkerryInputError(`The path "${path}" names a directory, not a file.`);
-  return directoryPath(id, path);
+  return directoryPath(vm, path);
 }
 
 /** A directory of a sandbox: `/` is the root, a slash at the end says nothing more. */
-export function directoryPath(id: string, path: string): string {
+export function directoryPath(vm: string, path: string): string {
   if (!path.startsWith("/"))
     throw new SkerryInputError(`The path "${path}" must be absolute, such as /root/data.`);
   const segments = path.split("/").filter((part) => part !== "" && part !== ".");
-  return `${sandboxPath(id)}/files/${segments.map(segment).join("/")}`;
+  return `${vm}/files/${segments.map(segment).join("/")}`;
 }
 
 function segment(text: string): string {

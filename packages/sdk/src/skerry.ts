@@ -7,6 +7,7 @@ import type { Health, Status } from "@skerry/contract/platform";
 import { Audit } from "./audit.ts";
 import { Hosts } from "./hosts.ts";
 import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
+import { Machines } from "./machines.ts";
 import { Organizations } from "./organizations.ts";
 import { Sizes, Templates } from "./platform.ts";
 import { Sandboxes } from "./sandboxes.ts";
@@ -18,6 +19,7 @@ import { Tokens } from "./tokens.ts";
  */
 export class Skerry {
   readonly sandboxes: Sandboxes;
+  readonly machines: Machines;
   readonly templates: Templates;
   readonly sizes: Sizes;
   readonly tokens: Tokens;
@@ -30,6 +32,7 @@ export class Skerry {
   constructor(options: SkerryOptions) {
     this.#http = new HttpClient(options);
     this.sandboxes = new Sandboxes(this.#http);
+    this.machines = new Machines(this.#http);
     this.templates = new Templates(this.#http);
     this.sizes = new Sizes(this.#http);
     this.tokens = new Tokens(this.#http);
@@ -78,7 +81,10 @@ export type { UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";
 export type { Size } from "./platform.ts";
 export type { SandboxFilter, Sandboxes } from "./sandboxes.ts";
+export type { LogOptions, MachineFilter, Machines } from "./machines.ts";
+export type { Machine, MachineCreateRequest } from "@skerry/contract/machines";
 export { Sandbox } from "./sandbox.ts";
+export type { VmCalls } from "./vm-calls.ts";
 export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/egress";
 export type {
   DirectoryEntry,

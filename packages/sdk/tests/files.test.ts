@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { Skerry, SkerryConnectionError, SkerryInputError } from "../src/skerry.ts";
-import { directoryPath, filePath } from "../src/paths.ts";
+import { directoryPath, filePath, vmPath } from "../src/paths.ts";
 import { ScriptedServer, sendJson } from "./server.ts";
 
 function client(server: ScriptedServer): Skerry {
@@ -26,7 +26,7 @@ test("each segment of a path is encoded once, so that every name a file can have
     ".hidden",
   ];
   for (const name of names) {
-    const encoded = filePath("sbx_0", `/root/${name}`);
+    const encoded = filePath("/v1/sandboxes/sbx_0", `/root/${name}`);
     const url = new URL(`http://host${encoded}`);
     expect([url.search, url.hash]).toEqual(["", ""]);
     expect(decodeURIComponent(url.pathname)).toBe(`/v1/sandboxes/sbx_0/files/root/${name}`);
@@ -34,16 +34,16 @@ test("each segment of a path is encoded once, so that every name a file can have
 });
 
 test("empty and dot segments say nothing; the root is a directory", () => {
-  expect(filePath("sbx_0", "//a/./b")).toBe("/v1/sandboxes/sbx_0/files/a/b");
-  expect(directoryPath("sbx_0", "/")).toBe("/v1/sandboxes/sbx_0/files/");
-  expect(directoryPath("sbx_0", "/a/")).toBe("/v1/sandboxes/sbx_0/files/a");
+  expect(filePath("/v1/sandboxes/sbx_0", "//a/./b")).toBe("/v1/sandboxes/sbx_0/files/a/b");
+  expect(directoryPath("/v1/sandboxes/sbx_0", "/")).toBe("/v1/sandboxes/sbx_0/files/");
+  expect(directoryPath("/v1/sandboxes/sbx_0", "/a/")).toBe("/v1/sandboxes/sbx_0/files/a");
 });
 
 test("a path or an id that could reach another part of the API is refused", () => {
   for (const path of ["relative", "", "/a/../b", "/..", "/a/", "/\uD800"])
-    expect(() => filePath("sbx_0", path), path).toThrow(SkerryInputError);
-  for (const id of ["", ".", ".."]) expect(() => filePath(id, "/a"), id).toThrow(SkerryInputError);
-  expect(filePath("a/b?c", "/d")).toBe("/v1/sandboxes/a%2Fb%3Fc/files/d");
+    expect(() => filePath("/v1/sandboxes/sbx_0", path), path).toThrow(SkerryInputError);
+  for (const id of ["", ".", ".."]) expect(() => vmPath("/v1/sandboxes", id), id).toThrow(SkerryInputError);
+  expect(filePath(vmPath("/v1/machines", "a/b?c"), "/d")).toBe("/v1/machines/a%2Fb%3Fc/files/d");
 });
 
 test("uploads send the exact bytes, whatever they come in", async () => {

@@ -106,6 +106,30 @@ export const exitFields = {
   usage: { cpu_ms: 3, memory_peak_bytes: 4096 },
 };
 
+export const machineInfo = {
+  id: "mch_0",
+  name: null,
+  template: "base",
+  size: "shared-cpu-1x",
+  status: "running",
+  desired: "running",
+  env: {},
+  metadata: {},
+  egress: { mode: "allow_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: true },
+  command: null,
+  restart: { policy: "on-failure", max_retries: 10 },
+  stop_timeout: "10s",
+  host_id: null,
+  restarts: 0,
+  exit_code: null,
+  created_at: "2026-11-20T16:21:09.123Z",
+  started_at: "2026-11-20T16:21:09.223Z",
+  stopped_at: null,
+  destroyed_at: null,
+  reason: null,
+  restart_at: null,
+};
+
 export const sandboxInfo = {
   id: "sbx_0",
   name: null,

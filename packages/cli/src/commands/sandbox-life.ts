@@ -1,12 +1,11 @@
 // `skerry sandbox list`, `get`, `keepalive` and `destroy`.
 
 import { sandboxStatuses, type SandboxStatus } from "@skerry/contract/sandbox-states";
-import { PAGE_MAX } from "@skerry/contract/limits";
-import type { Page, Sandbox, SandboxInfo } from "@skerry/sdk";
-import { Option, type Command } from "commander";
+import type { Sandbox } from "@skerry/sdk";
+import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { exitCodes, failureOf } from "../errors.ts";
-import { addExamples, collectPair, given, wholeNumber } from "../options.ts";
+import { addExamples } from "../options.ts";
+import { addListFlags, describedFields, forEach, listed, type ListFlags } from "./vm-lists.ts";
 
 export function registerSandboxLife(sandbox: Command, cli: Cli): void {
   registerList(sandbox, cli);
@@ -15,30 +14,11 @@ export function registerSandboxLife(sandbox: Command, cli: Cli): void {
   registerDestroy(sandbox, cli);
 }
 
-interface ListFlags {
-  readonly status?: SandboxStatus;
-  readonly template?: string;
-  readonly metadata?: Record<string, string>;
-  readonly limit?: number;
-  readonly all?: boolean;
-  readonly json?: boolean;
-}
-
 function registerList(sandbox: Command, cli: Cli): void {
-  const command = sandbox
-    .command("list")
-    .description("List sandboxes, newest first.")
-    .addOption(new Option("--status <status>", "only those with it").choices(sandboxStatuses))
-    .option("--template <name>", "only those made from it")
-    .option("--metadata <KEY=VALUE>", "only those with this label; repeatable", collectPair)
-    .addOption(
-      new Option("--limit <count>", `how many to list, 1 to ${PAGE_MAX} (default: 50)`)
-        .argParser((text: string) => wholeNumber(text, PAGE_MAX))
-        .conflicts("all"),
-    )
-    .option("--all", "list every one")
-    .option("--json", "print JSON, as the API has it")
-    .action((flags: ListFlags, self: Command) => listSandboxes(cli, flags, self));
+  const command = addListFlags(
+    sandbox.command("list").description("List sandboxes, newest first."),
+    sandboxStatuses,
+  ).action((flags: ListFlags<SandboxStatus>, self: Command) => listSandboxes(cli, flags, self));
   addExamples(
     command,
     "skerry sandbox list --status running",
@@ -46,17 +26,9 @@ function registerList(sandbox: Command, cli: Cli): void {
   );
 }
 
-async function listSandboxes(cli: Cli, flags: ListFlags, self: Command): Promise<void> {
+async function listSandboxes(cli: Cli, flags: ListFlags<SandboxStatus>, self: Command): Promise<void> {
   const { sandboxes } = await cli.client(self);
-  const { status, template, metadata, limit } = flags;
-  const filter = given({ status, template, metadata });
-  const options = { signal: cli.signal };
-  let page: Page<Sandbox>;
-  if (flags.all === true) {
-    const items: Sandbox[] = [];
-    for await (const item of sandboxes.list(filter, options)) items.push(item);
-    page = { items, next_cursor: null };
-  } else page = await sandboxes.page({ ...filter, limit }, options);
+  const page = await listed<Sandbox, SandboxStatus>(sandboxes, flags, cli.signal);
   if (flags.json === true) return cli.output.json(page);
   await cli.output.table(
     ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "EXPIRES"],
@@ -82,22 +54,13 @@ function registerGet(sandbox: Command, cli: Cli): void {
       const client = await cli.client(self);
       const { info } = await client.sandboxes.get(id, { signal: cli.signal });
       if (flags.json === true) return cli.output.json(info);
-      await cli.output.fields(describe(info));
+      await cli.output.fields(describedFields(info));
     });
   addExamples(
     command,
     "skerry sandbox get sbx_01jd3...",
     "skerry sandbox get sbx_01jd3... --json | jq -r .status",
   );
-}
-
-/** Every field that has something to say. */
-function describe(info: SandboxInfo): [string, string][] {
-  const fields = Object.entries(info).map(([name, value]): [string, string] => [
-    name,
-    typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? ""),
-  ]);
-  return fields.filter(([, text]) => text !== "" && text !== "{}");
 }
 
 function registerKeepalive(sandbox: Command, cli: Cli): void {
@@ -127,18 +90,11 @@ function registerDestroy(sandbox: Command, cli: Cli): void {
     .description("Destroy sandboxes, whatever they are doing.")
     .argument("<id...>", "ids of sandboxes, sbx_...")
     .action(async (ids: readonly string[], _flags: object, self: Command) => {
-      const client = await cli.client(self);
-      for (const id of ids) {
-        try {
-          await client.sandboxes.destroy(id, { signal: cli.signal });
-          await cli.output.line(`${id} destroyed`);
-        } catch (error) {
-          // One that is not there must not keep the others alive; a Ctrl-C must.
-          if (cli.signal.aborted) throw error;
-          await cli.output.failure(failureOf(error));
-          cli.exitCode = exitCodes.failed;
-        }
-      }
+      const { sandboxes } = await cli.client(self);
+      await forEach(cli, ids, async (id) => {
+        await sandboxes.destroy(id, { signal: cli.signal });
+        await cli.output.line(`${id} destroyed`);
+      });
     });
   addExamples(
     command,

@@ -4,10 +4,11 @@ import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { addExamples } from "../options.ts";
 import { registerSandboxCreate } from "./sandbox-create.ts";
-import { registerSandboxEgress } from "./sandbox-egress.ts";
-import { registerSandboxExec } from "./sandbox-exec.ts";
-import { registerSandboxFiles } from "./sandbox-files.ts";
 import { registerSandboxLife } from "./sandbox-life.ts";
+import { registerEgress } from "./vm-egress.ts";
+import { registerExec } from "./vm-exec.ts";
+import { registerFiles } from "./vm-files.ts";
+import { sandboxNoun } from "./vm-noun.ts";
 
 export function registerSandboxCommands(program: Command, cli: Cli): void {
   const sandbox = program.command("sandbox").description("Short-lived microVMs to run code in.");
@@ -19,8 +20,8 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
     "skerry sandbox destroy $ID",
   );
   registerSandboxCreate(sandbox, cli);
-  registerSandboxExec(sandbox, cli);
-  registerSandboxFiles(sandbox, cli);
+  registerExec(sandbox, cli, sandboxNoun);
+  registerFiles(sandbox, cli, sandboxNoun);
   registerSandboxLife(sandbox, cli);
-  registerSandboxEgress(sandbox, cli);
+  registerEgress(sandbox, cli, sandboxNoun);
 }

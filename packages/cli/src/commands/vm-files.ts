@@ -1,4 +1,4 @@
-// `skerry sandbox upload`, `download` and `ls`.
+// `upload`, `download` and `ls` of sandboxes and machines.
 
 import { posix } from "node:path";
 import type { Command } from "commander";
@@ -6,27 +6,31 @@ import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { openLocal, saveLocal, STDIO } from "../local-files.ts";
 import { addExamples } from "../options.ts";
+import type { VmNoun } from "./vm-noun.ts";
 
-export function registerSandboxFiles(sandbox: Command, cli: Cli): void {
-  registerUpload(sandbox, cli);
-  registerDownload(sandbox, cli);
-  registerLs(sandbox, cli);
+export function registerFiles(parent: Command, cli: Cli, vm: VmNoun): void {
+  registerUpload(parent, cli, vm);
+  registerDownload(parent, cli, vm);
+  registerLs(parent, cli, vm);
 }
 
-function registerUpload(sandbox: Command, cli: Cli): void {
-  const command = sandbox
+function registerUpload(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id: example } = vm;
+  const command = parent
     .command("upload")
-    .description("Write a local file into a sandbox. Missing directories are created; at most 100 MB.")
-    .argument("<id>", "id of the sandbox, sbx_...")
+    .description(`Write a local file into a ${noun}. Missing directories are created; at most 100 MB.`)
+    .argument("<id>", `id of the ${noun}`)
     .argument("<local>", "local file, or - for standard input")
-    .argument("<remote>", "absolute path in the sandbox; with a slash at the end, the file keeps its name")
+    .argument("<remote>", `absolute path in the ${noun}; with a slash at the end, the file keeps its name`)
     .option("--mode <octal>", "permissions (default: 0644)")
     .option("--json", "print what was written as JSON");
-  command.action((id: string, local: string, remote: string) => upload(cli, command, { id, local, remote }));
+  command.action((id: string, local: string, remote: string) =>
+    upload(cli, command, { vm, id, local, remote }),
+  );
   addExamples(
     command,
-    "skerry sandbox upload sbx_01jd3... ./build.sh /root/ --mode 0755",
-    "tar cz src | skerry sandbox upload sbx_01jd3... - /root/src.tgz",
+    `skerry ${noun} upload ${example} ./build.sh /root/ --mode 0755`,
+    `tar cz src | skerry ${noun} upload ${example} - /root/src.tgz`,
   );
 }
 
@@ -36,18 +40,19 @@ interface UploadFlags {
 }
 
 interface Upload {
+  readonly vm: VmNoun;
   readonly id: string;
   readonly local: string;
   readonly remote: string;
 }
 
-async function upload(cli: Cli, command: Command, { id, local, remote }: Upload): Promise<void> {
+async function upload(cli: Cli, command: Command, { vm, id, local, remote }: Upload): Promise<void> {
   const { mode, json } = command.opts<UploadFlags>();
   const path = remoteFile(local, remote);
   const client = await cli.client(command);
   await using source = await openLocal(local);
   const written = await cli.output.spin(`Uploading ${local}`, () =>
-    client.sandboxes.upload(id, path, source.content, { mode, signal: cli.signal }),
+    vm.calls(client).upload(id, path, source.content, { mode, signal: cli.signal }),
   );
   if (json === true) return cli.output.json(written);
   await cli.output.line(`${written.path} ${written.size} bytes`);
@@ -58,17 +63,18 @@ function remoteFile(local: string, remote: string): string {
   if (!remote.endsWith("/")) return remote;
   if (local !== STDIO) return remote + posix.basename(local);
   throw new CliError("invalid_input", "What comes from standard input has no name to put into a directory.", {
-    remediation: "Give the whole path of the file in the sandbox.",
+    remediation: "Give the whole path of the file in the VM.",
     exitCode: exitCodes.usage,
   });
 }
 
-function registerDownload(sandbox: Command, cli: Cli): void {
-  const command = sandbox
+function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id: example } = vm;
+  const command = parent
     .command("download")
-    .description("Read a file of a sandbox. A download that breaks off leaves no local file.")
-    .argument("<id>", "id of the sandbox, sbx_...")
-    .argument("<remote>", "absolute path in the sandbox")
+    .description(`Read a file of a ${noun}. A download that breaks off leaves no local file.`)
+    .argument("<id>", `id of the ${noun}`)
+    .argument("<remote>", `absolute path in the ${noun}`)
     .argument(
       "[local]",
       "local file or directory, or - for standard output (default: the same name, here)",
@@ -76,7 +82,7 @@ function registerDownload(sandbox: Command, cli: Cli): void {
     );
   command.action(async (id: string, remote: string, local: string) => {
     const client = await cli.client(command);
-    const content = await client.sandboxes.downloadStream(id, remote, { signal: cli.signal });
+    const content = await vm.calls(client).downloadStream(id, remote, { signal: cli.signal });
     if (local === STDIO) {
       for await (const chunk of content) await cli.output.bytes("stdout", chunk);
       return;
@@ -86,21 +92,22 @@ function registerDownload(sandbox: Command, cli: Cli): void {
   });
   addExamples(
     command,
-    "skerry sandbox download sbx_01jd3... /root/result.json",
-    "skerry sandbox download sbx_01jd3... /root/src.tgz - | tar tz",
+    `skerry ${noun} download ${example} /root/result.json`,
+    `skerry ${noun} download ${example} /root/src.tgz - | tar tz`,
   );
 }
 
-function registerLs(sandbox: Command, cli: Cli): void {
-  const command = sandbox
+function registerLs(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id: example } = vm;
+  const command = parent
     .command("ls")
-    .description("List a directory of a sandbox.")
-    .argument("<id>", "id of the sandbox, sbx_...")
-    .argument("[directory]", "absolute path in the sandbox", "/root")
+    .description(`List a directory of a ${noun}.`)
+    .argument("<id>", `id of the ${noun}`)
+    .argument("[directory]", `absolute path in the ${noun}`, "/root")
     .option("--json", "print JSON, with names exactly as they are")
     .action(async (id: string, path: string, flags: { readonly json?: boolean }, self: Command) => {
       const client = await cli.client(self);
-      const listing = await client.sandboxes.listDirectory(id, path, { signal: cli.signal });
+      const listing = await vm.calls(client).listDirectory(id, path, { signal: cli.signal });
       if (flags.json === true) return cli.output.json(listing);
       await cli.output.table(
         ["TYPE", "SIZE", "MODIFIED", "NAME"],
@@ -108,5 +115,5 @@ function registerLs(sandbox: Command, cli: Cli): void {
       );
       if (listing.truncated) await cli.output.note("The directory has more entries than the server lists.");
     });
-  addExamples(command, "skerry sandbox ls sbx_01jd3...", "skerry sandbox ls sbx_01jd3... /var/log --json");
+  addExamples(command, `skerry ${noun} ls ${example}`, `skerry ${noun} ls ${example} /var/log --json`);
 }

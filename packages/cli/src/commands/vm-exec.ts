@@ -1,9 +1,10 @@
-// `skerry sandbox exec`: like running the command here, with its bytes, its pace and its exit code.
+// `skerry sandbox exec` and `skerry machine exec`: like running the command here, with its bytes, its pace and its exit code.
 
 import type { ExecuteEvent } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { addExamples, collectPair, given } from "../options.ts";
+import type { VmNoun } from "./vm-noun.ts";
 
 interface ExecFlags {
   readonly timeout?: string;
@@ -11,28 +12,28 @@ interface ExecFlags {
   readonly env?: Record<string, string>;
 }
 
-export function registerSandboxExec(sandbox: Command, cli: Cli): void {
-  const command = sandbox
+export function registerExec(parent: Command, cli: Cli, { noun, id, calls }: VmNoun): void {
+  const command = parent
     .command("exec")
     .description("Run a command, stream its output and exit with its code. Its standard input is empty.")
     .usage("[options] <id> -- <command...>")
-    .argument("<id>", "id of the sandbox, sbx_...")
+    .argument("<id>", `id of the ${noun}`)
     .argument("<command...>", "a program and its arguments, or one string for the shell")
     .option("--timeout <duration>", "after which it is killed (default: 30s, at most 5m)")
     .option("--workdir <path>", "directory to run it in (default: /root)")
     .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
     .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.")
-    .action(async (id: string, words: readonly string[], flags: ExecFlags, self: Command) => {
+    .action(async (target: string, words: readonly string[], flags: ExecFlags, self: Command) => {
       const client = await cli.client(self);
       const { timeout, workdir, env } = flags;
       const options = { ...given({ timeout, workdir, env }), signal: cli.signal };
-      cli.exitCode = await passOn(cli, client.sandboxes.executeStream(id, shellCommand(words), options));
+      cli.exitCode = await passOn(cli, calls(client).executeStream(target, shellCommand(words), options));
     });
   addExamples(
     command,
-    "skerry sandbox exec sbx_01jd3... -- ls -la /root",
-    "skerry sandbox exec sbx_01jd3... 'for i in 1 2 3; do echo $i; done | wc -l'",
-    "skerry sandbox exec sbx_01jd3... --timeout 5m --workdir /src --env CI=1 -- make test",
+    `skerry ${noun} exec ${id} -- ls -la /root`,
+    `skerry ${noun} exec ${id} 'for i in 1 2 3; do echo $i; done | wc -l'`,
+    `skerry ${noun} exec ${id} --timeout 5m --workdir /src --env CI=1 -- make test`,
   );
 }
 
@@ -56,7 +57,7 @@ async function passOn(cli: Cli, events: AsyncIterable<ExecuteEvent>): Promise<nu
     exitCode = event.exit_code;
     if (event.timed_out)
       await cli.output.note("The command was killed at its timeout; --timeout sets another.");
-    if (event.oom_killed) await cli.output.note("The sandbox ran out of memory and a process was killed.");
+    if (event.oom_killed) await cli.output.note("It ran out of memory, and a process was killed.");
     if (event.truncated) await cli.output.note("The output was too long; the rest of it was dropped.");
   }
   return exitCode;

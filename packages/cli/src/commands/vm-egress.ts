@@ -1,42 +1,41 @@
-// `skerry sandbox egress`: what a sandbox may reach, what it sent, and what was refused.
+// `skerry sandbox egress` and `skerry machine egress`: what it may reach, what it sent, and what was refused.
 
 import type { EgressReport, EgressRequest } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { addExamples } from "../options.ts";
+import type { VmNoun } from "./vm-noun.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "./egress-flags.ts";
 
 interface Flags extends EgressFlags {
   readonly json?: boolean;
 }
 
-export function registerSandboxEgress(sandbox: Command, cli: Cli): void {
-  const command = sandbox
+export function registerEgress(parent: Command, cli: Cli, { noun, id: example, calls }: VmNoun): void {
+  const command = parent
     .command("egress")
     .description(
-      "Show what a sandbox may reach, its traffic and the last denied destinations. With --egress flags, replace its rules as a whole first.",
+      `Show what a ${noun} may reach, its traffic and the last denied destinations. With --egress flags, replace its rules as a whole first.`,
     )
-    .argument("<id>", "id of the sandbox, sbx_...");
+    .argument("<id>", `id of the ${noun}`);
   addEgressFlags(command)
     .option("--json", "print JSON")
     .action(async (id: string, flags: Flags, self: Command) => {
       const request = changeRequest(flags);
-      const { sandboxes } = await cli.client(self);
+      const vms = calls(await cli.client(self));
       const options = { signal: cli.signal };
       const report =
-        request === undefined
-          ? await sandboxes.egress(id, options)
-          : await sandboxes.setEgress(id, request, options);
+        request === undefined ? await vms.egress(id, options) : await vms.setEgress(id, request, options);
       if (flags.json === true) return cli.output.json(report);
       await showReport(cli, report);
     });
   addExamples(
     command,
-    "skerry sandbox egress sbx_01jd3...",
-    "skerry sandbox egress sbx_01jd3... --egress-mode deny_all",
-    "skerry sandbox egress sbx_01jd3... --egress-allow-cidr 203.0.113.0/24 --egress-allow-port 443 --egress-dns",
-    "skerry sandbox egress sbx_01jd3... --json | jq '.denied[] | {address, port, rule}'",
+    `skerry ${noun} egress ${example}`,
+    `skerry ${noun} egress ${example} --egress-mode deny_all`,
+    `skerry ${noun} egress ${example} --egress-allow-cidr 203.0.113.0/24 --egress-allow-port 443 --egress-dns`,
+    `skerry ${noun} egress ${example} --json | jq '.denied[] | {address, port, rule}'`,
   );
 }
 

@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import { machineInfo, eventText, ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
+import { Shell } from "./run.ts";
+
+test("create prints the id alone on stdout, and its flags become the request", async () => {
+  await using server = await ScriptedServer.start((response) => sendJson(response, 201, machineInfo));
+  await using shell = await Shell.forServer(server);
+  const flags = ["--name", "n", "--size", "shared-cpu-2x", "--env", "A=1", "--metadata", "job=7"];
+  const life = [
+    "--command",
+    "exec worker",
+    "--restart",
+    "always",
+    "--max-retries",
+    "3",
+    "--stop-timeout",
+    "1m",
+  ];
+  const made = await shell.run("machine", "create", "--template", "base", ...flags, ...life);
+  expect([made.code, made.stdout.toString()]).toEqual([0, "mch_0\n"]);
+  expect(JSON.parse(server.last.body.toString())).toEqual({
+    template: "base",
+    name: "n",
+    size: "shared-cpu-2x",
+    env: { A: "1" },
+    metadata: { job: "7" },
+    command: "exec worker",
+    stop_timeout: "1m",
+    restart: { policy: "always", max_retries: 3 },
+  });
+  expect(server.last.headers["idempotency-key"]).toMatch(/\S/);
+  await shell.run("machine", "create", "--template", "base", "--max-retries", "unlimited", "--json");
+  expect(JSON.parse(server.last.body.toString())).toEqual({
+    template: "base",
+    restart: { max_retries: null },
+  });
+  expect((await shell.run("machine", "create", "--template", "base", "--max-retries", "few")).code).toBe(2);
+});
+
+test("start, stop and restart take several machines and say what became of each", async () => {
+  await using server = await ScriptedServer.start((response, { url }) => {
+    if (url.includes("mch_1")) sendJson(response, 404, { code: "machine_not_found", message: "None." });
+    else sendJson(response, 202, { ...machineInfo, status: "stopping" });
+  });
+  await using shell = await Shell.forServer(server);
+  const { code, stdout, stderr } = await shell.run("machine", "stop", "mch_1", "mch_0");
+  expect([code, stdout.toString()]).toEqual([1, "mch_0 stopping\n"]);
+  expect(stderr).toContain("machine_not_found");
+  for (const verb of ["start", "restart"]) await shell.run("machine", verb, "mch_0");
+  expect(server.received.map(({ method, url }) => `${method} ${url}`)).toEqual([
+    "POST /v1/machines/mch_1/stop",
+    "POST /v1/machines/mch_0/stop",
+    "POST /v1/machines/mch_0/start",
+    "POST /v1/machines/mch_0/restart",
+  ]);
+});
+
+test("a log cannot take over the terminal of whoever reads it, and JSON has it as it is", async () => {
+  const line = "a\u001b[2J\u202eb\tc";
+  await using server = await ScriptedServer.start((response, { url }) => {
+    if (!url.includes("follow")) return sendJson(response, 200, { lines: [line] });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(eventText("line", { line }) + eventText("line", { line: "last" }) + eventText("end", {}));
+  });
+  await using shell = await Shell.forServer(server);
+  const shown = "a\\x1b[2J\\u202eb        c\n";
+  expect((await shell.run("machine", "logs", "mch_0")).stdout.toString()).toBe(shown);
+  const followed = await shell.run("machine", "logs", "mch_0", "--follow", "--lines", "5");
+  expect([followed.code, followed.stdout.toString()]).toEqual([0, `${shown}last\n`]);
+  expect(server.last.url).toBe("/v1/machines/mch_0/logs?lines=5&follow=true");
+  const json = await shell.run("machine", "logs", "mch_0", "--json");
+  expect(JSON.parse(json.stdout.toString())).toEqual({ lines: [line] });
+  expect(json.stdout.includes("\u001b")).toBe(false);
+});
+
+test("what reaches into a machine is the same as for a sandbox, under its own path", async () => {
+  await using server = await ScriptedServer.start((response, { url }) =>
+    url.endsWith("/execute")
+      ? response.end(eventText("exit", { exit_code: 3 }))
+      : sendJson(response, 200, { entries: [], truncated: false, path: "/a", size: 0 }),
+  );
+  await using shell = await Shell.forServer(server);
+  expect((await shell.run("machine", "exec", "mch_0", "--", "false")).code).toBe(3);
+  await shell.run("machine", "ls", "mch_0", "/root");
+  await shell.run("machine", "upload", "mch_0", "-", "/a");
+  expect(server.received.map(({ method, url }) => `${method} ${url}`)).toEqual([
+    "POST /v1/machines/mch_0/execute",
+    "GET /v1/machines/mch_0/files/root?list=true",
+    "PUT /v1/machines/mch_0/files/a",
+  ]);
+});
+
+test("list and show tell why a machine does not run", async () => {
+  const failed = { ...machineInfo, status: "failed", reason: "the guest ran out of memory", exit_code: 137 };
+  await using server = await ScriptedServer.start((response, { url }) =>
+    sendJson(response, 200, url.includes("mch_0") ? failed : { items: [failed], next_cursor: null }),
+  );
+  await using shell = await Shell.forServer(server);
+  const list = await shell.run("machine", "list", "--status", "failed");
+  expect(list.stdout.toString()).toContain("the guest ran out of memory");
+  expect(server.last.url).toBe("/v1/machines?status=failed");
+  const { stdout } = await shell.run("machine", "show", "mch_0");
+  expect(stdout.toString()).toMatch(/exit_code +137/);
+});

@@ -1,0 +1,140 @@
+// Machines by id: microVMs that are meant to keep running.
+
+import type { Machine, MachineCreateRequest, MachineListQuery, MachineLogs } from "@skerry/contract/machines";
+import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
+import { readEvents } from "./event-stream.ts";
+import type { CallOptions, HttpClient } from "./http.ts";
+import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
+import { VmCalls } from "./vm-calls.ts";
+
+export interface MachineFilter {
+  readonly status?: NonNullable<MachineListQuery["status"]> | undefined;
+  /** Name of a template. */
+  readonly template?: string | undefined;
+  /** Labels that must all be there with these values. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface LogOptions extends CallOptions {
+  /** How many of the last lines: 0 to 10,000, default 100. */
+  readonly lines?: number | undefined;
+}
+
+/** A first use of a template freezes it, which takes as long as a cold boot. The server itself gives up before this. */
+const START_WITHIN_MS = 240_000;
+/** The longest grace, and what comes after it. A restart starts too. */
+const STOP_WITHIN_MS = 5 * 60_000 + 60_000;
+
+/**
+ * Every method throws `SkerryApiError` where the server refuses, `SkerryConnectionError` where it cannot be reached
+ * and `SkerryInputError` where the arguments cannot be sent; each takes a `signal`.
+ */
+export class Machines extends VmCalls {
+  constructor(http: HttpClient) {
+    super(http, "/v1/machines");
+  }
+
+  /**
+   * Creates a machine and waits until it runs. `template` is required; `command` is its main process, whose end is the machine's, and
+   * `restart` says what then: by default one that failed is started again, up to ten times in a row.
+   * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one machine.
+   */
+  create(request: MachineCreateRequest, options: CallOptions = {}): Promise<Machine> {
+    return this.http.json<Machine>(
+      {
+        method: "POST",
+        path: "/v1/machines",
+        json: request,
+        creates: true,
+        answerWithinMs: START_WITHIN_MS,
+      },
+      options,
+    );
+  }
+
+  /** Code `machine_not_found` where there is none, or where it belongs to another organization. */
+  get(id: string, options: CallOptions = {}): Promise<Machine> {
+    return this.http.json<Machine>({ method: "GET", path: this.at(id) }, options);
+  }
+
+  /** Every machine that passes the filter, newest first, read page by page as you go. */
+  list(filter: MachineFilter = {}, options: CallOptions = {}): AsyncGenerator<Machine, void> {
+    return everyItem((cursor) => this.page({ ...filter, cursor }, options));
+  }
+
+  /** One page of the list. */
+  page(query: MachineFilter & PageOptions = {}, options: CallOptions = {}): Promise<Page<Machine>> {
+    return this.http.json<Page<Machine>>(
+      { method: "GET", path: "/v1/machines", query: { ...pageQuery(query), ...filterQuery(query) } },
+      options,
+    );
+  }
+
+  /** Starts a machine that does not run, from its own disk. It runs when this returns, unless its `status` says that work goes on. */
+  start(id: string, options: CallOptions = {}): Promise<Machine> {
+    return this.#wish(id, "start", START_WITHIN_MS, options);
+  }
+
+  /** SIGTERM to its main process, SIGKILL after its `stop_timeout`. Its disk is kept, and nothing starts it again by itself. */
+  stop(id: string, options: CallOptions = {}): Promise<Machine> {
+    return this.#wish(id, "stop", STOP_WITHIN_MS, options);
+  }
+
+  /** Stops a machine and starts it again; one that does not run is started. */
+  restart(id: string, options: CallOptions = {}): Promise<Machine> {
+    return this.#wish(id, "restart", STOP_WITHIN_MS + START_WITHIN_MS, options);
+  }
+
+  /** Destroys a machine and its disk. Works from every status, and more than once. */
+  async destroy(id: string, options: CallOptions = {}): Promise<void> {
+    await this.http.done({ method: "DELETE", path: this.at(id) }, options);
+  }
+
+  /** The last lines of its console: what its main process and its kernel have printed. They may hold control characters. */
+  async logs(id: string, { lines, signal }: LogOptions = {}): Promise<readonly string[]> {
+    const request = {
+      method: "GET",
+      path: `${this.at(id)}/logs`,
+      query: { lines: lines?.toString() },
+    } as const;
+    return (await this.http.json<MachineLogs>(request, { signal })).lines;
+  }
+
+  /** The last lines and then each one as it comes, over stops and starts, until the machine is destroyed. */
+  async *followLogs(id: string, { lines, signal }: LogOptions = {}): AsyncGenerator<string, void> {
+    const query = { lines: lines?.toString(), follow: "true" };
+    const headers = { accept: "text/event-stream" };
+    const request = { method: "GET", path: `${this.at(id)}/logs`, query, headers } as const;
+    const chunks = await this.http.open(request, { signal });
+    try {
+      for await (const { event, data } of readEvents(chunks)) {
+        if (event === "line") yield lineOf(data);
+        if (event === "error")
+          throw errorOfEvent(JSON.parse(data)) ?? new TypeError("an error without a code");
+        if (event === "end") return;
+      }
+    } catch (error) {
+      throw errorOfStream(error, this.http.baseUrl);
+    }
+    const message = `The connection to ${this.http.baseUrl} ended before the log did.`;
+    throw new SkerryConnectionError(this.http.baseUrl, message);
+  }
+
+  #wish(
+    id: string,
+    act: "start" | "stop" | "restart",
+    answerWithinMs: number,
+    options: CallOptions,
+  ): Promise<Machine> {
+    return this.http.json<Machine>(
+      { method: "POST", path: `${this.at(id)}/${act}`, answerWithinMs },
+      options,
+    );
+  }
+}
+
+function lineOf(data: string): string {
+  const { line } = JSON.parse(data) as { readonly line?: unknown };
+  if (typeof line !== "string") throw new TypeError("a line without text");
+  return line;
+}
