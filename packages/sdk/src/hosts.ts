@@ -41,6 +41,16 @@ export class Hosts {
     return this.#http.json<Host>({ method: "POST", path: `${hostPath(id)}/activate` }, options);
   }
 
+  /** Ends its membership: it is trusted no more, and what ran on it is lost. Code `host_not_empty` where VMs are on it, unless `force`. */
+  async remove(
+    id: string,
+    { force = false }: { readonly force?: boolean } = {},
+    options: CallOptions = {},
+  ): Promise<void> {
+    const query = force ? { force: "true" } : {};
+    await this.#http.done({ method: "DELETE", path: hostPath(id), query }, options);
+  }
+
   /** A token by which one machine becomes a host within the next hour. It is in `token` of this answer and nowhere else. */
   createJoinToken(options: CallOptions = {}): Promise<JoinToken> {
     return this.#http.json<JoinToken>(

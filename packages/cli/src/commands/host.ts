@@ -10,6 +10,7 @@ export function registerHostCommands(program: Command, cli: Cli): void {
   registerHostViewCommands(host, cli);
   registerToken(host, cli);
   registerJoin(host, cli);
+  registerRemove(host, cli);
 }
 
 function registerToken(host: Command, cli: Cli): void {
@@ -55,4 +56,18 @@ function registerJoin(host: Command, cli: Cli): void {
       await cli.output.note(`This machine is the host "${joined.name}" of ${control}.`);
     });
   addExamples(command, "skerry host join --control https://skerry.example.org:7443 --token jtk_01jd3...");
+}
+
+function registerRemove(host: Command, cli: Cli): void {
+  const command = host
+    .command("remove")
+    .description("End a host's membership: it is trusted no more. Drain it first to lose nothing.")
+    .argument("<id>", "id of the host, hst_...")
+    .option("--force", "also with sandboxes and machines on it, which are lost")
+    .action(async (id: string, flags: { readonly force?: boolean }, self: Command) => {
+      const client = await cli.client(self);
+      await client.hosts.remove(id, { force: flags.force === true }, { signal: cli.signal });
+      await cli.output.note(`${id} is removed. On its machine, \`skerry down\` stops it.`);
+    });
+  addExamples(command, "skerry host remove hst_01jd3...");
 }

@@ -40,10 +40,10 @@ const CONTROL_DEADLINE_MS = 30_000;
 
 /** Joining again, with another token, changes name and address; the host stays the one that it was. */
 export async function joinCluster(layout: Layout, flags: JoinFlags): Promise<HostJoined> {
-  requireRoot("host join");
   const token = readJoinToken(flags.token);
   if (token === undefined) throw usage("--token is not a join token; `skerry host token` makes one.");
   const joined = await wishedHost(layout, flags);
+  requireRoot("host join");
   await makeFolders(layout);
   await lockCommands(layout);
   if (layout.joined === undefined && (await isThere(layout.postgresData))) throw hasControl(layout);
