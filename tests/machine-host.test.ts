@@ -60,8 +60,9 @@ test("a machine that is stopped is asked first, keeps its disk and its console, 
   const first = await start("trap 'echo bye; exit 0' TERM; echo $GREETING; while :; do sleep 0.1; done");
   await host.execute(ID, first, "echo kept > /root/file");
   await until("it has said something", async () => (await said(10)) === "hello\n");
-  expect((await stop(first)).body).toMatchObject({ status: "stopped", reason: null });
-  expect((await stop(first)).body).toMatchObject({ status: "stopped", reason: null });
+  const atRest = { status: "stopped", reason: null, exit: { exit_code: 0 } };
+  expect((await stop(first)).body).toMatchObject(atRest);
+  expect((await stop(first)).body).toMatchObject(atRest);
   await nothingRuns();
   expect(await host.files(ID)).toEqual(KEPT);
 
@@ -80,7 +81,8 @@ test("a main process that does not listen is killed after its grace, with all th
   const deaf = await start(
     "trap '' TERM; setsid sh -c 'while :; do sleep 1; done' & while :; do sleep 1; done",
   );
-  expect((await stop(deaf, 300)).body).toMatchObject({ status: "stopped", reason: null });
+  const { body } = await stop(deaf, 300);
+  expect(body).toMatchObject({ status: "stopped", reason: null, exit: { exit_code: 137, signal: 9 } });
 });
 
 const deaths: readonly (readonly [what: string, command: string, expected: Partial<Vm>])[] = [

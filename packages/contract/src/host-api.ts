@@ -99,7 +99,7 @@ export const Vm = Type.Object(
     reason: Type.Union([Type.String(), Type.Null()]),
     /** Absent where it has not ended by itself. */
     cause: Type.Optional(Type.Unsafe<VmCause>(Type.Union(vmCauses.map((cause) => Type.Literal(cause))))),
-    /** Of a machine whose main process has ended. */
+    /** Of a machine whose main process has ended, also because it was told to. */
     exit: Type.Optional(MainExit),
     started_at: Timestamp,
   },

@@ -21,7 +21,7 @@ import { changePolicy, reportPolicy } from "./policy.ts";
 import { vmPaths } from "./qemu.ts";
 import { filesBelow, keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
 import { Rest } from "./rest.ts";
-import { stopGuest } from "./stopping.ts";
+import { endGuest } from "./stopping.ts";
 import { Turns } from "./turns.ts";
 import type { WarmPool } from "./warm-pool.ts";
 import { endOfVm } from "./watch.ts";
@@ -310,22 +310,19 @@ export class VmEngine {
         entry.record = { ...entry.record, machine: { ...machine, stopping: true } };
         await saveRecord(entry.record);
       })
+      .catch((error: unknown) => this.#options.log.warn({ err: error }, "a stop could not be noted down"))
       .then(() => this.#finishRunning(entry, stopped, graceMs));
     await entry.ending;
   }
 
   /** Never rejects: what could not be given back is remembered. */
   async #finishRunning(entry: Running, end: VmEnd, graceMs: number): Promise<void> {
-    const { live, rest, main, record } = entry;
-    if (record.machine !== undefined) {
-      await stopGuest({ channel: live.channel, rest, main }, graceMs).catch((error: unknown) =>
-        this.#options.log.debug({ err: error, vm: record.id }, "a guest was not there for its own end"),
-      );
-    }
+    const { live } = entry;
+    const exit = await endGuest(entry, graceMs, this.#options.log);
     if (!this.#isThere(entry) || this.#closing) return;
     live.qmp.close();
     live.channel.close(end.reason ?? "the machine was stopped");
-    await this.#endNoisily(entry.record, end);
+    await this.#endNoisily(entry.record, { ...(exit ? { exit } : {}), ...end });
   }
 
   /** It may have been destroyed meanwhile. */

@@ -2,9 +2,27 @@
 
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { MainExit } from "@skerry/contract/host-api";
+import type { Logger } from "pino";
 import { shutDownGuest, terminateMain, type MainProcess } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
+import type { Running } from "./entries.ts";
 import type { Rest } from "./rest.ts";
+
+/** What a machine that ends by itself or is stopped can still do. Never rejects. */
+export async function endGuest(
+  { record, live, rest, main }: Running,
+  graceMs: number,
+  log: Logger,
+): Promise<MainExit | undefined> {
+  if (record.machine === undefined) return undefined;
+  try {
+    return await stopGuest({ channel: live.channel, rest, main }, graceMs);
+  } catch (error) {
+    log.debug({ err: error, vm: record.id }, "a guest was not there for its own end");
+    return undefined;
+  }
+}
 
 interface Stoppable {
   readonly channel: GuestChannel;
@@ -13,8 +31,11 @@ interface Stoppable {
   readonly main: MainProcess | undefined;
 }
 
-/** Rejects where the guest does not take part; then QEMU is killed like after a power failure, and the disk's journal has the rest. */
-export async function stopGuest({ channel, rest, main }: Stoppable, graceMs: number): Promise<void> {
+/** Resolves with how the main process ended. Rejects where the guest does not take part; then QEMU is killed like after a power failure, and the disk's journal has the rest. */
+export async function stopGuest(
+  { channel, rest, main }: Stoppable,
+  graceMs: number,
+): Promise<MainExit | undefined> {
   using _awake = await rest?.use();
   if (main !== undefined && graceMs > 0) {
     await terminateMain(channel, constants.signals.SIGTERM);
@@ -23,6 +44,12 @@ export async function stopGuest({ channel, rest, main }: Stoppable, graceMs: num
     await Promise.race([main.exit, grace]);
     waiting.abort();
   }
-  // What still runs gets SIGKILL here.
+  let exit: MainExit | undefined;
+  main?.exit.then(
+    (told) => (exit = told),
+    () => undefined,
+  );
+  // What still runs gets SIGKILL here, and the agent tells of its end before it answers.
   await shutDownGuest(channel);
+  return exit;
 }
