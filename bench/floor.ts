@@ -109,14 +109,14 @@ export class Floor implements AsyncDisposable {
     const { command, env, kvmGroup, frozenFolder } = this.#model;
     await mkdir(folder, { recursive: true, mode: 0o711 });
     await copyFile(join(frozenFolder, "overlay"), join(folder, "disk.qcow2"));
-    await chown(folder, uid, uid);
     await chown(join(folder, "disk.qcow2"), uid, uid);
     await chmod(join(folder, "disk.qcow2"), 0o600); // the copy is as read-only as the original
     const confinement = ["--netns", `/run/netns/${netns}`, "--tap", "tap0", "--uid", String(uid)];
     const group = kvmGroup === undefined ? [] : ["--group", kvmGroup];
+    const sockets = ["--listen", "qmp.sock", "--listen", "agent.sock"];
     const state = await open(join(frozenFolder, "state"), "r");
     try {
-      const args = [...confinement, ...group, "--file-mib", String(FILE_MIB), "--", ...command];
+      const args = [...confinement, ...group, ...sockets, "--file-mib", String(FILE_MIB), "--", ...command];
       const qemu = spawn(LAUNCHER, args, {
         cwd: folder,
         env,
