@@ -3,6 +3,7 @@
 // Errors have the same body as on `/v1`.
 //
 //   GET    /info                                    HostInfo
+//   POST   /cache/sweep                             CacheSwept; removes what no template and no disk needs any more
 //   POST   /identity/request?key=                   CertificateRequest, of a new key, or of the current one
 //   PUT    /identity            HostCertificate     204; it is in use from now on
 //   GET    /vms                                     VmList
@@ -171,6 +172,12 @@ export const HostInfo = Type.Object(
   closed,
 );
 export type HostInfo = Static<typeof HostInfo>;
+
+export const CacheSwept = Type.Object(
+  { removed: Type.Integer({ minimum: 0, description: "Images and frozen templates that nothing needs." }) },
+  closed,
+);
+export type CacheSwept = Static<typeof CacheSwept>;
 
 export const StopVm = Type.Object(
   {

@@ -19,6 +19,8 @@ export interface Config {
   readonly heartbeatIntervalMs: number;
   readonly healthMonitorIntervalMs: number;
   readonly vmCleanupIntervalMs: number;
+  readonly cacheCleanupIntervalMs: number;
+  readonly proxyCheckIntervalMs: number;
   readonly drainIntervalMs: number;
   readonly reaperIntervalMs: number;
   /** Audit events that are older are deleted. */
@@ -72,6 +74,8 @@ export function readConfig(environment: Environment = process.env): Config {
     heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
     healthMonitorIntervalMs: read.positive("SKERRY_HEALTH_MONITOR_INTERVAL_MS", 15_000),
     vmCleanupIntervalMs: read.positive("SKERRY_VM_CLEANUP_INTERVAL_MS", 30_000),
+    cacheCleanupIntervalMs: read.positive("SKERRY_CACHE_CLEANUP_INTERVAL_MS", 600_000),
+    proxyCheckIntervalMs: read.positive("SKERRY_PROXY_CHECK_INTERVAL_MS", 10_000),
     drainIntervalMs: read.positive("SKERRY_DRAIN_INTERVAL_MS", 10_000),
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
     certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),

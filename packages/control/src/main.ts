@@ -1,4 +1,4 @@
-// skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`.
+// skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`, `service list`, `service run NAME`.
 
 import { parseArgs } from "node:util";
 import { SkerryError } from "@skerry/contract/errors";
@@ -7,6 +7,7 @@ import { ConfigError, readConfig, readDatabaseUrl, readRunAs } from "./config.ts
 import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { serve } from "./serve.ts";
+import { serviceCommand } from "./service-command.ts";
 import { changeLimits } from "./services/limit-changes.ts";
 import { bootstrap } from "./services/tokens.ts";
 import { openForMigration, type Database } from "./store/database.ts";
@@ -46,8 +47,14 @@ async function main(): Promise<void> {
           throw new Error("Say which organization: limits --org ID [NAME=VALUE]…");
         process.stdout.write(`${JSON.stringify(await changeLimits(db, values.org, changes))}\n`);
       });
+    case "service":
+      return void process.stdout.write(
+        `${JSON.stringify(await serviceCommand(readConfig(), positionals.slice(1)))}\n`,
+      );
     default:
-      throw new Error(`There is no command "${positionals[0]}": use serve, migrate, bootstrap or limits.`);
+      throw new Error(
+        `There is no command "${positionals[0]}": use serve, migrate, bootstrap, limits or service.`,
+      );
   }
 }
 

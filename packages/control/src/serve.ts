@@ -5,21 +5,14 @@ import type { Server as HttpServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino, type Logger } from "pino";
 
-import { Bells } from "./background/bells.ts";
 import { runSchedule } from "./background/schedule.ts";
 import { readKeyPair, renewCertificate } from "./certificate.ts";
 import type { Config, TlsConfig } from "./config.ts";
-import { HostDirectory } from "./hosts/host-directory.ts";
+import { openContext } from "./context.ts";
 import { buildMetricsServer } from "./http/metrics.ts";
 import { buildServer, type Server } from "./http/server.ts";
 import { listen, listenBeside } from "./listen.ts";
-import { Metrics } from "./metrics/metrics.ts";
-import { AccessWatch } from "./services/access-watch.ts";
-import { Authority } from "./services/authority.ts";
-import { Bearers } from "./services/bearers.ts";
-import type { Context } from "./services/context.ts";
-import { HostLoads } from "./services/host-loads.ts";
-import { openDatabase, openForMigration, type Database } from "./store/database.ts";
+import { openForMigration, type Database } from "./store/database.ts";
 import { availableHosts } from "./store/room.ts";
 import { migrate } from "./store/migrations.ts";
 
@@ -39,30 +32,7 @@ export async function serve(config: Config): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
 
   await migrateWhenReady(config.databaseUrl, log, stop);
-  const db = openDatabase(config.databaseUrl, (error) => {
-    log.warn({ err: error }, "a connection to the database was lost");
-  });
-  cleanup.defer(() => db.destroy());
-
-  const authority = new Authority(db);
-  const hosts = new HostDirectory(() => authority.credentials());
-  cleanup.defer(() => hosts.close());
-  const bells = new Bells();
-  const bearers = new Bearers(db);
-  const context: Context = {
-    db,
-    hosts,
-    loads: new HostLoads(db),
-    authority,
-    log,
-    bearers,
-    watch: new AccessWatch(bearers),
-    metrics: new Metrics(),
-    limits: config.limits,
-    ring: (service) => {
-      bells.ring(db, service).catch((error: unknown) => log.debug({ err: error, service }, "could not ring"));
-    },
-  };
+  const { context, bells } = cleanup.use(openContext(config, log));
 
   const schedule = runSchedule(context, config, { bells, stop });
   cleanup.defer(async () => {
@@ -71,7 +41,7 @@ export async function serve(config: Config): Promise<void> {
     await schedule;
   });
   // Who sees us healthy may want a sandbox at once, so a host that starts together with us is waited for.
-  await hostIsKnown(db, stop);
+  await hostIsKnown(context.db, stop);
   const server = await buildServer(context, {
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,

@@ -118,7 +118,9 @@ export class FakeHost {
     if (vm !== undefined) this.vms.set(id, { ...vm, ...how, status: "gone", reason });
   }
 
-  async #certify(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #ofHost(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (path === "/info") return sendJson(response, 200, this.#info());
+    if (path === "/cache/sweep") return sendJson(response, 200, { removed: 3 });
     if (this.identity === undefined) throw new SkerryError("not_found", "There is nothing at this path.");
     if (request.method === "POST") return sendJson(response, 200, this.identity.request());
     this.identity.install(await readBody<HostCertificate>(request));
@@ -127,13 +129,11 @@ export class FakeHost {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", "http://host");
-    if (url.pathname.startsWith("/identity")) return this.#certify(request, response);
+    if (!url.pathname.startsWith("/vms")) return this.#ofHost(url.pathname, request, response);
     const [, , id = "", part] = url.pathname.split("/");
-    const method = `${request.method} ${part ?? nameOf(url, id)}`;
+    const method = `${request.method} ${part ?? (id === "" ? "/vms" : "vm")}`;
     const executionId = url.searchParams.get("execution_id");
     switch (method) {
-      case "GET /info":
-        return sendJson(response, 200, this.#info());
       case "GET /vms":
         this.#fail("list");
         return sendJson(response, 200, { items: [...this.vms.values()].map(publicPart) });
@@ -327,10 +327,6 @@ export class FakeHost {
     if (file === undefined) throw new SkerryError("file_not_found", "There is no such file.");
     response.writeHead(200, { "content-length": file.size }).end(file.content);
   }
-}
-
-function nameOf({ pathname }: URL, id: string): string {
-  return id === "" ? pathname : "vm";
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {

@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { ownLayout } from "./layout.ts";
+import { registerServiceCommands } from "./service.ts";
 
 export function registerLocalCommands(program: Command, cli: Cli): void {
   program
@@ -67,6 +68,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
       const { changeLimits } = await import("./limits.ts");
       await cli.output.json(await changeLimits(ownLayout(), org, changes));
     });
+  registerServiceCommands(program, cli);
   program.command("supervise", { hidden: true }).action(async () => {
     const { supervise } = await import("./supervisor.ts");
     await supervise(ownLayout());

@@ -7,6 +7,8 @@
 //   sandbox-reaper         10 s   sandboxes past their expiry
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
+//   cache-cleanup         10 min  images and frozen templates that nothing needs any more
+//   proxy-health-checker   10 s   VMs behind routes; there are none before there is a proxy
 //   audit-sweeper         10 min  audit events that are older than they are kept
 //   sweeper               10 min  idempotency keys and rate buckets of yesterday
 
@@ -18,11 +20,13 @@ import { fencedDatabase } from "../store/database.ts";
 import type { Fence } from "../store/fence.ts";
 import { auditSweeper } from "./audit-sweeper.ts";
 import type { Bells } from "./bells.ts";
+import { cacheCleanup } from "./cache-cleanup.ts";
 import { hostDrain } from "./drain.ts";
 import { heartbeat } from "./heartbeat.ts";
 import { hostCertificates } from "./host-certificates.ts";
 import { hostHealthMonitor } from "./host-health.ts";
 import { Leases } from "./lease.ts";
+import { proxyHealthChecker } from "./proxy-health.ts";
 import { restartManager } from "./restart-manager.ts";
 import { sweeper } from "./sweeper.ts";
 import { sandboxReaper } from "./reaper.ts";
@@ -35,6 +39,8 @@ type Settings = Pick<
   | "heartbeatIntervalMs"
   | "healthMonitorIntervalMs"
   | "vmCleanupIntervalMs"
+  | "cacheCleanupIntervalMs"
+  | "proxyCheckIntervalMs"
   | "drainIntervalMs"
   | "reaperIntervalMs"
   | "sweeperIntervalMs"
@@ -56,6 +62,8 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
     fenced((own) => hostCertificates(own, config.certificatesIntervalMs)),
     fenced((own) => restartManager(own)),
+    fenced((own) => cacheCleanup(own, config.cacheCleanupIntervalMs)),
+    fenced(() => proxyHealthChecker(config.proxyCheckIntervalMs)),
     fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),
     fenced((own) => sweeper(own, config.sweeperIntervalMs)),
   ];
@@ -70,7 +78,7 @@ export async function runSchedule(
   config: Settings,
   { bells, stop }: { readonly bells: Bells; readonly stop: AbortSignal },
 ): Promise<void> {
-  const leases = new Leases(context.db, holderName());
+  const leases = newLeases(context);
   const run = { stop, leases, observer: observerOf(context) };
   for (const service of RUNG_AT_START) context.ring(service);
   await Promise.all(
@@ -78,9 +86,9 @@ export async function runSchedule(
   );
 }
 
-/** Tells people which process it was; the token of a lease is what counts. */
-function holderName(): string {
-  return `${hostname()}:${process.pid}`;
+/** The holder's name tells people which process it was; the token of a lease is what counts. */
+export function newLeases({ db }: Context): Leases {
+  return new Leases(db, `${hostname()}:${process.pid}`);
 }
 
 /** Counts every activation. A service that fails again and again is one warning, and one line when it is well again. */

@@ -95,7 +95,7 @@ async function activateOnce(
   }
 }
 
-function pauseAfter({ everyMs }: BackgroundService, { more, nextMs = everyMs }: Report): number {
+export function pauseAfter({ everyMs }: BackgroundService, { more, nextMs = everyMs }: Report): number {
   return more ? 0 : Math.min(nextMs, everyMs);
 }
 

@@ -7,6 +7,7 @@ import { EgressReport, type Egress } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { CertificateRequest, type HostCertificate } from "@skerry/contract/host-identity";
 import {
+  CacheSwept,
   HostInfo,
   VmList,
   Vm,
@@ -33,6 +34,8 @@ export interface FileBody {
 }
 
 const CALL_DEADLINE_MS = 10_000;
+/** A frozen template is gigabytes. */
+const SWEEP_DEADLINE_MS = 60_000;
 /** The first clone of a template waits until the template is built. */
 const START_DEADLINE_MS = 180_000;
 const DESTROY_DEADLINE_MS = 15_000;
@@ -51,6 +54,7 @@ const shapes = {
   certificateRequest: Compile(CertificateRequest),
   vm: Compile(Vm),
   vms: Compile(VmList),
+  swept: Compile(CacheSwept),
   egress: Compile(EgressReport),
   written: Compile(FileWritten),
   listing: Compile(DirectoryListing),
@@ -92,6 +96,12 @@ export class HostClient {
     } catch (error) {
       throw errorOfFailedCall(error, deadline.signal);
     }
+  }
+
+  /** Removes what no template and no disk of the host needs any more. */
+  sweepCache(stop?: AbortSignal): Promise<CacheSwept> {
+    const call = { method: "POST", path: "/cache/sweep" } as const;
+    return this.#json(call, shapes.swept, new Deadline(SWEEP_DEADLINE_MS, stop));
   }
 
   async listVms(stop?: AbortSignal): Promise<readonly Vm[]> {

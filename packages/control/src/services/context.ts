@@ -34,9 +34,10 @@ export const serviceNames = [
   "vm-cleanup",
   "restart-manager",
   "host-drain",
+  "cache-cleanup",
+  "proxy-health-checker",
   "sandbox-reaper",
   "host-certificates",
-  "restart-manager",
   "audit-sweeper",
   "sweeper",
 ] as const;

@@ -17,6 +17,7 @@ import { registerIdentity } from "./identity.ts";
 import { registerMoves, upgradeMove } from "./moves.ts";
 import { validatorCompiler } from "./validation.ts";
 import { registerVms } from "./vms.ts";
+import { registerCache } from "./cache.ts";
 
 const BODY_MAX_BYTES = 1024 * 1024;
 
@@ -48,6 +49,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerFiles(server, host);
   registerConsole(server, host);
   registerMoves(server, host);
+  registerCache(server, host);
   server.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
     upgradeMove(host.moves, { request, socket, head }),
   );

@@ -8,7 +8,7 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { chmod, chown, mkdir, readdir, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, rename, rm, truncate, writeFile, stat } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -85,11 +85,27 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
 
 /** Removes leftovers of builds that were cut off, and frozen templates that neither an input describes nor a disk stands on. Running
  *  clones hold the memory that they map open. */
-export async function sweepFrozen(folder: string, current: ReadonlySet<string>): Promise<number> {
+export async function sweepFrozen(
+  folder: string,
+  current: ReadonlySet<string>,
+  untouchedForMs = 0,
+): Promise<number> {
   const names = await readdir(folder).catch(() => [] as string[]);
-  const stale = names.filter((name) => !current.has(name));
-  for (const name of stale) await rm(join(folder, name), { recursive: true, force: true });
-  return stale.length;
+  const stale = names.filter((name) => !current.has(name)).map((name) => join(folder, name));
+  return removeUntouched(stale, untouchedForMs);
+}
+
+/** Of files and folders those that nobody has made or changed for so long. Returns how many that were. */
+export async function removeUntouched(paths: readonly string[], forMs: number): Promise<number> {
+  let removed = 0;
+  for (const path of paths) {
+    const found = await stat(path).catch(() => undefined);
+    // Both times are of this machine's clock, as ours is.
+    if (found === undefined || Date.now() - Math.max(found.mtimeMs, found.ctimeMs) < forMs) continue;
+    await rm(path, { recursive: true, force: true });
+    removed += 1;
+  }
+  return removed;
 }
 
 /** Everything that the frozen state depends on is in its name. */

@@ -1,6 +1,6 @@
 // The templates of this host: which there are, whether they are ready, and the frozen one for a size, made at first use.
 
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/platform";
@@ -10,7 +10,14 @@ import type { MachineRoom } from "../vm/instance.ts";
 import { vmPaths, type Accelerator, type Machine } from "../vm/qemu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
-import { ensureFrozen, frozenName, sweepFrozen, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
+import {
+  ensureFrozen,
+  frozenName,
+  removeUntouched,
+  sweepFrozen,
+  type FreezeOptions,
+  type FrozenTemplate,
+} from "./frozen.ts";
 import { ensureImage, imageFile } from "./image.ts";
 
 export interface LibraryOptions {
@@ -140,23 +147,24 @@ export class TemplateLibrary {
     return { machine: this.#machine(size), boot: this.#options.boot };
   }
 
-  /** Removes images and frozen templates that no description leads to and no disk stands on, and what cut-off builds have left. Not for
-   *  a folder that several hosts share. */
-  async sweep(below: ReadonlySet<string>): Promise<void> {
+  /** Removes images and frozen templates that no description leads to and no disk stands on, and what cut-off builds have left. While the
+   *  host is at work only what nobody has touched for `untouchedForMs`: the rest may be a build, or arrive from another host. Not for a folder
+   *  that several hosts share. Returns how many it removed. */
+  async sweep(below: ReadonlySet<string>, untouchedForMs = 0): Promise<number> {
     await mkdir(this.#imagesFolder, { recursive: true });
     const descriptions = [...this.#entries.values()].map((entry) => entry.description);
     const images = new Set(descriptions.map((description) => imageFile(this.#imagesFolder, description)));
-    for (const name of await readdir(this.#imagesFolder)) {
-      const file = join(this.#imagesFolder, name);
-      if (!images.has(file) && !below.has(file)) await rm(file, { recursive: true, force: true });
-    }
+    const stale = (await readdir(this.#imagesFolder))
+      .map((name) => join(this.#imagesFolder, name))
+      .filter((file) => !images.has(file) && !below.has(file));
+    const removed = await removeUntouched(stale, untouchedForMs);
     const frozen = descriptions.flatMap((description) =>
       sizes.map((size) =>
         frozenName(this.#freezeOptions(description, imageFile(this.#imagesFolder, description), size)),
       ),
     );
     const needed = [...below].map((file) => basename(dirname(file)));
-    await sweepFrozen(this.#frozenFolder, new Set([...frozen, ...needed]));
+    return removed + (await sweepFrozen(this.#frozenFolder, new Set([...frozen, ...needed]), untouchedForMs));
   }
 
   #machine(size: Size): Machine {

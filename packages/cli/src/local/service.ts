@@ -1,0 +1,70 @@
+// `skerry service`: the background services of control, for whoever looks for what is wrong.
+
+import type { Command } from "commander";
+import type { Cli } from "../cli.ts";
+import { addExamples } from "../options.ts";
+import { controlCommand } from "./control-command.ts";
+import { ownLayout } from "./layout.ts";
+
+/** More than control itself gives a run. */
+const RUN_WITHIN_MS = 150_000;
+
+/** As control prints it. */
+interface ServiceState {
+  readonly name: string;
+  readonly every_ms: number;
+  readonly running?: boolean;
+  readonly holder?: string;
+  readonly last_run_at?: string | null;
+  readonly last_run?: {
+    readonly duration_ms: number;
+    readonly examined?: number;
+    readonly changed?: number;
+    readonly failed?: number;
+    readonly error?: string;
+  } | null;
+}
+
+export function registerServiceCommands(program: Command, cli: Cli): void {
+  const service = program
+    .command("service")
+    .description("the background services of control: how they ran last, and one run of one of them");
+  const list = service
+    .command("list")
+    .description("list the services with how their last run went, on whichever replica")
+    .option("--json", "print JSON")
+    .action(async (flags: { readonly json?: boolean }) => {
+      const states = await controlCommand(ownLayout(), ["service", "list"], { failure: "services_unknown" });
+      if (flags.json === true) return cli.output.json(states);
+      // Control is of the same build.
+      const rows = (states as readonly ServiceState[]).map(rowOf);
+      await cli.output.table(
+        ["SERVICE", "EVERY", "LAST RUN", "TOOK", "EXAMINED", "CHANGED", "FAILED", "BY"],
+        rows,
+      );
+    });
+  addExamples(list, "skerry service list");
+  const run = service
+    .command("run")
+    .description("run one service now, and print its report; waits until no replica runs it")
+    .argument("<name>", "name of the service, as `skerry service list` shows it")
+    .action(async (name: string) => {
+      const options = { failure: "service_failed", deadlineMs: RUN_WITHIN_MS };
+      await cli.output.json(await controlCommand(ownLayout(), ["service", "run", name], options));
+    });
+  addExamples(run, "skerry service run vm-cleanup");
+}
+
+function rowOf({ name, every_ms, running, last_run_at, last_run, holder }: ServiceState): string[] {
+  const count = (value: number | undefined) => (value === undefined ? "" : String(value));
+  return [
+    name,
+    `${every_ms / 1_000} s`,
+    running === true ? "now" : (last_run_at ?? "never"),
+    last_run == null ? "" : `${Math.round(last_run.duration_ms)} ms`,
+    count(last_run?.examined),
+    count(last_run?.changed),
+    last_run?.error ?? count(last_run?.failed),
+    holder ?? "",
+  ];
+}

@@ -1,0 +1,33 @@
+// One run of one background service, for whoever wants to see what it does. It takes the service's lease like everybody.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { ringLease } from "../store/leases.ts";
+import type { Context } from "../services/context.ts";
+import type { Leases } from "./lease.ts";
+import { pauseAfter, type FencedService, type Report } from "./service.ts";
+
+const LOOK_EVERY_MS = 250;
+
+/** Waits until nobody else runs it. */
+export async function runOnce(
+  context: Context,
+  { service, fence }: FencedService,
+  { leases, stop }: { readonly leases: Leases; readonly stop: AbortSignal },
+): Promise<Report> {
+  for (;;) {
+    stop.throwIfAborted();
+    await ringLease(context.db, service.name);
+    const lease = await leases.take(service.name, fence, stop);
+    if ("waitMs" in lease) {
+      await sleep(LOOK_EVERY_MS, undefined, { signal: stop });
+      continue;
+    }
+    using held = lease;
+    const startedMs = performance.now();
+    const report = await service.activate(held.signal);
+    const { examined, changed, failed } = report;
+    const run = { duration_ms: performance.now() - startedMs, examined, changed, failed };
+    await held.finish(run, pauseAfter(service, report));
+    return report;
+  }
+}

@@ -1,0 +1,51 @@
+// Everything that services work with, made of the settings, and closed in reverse.
+
+import type { Logger } from "pino";
+import { Bells } from "./background/bells.ts";
+import type { Config } from "./config.ts";
+import { HostDirectory } from "./hosts/host-directory.ts";
+import { Metrics } from "./metrics/metrics.ts";
+import { AccessWatch } from "./services/access-watch.ts";
+import { Authority } from "./services/authority.ts";
+import { Bearers } from "./services/bearers.ts";
+import type { Context } from "./services/context.ts";
+import { HostLoads } from "./services/host-loads.ts";
+import { openDatabase } from "./store/database.ts";
+
+export interface OpenedContext extends AsyncDisposable {
+  readonly context: Context;
+  /** Those that `context.ring` rings. */
+  readonly bells: Bells;
+}
+
+export function openContext(config: Config, log: Logger): OpenedContext {
+  const db = openDatabase(config.databaseUrl, (error) => {
+    log.warn({ err: error }, "a connection to the database was lost");
+  });
+  const authority = new Authority(db);
+  const hosts = new HostDirectory(() => authority.credentials());
+  const bearers = new Bearers(db);
+  const bells = new Bells();
+  const context: Context = {
+    db,
+    hosts,
+    loads: new HostLoads(db),
+    authority,
+    log,
+    bearers,
+    watch: new AccessWatch(bearers),
+    metrics: new Metrics(),
+    limits: config.limits,
+    ring: (service) => {
+      bells.ring(db, service).catch((error: unknown) => log.debug({ err: error, service }, "could not ring"));
+    },
+  };
+  return {
+    context,
+    bells,
+    async [Symbol.asyncDispose]() {
+      await hosts.close();
+      await db.destroy();
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { cacheCleanup } from "../src/background/cache-cleanup.ts";
+import { proxyHealthChecker } from "../src/background/proxy-health.ts";
+import { readConfig } from "../src/config.ts";
+import { serviceCommand } from "../src/service-command.ts";
+import { serviceNames } from "../src/services/context.ts";
+import { never, TwoHosts } from "./two-hosts.ts";
+import { eventually } from "./world.ts";
+import { startControl } from "./replica.ts";
+
+let two: TwoHosts;
+beforeEach(async () => {
+  two = await TwoHosts.open();
+});
+afterEach(() => two[Symbol.asyncDispose]());
+
+function service(...args: string[]): Promise<unknown> {
+  const config = readConfig({
+    SKERRY_DATABASE_URL: two.world.databaseUrl,
+    SKERRY_HOST_SOCKET: two.first.socketPath,
+    SKERRY_LOG_LEVEL: "silent",
+  });
+  return serviceCommand(config, args);
+}
+
+test("every service is listed with its period, and with how its last run went", async () => {
+  const fresh = (await service("list")) as { name: string; every_ms: number }[];
+  expect(fresh.map(({ name }) => name).toSorted()).toEqual([...serviceNames].toSorted());
+  const periods = Object.fromEntries(fresh.map(({ name, every_ms }) => [name, every_ms / 1_000]));
+  // The interface's figures.
+  expect(periods).toMatchObject({
+    "host-heartbeat": 10,
+    "host-health-monitor": 15,
+    "vm-cleanup": 30,
+    "cache-cleanup": 600,
+    "proxy-health-checker": 10,
+    "sandbox-reaper": 10,
+  });
+  two.second.vms.clear();
+  await service("run", "host-heartbeat");
+  expect(await service("list")).toContainEqual(
+    expect.objectContaining({
+      name: "host-heartbeat",
+      running: false,
+      last_run: expect.objectContaining({ examined: 2, changed: 2, failed: 0 }) as unknown,
+    }),
+  );
+});
+
+test("a service can be run once by hand while a control plane runs it too", async () => {
+  await using _control = await startControl(two.world);
+  const id = await two.sandboxOn(two.second);
+  two.second.end(id, "the guest panicked");
+  expect(await service("run", "vm-cleanup")).toMatchObject({ examined: expect.any(Number) as number });
+  await eventually(async () => (await two.sandbox(id)).status === "failed", "the sandbox has failed");
+});
+
+test("whoever names no service hears which there are", async () => {
+  await expect(service("run", "nonsense")).rejects.toThrow("vm-cleanup");
+  await expect(service("stop", "vm-cleanup")).rejects.toThrow("`service list`");
+});
+
+test("hosts are told to clean their caches, and one that cannot does not keep the others from it", async () => {
+  await two.first.stop();
+  expect(await cacheCleanup(two.world.context, 1_000).activate(never)).toMatchObject({
+    examined: 2,
+    changed: 3,
+    failed: 1,
+  });
+});
+
+test("the proxy health checker examines nothing before there is a proxy, and takes out what does not answer", async () => {
+  expect(await proxyHealthChecker(1_000).activate(never)).toMatchObject({ examined: 0, changed: 0 });
+  const out: string[] = [];
+  const backend = (name: string, well: boolean) => ({
+    check: () => (well ? Promise.resolve() : Promise.reject(new Error("no answer"))),
+    rotateOut: async () => void out.push(name),
+  });
+  const checker = proxyHealthChecker(1_000, async () => [backend("a", true), backend("b", false)]);
+  expect(await checker.activate(never)).toMatchObject({ examined: 2, changed: 1, failed: 0 });
+  expect(out).toEqual(["b"]);
+});
