@@ -10,7 +10,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { chmod, chown, mkdir, readdir, rename, rm, truncate, writeFile, stat } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Size } from "@skerry/contract/sizes";
 import { runCommand } from "../guest/agent.ts";
@@ -110,11 +110,13 @@ export async function removeUntouched(paths: readonly string[], forMs: number): 
 
 /** Everything that the frozen state depends on is in its name. */
 export function frozenName(options: FreezeOptions): string {
-  const { description, boot, qemuVersion, size, machine } = options;
+  const { description, rootImage, boot, qemuVersion, size, machine } = options;
   const commandLine = kernelCommandLine(machine);
   const identity = JSON.stringify([
     FORMAT,
     description.digest,
+    // What the frozen disk was written above: above another image it is nonsense.
+    basename(rootImage),
     boot.digest,
     qemuVersion,
     size,
