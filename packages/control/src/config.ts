@@ -26,6 +26,7 @@ export interface Config {
   /** Audit events that are older are deleted. */
   readonly auditKeptDays: number;
   readonly sweeperIntervalMs: number;
+  readonly moverIntervalMs: number;
   readonly certificatesIntervalMs: number;
   readonly limits: InstallationLimits;
   /** Proxies whose `X-Forwarded-For` is believed: addresses and networks. */
@@ -78,6 +79,7 @@ export function readConfig(environment: Environment = process.env): Config {
     proxyCheckIntervalMs: read.positive("SKERRY_PROXY_CHECK_INTERVAL_MS", 10_000),
     drainIntervalMs: read.positive("SKERRY_DRAIN_INTERVAL_MS", 10_000),
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
+    moverIntervalMs: read.positive("SKERRY_MOVER_INTERVAL_MS", 10_000),
     certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),
     sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),
     auditKeptDays: read.atLeast("SKERRY_AUDIT_RETENTION_DAYS", 365, AUDIT_KEPT_MIN_DAYS),

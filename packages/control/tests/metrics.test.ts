@@ -222,6 +222,7 @@ test("each background service tells its runs, how long they took, what they did 
       cacheCleanupIntervalMs: every,
       proxyCheckIntervalMs: every,
       sweeperIntervalMs: every,
+      moverIntervalMs: every,
       certificatesIntervalMs: every,
       auditKeptDays: 365,
       reaperIntervalMs: every,

@@ -5,6 +5,7 @@
 //   vm-cleanup             30 s   rows against microVMs; also whenever the bell rings, or something's time comes
 //   host-drain             10 s   draining hosts that are empty are in maintenance
 //   sandbox-reaper         10 s   sandboxes past their expiry
+//   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever the bell rings
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
 //   cache-cleanup         10 min  images and frozen templates that nothing needs any more
@@ -26,6 +27,7 @@ import { heartbeat } from "./heartbeat.ts";
 import { hostCertificates } from "./host-certificates.ts";
 import { hostHealthMonitor } from "./host-health.ts";
 import { Leases } from "./lease.ts";
+import { mover } from "./mover.ts";
 import { proxyHealthChecker } from "./proxy-health.ts";
 import { restartManager } from "./restart-manager.ts";
 import { sweeper } from "./sweeper.ts";
@@ -43,6 +45,7 @@ type Settings = Pick<
   | "proxyCheckIntervalMs"
   | "drainIntervalMs"
   | "reaperIntervalMs"
+  | "moverIntervalMs"
   | "sweeperIntervalMs"
   | "certificatesIntervalMs"
   | "auditKeptDays"
@@ -60,6 +63,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => vmCleanup(own, config.vmCleanupIntervalMs)),
     fenced((own) => hostDrain(own, config.drainIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
+    fenced((own) => mover(own, config.moverIntervalMs)),
     fenced((own) => hostCertificates(own, config.certificatesIntervalMs)),
     fenced((own) => restartManager(own)),
     fenced((own) => cacheCleanup(own, config.cacheCleanupIntervalMs)),
@@ -70,7 +74,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
 }
 
 /** What should not wait for its time where this process has come after one that died. */
-const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup", "restart-manager"];
+const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup", "restart-manager", "mover"];
 
 /** Runs all services, whenever it is their turn on this replica. Resolves after `stop`, when all have ended. */
 export async function runSchedule(

@@ -4,6 +4,7 @@
 import type { Context } from "../services/context.ts";
 import { sweepKeys } from "../store/idempotency.ts";
 import { sweepJoinTokens } from "../store/joining.ts";
+import { sweepMoves } from "../store/moves.ts";
 import { sweepBuckets } from "../store/rate-buckets.ts";
 
 import type { BackgroundService } from "./service.ts";
@@ -19,6 +20,7 @@ export function sweeper(context: Context, everyMs: number): BackgroundService {
         await sweepKeys(context.db, BATCH),
         await sweepBuckets(context.db, BATCH),
         await sweepJoinTokens(context.db, BATCH),
+        await sweepMoves(context.db, BATCH),
       ];
       const changed = swept.reduce((sum, count) => sum + count, 0);
       return { examined: changed, changed, failed: 0, more: swept.includes(BATCH) };

@@ -10,6 +10,7 @@ import { finishDestroying } from "../services/sandbox-destruction.ts";
 import { sandboxVms } from "../services/sandboxes.ts";
 import type { Context } from "../services/context.ts";
 import { hostsInReach } from "../store/hosts.ts";
+import { withoutArrivals } from "../store/moves.ts";
 import { machineFacts, machinesOnHost } from "../store/machine-upkeep.ts";
 import {
   adoptSandbox,
@@ -50,7 +51,7 @@ async function reconcileHost(
   const client = context.hosts.client(host.address);
   const sandboxes = await sandboxesOnHost(context.db, host.id);
   const machines = await machinesOnHost(context.db, host.id);
-  const vms = await client.listVms(stop);
+  const vms = await withoutArrivals(context.db, await client.listVms(stop));
   const ofMachines = vms.filter((vm) => isMachine.test(vm.id));
   const ofSandboxes = vms.filter((vm) => !isMachine.test(vm.id));
   const sandboxesAfter = await sandboxFacts(context.db, idsOf(ofSandboxes));

@@ -20,6 +20,7 @@ import { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
 import { Deadline } from "./deadline.ts";
 import { executionEvents, type ExecutionEvent } from "./execution.ts";
 import { errorOfAnswer, errorOfFailedCall } from "./host-errors.ts";
+import { MoveCalls, type MoveCall } from "./move-calls.ts";
 
 /** The incarnation of a VM that a call means. */
 export interface VmRef {
@@ -71,9 +72,15 @@ interface Call {
 
 export class HostClient {
   readonly #pool: Pool;
+  /** By which VMs move. */
+  readonly moves: MoveCalls;
 
   constructor(pool: Pool) {
     this.#pool = pool;
+    this.moves = new MoveCalls({
+      json: (call, shape, deadline) => this.#json(withBody(call), shape, deadline),
+      done: (call, deadline) => this.#done(withBody(call), deadline),
+    });
   }
 
   info(stop?: AbortSignal): Promise<HostInfo> {
@@ -259,6 +266,17 @@ export class HostClient {
   }
 
   /** Takes over the deadline. */
+  async #done(call: Call, deadline: Deadline): Promise<void> {
+    using owned = deadline;
+    try {
+      const answer = await this.#open(call, owned.signal);
+      await answer.body.dump();
+    } catch (error) {
+      throw errorOfFailedCall(error, owned.signal);
+    }
+  }
+
+  /** Takes over the deadline. */
   async #json<T>(call: Call, shape: Shape<T>, deadline: Deadline): Promise<T> {
     using owned = deadline;
     try {
@@ -287,6 +305,10 @@ export class HostClient {
 }
 
 const JSON_BODY = { "content-type": "application/json" } as const;
+
+function withBody({ body, ...call }: MoveCall): Call {
+  return body === undefined ? call : { ...call, headers: JSON_BODY, body: JSON.stringify(body) };
+}
 
 interface Shape<T> {
   Check(value: unknown): value is T;

@@ -13,7 +13,7 @@ import { readBoundedDuration } from "./durations.ts";
 import { checkEnv, checkText, checkTogether } from "./env.ts";
 import { OutputBudget, OutputCollector } from "./output.ts";
 import { checkPath } from "./paths.ts";
-import { runningVm, vmError, type VmKind, type VmWish } from "./vms.ts";
+import { callVm, vmError, type VmKind, type VmWish } from "./vms.ts";
 
 /** Twelve answers of the largest size at once; most are a few hundred bytes. */
 const budget = new OutputBudget(12 * 2 * OUTPUT_MAX_BYTES);
@@ -75,14 +75,13 @@ async function run(
   outputLimit: number,
 ): Promise<AsyncGenerator<ExecutionEvent>> {
   const command = readCommand(wish.request);
-  const { row, client } = await runningVm(context, caller, wish);
-  const startedMs = performance.now();
+  let startedMs = performance.now();
   try {
-    const events = await client.execute(
-      row.id,
-      { ...command, execution_id: row.execution_id, output_limit: outputLimit },
-      wish.gone,
-    );
+    const events = await callVm(context, caller, wish, (row, client) => {
+      startedMs = performance.now();
+      const { id, execution_id } = row;
+      return client.execute(id, { ...command, execution_id, output_limit: outputLimit }, wish.gone);
+    });
     return observed(context, wish.kind, events, startedMs);
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");

@@ -37,6 +37,7 @@ export const serviceNames = [
   "cache-cleanup",
   "proxy-health-checker",
   "sandbox-reaper",
+  "mover",
   "host-certificates",
   "audit-sweeper",
   "sweeper",

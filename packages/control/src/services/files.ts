@@ -4,7 +4,7 @@ import type { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
 import type { FileBody } from "../hosts/host-client.ts";
 import type { Caller, Context } from "./context.ts";
 import { readUrlPath } from "./paths.ts";
-import { runningVm, vmError, type VmWish } from "./vms.ts";
+import { callVm, runningVm, unlessMoved, vmError, type VmWish } from "./vms.ts";
 
 export interface FileWish extends VmWish {
   /** As in the URL, percent-encoded and without its first slash. */
@@ -43,16 +43,18 @@ export async function uploadFile(
       wish.gone,
     );
   } catch (error) {
-    throw upload.exceeded ? tooLarge() : vmError(context, wish.kind, error);
+    if (upload.exceeded) throw tooLarge();
+    throw vmError(context, wish.kind, await unlessMoved(context, caller, { row, wish, error }));
   }
 }
 
 export async function downloadFile(context: Context, caller: Caller, wish: FileWish): Promise<FileBody> {
   const path = readUrlPath(wish.encodedPath);
-  const { row, client } = await runningVm(context, caller, wish);
-  return client.readFile(row, path, wish.gone).catch((error: unknown) => {
-    throw vmError(context, wish.kind, error);
-  });
+  return callVm(context, caller, wish, (row, client) => client.readFile(row, path, wish.gone)).catch(
+    (error: unknown) => {
+      throw vmError(context, wish.kind, error);
+    },
+  );
 }
 
 export async function listDirectory(
@@ -61,10 +63,11 @@ export async function listDirectory(
   wish: FileWish,
 ): Promise<DirectoryListing> {
   const path = readUrlPath(wish.encodedPath);
-  const { row, client } = await runningVm(context, caller, wish);
-  return client.listDirectory(row, path, wish.gone).catch((error: unknown) => {
-    throw vmError(context, wish.kind, error);
-  });
+  return callVm(context, caller, wish, (row, client) => client.listDirectory(row, path, wish.gone)).catch(
+    (error: unknown) => {
+      throw vmError(context, wish.kind, error);
+    },
+  );
 }
 
 /** Passes chunks on until there are too many; then it throws, which breaks the call to the host off. */

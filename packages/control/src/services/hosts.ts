@@ -4,6 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { HostStatus, HostWish } from "@skerry/contract/host-states";
 import type { Host } from "@skerry/contract/hosts";
 import { changeHost, findHostView, listHostViews, type HostView } from "../store/host-views.ts";
+import { cancelMovesFrom } from "../store/moves.ts";
 import type { Context } from "./context.ts";
 import { endDrains } from "./host-drains.ts";
 import { readPage, type Page, type PageWish } from "./pages.ts";
@@ -25,13 +26,16 @@ export async function drainHost(context: Context, id: string): Promise<Host> {
   await wishHost(context, id, "drained");
   // An empty one is done.
   await endDrains(context);
-  context.ring("host-drain");
+  context.ring("mover");
   return getHost(context, id);
 }
 
 /** Takes a drain back, also one that has ended. */
-export function activateHost(context: Context, id: string): Promise<Host> {
-  return wishHost(context, id, "active");
+export async function activateHost(context: Context, id: string): Promise<Host> {
+  const host = await wishHost(context, id, "active");
+  // What has not left yet stays.
+  if ((await cancelMovesFrom(context.db, id, "canceled: its host stays")) > 0) context.ring("mover");
+  return host;
 }
 
 /** The status that a wish brings at once. A host that is offline follows it when it is back. */

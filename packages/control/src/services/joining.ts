@@ -95,6 +95,8 @@ export async function confirmHost(context: Context, request: JoinConfirmation): 
       throw unreachableBecause(error, host.address);
     });
   await recordHeartbeats(context.db, [{ id, info }]);
+  // From here on the host beside control may have to hand VMs to another one.
+  context.ring("host-certificates");
   context.log.info({ host_id: id, name: host.name, address: host.address }, "a host has joined");
   return { host_id: id, name: host.name };
 }

@@ -46,6 +46,44 @@ export async function runningVm(
   return { row, client: await clientOf(context, row) };
 }
 
+/** Calls a running one where it is. Where it has moved away before anything of the call began, it is called where it is now. */
+export async function callVm<T>(
+  context: Context,
+  caller: Caller,
+  wish: VmWish,
+  call: (row: VmRow, client: HostClient) => Promise<T>,
+): Promise<T> {
+  const { row, client } = await runningVm(context, caller, wish);
+  return call(row, client).catch(async (error: unknown) => {
+    if (!isNotThere(error)) throw error;
+    const now = await runningVm(context, caller, wish);
+    if (now.row.execution_id === row.execution_id) throw error;
+    return call(now.row, now.client);
+  });
+}
+
+/** For a call that cannot be made twice: where it has moved away meanwhile, the caller may make it again. */
+export async function unlessMoved(
+  context: Context,
+  caller: Caller,
+  { row, wish, error }: { readonly row: VmRow; readonly wish: VmWish; readonly error: unknown },
+): Promise<unknown> {
+  if (!isNotThere(error)) return error;
+  const now = await wish.kind.get(context, caller, wish.id);
+  if (now.status !== "running" || now.execution_id === row.execution_id) return error;
+  return new SkerryError("vm_moving", "The microVM has just moved to another host.", {
+    remediation: "Try again.",
+    retryAfterS: 1,
+    cause: error,
+  });
+}
+
+function isNotThere(error: unknown): boolean {
+  return (
+    error instanceof SkerryError && ["vm_not_found", "vm_not_running", "stale_execution"].includes(error.code)
+  );
+}
+
 export async function clientOf(context: Context, row: Pick<VmRow, "id" | "host_id">): Promise<HostClient> {
   const address = await hostAddress(context.db, row.host_id);
   if (address === undefined) {
@@ -68,7 +106,7 @@ export async function destroyOnHost(
 export function vmError(context: Context, kind: VmKind, error: unknown): unknown {
   if (!(error instanceof SkerryError)) return error;
   if (error.code === "sandbox_busy") return kind.busy(error);
-  if (!["vm_not_found", "vm_not_running", "stale_execution"].includes(error.code)) return error;
+  if (!isNotThere(error)) return error;
   context.ring("vm-cleanup");
   return kind.ended(error);
 }

@@ -39,6 +39,8 @@ export class Departure {
   readonly #abort = new AbortController();
   readonly #bytes = { disk: 0, memory: 0 };
   #hold: Hold | undefined;
+  /** Says more than QEMU can, who only sees a connection end. */
+  #unreachable: unknown;
   /** Resolves when the target has everything and the guest stands still; rejects when it goes on here, if it still can. */
   readonly done: Promise<Departed>;
 
@@ -84,8 +86,9 @@ export class Departure {
         this.#options.log.warn({ err: failure, vm: this.#options.record.id }, "a VM does not go on");
       });
       if (signal.aborted) throw new SkerryError("canceled", "The move was canceled.", { cause: error });
-      if (error instanceof SkerryError) throw error;
-      throw new SkerryError("move_failed", `The move broke off: ${reasonOf(error)}`, { cause: error });
+      const cause = this.#unreachable ?? error;
+      if (cause instanceof SkerryError) throw cause;
+      throw new SkerryError("move_failed", `The move broke off: ${reasonOf(cause)}`, { cause });
     }
   }
 
@@ -123,6 +126,7 @@ export class Departure {
       };
       peers.open(this.#destination, stream, this.#abort.signal).then(lead, (error: unknown) => {
         this.#options.log.warn({ err: error, vm: record.id, stream }, "a move cannot reach its target");
+        this.#unreachable ??= error;
         left.destroy();
       });
     });

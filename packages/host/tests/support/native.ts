@@ -12,6 +12,7 @@ export interface Native extends AsyncDisposable {
   readonly launch: string;
   readonly consoleLog: string;
   readonly forget: string;
+  readonly dataRanges: string;
   readonly privateMemory: string;
 }
 
@@ -23,6 +24,7 @@ export async function buildNative(): Promise<Native> {
     launch: join(folder, "launch"),
     consoleLog: join(folder, "console-log"),
     forget: join(folder, "forget"),
+    dataRanges: join(folder, "data-ranges"),
     privateMemory: join(folder, "private-memory.so"),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };

@@ -26,5 +26,6 @@ create unique index moves_under_way on moves (vm_id) where status in ('preparing
 create index moves_on_target on moves (to_host_id) include (vcpus, memory_mib)
 where status in ('preparing', 'sending', 'canceling');
 create index moves_from_source on moves (from_host_id) where status in ('preparing', 'sending', 'resuming', 'canceling');
+create index moves_by_vm on moves (vm_id, status_since);
 create index moves_by_age on moves (status_since) where status in ('done', 'canceled', 'failed');
 `;

@@ -1,0 +1,89 @@
+// The calls of the host API by which a VM moves. What takes as long as there is to send has a deadline against hanging only: the host knows
+// better when nothing moves any more.
+
+import { Compile } from "typebox/compile";
+import { Vm } from "@skerry/contract/host-api";
+import {
+  ArrivalNeeds,
+  Departed,
+  Luggage,
+  type ArrivalOrder,
+  type DepartureOrder,
+  type ResumeOrder,
+} from "@skerry/contract/host-moves";
+import { Deadline } from "./deadline.ts";
+
+/** Reading what a disk stands on takes a while, the first time. */
+const PREPARE_DEADLINE_MS = 120_000;
+/** Disk and memory of the largest VM, and calls into it that are waited for. */
+const SEND_DEADLINE_MS = 60 * 60_000;
+const RESUME_DEADLINE_MS = 40_000;
+const STAY_DEADLINE_MS = 90_000;
+
+export interface MoveCall {
+  readonly method: "GET" | "PUT" | "POST" | "DELETE";
+  readonly path: string;
+  readonly query?: Record<string, string>;
+  readonly body?: object;
+}
+
+interface Shape<T> {
+  Check(value: unknown): value is T;
+}
+
+/** How a call reaches the host; takes over the deadline. Without a shape the answer has no body. */
+export interface MoveTransport {
+  json<T>(call: MoveCall, shape: Shape<T>, deadline: Deadline): Promise<T>;
+  done(call: MoveCall, deadline: Deadline): Promise<void>;
+}
+
+const shapes = {
+  luggage: Compile(Luggage),
+  needs: Compile(ArrivalNeeds),
+  departed: Compile(Departed),
+  vm: Compile(Vm),
+};
+
+export class MoveCalls {
+  readonly #transport: MoveTransport;
+
+  constructor(transport: MoveTransport) {
+    this.#transport = transport;
+  }
+
+  /** What the VM needs wherever it goes on. */
+  luggage(id: string, executionId: string, stop: AbortSignal): Promise<Luggage> {
+    const call = { method: "GET", path: `/vms/${id}/luggage`, query: { execution_id: executionId } } as const;
+    return this.#transport.json(call, shapes.luggage, new Deadline(PREPARE_DEADLINE_MS, stop));
+  }
+
+  /** The target holds room for it from here on, under its policy. */
+  prepare(id: string, order: ArrivalOrder, stop: AbortSignal): Promise<ArrivalNeeds> {
+    const call = { method: "PUT", path: `/vms/${id}/arrival`, body: order } as const;
+    return this.#transport.json(call, shapes.needs, new Deadline(PREPARE_DEADLINE_MS, stop));
+  }
+
+  /** Resolves when the source has sent everything, and the VM stands still there. */
+  send(id: string, order: DepartureOrder, stop: AbortSignal): Promise<Departed> {
+    const call = { method: "PUT", path: `/vms/${id}/departure`, body: order } as const;
+    return this.#transport.json(call, shapes.departed, new Deadline(SEND_DEADLINE_MS, stop));
+  }
+
+  /** Resolves when the target has everything. */
+  whole(id: string, executionId: string, stop: AbortSignal): Promise<void> {
+    const call = { method: "GET", path: `/vms/${id}/arrival`, query: { execution_id: executionId } } as const;
+    return this.#transport.done(call, new Deadline(PREPARE_DEADLINE_MS, stop));
+  }
+
+  /** Resolves when it runs at the target. */
+  resume(id: string, order: ResumeOrder, stop: AbortSignal): Promise<Vm> {
+    const call = { method: "POST", path: `/vms/${id}/arrival/resume`, body: order } as const;
+    return this.#transport.json(call, shapes.vm, new Deadline(RESUME_DEADLINE_MS, stop));
+  }
+
+  /** Resolves when it goes on at the source. */
+  stay(id: string, moveId: string, stop: AbortSignal): Promise<void> {
+    const call = { method: "DELETE", path: `/vms/${id}/departure`, query: { move_id: moveId } } as const;
+    return this.#transport.done(call, new Deadline(STAY_DEADLINE_MS, stop));
+  }
+}

@@ -1,0 +1,225 @@
+// One move from its row to its end. Every step can be taken again, by whoever comes after one that died: hosts know what they have done by
+// the move's id and the execution ids. Only `switchHost` decides, in the database, when both hosts have said that all is there; until
+// then whatever fails leaves the VM where it is, and from then on it is the target's.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { SkerryError } from "@skerry/contract/errors";
+import type { HostClient } from "../hosts/host-client.ts";
+import { isDatabaseOutage } from "../store/database.ts";
+import { LeaseLostError } from "../store/fence.ts";
+import { hostAddress } from "../store/hosts.ts";
+import { findMove, findVm, proceed, switchHost, type MovableVm, type MoveRow } from "../store/moves.ts";
+import { recordOwnActs } from "./audit.ts";
+import type { Context } from "./context.ts";
+
+/** How soon it is noticed that an operator has changed his mind. */
+const CANCEL_LOOK_MS = 500;
+
+interface Ends {
+  readonly source: HostClient;
+  readonly target: HostClient;
+  readonly targetAddress: string;
+}
+
+/** Resolves when the move has ended, well or not. Rejects where it can only be carried on later. */
+export async function carryOn(
+  context: Context,
+  move: MoveRow,
+  { service, stop }: { readonly service: string; readonly stop: AbortSignal },
+): Promise<MoveRow> {
+  const ends = await endsOf(context, move);
+  let current: MoveRow | undefined = move;
+  for (;;) {
+    switch (current.status) {
+      case "preparing":
+      case "sending":
+        current = await send(context, current, { ends, service, stop });
+        break;
+      case "resuming":
+        current = await resume(context, current, ends, stop);
+        break;
+      case "canceling":
+        current = await giveUp(context, current, ends, stop);
+        break;
+      case "done":
+      case "canceled":
+      case "failed":
+        return current;
+    }
+    // Another writer was first: what it wrote counts.
+    current ??= await findMove(context.db, move.id);
+    if (current === undefined) throw new Error(`the move ${move.id} has gone`);
+  }
+}
+
+interface Sending {
+  readonly ends: Ends;
+  readonly service: string;
+  readonly stop: AbortSignal;
+}
+
+async function send(context: Context, move: MoveRow, sending: Sending): Promise<MoveRow | undefined> {
+  const { service, stop } = sending;
+  const canceled = watchForCancel(context, move, stop);
+  let sent: MoveRow | undefined;
+  try {
+    sent = await transfer(context, move, sending, canceled.signal);
+  } catch (error) {
+    if (stop.aborted || isOurs(error)) throw error;
+    context.log.warn({ err: error, move_id: move.id, vm_id: move.vm_id }, "a move broke off");
+    const seen = await findMove(context.db, move.id);
+    if (seen?.status !== "preparing" && seen?.status !== "sending") return seen;
+    return proceed(context.db, seen, "canceling", `failed: ${reasonOf(error)}`);
+  } finally {
+    canceled.abort();
+  }
+  // Lost to a cancel, which has been noticed only now.
+  if (sent === undefined) return undefined;
+  return decide(context, sent, service);
+}
+
+/** Everything to the target; the VM stands still when it resolves. */
+async function transfer(
+  context: Context,
+  move: MoveRow,
+  { ends }: Sending,
+  stop: AbortSignal,
+): Promise<MoveRow | undefined> {
+  const { vm_id: id, ticket } = move;
+  const { source, target, targetAddress } = ends;
+  const vm = await findVm(context.db, id);
+  if (!isAtSource(vm, move)) throw new SkerryError("vm_not_running", "the VM does not run there any more");
+  const luggage = await source.moves.luggage(id, move.from_execution_id, stop);
+  const { egress, egress_version } = vm;
+  const order = {
+    move_id: move.id,
+    execution_id: move.to_execution_id,
+    ticket,
+    egress,
+    egress_version,
+    luggage,
+  };
+  const { layers } = await target.moves.prepare(id, order, stop);
+  const sending = move.status === "sending" ? move : await proceed(context.db, move, "sending");
+  if (sending === undefined) return undefined;
+  const departed = await source.moves.send(
+    id,
+    { move_id: move.id, execution_id: move.from_execution_id, address: targetAddress, ticket, layers },
+    stop,
+  );
+  await target.moves.whole(id, move.to_execution_id, stop);
+  context.log.info({ move_id: move.id, vm_id: id, ...departed }, "a VM has been sent to another host");
+  return sending;
+}
+
+function isAtSource(vm: MovableVm | undefined, move: MoveRow): vm is MovableVm {
+  return (
+    vm?.status === "running" && vm.host_id === move.from_host_id && vm.execution_id === move.from_execution_id
+  );
+}
+
+/** The only moment that counts. */
+async function decide(context: Context, move: MoveRow, service: string): Promise<MoveRow | undefined> {
+  const decided = context.db.transaction().execute(async (transaction) => {
+    const vm = await switchHost(transaction, move);
+    // It was destroyed or stopped, or its host was taken for dead.
+    if (vm === undefined) return proceed(transaction, move, "canceling", "the VM ended on its way");
+    const resuming = await proceed(transaction, move, "resuming");
+    if (resuming === undefined) throw new Overtaken();
+    const resource = move.vm_id.startsWith("mch_") ? "machine" : "sandbox";
+    await recordOwnActs(transaction, { service, action: `${resource}.move`, resource }, [vm]);
+    return resuming;
+  });
+  return decided.catch((error: unknown) => {
+    if (error instanceof Overtaken) return undefined;
+    throw error;
+  });
+}
+
+/** Somebody canceled the move a moment before; nothing of the transaction holds. */
+class Overtaken extends Error {
+  override readonly name = "Overtaken";
+}
+
+async function resume(
+  context: Context,
+  move: MoveRow,
+  { source, target }: Ends,
+  stop: AbortSignal,
+): Promise<MoveRow | undefined> {
+  const vm = await findVm(context.db, move.vm_id);
+  if (vm?.status === "running" && vm.execution_id === move.to_execution_id) {
+    const { egress, egress_version } = vm;
+    const order = { execution_id: move.to_execution_id, egress, egress_version };
+    await target.moves.resume(move.vm_id, order, stop).catch((error: unknown) => {
+      // Where the VM has ended, whoever compares rows and VMs says so; where the host is silent, we come again.
+      if (!(error instanceof SkerryError) || error.code === "host_unavailable" || stop.aborted) throw error;
+      context.log.warn({ err: error, vm_id: move.vm_id }, "a VM did not go on where it was moved to");
+      context.ring("vm-cleanup");
+    });
+  }
+  const old = { id: move.vm_id, execution_id: move.from_execution_id };
+  await source.destroyVm(old, stop).catch((error: unknown) => {
+    // No row names it any more, so it is removed when its host is back.
+    context.log.warn({ err: error, vm_id: move.vm_id }, "a source could not be cleared up yet");
+    context.ring("vm-cleanup");
+  });
+  return proceed(context.db, move, "done");
+}
+
+/** The target first: what it holds can never run again when the source goes on. */
+async function giveUp(
+  context: Context,
+  move: MoveRow,
+  { source, target }: Ends,
+  stop: AbortSignal,
+): Promise<MoveRow | undefined> {
+  const end = move.reason?.startsWith("failed") === true ? "failed" : "canceled";
+  const removed = target
+    .destroyVm({ id: move.vm_id, execution_id: move.to_execution_id }, stop)
+    .catch((error: unknown) => {
+      // It was never told to run, and is removed when its host is back.
+      context.log.warn({ err: error, vm_id: move.vm_id }, "a target could not be cleared up yet");
+    });
+  const vm = await findVm(context.db, move.vm_id);
+  if (vm?.execution_id === move.from_execution_id) await source.moves.stay(move.vm_id, move.id, stop);
+  await removed;
+  return proceed(context.db, move, end);
+}
+
+/** Its signal comes when nobody wants the move any more, also where another replica was told so. */
+function watchForCancel(context: Context, move: MoveRow, stop: AbortSignal): AbortController {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const forward = (): void => controller.abort(stop.reason);
+  stop.addEventListener("abort", forward, { once: true });
+  signal.addEventListener("abort", () => stop.removeEventListener("abort", forward), { once: true });
+  const look = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await sleep(CANCEL_LOOK_MS, undefined, { signal });
+      const status = (await findMove(context.db, move.id))?.status;
+      if (status !== "preparing" && status !== "sending") controller.abort(new Error("canceled"));
+    }
+  };
+  // A database that is away is noticed by the move itself.
+  look().catch(() => undefined);
+  return controller;
+}
+
+async function endsOf(context: Context, move: MoveRow): Promise<Ends> {
+  const [from, to] = await Promise.all([
+    hostAddress(context.db, move.from_host_id),
+    hostAddress(context.db, move.to_host_id),
+  ]);
+  if (from === undefined || to === undefined) throw new Error(`a host of the move ${move.id} does not exist`);
+  return { source: context.hosts.client(from), target: context.hosts.client(to), targetAddress: to };
+}
+
+/** The move has not failed, we have. */
+function isOurs(error: unknown): boolean {
+  return error instanceof LeaseLostError || isDatabaseOutage(error);
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof SkerryError ? error.message : "internal error";
+}
