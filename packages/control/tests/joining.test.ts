@@ -128,6 +128,23 @@ test("a join that broke off keeps its name from nobody", async () => {
   expect(answer.status, answer.text).toBe(200);
 });
 
+test("who guesses is held up by address like with other tokens, and a machine that has a token is not", async () => {
+  const limits = { ...world.context.limits, authFailuresPerMinute: 4 };
+  await using replica = await openReplica(world, { limits });
+  const host = await JoiningHost.open(world);
+  const token = await newJoinToken(world);
+  const ask = async (secret: string) => {
+    const body = host.request({ ...token, secret });
+    return (await world.call("POST", "/v1/hosts/join", { body, token: "", url: replica.url })).status;
+  };
+  expect(await ask(token.secret)).toBe(200);
+  const guesses: number[] = [];
+  for (let guess = 0; guess < 6; guess += 1) guesses.push(await ask(`${guess}`.repeat(43)));
+  expect(guesses.slice(0, 2)).toEqual([401, 401]);
+  expect(guesses.slice(2)).toContain(429);
+  expect(await ask(token.secret)).toBe(200);
+});
+
 test("a host is certified for a week from an hour ago, as itself and nothing else", async () => {
   const host = await JoiningHost.open(world);
   const { body } = await host.ask(await newJoinToken(world));

@@ -107,7 +107,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     sharedAssets: assets !== undefined,
     name: hostName(settings),
     listen: settings.endpoint("SKERRY_HOST_LISTEN"),
-    endpoint: settings.text("SKERRY_HOST_ADDRESS"),
+    endpoint: settings.text("SKERRY_HOST_ADDRESS") ?? reachable(settings.text("SKERRY_HOST_LISTEN")),
     socket: settings.optionalPath("SKERRY_HOST_SOCKET") ?? join(stateFolder, "host.sock"),
     socketGid: settings.optionalNumber("SKERRY_HOST_SOCKET_GID"),
     nativeFolder: settings.path("SKERRY_NATIVE"),
@@ -134,6 +134,11 @@ function hostName(settings: Settings): string {
   if (!HOST_NAME.test(name))
     settings.fault(`SKERRY_HOST_NAME must be a name of letters, digits, dots and dashes, not "${name}"`);
   return name;
+}
+
+/** Where it listens is where it is reached, unless that is everywhere. */
+function reachable(listen: string | undefined): string | undefined {
+  return listen === undefined || /^(0\.0\.0\.0|\[::\]):/.test(listen) ? undefined : listen;
 }
 
 function networkConfig(settings: Settings, digest: Buffer): NetworkConfig {

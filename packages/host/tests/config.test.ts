@@ -74,3 +74,16 @@ test("the network has defaults, takes settings, and tells every fault in them", 
   for (const name of Object.keys(faulty)) expect(() => readConfig({ ...env, ...faulty })).toThrow(name);
   expect(() => readConfig({ ...env, SKERRY_VM_CIDR: "198.19.255.0/31" })).toThrow("SKERRY_VM_CIDR");
 });
+
+test("a host is called as its settings say, and is reached where it listens unless they say otherwise", () => {
+  expect(readConfig(env)).toMatchObject({ listen: undefined, endpoint: undefined });
+  const set = { ...env, SKERRY_HOST_NAME: "rack-7", SKERRY_HOST_LISTEN: "192.0.2.7:7071" };
+  const listen = { host: "192.0.2.7", port: 7_071 };
+  expect(readConfig(set)).toMatchObject({ name: "rack-7", listen, endpoint: "192.0.2.7:7071" });
+  const everywhere = { ...set, SKERRY_HOST_LISTEN: "[::]:7071" };
+  expect(readConfig(everywhere)).toMatchObject({ listen: { host: "::", port: 7_071 }, endpoint: undefined });
+  expect(readConfig({ ...everywhere, SKERRY_HOST_ADDRESS: "rack-7:7071" }).endpoint).toBe("rack-7:7071");
+  for (const wrong of ["7071", "192.0.2.7:70000", "here"])
+    expect(() => readConfig({ ...env, SKERRY_HOST_LISTEN: wrong })).toThrow("SKERRY_HOST_LISTEN");
+  expect(() => readConfig({ ...env, SKERRY_HOST_NAME: "a b" })).toThrow("SKERRY_HOST_NAME");
+});

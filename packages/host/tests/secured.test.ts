@@ -13,7 +13,7 @@ import { CONTROL_URI, hostUri, type HostCertificate } from "@skerry/contract/hos
 import { newId } from "@skerry/contract/ids";
 import { fastify } from "fastify";
 import { pino } from "pino";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import {
   certify,
   makeAuthority,
@@ -237,6 +237,17 @@ test("a certificate is refused that is not for this host and its new key, or not
   for (const [kind, make] of Object.entries(wrong))
     expect(await call("/identity", control, { method: "PUT", body: make() }), kind).toBe(400);
   expect(await call("/control-only", control)).toBe(200);
+});
+
+test.each([-5, 5])("a clock that is %d minutes off changes nothing", async (minutes) => {
+  const certificate = certificateFor(identity);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + minutes * 60_000 });
+  try {
+    await identity.install(certificate, { mayChange: false });
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(await call("/control-only", credentialsOf(CONTROL_URI))).toBe(200);
 });
 
 test("a request can be answered once", async () => {

@@ -43,6 +43,7 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
       "SKERRY_REAPER_INTERVAL_MS",
       "SKERRY_VM_CLEANUP_INTERVAL_MS",
       "SKERRY_HEARTBEAT_INTERVAL_MS",
+      "SKERRY_CERTIFICATES_INTERVAL_MS",
       "SKERRY_HEALTH_MONITOR_INTERVAL_MS",
     ),
     ...passed("SKERRY_TLS_CERT", "SKERRY_TLS_KEY", "SKERRY_TLS_LISTEN", "SKERRY_CORS_ORIGINS"),
