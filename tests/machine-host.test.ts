@@ -4,7 +4,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { HostInfo, Vm, VmSpec } from "@skerry/contract/host-api";
-import { namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
+import { consoleLogs, namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
 import { LoneHost } from "./support/lone-host.ts";
 import { until } from "./support/platform.ts";
 
@@ -54,6 +54,8 @@ async function said(lines: number): Promise<string> {
 async function nothingRuns(): Promise<void> {
   expect(await qemuProcesses(host.instance)).toEqual([]);
   expect(await namespacesInUse(`${host.instance}-`)).toEqual([]);
+  // It ends with QEMU, a moment later.
+  await until("nobody keeps a console", async () => (await consoleLogs(host.folder)).length === 0);
 }
 
 test("a machine that is stopped is asked first, keeps its disk and its console, and boots from them", async () => {
@@ -79,8 +81,9 @@ test("a main process that does not listen is killed after its grace, with all th
   const { execution_id } = await seen();
   await stop(execution_id);
   const deaf = await start(
-    "trap '' TERM; setsid sh -c 'while :; do sleep 1; done' & while :; do sleep 1; done",
+    "trap '' TERM; echo deaf; setsid sh -c 'while :; do sleep 1; done' & while :; do sleep 1; done",
   );
+  await until("it has become deaf", async () => (await said(1)) === "deaf\n");
   const { body } = await stop(deaf, 300);
   expect(body).toMatchObject({ status: "stopped", reason: null, exit: { exit_code: 137, signal: 9 } });
 });

@@ -1,7 +1,7 @@
 // What a host could leave behind on a machine, listed from the kernel and not from our own records.
 
 import { execFile } from "node:child_process";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { promisify } from "node:util";
 
@@ -16,6 +16,7 @@ export async function leftovers(register: string): Promise<string[]> {
     const [instance = "", state = ""] = line.split(" ");
     const short = instance.replace("skerry-", "sk");
     for (const one of await qemuProcesses(instance)) left.push(`process ${one.pid} ${one.name}`);
+    for (const pid of await consoleLogs(state)) left.push(`process ${pid} console-log`);
     for (const name of await namespaces(instance)) left.push(`namespace ${name}`);
     for (const name of links) if (name.startsWith(`${short}-`)) left.push(`link ${name}`);
     for (const name of Object.keys(networkInterfaces()))
@@ -46,6 +47,19 @@ export async function qemuProcesses(instance: string): Promise<QemuProcess[]> {
     if (args.includes("-name") && name.startsWith(`${instance}:`)) {
       found.push({ pid: Number(entry), name, vm: name.split(":")[1] ?? "" });
     }
+  }
+  return found;
+}
+
+/** Processes that keep the consoles of machines below this folder. */
+export async function consoleLogs(state: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const entry of await readdir("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    const [program] = (await readFile(`/proc/${entry}/cmdline`, "utf8").catch(() => "")).split("\0");
+    if (program?.endsWith("/console-log") !== true) continue;
+    const cwd = await readlink(`/proc/${entry}/cwd`).catch(() => "");
+    if (cwd.startsWith(`${state}/`)) found.push(Number(entry));
   }
   return found;
 }
