@@ -15,8 +15,9 @@ export async function leftovers(register: string): Promise<string[]> {
   for (const line of register.trim().split("\n")) {
     const [instance = "", state = ""] = line.split(" ");
     const short = instance.replace("skerry-", "sk");
-    for (const one of await qemuProcesses(instance)) left.push(`process ${one.pid} ${one.name}`);
-    for (const pid of await consoleLogs(state)) left.push(`process ${pid} console-log`);
+    const qemus = (await qemuProcesses(instance)).map(({ pid, name }) => `process ${pid} ${name}`);
+    const consoles = (await consoleLogs(state)).map((pid) => `process ${pid} console-log`);
+    left.push(...qemus, ...consoles);
     for (const name of await namespaces(instance)) left.push(`namespace ${name}`);
     for (const name of links) if (name.startsWith(`${short}-`)) left.push(`link ${name}`);
     for (const name of Object.keys(networkInterfaces()))
