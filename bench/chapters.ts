@@ -7,6 +7,7 @@ import { measureEgress, measureThroughput } from "./egress.ts";
 import { measureExecute } from "./execute.ts";
 import { measureFleet } from "./fleet.ts";
 import { measureGrowth } from "./growth.ts";
+import { measureHosts } from "./hosts.ts";
 import { measureHttp } from "./http.ts";
 import { measureCold, measureLife } from "./life.ts";
 import { measureMemory } from "./memory.ts";
@@ -71,6 +72,12 @@ export const chapters: readonly Chapter[] = [
     title: "Many sandboxes that run",
     about: "PSS counts pages that VMs share in parts; it is read when all have idled for a while.",
     measure: measureFleet,
+  },
+  {
+    name: "hosts",
+    title: "A thousand hosts",
+    about: "Simulated hosts with 100 machines each, and a PostgreSQL of their own.",
+    measure: measureHosts,
   },
   {
     name: "sustained",

@@ -1,0 +1,32 @@
+// What services work with, on simulated hosts, and without limits.
+
+import { pino } from "pino";
+import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
+import { Metrics } from "../src/metrics/metrics.ts";
+import { AccessWatch } from "../src/services/access-watch.ts";
+import { Authority } from "../src/services/authority.ts";
+import { Bearers } from "../src/services/bearers.ts";
+import type { Context } from "../src/services/context.ts";
+import { HostLoads } from "../src/services/host-loads.ts";
+import type { Database } from "../src/store/database.ts";
+import type { SimulatedHosts } from "./simulated-hosts.ts";
+
+export function simulatedContext(db: Database, hosts: SimulatedHosts): Context {
+  const bearers = new Bearers(db);
+  // Object.fromEntries forgets which names it was given.
+  const organization = Object.fromEntries(
+    limitNames.map((name) => [name, 1_000_000_000]),
+  ) as OrganizationLimits;
+  return {
+    db,
+    hosts,
+    bearers,
+    loads: new HostLoads(db),
+    authority: new Authority(db),
+    log: pino({ level: "silent" }),
+    metrics: new Metrics(),
+    watch: new AccessWatch(bearers),
+    limits: { organization, authFailuresPerMinute: 1, vcpusPerCpu: 16 },
+    ring: () => undefined,
+  };
+}
