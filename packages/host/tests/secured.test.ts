@@ -250,6 +250,11 @@ test.each([-5, 5])("a clock that is %d minutes off changes nothing", async (minu
   expect(await call("/control-only", credentialsOf(CONTROL_URI))).toBe(200);
 });
 
+test("a port that is taken is said so", async () => {
+  const taken = serveSecured(server, { endpoint: { host: "0.0.0.0", port }, identity, log });
+  await expect(taken).rejects.toThrow(`cannot listen on 0.0.0.0:${port}: EADDRINUSE`);
+});
+
 test("a request can be answered once", async () => {
   const control = credentialsOf(CONTROL_URI);
   const certificate = certificateFor(identity);

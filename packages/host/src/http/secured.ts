@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
+import { SkerryError } from "@skerry/contract/errors";
 import type { Logger } from "pino";
 import type { Endpoint } from "../config.ts";
 import type { Identity } from "../identity.ts";
@@ -54,8 +55,7 @@ export async function serveSecured(
     if (credentials === undefined) return;
     secured.setSecureContext(credentials);
     if (secured.listening) return;
-    secured.listen(endpoint.port, endpoint.host);
-    await once(secured, "listening");
+    await listen(secured, endpoint);
     log.info({ address: secured.address(), host_id: identity.hostId }, "serving the cluster");
   };
   identity.onChange(update);
@@ -69,6 +69,18 @@ export async function serveSecured(
       await closed;
     },
   };
+}
+
+/** Whoever joins stands in front of the machine and is told. */
+async function listen(secured: Server, { host, port }: Endpoint): Promise<void> {
+  secured.listen(port, host);
+  await once(secured, "listening").catch((cause: unknown) => {
+    const { code } = cause as { code?: unknown };
+    throw new SkerryError("host_unreachable", `The host cannot listen on ${host}:${port}: ${String(code)}.`, {
+      remediation: "Set SKERRY_HOST_LISTEN to an address of this machine and a port that is free.",
+      cause,
+    });
+  });
 }
 
 interface SecuredOptions {
