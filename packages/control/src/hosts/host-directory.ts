@@ -21,6 +21,11 @@ export function securedAddress(hostId: string, endpoint: string): string {
   return `https://${hostId}@${endpoint}`;
 }
 
+/** Whether only this machine can reach it there. */
+export function isLocalAddress(address: string): boolean {
+  return address.startsWith(UNIX);
+}
+
 export class HostDirectory {
   readonly #clients = new Map<string, HostClient>();
   readonly #credentials: () => Promise<ControlCredentials>;

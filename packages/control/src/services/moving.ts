@@ -11,14 +11,17 @@ import { hostAddress } from "../store/hosts.ts";
 import { findMove, findVm, proceed, switchHost, type MovableVm, type MoveRow } from "../store/moves.ts";
 import { recordOwnActs } from "./audit.ts";
 import type { Context } from "./context.ts";
+import { peerAddress } from "./peer-address.ts";
 
 /** How soon it is noticed that an operator has changed his mind. */
 const CANCEL_LOOK_MS = 500;
 
+/** Undefined: the host has been removed, and nobody asks it any more. */
 interface Ends {
-  readonly source: HostClient;
-  readonly target: HostClient;
-  readonly targetAddress: string;
+  readonly source: HostClient | undefined;
+  readonly target: HostClient | undefined;
+  /** Where the source reaches the target. */
+  readonly targetAddress: string | undefined;
 }
 
 /** Resolves when the move has ended, well or not. Rejects where it can only be carried on later. */
@@ -87,6 +90,7 @@ async function transfer(
 ): Promise<MoveRow | undefined> {
   const { vm_id: id, ticket } = move;
   const { source, target, targetAddress } = ends;
+  if (source === undefined || target === undefined || targetAddress === undefined) throw apart();
   const vm = await findVm(context.db, id);
   if (!isAtSource(vm, move)) throw new SkerryError("vm_not_running", "the VM does not run there any more");
   const luggage = await source.moves.luggage(id, move.from_execution_id, stop);
@@ -151,7 +155,7 @@ async function resume(
   if (vm?.status === "running" && vm.execution_id === move.to_execution_id) {
     const { egress, egress_version } = vm;
     const order = { execution_id: move.to_execution_id, egress, egress_version };
-    await target.moves.resume(move.vm_id, order, stop).catch((error: unknown) => {
+    await target?.moves.resume(move.vm_id, order, stop).catch((error: unknown) => {
       // Where the VM has ended, whoever compares rows and VMs says so; where the host is silent, we come again.
       if (!(error instanceof SkerryError) || error.code === "host_unavailable" || stop.aborted) throw error;
       context.log.warn({ err: error, vm_id: move.vm_id }, "a VM did not go on where it was moved to");
@@ -159,7 +163,7 @@ async function resume(
     });
   }
   const old = { id: move.vm_id, execution_id: move.from_execution_id };
-  await source.destroyVm(old, stop).catch((error: unknown) => {
+  await source?.destroyVm(old, stop).catch((error: unknown) => {
     // No row names it any more, so it is removed when its host is back.
     context.log.warn({ err: error, vm_id: move.vm_id }, "a source could not be cleared up yet");
     context.ring("vm-cleanup");
@@ -176,13 +180,13 @@ async function giveUp(
 ): Promise<MoveRow | undefined> {
   const end = move.reason?.startsWith("failed") === true ? "failed" : "canceled";
   const removed = target
-    .destroyVm({ id: move.vm_id, execution_id: move.to_execution_id }, stop)
+    ?.destroyVm({ id: move.vm_id, execution_id: move.to_execution_id }, stop)
     .catch((error: unknown) => {
       // It was never told to run, and is removed when its host is back.
       context.log.warn({ err: error, vm_id: move.vm_id }, "a target could not be cleared up yet");
     });
   const vm = await findVm(context.db, move.vm_id);
-  if (vm?.execution_id === move.from_execution_id) await source.moves.stay(move.vm_id, move.id, stop);
+  if (vm?.execution_id === move.from_execution_id) await source?.moves.stay(move.vm_id, move.id, stop);
   await removed;
   return proceed(context.db, move, end);
 }
@@ -207,12 +211,23 @@ function watchForCancel(context: Context, move: MoveRow, stop: AbortSignal): Abo
 }
 
 async function endsOf(context: Context, move: MoveRow): Promise<Ends> {
-  const [from, to] = await Promise.all([
+  const [from, to, peer] = await Promise.all([
     hostAddress(context.db, move.from_host_id),
     hostAddress(context.db, move.to_host_id),
+    peerAddress(context.db, move.from_host_id, move.to_host_id),
   ]);
-  if (from === undefined || to === undefined) throw new Error(`a host of the move ${move.id} does not exist`);
-  return { source: context.hosts.client(from), target: context.hosts.client(to), targetAddress: to };
+  return {
+    source: from === undefined ? undefined : context.hosts.client(from),
+    target: to === undefined ? undefined : context.hosts.client(to),
+    targetAddress: peer,
+  };
+}
+
+function apart(): SkerryError {
+  return new SkerryError(
+    "host_unreachable",
+    "the two hosts cannot reach each other; `SKERRY_HOST_LISTEN` lets the host beside control be reached",
+  );
 }
 
 /** The move has not failed, we have. */

@@ -1,4 +1,4 @@
-import type { Selectable } from "kysely";
+import { sql, type Selectable } from "kysely";
 import type { Queries, Tables } from "./database.ts";
 
 export type HostRow = Selectable<Tables["hosts"]>;
@@ -20,6 +20,21 @@ export function hostsInReach(db: Queries): Promise<Pick<HostRow, "id" | "address
 
 export function findHost(db: Queries, id: string): Promise<HostRow | undefined> {
   return db.selectFrom("hosts").selectAll().where("id", "=", id).executeTakeFirst();
+}
+
+export interface Reach {
+  readonly address: string;
+  /** Where other hosts reach it, ADDRESS:PORT, if they do. */
+  readonly endpoint: string | null;
+}
+
+export function reachOf(db: Queries, id: string): Promise<Reach | undefined> {
+  return db
+    .selectFrom("hosts")
+    .select(["address", sql<string | null>`facts ->> 'endpoint'`.as("endpoint")])
+    .where("id", "=", id)
+    .where("removed_at", "is", null)
+    .executeTakeFirst();
 }
 
 /** Undefined where the host has been removed: whoever is there now is not asked. */
