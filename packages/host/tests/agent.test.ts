@@ -7,6 +7,7 @@ import {
   exitOf,
   listDirectory,
   startExecute,
+  startMain,
   startRead,
   startWrite,
   withDeadline,
@@ -70,6 +71,43 @@ test("a command's end with absurd values has the shape that the API promises all
     expect(exit.usage).toEqual({ cpu_ms: 0, memory_peak_bytes: 0 });
   }
   expect(Value.Check(ExecuteExit, await ends({}))).toBe(true);
+});
+
+test("a main process is started when the guest says so, and its end, however absurd, is one that a kernel can tell of", async () => {
+  for (const [told, expected] of [
+    [
+      { exit_code: 137, signal: 9, oom_killed: true },
+      { exit_code: 137, signal: 9, oom_killed: true },
+    ],
+    [
+      { exit_code: 1e15, signal: 1e300, oom_killed: "yes" },
+      { exit_code: 255, signal: 0, oom_killed: false },
+    ],
+    [
+      { exit_code: -1, signal: 4_000_000_000 },
+      { exit_code: 0, signal: 64, oom_killed: false },
+    ],
+  ] as const) {
+    const starting = startMain(channel, "serve");
+    const { id, operation } = await peer.opened();
+    expect(operation).toEqual({ op: "main", command: "serve", env: {} });
+    await peer.send(encodeJson(frameTypes.head, id, {}));
+    const { exit } = await starting;
+    await peer.close(id, told);
+    expect(await exit).toEqual(expected);
+  }
+});
+
+test("a main process that the guest refuses to start, or to tell of, is an error", async () => {
+  const refused = startMain(channel, "serve");
+  refused.catch(() => undefined); // awaited below
+  await peer.send(encodeJson(frameTypes.reset, (await peer.opened()).id, { code: "out_of_memory" }));
+  await expect(refused).rejects.toMatchObject({ code: "guest_failed" });
+  const starting = startMain(channel, "serve");
+  await peer.send(encodeJson(frameTypes.head, (await peer.opened()).id, {}));
+  const { exit } = await starting;
+  channel.close("the guest is gone");
+  await expect(exit).rejects.toThrow("the guest is gone");
 });
 
 test("numbers that JSON has no word for do not get through", async () => {

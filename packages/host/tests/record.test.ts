@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readRecords, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
+import { filesBelow, readRecords, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
 
 let vms: string;
 beforeEach(async () => {
@@ -43,6 +43,21 @@ test("a record is read back as it was saved, is root's alone, and replaces the o
   expect(await readRecords(vms)).toEqual([{ id: "sbx_a", folder: saved.folder, record: saved }]);
   expect(await readdir(saved.folder)).toEqual(["vm.json"]);
   expect((await stat(join(saved.folder, "vm.json"))).mode & 0o777).toBe(0o600);
+});
+
+test("of a machine also its main process, what its disk stands on and how it ended are read back", async () => {
+  const exit = { exit_code: 137, signal: 9, oom_killed: true };
+  const saved: VmRecord = {
+    ...(await record("mch_a")),
+    ...{ status: "gone", reason: "it ran out of memory", cause: "out_of_memory", exit, process: undefined },
+    machine: { command: "sleep 1", keeps_disk: true, stopping: false },
+    below: { root_image: "/images/base.ext4", frozen_disk: "/frozen/base-1/disk.qcow2" },
+  };
+  await saveRecord(saved);
+  expect((await readRecords(vms))[0]?.record).toEqual(saved);
+  expect(shown(saved)).toMatchObject({ status: "gone", cause: "out_of_memory", exit });
+  expect(Object.keys(shown(saved))).not.toContain("machine");
+  expect([...(await filesBelow(vms))]).toEqual(["/images/base.ext4", "/frozen/base-1/disk.qcow2"]);
 });
 
 test("a host without a folder for VMs has none", async () => {

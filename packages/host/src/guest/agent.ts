@@ -19,6 +19,10 @@ const SHORT_DEADLINE_MS = 30_000;
 const ENTROPY_BYTES = 64;
 /** On top of a command's own timeout: for killing it and telling us. */
 const EXECUTE_GRACE_MS = 15_000;
+/** What a guest says beyond them is nothing that a kernel says, and ends up in a database. */
+const EXIT_CODE_MAX = 255;
+const SIGNAL_MAX = 64;
+
 export interface FileHead {
   readonly sizeBytes: number;
 }
@@ -73,8 +77,8 @@ export async function startMain(channel: GuestChannel, command: string): Promise
   const started = await withDeadline(channel, SHORT_DEADLINE_MS, stream.head());
   if (started === undefined) await resultOf(stream);
   const exit = resultOf(stream).then((result) => ({
-    exit_code: integer(result["exit_code"]),
-    signal: natural(result["signal"]),
+    exit_code: Math.min(natural(result["exit_code"]), EXIT_CODE_MAX),
+    signal: Math.min(natural(result["signal"]), SIGNAL_MAX),
     oom_killed: result["oom_killed"] === true,
   }));
   exit.catch(() => undefined); // whoever waits for it hears of it
