@@ -35,7 +35,9 @@ const reportedStep: StepReport = async (step, work) => {
 
 async function serve(config: HostConfig, log: Logger): Promise<void> {
   const host = await openHost(config, log, silentStep);
-  if (!config.sharedAssets) await host.library.sweep(await host.engine.filesBelow());
+  const below = await host.engine.filesBelow();
+  await host.moves.sweep(below);
+  if (!config.sharedAssets) await host.library.sweep(below);
   log.info({ ...host.info(), ...(await host.engine.adopt(host.moves)) }, "host ready");
   const server = buildServer(host, log);
   const forwarder = await openForwarder(host, log);

@@ -5,10 +5,12 @@ import type { HostServer } from "./conventions.ts";
 /** What was touched more lately may be a build, or on its way from another host. */
 const UNTOUCHED_FOR_MS = 3_600_000;
 
-export function registerCache(server: HostServer, { config, engine, library }: Host): void {
+export function registerCache(server: HostServer, { config, engine, library, moves }: Host): void {
   server.post("/cache/sweep", async (): Promise<CacheSwept> => {
+    const below = await engine.filesBelow();
+    const removed = await moves.sweep(below, UNTOUCHED_FOR_MS);
     // What others made there is theirs to judge.
-    if (config.sharedAssets) return { removed: 0 };
-    return { removed: await library.sweep(await engine.filesBelow(), UNTOUCHED_FOR_MS) };
+    if (config.sharedAssets) return { removed };
+    return { removed: removed + (await library.sweep(below, UNTOUCHED_FOR_MS)) };
   });
 }

@@ -2,7 +2,7 @@
 // hosts have built apart differs byte for byte, so a VM that moves brings its own along, once for all that come with it.
 
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { layerDigest, layerStream, writeLayer } from "./layer-stream.ts";
 
@@ -41,7 +41,10 @@ export class Layers {
   /** The file with this content: one that came from elsewhere, or one of `own`. */
   async find(digest: string, own: readonly string[]): Promise<string | undefined> {
     const received = this.#fileOf(digest);
-    if (await exists(received)) return received;
+    if (await exists(received)) {
+      await utimes(received, new Date(), new Date());
+      return received;
+    }
     for (const file of own) if ((await exists(file)) && (await this.digestOf(file)) === digest) return file;
     return undefined;
   }
@@ -60,12 +63,16 @@ export class Layers {
     }
   }
 
-  /** Removes what no VM stands on, and what was cut off. Not while something may be arriving. */
-  async sweep(needed: ReadonlySet<string>): Promise<number> {
+  /** Removes what no VM stands on and nobody has asked for in this time, and what was cut off. */
+  async sweep(needed: ReadonlySet<string>, untouchedForMs = 0): Promise<number> {
     const names = await readdir(this.#folder).catch(() => [] as string[]);
-    const stale = names.map((name) => join(this.#folder, name)).filter((file) => !needed.has(file));
-    for (const file of stale) await rm(file, { force: true });
-    return stale.length;
+    let removed = 0;
+    for (const file of names.map((name) => join(this.#folder, name))) {
+      if (needed.has(file) || Date.now() - (await stat(file)).mtimeMs < untouchedForMs) continue;
+      await rm(file, { force: true });
+      removed += 1;
+    }
+    return removed;
   }
 
   #fileOf(digest: string): string {

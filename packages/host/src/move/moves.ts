@@ -157,6 +157,11 @@ export class HostMoves implements Travellers {
     if (departure?.moveId === moveId) await departure.stay();
   }
 
+  /** Removes what came with VMs that are gone. */
+  sweep(below: ReadonlySet<string>, untouchedForMs = 0): Promise<number> {
+    return this.#options.layers.sweep(below, untouchedForMs);
+  }
+
   /** Found whole by a new host process. */
   arrived(record: VmRecord, size: Size): void {
     this.#begin(record, new Arrival(this.#options, undefined), size);
