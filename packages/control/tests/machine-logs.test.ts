@@ -62,3 +62,16 @@ test("whoever leaves a followed log leaves nothing behind on the host", async ()
   gone.abort();
   await eventually(() => world.host.console.followers(id) === 0, "the host is left");
 });
+
+test("a token that is revoked ends the log that it follows, and says why", async () => {
+  const { id } = await world.createMachine();
+  const minted = await world.call<{ id: string; token: string }>("POST", "/v1/auth/tokens", { body: {} });
+  const response = await fetch(`${world.url}/v1/machines/${id}/logs?follow=true`, {
+    headers: { authorization: `Bearer ${minted.body.token}` },
+  });
+  const text = response.text();
+  await eventually(() => world.host.console.followers(id) === 1, "the log is followed");
+  await world.call("DELETE", `/v1/auth/tokens/${minted.body.id}`);
+  expect(await text).toMatch(/^event: error\ndata: {"code":"unauthorized"/);
+  await eventually(() => world.host.console.followers(id) === 0, "the host is left");
+});

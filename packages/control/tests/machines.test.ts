@@ -289,6 +289,9 @@ test("machines count in the status of the organization, and against its quotas t
   await world.createSandbox();
   expect(refused(await world.call("POST", `/v1/machines/${id}/start`))).toEqual([403, "quota_exceeded"]);
   expect((await world.call<Status>("GET", "/v1/status")).body.machines).toBe(1);
+  const metrics = (await world.call("GET", "/metrics")).text;
+  expect(metrics).toContain('skerry_vms{kind="machine",status="stopped"} 1');
+  expect(metrics).toContain('skerry_queue_depth{queue="restart"} 0');
   await world.call("DELETE", `/v1/sandboxes/${sandbox.id}`);
   await act(id, "start");
 });

@@ -8,6 +8,8 @@ import type { Machine } from "@skerry/contract/machines";
 import { restartManager } from "../src/background/restart-manager.ts";
 import type { Report } from "../src/background/service.ts";
 import { vmCleanup } from "../src/background/vm-cleanup.ts";
+import { startMachine } from "../src/services/machine-start.ts";
+import { machineById } from "../src/store/machines.ts";
 import { eventually, World } from "./world.ts";
 
 let world: World;
@@ -219,6 +221,17 @@ test("two replicas start a machine once", async () => {
   const reports = await Promise.all([startWaiting(), startWaiting(), startWaiting()]);
   expect(reports.reduce((sum, { changed }) => sum + changed, 0)).toBe(1);
   expect(world.host.calls.slice(before).filter((call) => call.startsWith("PUT"))).toHaveLength(1);
+});
+
+test("a start from the queue comes to nothing where a stop has taken the machine out of it meanwhile", async () => {
+  const { id } = await world.createMachine({ restart: { policy: "always" } });
+  world.host.end(id, null, exit(0));
+  await cleanUp();
+  const seen = await machineById(world.db, id);
+  if (seen === undefined) throw new Error("no machine");
+  await world.call("POST", `/v1/machines/${id}/stop`);
+  expect(await startMachine(world.context, seen, { fromQueue: true })).toBeUndefined();
+  expect(await get(id)).toMatchObject({ status: "stopped", desired: "stopped" });
 });
 
 test("the manager sleeps until the first one is due", async () => {

@@ -19,7 +19,7 @@ export interface LogsWish {
 
 /** A longer line is cut into several. */
 const LINE_MAX_CHARS = 16 * 1024;
-/** All that one answer holds; a host keeps about half of it. */
+/** All that is read for one answer; a host keeps about half of it. */
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 /** Between the end of a log and the look whether it goes on elsewhere: its machine may have moved to another host. */
 const AGAIN_MS = 1_000;
@@ -31,8 +31,9 @@ export async function readLogs(context: Context, caller: Caller, wish: LogsWish)
   let chars = 0;
   for await (const line of linesOf(await open(context, row, { ...wish, follow: false }))) {
     lines.push(line);
-    chars += line.length;
-    if (lines.length > wish.lines) chars -= lines.shift()?.length ?? 0;
+    if (lines.length > wish.lines) lines.shift();
+    // An end of line counts too: a host may send nothing else.
+    chars += line.length + 1;
     if (chars > ANSWER_MAX_CHARS) break;
   }
   return { lines };

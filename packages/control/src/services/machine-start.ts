@@ -76,7 +76,8 @@ async function placeFor(
     return { anew: "its host went offline, so it was placed on another one, with a new disk" };
   }
   if (home.status === "online" && home.desired === "active") return { on: home.id };
-  throw new SkerryError("host_unavailable", `The host that has the machine's disk is ${home.status}.`, {
+  const state = home.status === "maintenance" ? "in maintenance" : "being drained";
+  throw new SkerryError("host_unavailable", `The host that has the machine's disk is ${state}.`, {
     remediation: "The operator can activate the host, or may be moving the machine to another one.",
     retryAfterS: HOST_RETRY_S,
     context: { host_id: home.id, host_status: home.status },

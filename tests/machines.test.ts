@@ -1,0 +1,211 @@
+// Machines as their owner sees them, on real microVMs: what keeps running, what is started again, and what is kept. What a host promises of
+// them by itself is in `machine-host.test.ts`.
+
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import type { Machine } from "../packages/sdk/src/skerry.ts";
+import { namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
+import { qemuPidOf, serverPid, skerry, startPlatform, until, type Platform } from "./support/platform.ts";
+
+let platform: Platform;
+
+beforeAll(async () => {
+  platform = await startPlatform({ assets: inject("assets") });
+});
+afterAll(() => platform.stop());
+
+const machines = () => platform.client.machines;
+
+async function reached(id: string, what: string, holds: (machine: Machine) => boolean): Promise<Machine> {
+  await until(what, async () =>
+    holds(
+      await machines()
+        .get(id)
+        .catch(() => machines().get(id)),
+    ),
+  );
+  return machines().get(id);
+}
+
+const isRestarted = (times: number) => (machine: Machine) =>
+  machine.status === "running" && machine.restarts === times;
+
+async function stdout(id: string, command: string): Promise<string> {
+  return (await machines().execute(id, command)).stdout;
+}
+
+async function nothingRuns(): Promise<void> {
+  await until(
+    "nothing runs any more",
+    async () => (await qemuProcesses(`${platform.instance}:mch`)).length === 0,
+  );
+  expect((await qemuProcesses(platform.instance)).filter(({ vm }) => vm.startsWith("mch_"))).toEqual([]);
+}
+
+test("a machine runs its command, and is stopped, started and restarted from its own disk", async () => {
+  const { id } = await machines().create({
+    template: "base",
+    command: 'trap "echo bye; exit 0" TERM; echo "$GREETING from $(hostname)"; while :; do sleep 0.1; done',
+    env: { GREETING: "hello" },
+  });
+  const hostname = id.replace("_", "-");
+  await until("it has said hello", async () => (await machines().logs(id)).length > 0);
+  expect(await machines().logs(id)).toEqual([`hello from ${hostname}`]);
+  await machines().upload(id, "/srv/kept", "kept");
+
+  const stopped = await machines().stop(id);
+  expect(stopped).toMatchObject({
+    status: "stopped",
+    desired: "stopped",
+    reason: "stopped by request",
+    exit_code: 0,
+  });
+  await nothingRuns();
+  const refused = machines().execute(id, "true");
+  await expect(refused).rejects.toMatchObject({ code: "machine_not_running", status: 409 });
+
+  const heard: string[] = [];
+  const follow = (async () => {
+    for await (const line of machines().followLogs(id, { lines: 1 })) heard.push(line);
+  })();
+  expect((await machines().start(id)).status).toBe("running");
+  expect(await stdout(id, "cat /srv/kept; hostname")).toBe(`kept${hostname}\n`);
+  expect(await machines().restart(id)).toMatchObject({ status: "running", restarts: 0 });
+  await until("it has said hello three times", async () => {
+    const lines = await machines().logs(id);
+    return lines.filter((line) => line.startsWith("hello")).length === 3;
+  });
+  await machines().destroy(id);
+  await follow;
+  expect(heard.filter((line) => line === `hello from ${hostname}`)).toHaveLength(2);
+  expect((await machines().get(id)).status).toBe("destroyed");
+  await nothingRuns();
+});
+
+test("a machine whose QEMU is killed runs again by itself, with its disk", async () => {
+  const { id } = await machines().create({ template: "base", command: "exec sleep 100000" });
+  await machines().execute(id, "echo kept > /root/kept; sync");
+  process.kill(await qemuPidOf(platform, id), "SIGKILL");
+  const again = await reached(id, "it runs again", isRestarted(1));
+  expect(again).toMatchObject({ reason: null, restart_at: null });
+  expect(await stdout(id, "cat /root/kept")).toBe("kept\n");
+  await machines().destroy(id);
+});
+
+const endings: readonly (readonly [what: string, command: string, expected: Partial<Machine>])[] = [
+  [
+    "has done its work",
+    "true",
+    { status: "stopped", exit_code: 0, reason: "the main process exited with 0" },
+  ],
+  ["fails", "exit 3", { status: "failed", exit_code: 3, reason: "the main process exited with 3" }],
+  [
+    "runs out of memory",
+    "python3 -c 'x = []\nwhile True: x.append(bytearray(10 ** 6))'; exit $?",
+    { status: "failed", reason: expect.stringContaining("out of memory") as unknown as string },
+  ],
+  ["panics", "echo c > /proc/sysrq-trigger", { status: "failed", reason: "the guest's kernel panicked" }],
+];
+
+test("the reason of a machine that ends says which end it was, and nothing of it runs on", async () => {
+  const ended = await Promise.all(
+    endings.map(async ([what, command, expected]) => {
+      const { id } = await machines().create({
+        template: "base",
+        command: `sleep 1; ${command}`,
+        restart: { policy: "no" },
+      });
+      const machine = await reached(id, `a machine ${what}`, ({ status }) => status !== "running");
+      expect(machine, what).toMatchObject({ ...expected, restart_at: null });
+      return id;
+    }),
+  );
+  await nothingRuns();
+  for (const id of ended) await machines().destroy(id);
+});
+
+test("a machine that cannot run is given up after its retries", async () => {
+  const { id } = await machines().create({
+    template: "base",
+    command: "exit 1",
+    restart: { policy: "always", max_retries: 1 },
+  });
+  const { reason } = await reached(
+    id,
+    "it is given up",
+    (machine) => machine.reason?.includes("not started again") === true,
+  );
+  expect(reason).toBe(
+    "the main process exited with 1; it is not started again: it was started once without running for 10m",
+  );
+  expect(await machines().get(id)).toMatchObject({ status: "failed", restarts: 1, restart_at: null });
+  await machines().destroy(id);
+});
+
+test("machines outlive kill -9 of every process of ours, and a wish that control died with is carried out", async () => {
+  const { id } = await machines().create({
+    template: "base",
+    command: "exec sleep 100000",
+    stop_timeout: "1s",
+  });
+  await machines().execute(id, "echo here > /tmp/here");
+  for (const server of ["control", "host", "supervisor"] as const) {
+    process.kill(await serverPid(platform, server), "SIGKILL");
+    if (server === "supervisor") await skerry(platform.env, "up");
+    await until(`the machine answers after ${server} was killed`, async () =>
+      machines()
+        .execute(id, "cat /tmp/here")
+        .then(
+          (run) => run.stdout === "here\n",
+          () => false,
+        ),
+    );
+  }
+  const stop = machines()
+    .stop(id)
+    .catch(() => undefined);
+  await until("it stops", async () => (await machines().get(id)).status !== "running");
+  process.kill(await serverPid(platform, "control"), "SIGKILL");
+  await stop;
+  await until("it has stopped", async () =>
+    machines()
+      .get(id)
+      .then(
+        ({ status }) => status === "stopped",
+        () => false,
+      ),
+  );
+  const start = machines()
+    .start(id)
+    .catch(() => undefined);
+  await until("it starts", async () => (await machines().get(id)).status !== "stopped");
+  process.kill(await serverPid(platform, "control"), "SIGKILL");
+  await start;
+  await until("it runs", async () =>
+    machines()
+      .get(id)
+      .then(
+        ({ status }) => status === "running",
+        () => false,
+      ),
+  );
+  expect((await qemuProcesses(platform.instance)).filter(({ vm }) => vm === id)).toHaveLength(1);
+  await machines().destroy(id);
+});
+
+test("after `skerry down` and `up` a machine is back with its disk, and one that was stopped stays stopped", async () => {
+  const running = await machines().create({ template: "base", command: "exec sleep 100000" });
+  const stopped = await machines().create({ template: "base" });
+  await machines().execute(running.id, "echo kept > /root/kept");
+  await machines().stop(stopped.id);
+  await skerry(platform.env, "down");
+  await nothingRuns();
+  await skerry(platform.env, "up");
+  await reached(running.id, "it runs again", isRestarted(1));
+  expect(await stdout(running.id, "cat /root/kept")).toBe("kept\n");
+  expect((await machines().get(stopped.id)).status).toBe("stopped");
+  for (const { id } of [running, stopped]) await machines().destroy(id);
+  await until(
+    "every namespace is given back",
+    async () => (await namespacesInUse(`${platform.instance}-`)).length === 0,
+  );
+});
