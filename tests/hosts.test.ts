@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { HostInfo } from "@skerry/contract/host-api";
-import type { Sandbox } from "../packages/sdk/src/skerry.ts";
+import type { Machine, Sandbox } from "../packages/sdk/src/skerry.ts";
 import { makeAuthority } from "../packages/control/src/services/certificates.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
 import { MachineApart } from "./support/machine-apart.ts";
@@ -26,9 +26,12 @@ let second: SecondHost;
 beforeAll(async () => {
   apart = await MachineApart.open();
   const env = {
+    // So that hosts can send VMs to this one too.
+    SKERRY_HOST_LISTEN: `${apart.here}:7071`,
+    SKERRY_CERTIFICATES_INTERVAL_MS: "1000",
     SKERRY_LISTEN: `${apart.here}:${await freePort()}`,
     SKERRY_VM_MEMORY_MIB: "2048",
-    SKERRY_WARM_MIN: "0",
+    SKERRY_WARM_MAX: "0",
   };
   platform = await startPlatform({ assets: inject("assets"), env });
   second = await joinHost(platform, { on: apart });
@@ -40,32 +43,48 @@ afterAll(async () => {
   await apart?.[Symbol.asyncDispose]();
 });
 
-/** The first that lands there. Both hosts have as much room, and the emptier one gets the next VM. */
-async function landing<Vm>(
-  there: (hostId: string | null) => boolean,
-  make: () => Promise<Vm>,
-  hostOf: (vm: Vm) => string | null,
-): Promise<Vm> {
-  for (let tries = 0; tries < 8; tries += 1) {
-    const made = await make();
-    if (there(hostOf(made))) return made;
-  }
-  throw new Error("nothing lands there");
+const COUNT = "while true; do date +%s >> /root/ticks; sleep 1; done";
+
+interface Landing<Vm> {
+  readonly make: () => Promise<Vm>;
+  readonly hostOf: (vm: Vm) => string | null;
+  readonly drop: (vm: Vm) => Promise<unknown>;
 }
 
-const isSecond = (hostId: string | null) => hostId === second.id;
+/** The first that lands on the second host, or elsewhere. Both hosts have as much room, and the emptier one gets the next VM. */
+async function landing<Vm>(onSecond: boolean, { make, hostOf, drop }: Landing<Vm>): Promise<Vm> {
+  const others: Vm[] = [];
+  try {
+    for (;;) {
+      const made = await make();
+      if ((hostOf(made) === second.id) === onSecond) return made;
+      others.push(made);
+    }
+  } finally {
+    await Promise.all(others.map(drop));
+  }
+}
+
 const newSandbox = () => platform.client.sandboxes.create({ template: "base", timeout: "1h" });
-const farSandbox = () => landing(isSecond, newSandbox, ({ info }) => info.host_id);
-const nearSandbox = () =>
-  landing(
-    (hostId) => !isSecond(hostId),
-    newSandbox,
-    ({ info }) => info.host_id,
-  );
-const COUNT = "while true; do date +%s >> /root/ticks; sleep 1; done";
+const sandboxes: Landing<Sandbox> = {
+  make: newSandbox,
+  hostOf: ({ info }) => info.host_id,
+  drop: (sandbox) => sandbox.destroy(),
+};
+const machines: Landing<Machine> = {
+  make: () =>
+    platform.client.machines.create({ template: "base", command: COUNT, restart: { policy: "no" } }),
+  hostOf: ({ host_id }) => host_id,
+  drop: ({ id }) => platform.client.machines.destroy(id),
+};
 
 /** Of the host's own record. */
 const farPid = (id: string) => qemuPidOf({ state: second.env["SKERRY_STATE"] ?? "" }, id);
+
+/** Seconds that a guest has counted. */
+async function ticksOf(look: () => Promise<{ readonly stdout: string }>): Promise<number[]> {
+  return (await look()).stdout.trim().split("\n").map(Number);
+}
 
 async function statusOf({ id }: Sandbox): Promise<string> {
   return (await platform.client.sandboxes.get(id)).info.status;
@@ -77,7 +96,7 @@ test("a machine that has joined runs sandboxes like the first, and neither is in
   ) as HostInfo;
   expect(info).toMatchObject({ name: second.name, memory_mib: 2048, endpoint: second.address });
   expect(await skerry(second.env, "status")).toContain(`its host "${second.name}"`);
-  const far = await farSandbox();
+  const far = await landing(true, sandboxes);
   const content = new Uint8Array(3_000_000).map((_, index) => (index * 7) % 251);
   await far.upload("/root/data", content);
   const { stdout } = await far.execute("sha256sum < /root/data; hostname");
@@ -89,12 +108,10 @@ test("a machine that has joined runs sandboxes like the first, and neither is in
 });
 
 test("behind a cut link a host is offline and what it runs has failed; back again, what lives goes on and nothing runs twice", async () => {
-  const [near, far, dying] = [await nearSandbox(), await farSandbox(), await farSandbox()];
-  const machine = await landing(
-    isSecond,
-    () => platform.client.machines.create({ template: "base", command: COUNT, restart: { policy: "no" } }),
-    ({ host_id }) => host_id,
-  );
+  const near = await landing(false, sandboxes);
+  const far = await landing(true, sandboxes);
+  const dying = await landing(true, sandboxes);
+  const machine = await landing(true, machines);
   const machineStatus = async () => (await platform.client.machines.get(machine.id)).status;
   await far.execute(`(${COUNT}) > /dev/null 2>&1 &`);
   const pids = await Promise.all([farPid(far.id), farPid(machine.id)]);
@@ -125,17 +142,39 @@ test("behind a cut link a host is offline and what it runs has failed; back agai
   // They had never stopped.
   expect(await Promise.all([farPid(far.id), farPid(machine.id)])).toEqual(pids);
   expect(await qemuProcesses(second.instance)).toHaveLength(2);
-  for (const { stdout } of [
-    await far.execute("cat /root/ticks"),
-    await platform.client.machines.execute(machine.id, "cat /root/ticks"),
+  for (const look of [
+    () => far.execute("cat /root/ticks"),
+    () => platform.client.machines.execute(machine.id, "cat /root/ticks"),
   ]) {
-    const ticks = stdout.trim().split("\n").map(Number);
+    const ticks = await ticksOf(look);
     const gaps = ticks.slice(1).map((tick, index) => tick - (ticks[index] ?? 0));
     expect(Math.max(...gaps)).toBeLessThan(15);
   }
   await platform.client.machines.destroy(machine.id);
   for await (const sandbox of platform.client.sandboxes.list()) await sandbox.destroy();
   expect(await qemuProcesses(second.instance)).toEqual([]);
+});
+
+test("a drained host's VMs go on elsewhere, sent from machine to machine", async () => {
+  const far = await landing(true, sandboxes);
+  await far.execute(`(${COUNT}) > /dev/null 2>&1 &`);
+  await platform.client.hosts.drain(second.id);
+  await until(
+    "the host is empty",
+    async () => (await platform.client.hosts.get(second.id)).status === "maintenance",
+    120_000,
+  );
+  expect(await qemuProcesses(second.instance)).toEqual([]);
+  const moved = await platform.client.sandboxes.get(far.id);
+  expect(moved.info).toMatchObject({ status: "running", reason: null });
+  expect(moved.info.host_id).not.toBe(second.id);
+  const before = await ticksOf(() => far.execute("cat /root/ticks"));
+  await until("it counts on", async () => {
+    return (await ticksOf(() => far.execute("cat /root/ticks"))).length > before.length + 2;
+  });
+  await far.destroy();
+  await platform.client.hosts.activate(second.id);
+  await landing(true, sandboxes).then((sandbox) => sandbox.destroy());
 });
 
 test("who is in between cannot make a machine its host, and a token is for one machine", async () => {

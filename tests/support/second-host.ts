@@ -44,7 +44,7 @@ export async function newHostFolder(
     SKERRY_STATE: folder,
     SKERRY_HOST_ASSETS: platform.env["SKERRY_HOST_ASSETS"] ?? "",
     SKERRY_VM_MEMORY_MIB: "2048",
-    SKERRY_WARM_MIN: "0",
+    SKERRY_WARM_MAX: "0",
     XDG_CONFIG_HOME: join(folder, "config"),
     ...env,
   };
