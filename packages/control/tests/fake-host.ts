@@ -20,6 +20,7 @@ import {
   type VmSpec,
 } from "@skerry/contract/host-api";
 import { drained, playCommand } from "./fake-commands.ts";
+import { fakes, FakeMoves, footing } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";
 
 /** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
@@ -54,6 +55,7 @@ export class FakeHost {
   /** Disks of machines: the execution id that each was made for. */
   readonly disks = new Map<string, string>();
   readonly console = new FakeConsole();
+  readonly moves = new FakeMoves(() => this.vms);
   readonly files = new Map<string, StoredFile>();
   /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
   readonly calls: string[] = [];
@@ -87,12 +89,14 @@ export class FakeHost {
       response.once("close", () => {
         if (!response.writableFinished) this.aborted += 1;
       });
-      this.#answer(request, response).catch((error: unknown) => {
+      const answered = this.moves.serve(request, response) ?? this.#answer(request, response);
+      answered.catch((error: unknown) => {
         if (response.headersSent || !response.writable) return void response.destroy();
         const known = error instanceof SkerryError ? error : new SkerryError("internal", String(error));
         sendJson(response, known.status, known.toBody());
       });
     });
+    fakes.set(`unix:${this.socketPath}`, this.moves);
     server.listen(this.socketPath);
     await once(server, "listening");
     this.#server = server;
@@ -174,11 +178,10 @@ export class FakeHost {
         return this.#write(path, { request, response, mode: Number(url.searchParams.get("mode")) });
       case "GET file":
         return this.#read(path, response);
-      case "GET directory":
-        return sendJson(response, 200, {
-          entries: [{ name: "a", size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" }],
-          truncated: false,
-        });
+      case "GET directory": {
+        const entry = { name: "a", size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" };
+        return sendJson(response, 200, { entries: [entry], truncated: false });
+      }
       default:
         throw new SkerryError("not_found", "no such call");
     }
@@ -210,9 +213,8 @@ export class FakeHost {
     return {
       name: this.name,
       version: "0",
-      accelerator: "tcg",
       accelerator_reason: "a fake",
-      qemu_version: "0",
+      ...footing,
       kernel_version: "0",
       resource_limits: "none",
       cpus: 2,
@@ -257,6 +259,7 @@ export class FakeHost {
     if (this.stuck.has(id)) throw new SkerryError("internal", "device busy");
     if (this.vms.get(id)?.execution_id !== executionId) return;
     this.vms.delete(id);
+    this.moves.forget(id);
     this.disks.delete(id);
     this.console.end(id);
   }

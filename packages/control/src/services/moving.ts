@@ -3,7 +3,7 @@
 // then whatever fails leaves the VM where it is, and from then on it is the target's.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { SkerryError } from "@skerry/contract/errors";
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { HostClient } from "../hosts/host-client.ts";
 import { isDatabaseOutage } from "../store/database.ts";
 import { LeaseLostError } from "../store/fence.ts";
@@ -156,8 +156,8 @@ async function resume(
     const { egress, egress_version } = vm;
     const order = { execution_id: move.to_execution_id, egress, egress_version };
     await target?.moves.resume(move.vm_id, order, stop).catch((error: unknown) => {
-      // Where the VM has ended, whoever compares rows and VMs says so; where the host is silent, we come again.
-      if (!(error instanceof SkerryError) || error.code === "host_unavailable" || stop.aborted) throw error;
+      // Where the VM has ended, whoever compares rows and VMs says so; whatever else is wrong, we come again.
+      if (!(error instanceof SkerryError) || !ended.has(error.code)) throw error;
       context.log.warn({ err: error, vm_id: move.vm_id }, "a VM did not go on where it was moved to");
       context.ring("vm-cleanup");
     });
@@ -170,6 +170,15 @@ async function resume(
   });
   return proceed(context.db, move, "done");
 }
+
+/** What a host says of a VM that was on its way and is not there any more. */
+const ended: ReadonlySet<ErrorCode> = new Set([
+  "vm_not_found",
+  "vm_not_running",
+  "stale_execution",
+  "move_failed",
+  "guest_failed",
+]);
 
 /** The target first: what it holds can never run again when the source goes on. */
 async function giveUp(

@@ -1,0 +1,165 @@
+// A move on fake hosts, cut off at every step: whatever happens, the VM never runs twice, and in the end it runs once.
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { SkerryError } from "@skerry/contract/errors";
+import { mover } from "../src/background/mover.ts";
+import type { Report } from "../src/background/service.ts";
+import type { FakeHost } from "./fake-host.ts";
+import type { MoveStep } from "./fake-moves.ts";
+import { never, TwoHosts } from "./two-hosts.ts";
+
+let two: TwoHosts;
+let id: string;
+
+beforeEach(async () => {
+  two = await TwoHosts.open();
+  await two.ask();
+  id = await two.sandboxOn(two.first);
+});
+
+afterEach(async () => {
+  await two[Symbol.asyncDispose]();
+});
+
+const steps: readonly MoveStep[] = ["luggage", "prepare", "send", "whole", "resume"];
+
+function activate(stop: AbortSignal = never): Promise<Report> {
+  return mover(two.world.context, 1_000).activate(stop);
+}
+
+async function hostId(fake: FakeHost): Promise<string> {
+  const row = await two.world.db
+    .selectFrom("hosts")
+    .select("id")
+    .where("name", "=", fake.name)
+    .executeTakeFirstOrThrow();
+  return row.id;
+}
+
+async function wish(fake: FakeHost, what: "drain" | "activate"): Promise<void> {
+  const { status } = await two.world.call("POST", `/v1/hosts/${await hostId(fake)}/${what}`);
+  expect(status).toBe(200);
+}
+
+/** Where its guest executes something. */
+function runningOn(): FakeHost[] {
+  return [two.first, two.second].filter((fake) => fake.moves.runs(id));
+}
+
+function everyStep(when: "before" | "after", work: (step: MoveStep) => Promise<void>): void {
+  for (const fake of [two.first, two.second]) fake.moves[when] = work;
+}
+
+async function moves(): Promise<{ status: string; reason: string | null }[]> {
+  return two.world.db.selectFrom("moves").select(["status", "reason"]).orderBy("id").execute();
+}
+
+/** As if what failed had failed long ago. */
+async function later(): Promise<void> {
+  await two.world.db
+    .updateTable("moves")
+    .set({ retry_at: new Date(0), status_since: new Date(0) })
+    .execute();
+}
+
+test("a drain moves what runs to the other host, under the policy of its row, and the source keeps nothing", async () => {
+  await wish(two.first, "drain");
+  everyStep("after", async () => expect(runningOn().length).toBeLessThan(2));
+  await activate();
+  const sandbox = await two.sandbox(id);
+  expect([sandbox.status, sandbox.host_id]).toEqual(["running", await hostId(two.second)]);
+  expect([runningOn(), two.first.vms.has(id)]).toEqual([[two.second], false]);
+  expect(two.second.moves.policies.map(({ egress }) => egress)).toEqual([sandbox.egress]);
+  expect(await moves()).toEqual([{ status: "done", reason: null }]);
+  const execute = await two.world.call("POST", `/v1/sandboxes/${id}/execute`, { body: { command: "true" } });
+  expect(execute.status).toBe(200);
+});
+
+for (const step of steps) {
+  for (const when of ["before", "after"] as const) {
+    test(`a move whose host fails ${when} "${step}" leaves the VM running once`, async () => {
+      await wish(two.first, "drain");
+      let failures = 0;
+      everyStep(when, async (at) => {
+        expect(runningOn().length).toBeLessThan(2);
+        if (at !== step || failures > 0) return;
+        failures += 1;
+        throw new SkerryError("internal", "the disk is on fire");
+      });
+      await activate();
+      expect(failures).toBe(1);
+      const { status, host_id } = await two.sandbox(id);
+      const at = step === "resume" ? two.second : two.first;
+      expect([status, host_id]).toEqual(["running", await hostId(at)]);
+      if (step !== "resume") {
+        expect(runningOn()).toEqual([two.first]);
+        expect(two.second.vms.has(id)).toBe(false);
+        expect((await moves())[0]).toMatchObject({ status: "failed", reason: "failed: the disk is on fire" });
+      }
+      await later();
+      await activate();
+      expect(runningOn()).toEqual([two.second]);
+    });
+
+    test(`a move whose control dies ${when} "${step}" is carried on by the next one`, async () => {
+      await wish(two.first, "drain");
+      const death = new AbortController();
+      everyStep(when, async (at) => {
+        expect(runningOn().length).toBeLessThan(2);
+        if (at === step) death.abort();
+      });
+      await activate(death.signal).catch(() => undefined);
+      expect((await two.sandbox(id)).status).toBe("running");
+      everyStep(when, async () => expect(runningOn().length).toBeLessThan(2));
+      await later();
+      await activate();
+      expect(runningOn()).toEqual([two.second]);
+      expect(two.first.vms.has(id)).toBe(false);
+      expect((await moves()).map(({ status }) => status)).toEqual(["done"]);
+    });
+  }
+}
+
+test("a drain that is taken back while a VM is on its way leaves it where it is", async () => {
+  await wish(two.first, "drain");
+  two.first.moves.before = async (step) => {
+    if (step !== "send") return;
+    await wish(two.first, "activate");
+  };
+  await activate();
+  expect(runningOn()).toEqual([two.first]);
+  expect(two.second.vms.has(id)).toBe(false);
+  expect((await moves()).map(({ status }) => status)).toEqual(["canceled"]);
+});
+
+test("a sandbox that is destroyed on its way is gone from both hosts", async () => {
+  await wish(two.first, "drain");
+  two.first.moves.after = async (step) => {
+    if (step === "send") await two.world.call("DELETE", `/v1/sandboxes/${id}`);
+  };
+  await activate();
+  expect((await two.sandbox(id)).status).toBe("destroyed");
+  expect([two.first.vms.has(id), two.second.vms.has(id)]).toEqual([false, false]);
+});
+
+test("who compares rows and VMs leaves alone what arrives, and removes it when its move has ended", async () => {
+  await wish(two.first, "drain");
+  two.first.moves.before = async (step) => {
+    if (step !== "send") return;
+    await two.cleanUp();
+    expect(two.second.vms.has(id)).toBe(true);
+    throw new SkerryError("move_failed", "no way through");
+  };
+  await activate();
+  expect(two.second.vms.has(id)).toBe(false);
+});
+
+test("a drain says what it waits for, and what has no room stays where it runs", async () => {
+  two.second.memoryMib = 100;
+  await two.ask();
+  await wish(two.first, "drain");
+  await activate();
+  const { body } = await two.world.call<{ waits_for: string }>("GET", `/v1/hosts/${await hostId(two.first)}`);
+  expect(body.waits_for).toContain(`${id} (256 MiB, 1 vCPUs)`);
+  expect(runningOn()).toEqual([two.first]);
+});
