@@ -180,6 +180,7 @@ test("a drained host's VMs go on elsewhere, sent from machine to machine", async
 test("who is in between cannot make a machine its host, and a token is for one machine", async () => {
   const newToken = async () => (await skerry(platform.env, "host", "token")).trim();
   const third = await newHostFolder(platform);
+  const ports = [await freePort(), await freePort()];
   const join = (control: string, token: string) =>
     skerry(
       third.env,
@@ -192,7 +193,7 @@ test("who is in between cannot make a machine its host, and a token is for one m
       "--name",
       third.name,
       "--address",
-      "127.0.0.1:7199",
+      `127.0.0.1:${ports[0]}`,
     );
   const between = await impostor(platform.apiUrl);
   try {
@@ -210,7 +211,7 @@ test("who is in between cannot make a machine its host, and a token is for one m
       "--name",
       again.name,
       "--address",
-      "127.0.0.1:7198",
+      `127.0.0.1:${ports[1]}`,
     ];
     await expect(skerry(again.env, "host", "join", ...flags)).rejects.toThrow("join_token_used");
     await skerry(again.env, "down");
