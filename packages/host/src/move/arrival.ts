@@ -33,7 +33,8 @@ export interface ArrivalOptions {
 
 type Policy = Pick<ResumeOrder, "egress" | "egress_version">;
 
-const CHANNEL_DEADLINE_MS = 30_000;
+const CHANNEL_DEADLINE_MS = 7_000;
+const CHANNEL_ATTEMPTS = 4;
 const RECONNECT_DEADLINE_MS = 10_000;
 
 export class Arrival {
@@ -234,6 +235,18 @@ export class Arrival {
     }
   }
 
+  /** A guest that was busy when it stopped may overlook the first hello (seen once in 30 moves). */
+  async #connect(): Promise<GuestChannel> {
+    const options = { resync: true, deadlineMs: CHANNEL_DEADLINE_MS };
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await GuestChannel.connect(join(this.#folder, vmPaths.agent), options);
+      } catch (error) {
+        if (attempt === CHANNEL_ATTEMPTS) throw error;
+      }
+    }
+  }
+
   async #letGo(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<LiveVm> {
     const { room } = this.#options;
     const order = await Promise.race([this.#resumed.promise, lost]);
@@ -241,13 +254,8 @@ export class Arrival {
     if (order.egress_version > record.egress_version) {
       await room.egress.replace(room.slots.slot(record.slot), order.egress);
     }
-    const connecting = GuestChannel.connect(join(this.#folder, vmPaths.agent), {
-      resync: true,
-      deadlineMs: CHANNEL_DEADLINE_MS,
-    });
-    connecting.catch(() => undefined); // awaited when the guest runs
     await qmp.execute("cont");
-    const channel = await Promise.race([connecting, lost]);
+    const channel = await Promise.race([this.#connect(), lost]);
     await wakeGuest(channel);
     const { egress, egress_version } = order.egress_version > record.egress_version ? order : record;
     draft.record = { ...record, egress, egress_version };
