@@ -64,6 +64,16 @@ test("a host that was silent for 30 s is offline, and what ran on it has failed 
   expect(await two.judge()).toMatchObject({ changed: 0 });
 });
 
+test("the monitor is rung when a host has been silent for too long, and not before", async () => {
+  await two.second.stop();
+  await two.pass(20);
+  await two.ask();
+  expect(two.world.rung).not.toContain("host-health-monitor");
+  await two.pass(10);
+  await two.ask();
+  expect(two.world.rung).toContain("host-health-monitor");
+});
+
 test("what the monitor did is in the audit log, of the host in the operator's", async () => {
   await two.sandboxOn(two.second);
   await two.second.stop();

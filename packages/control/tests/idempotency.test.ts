@@ -68,10 +68,12 @@ async function holdPlacement(): Promise<AsyncDisposable & { release(): Promise<v
   return { release: end, [Symbol.asyncDispose]: end };
 }
 
+/** Heartbeats wait for hosts as well. */
 async function placementsWaiting(): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::integer from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'`.execute(world.db);
+    where datname = current_database() and wait_event_type = 'Lock'
+      and query like '%for no key update of hosts%'`.execute(world.db);
   return rows[0]?.count ?? 0;
 }
 

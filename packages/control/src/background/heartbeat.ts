@@ -43,15 +43,15 @@ export function heartbeat(context: Context, settings: Settings): BackgroundServi
     name: "host-heartbeat",
     everyMs,
     async activate(stop) {
-      const starting = performance.now() - startedMs < graceMs;
+      const beganMs = performance.now();
+      const starting = beganMs - startedMs < graceMs;
       const round = new Round(context, stop, !starting);
-      const othersAreDue = performance.now() - othersAskedMs >= everyMs / 2;
-      if (othersAreDue) othersAskedMs = performance.now();
+      const othersAreDue = beganMs - othersAskedMs >= everyMs / 2;
+      if (othersAreDue) othersAskedMs = beganMs;
       const local = await round.askAll(addressOfSocket(settings.hostSocket), othersAreDue);
-      return {
-        ...round.report(),
-        ...(starting && local === undefined ? { nextMs: LOCAL_RETRY_MS } : {}),
-      };
+      const pauseMs = starting && local === undefined ? LOCAL_RETRY_MS : everyMs;
+      // A round takes a good part of the period, which is from one to the next.
+      return { ...round.report(), nextMs: Math.max(0, pauseMs - (performance.now() - beganMs)) };
     },
   };
 }
@@ -88,7 +88,9 @@ class Round {
     const found = await local;
     this.#flush();
     await this.#writing;
-    if (this.#silenceCounts && !this.#stop.aborted) await recordSilence(this.#context.db, this.#silent);
+    if (!this.#silenceCounts || this.#stop.aborted) return found;
+    const overdue = await recordSilence(this.#context.db, this.#silent);
+    if (overdue) this.#context.ring("host-health-monitor");
     return found;
   }
 

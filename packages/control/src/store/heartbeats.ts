@@ -2,6 +2,7 @@
 
 import { sql } from "kysely";
 import type { HostInfo } from "@skerry/contract/host-api";
+import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
 import { newId } from "@skerry/contract/ids";
 import type { Database } from "./database.ts";
 
@@ -82,13 +83,18 @@ export async function registerLocalHost(
   return rows[0]?.id;
 }
 
-/** These were asked and did not answer. */
-export async function recordSilence(db: Database, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  await sql`
+/** These were asked and did not answer. Returns whether one of them has been silent for so long that it is offline. */
+export async function recordSilence(db: Database, ids: readonly string[]): Promise<boolean> {
+  if (ids.length === 0) return false;
+  const { rows } = await sql<{ overdue: boolean }>`
     update hosts set
       silent_since = case when silent_until > now() - ${SILENCE_GAP_S} * interval '1 second'
                           then silent_since else now() end,
       silent_until = now()
-    where id = any(${ids}::text[])`.execute(db);
+    where id = any(${ids}::text[])
+    returning status in ('online', 'draining')
+              and last_heartbeat <= now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second' as overdue`.execute(
+    db,
+  );
+  return rows.some((row) => row.overdue);
 }
