@@ -1,0 +1,185 @@
+// VMs move to another host while they run, and nobody in them or around them can tell, whoever is killed meanwhile.
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
+import type { Host, Sandbox } from "../packages/sdk/src/skerry.ts";
+import { qemuProcesses } from "./support/leftovers.ts";
+import { startPlatform, until, type Platform } from "./support/platform.ts";
+import { joinHost, type SecondHost } from "./support/second-host.ts";
+
+/** The issue's bound for how long a guest of 256 MiB may stand still. */
+const STILL_MAX_MS = 2_000;
+/** Beyond what a drain takes: whoever was killed comes back, and the lease of a dead replica lapses. */
+const SETTLED_WITHIN_MS = 120_000;
+
+let platform: Platform;
+let second: SecondHost;
+let first: Host;
+
+beforeAll(async () => {
+  platform = await startPlatform({ assets: inject("assets"), env: { SKERRY_WARM_MAX: "0" } });
+  second = await joinHost(platform);
+  await until("both hosts are online", async () =>
+    (await hosts()).every(({ status }) => status === "online"),
+  );
+  const found = (await hosts()).find(({ id }) => id !== second.id);
+  if (found === undefined) throw new Error("there is no first host");
+  first = found;
+});
+
+beforeEach(async () => {
+  for (const { id, desired } of await hosts())
+    if (desired !== "active") await platform.client.hosts.activate(id);
+});
+
+afterAll(async () => {
+  await second?.stop();
+  await platform.stop();
+});
+
+async function hosts(): Promise<Host[]> {
+  const all: Host[] = [];
+  for await (const host of platform.client.hosts.list()) all.push(host);
+  return all;
+}
+
+function statusIs(id: string, status: Host["status"]): Promise<void> {
+  return until(
+    `the host is in ${status}`,
+    async () => (await platform.client.hosts.get(id)).status === status,
+    SETTLED_WITHIN_MS,
+  );
+}
+
+/** Where its QEMUs are: one is right. */
+async function incarnations(id: string): Promise<string[]> {
+  const everywhere = await Promise.all(
+    [platform.instance, second.instance].map((instance) => qemuProcesses(instance)),
+  );
+  return everywhere.flat().flatMap(({ vm, name }) => (vm === id ? [name] : []));
+}
+
+/** Counts in the background, with the time by the guest's own clock. */
+async function counting(): Promise<Sandbox> {
+  const sandbox = await platform.client.sandboxes.create({
+    ...{ template: "base", timeout: "1h", env: { CARRIED: "along" } },
+    egress: { mode: "deny_all" },
+  });
+  await sandbox.execute("(while true; do date +%s%3N >> /tmp/ticks; sleep 0.05; done) >/dev/null 2>&1 &");
+  return sandbox;
+}
+
+/** The longest time between two ticks since the last call. */
+async function longestGapMs(sandbox: Sandbox): Promise<number> {
+  const { stdout } = await sandbox.execute(
+    "cat /tmp/ticks; tail -n 1 /tmp/ticks > /tmp/last; cp /tmp/last /tmp/ticks",
+  );
+  const ticks = stdout.trim().split("\n").map(Number);
+  return Math.max(...ticks.slice(1).map((tick, index) => tick - (ticks[index] ?? tick)));
+}
+
+async function hostOf({ id }: Sandbox): Promise<string | null> {
+  return (await platform.client.sandboxes.get(id)).info.host_id;
+}
+
+/** Away from where it is, to the other host; resolves when nothing is left behind. */
+async function moveAway(sandbox: Sandbox): Promise<{ readonly from: string }> {
+  const from = (await hostOf(sandbox)) ?? "";
+  await platform.client.hosts.drain(from);
+  await statusIs(from, "maintenance");
+  await platform.client.hosts.activate(from);
+  expect(await hostOf(sandbox)).toBe(from === first.id ? second.id : first.id);
+  return { from };
+}
+
+test("a sandbox moves there and back: what runs in it goes on, its files, variables, clock and policy are the same", async () => {
+  await using sandbox = await counting();
+  const write =
+    "head -c 5000000 /dev/urandom > /root/blob; rm -r /usr/share/perl5; sync; sha256sum /root/blob; cat /usr/bin/* | sha256sum";
+  const read =
+    "echo 3 > /proc/sys/vm/drop_caches; sha256sum /root/blob; cat /usr/bin/* | sha256sum; ls /usr/share/perl5 2>&1";
+  const before = (await sandbox.execute(write, { timeout: "2m" })).stdout;
+  for (let way = 0; way < 2; way += 1) {
+    await longestGapMs(sandbox);
+    let asked = 0;
+    let done = false;
+    const calls = (async () => {
+      for (; !done; asked += 1) expect((await sandbox.execute("echo here")).stdout).toBe("here\n");
+    })();
+    await moveAway(sandbox);
+    done = true;
+    await calls;
+    expect(asked).toBeGreaterThan(0);
+    expect(await longestGapMs(sandbox)).toBeLessThan(STILL_MAX_MS);
+    expect((await sandbox.execute(read, { timeout: "2m" })).stdout).toContain(before);
+    expect((await sandbox.execute("echo $CARRIED")).stdout).toBe("along\n");
+    expect(Math.abs(Number((await sandbox.execute("date +%s%3N")).stdout) - Date.now())).toBeLessThan(2_000);
+    const probe = await sandbox.execute("timeout 3 bash -c 'exec 3<>/dev/tcp/203.0.113.9/80'");
+    expect(probe.exit_code).not.toBe(0);
+    const { mode, denied } = await sandbox.egress();
+    expect([mode, denied.map(({ address }) => address)]).toEqual(["deny_all", ["203.0.113.9"]]);
+    expect(await incarnations(sandbox.id)).toHaveLength(1);
+  }
+});
+
+test("a drain without room says what it waits for, goes on when there is room, and can be taken back", async () => {
+  await using sandbox = await counting();
+  const at = (await hostOf(sandbox)) ?? "";
+  const other = at === first.id ? second.id : first.id;
+  await platform.client.hosts.drain(other);
+  await statusIs(other, "maintenance");
+  await platform.client.hosts.drain(at);
+  await until("the drain waits", async () => (await platform.client.hosts.get(at)).waits_for !== null);
+  expect((await platform.client.hosts.get(at)).waits_for).toContain(`${sandbox.id} (256 MiB, 1 vCPUs)`);
+  await platform.client.hosts.activate(at);
+  expect(await platform.client.hosts.get(at)).toMatchObject({ status: "online", waits_for: null });
+  expect(await hostOf(sandbox)).toBe(at);
+  await platform.client.hosts.drain(at);
+  await platform.client.hosts.activate(other);
+  await statusIs(at, "maintenance");
+  expect(await hostOf(sandbox)).toBe(other);
+});
+
+const victims = ["source", "target", "control"] as const;
+/** From the first words between the hosts to about the end of the move. */
+const delaysMs = [150, 700, 1_400];
+
+for (const victim of victims) {
+  test(`a sandbox runs once, and runs on, when its ${victim} is killed while it moves`, async () => {
+    await using sandbox = await counting();
+    for (const delayMs of delaysMs) {
+      const from = (await hostOf(sandbox)) ?? "";
+      await platform.client.hosts.drain(from);
+      await sleep(delayMs);
+      const isFirst = (victim === "source") === (from === first.id);
+      process.kill(await pidOf(victim === "control" ? "control" : isFirst ? "host" : "second"), "SIGKILL");
+      await until(
+        `the sandbox has moved after ${delayMs} ms`,
+        async () => (await platform.client.hosts.get(from).catch(() => undefined))?.status === "maintenance",
+        SETTLED_WITHIN_MS,
+      );
+      await until("nothing is left behind", async () => (await incarnations(sandbox.id)).length === 1);
+      const before = Number((await sandbox.execute("wc -l < /tmp/ticks")).stdout);
+      await until(
+        "it goes on counting",
+        async () => Number((await sandbox.execute("wc -l < /tmp/ticks")).stdout) > before,
+      );
+      await platform.client.hosts.activate(from);
+      await until("both hosts are online", async () =>
+        (await hosts()).every(({ status }) => status === "online"),
+      );
+    }
+  });
+}
+
+async function pidOf(server: "control" | "host" | "second"): Promise<number> {
+  if (server === "second") return second.pid();
+  const state = JSON.parse(await readFile(join(platform.state, "run/supervisor.json"), "utf8")) as {
+    services: Record<string, { pid: number } | undefined>;
+  };
+  const identity = state.services[server];
+  if (identity === undefined) throw new Error(`${server} does not run`);
+  return identity.pid;
+}
