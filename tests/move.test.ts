@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import type { Host, Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
-import { startPlatform, until, type Platform } from "./support/platform.ts";
+import { freePort, startPlatform, until, type Platform } from "./support/platform.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
 
 /** The issue's bound for how long a guest of 256 MiB may stand still. */
@@ -19,7 +19,10 @@ let second: SecondHost;
 let first: Host;
 
 beforeAll(async () => {
-  platform = await startPlatform({ assets: inject("assets"), env: { SKERRY_WARM_MAX: "0" } });
+  // The other host sends VMs back to it.
+  const listen = `127.0.0.1:${await freePort()}`;
+  const env = { SKERRY_WARM_MAX: "0", SKERRY_HOST_LISTEN: listen };
+  platform = await startPlatform({ assets: inject("assets"), env });
   second = await joinHost(platform);
   await until("both hosts are online", async () =>
     (await hosts()).every(({ status }) => status === "online"),
