@@ -27,6 +27,22 @@ test("two skerry up at once start one Skerry, and both end when it is ready", as
   expect(await platform.client.health()).toBeDefined();
 });
 
+test("the operator sees hosts and background services at the command line, and runs one by hand", async () => {
+  await using here = await installation();
+  await skerry(here.env, "up");
+  const { client } = await openPlatform(here.state, here.env);
+  const [host] = (await client.hosts.page()).items;
+  const table = await skerry(here.env, "host", "list");
+  expect(table).toContain(`${host?.id}`);
+  expect(await skerry(here.env, "host", "show", host?.id ?? "")).toContain("online since");
+  expect(JSON.parse(await skerry(here.env, "service", "run", "vm-cleanup"))).toMatchObject({ failed: 0 });
+  expect(await skerry(here.env, "service", "list")).toMatch(/vm-cleanup +30 s/);
+  await expect(skerry(here.env, "service", "run", "nothing")).rejects.toThrow("vm-cleanup");
+  expect(await skerry(here.env, "host", "drain", host?.id ?? "", "--json")).toContain('"maintenance"');
+  await expect(client.sandboxes.create({ template: "base" })).rejects.toThrow("No host is online");
+  expect(await skerry(here.env, "host", "activate", host?.id ?? "", "--json")).toContain('"online"');
+});
+
 test("settings for another server are kept, and the token of this one is saved beside them", async () => {
   await using here = await installation();
   const folder = join(here.state, "config/skerry");
