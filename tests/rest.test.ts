@@ -55,6 +55,23 @@ test.concurrent("a sandbox in which nothing runs takes no CPU, and afterwards it
   expect((await sandbox.listDirectory("/tmp")).entries.map(({ name }) => name)).toContain("kept");
 });
 
+test.concurrent("memory that a command has used goes back to the machine, also where its sandbox stands still then", async () => {
+  await using sandbox = await create();
+  const residentMib = async (): Promise<number> => {
+    const status = await readFile(`/proc/${await qemuPidOf(platform, sandbox.id)}/status`, "utf8");
+    return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1_024;
+  };
+  const hash = async () => (await sandbox.execute("sha256sum /root/kept")).stdout;
+  await sandbox.execute("head -c 20000000 /dev/urandom > /root/kept");
+  const before = await hash();
+  const idle = await residentMib();
+  await sandbox.execute("python3 -c 'import os; held = os.urandom(120 << 20)'");
+  expect(await residentMib()).toBeGreaterThan(idle + 100);
+  await until("most of it is the machine's again", async () => (await residentMib()) < idle + 50);
+  await standsStill(sandbox);
+  expect(await hash()).toBe(before);
+});
+
 test.concurrent("what was started in the background keeps its sandbox running", async () => {
   await using sandbox = await create();
   await sandbox.execute("(while true; do echo tick >> /tmp/ticks; sleep 0.5; done) >/dev/null 2>&1 &");
@@ -76,7 +93,7 @@ test.concurrent("random numbers do not go on where they stood before the rest", 
 test.concurrent("requests that come while a sandbox goes to rest are all answered", async () => {
   await using sandbox = await create();
   for (let round = 0; round < 12; round += 1) {
-    await sleep(1_850 + round * 25);
+    await sleep(2_850 + round * 25);
     const answers = await Promise.all([sandbox.execute("echo one"), sandbox.execute("echo two")]);
     expect(answers.map(({ stdout }) => stdout)).toEqual(["one\n", "two\n"]);
   }

@@ -2,10 +2,14 @@
 // it copy-on-write (share=off), so a QEMU that a guest has broken into could write to the memory that all other clones
 // start from. Here that one file is opened read-only, and its owner can then be somebody else; a private writable
 // mapping needs no more. From 8.2 on `readonly=on,rom=off` does the same and this file is not used.
+//
+// When a guest reports free memory, QEMU cuts it out of the file before it drops its own copy. The file is everybody's and cannot be
+// cut; dropping the copy is what gives the memory back, so the cut is answered as done. (Newer versions refuse to report.)
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -43,6 +47,22 @@ int open64(const char *path, int flags, ...) {
   va_end(arguments);
   return open_as("open64", path, flags, mode);
 }
+
+static bool is_cut_of_memory(int fd, int mode) {
+  return (mode & FALLOC_FL_PUNCH_HOLE) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+}
+
+typedef int fallocate_function(int, int, off_t, off_t);
+
+static int fallocate_as(const char *symbol, int fd, int mode, off_t at, off_t length) {
+  if (is_cut_of_memory(fd, mode)) return 0;
+  fallocate_function *real = (fallocate_function *)dlsym(RTLD_NEXT, symbol);
+  if (real == NULL) abort();
+  return real(fd, mode, at, length);
+}
+
+int fallocate(int fd, int mode, off_t at, off_t length) { return fallocate_as("fallocate", fd, mode, at, length); }
+int fallocate64(int fd, int mode, off_t at, off_t length) { return fallocate_as("fallocate64", fd, mode, at, length); }
 
 // What _FORTIFY_SOURCE turns an open without a mode into.
 int __open_2(const char *path, int flags) { return open_as("open", path, flags, 0); }

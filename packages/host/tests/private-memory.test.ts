@@ -20,9 +20,10 @@ int main(int argc, char **argv) {
       int mode = fcntl(fds[j], F_GETFL) & O_ACCMODE;
       char *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fds[j], 0);
       if (map != MAP_FAILED) map[0] = 'X';
-      printf("%s %s %s\n", mode == O_RDONLY ? "read-only" : "read-write",
+      int cut = fallocate(fds[j], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 2048, 1024);
+      printf("%s %s %s %s\n", mode == O_RDONLY ? "read-only" : "read-write",
              map == MAP_FAILED ? "unmapped" : map[0] == 'X' && map[1] == 'b' ? "private" : "wrong",
-             pwrite(fds[j], "W", 1, 2) == 1 ? "written" : "refused");
+             pwrite(fds[j], "W", 1, 2) == 1 ? "written" : "refused", cut == 0 ? "cut" : "whole");
     }
   }
 }
@@ -52,23 +53,26 @@ async function probe(
   return {
     memory: lines.slice(0, 2),
     other: lines.slice(2),
-    left: (await readFile(memory, "utf8")).slice(0, 4),
+    left: await readFile(memory, "utf8"),
   };
 }
 
-test("the memory file is opened read-only, is mapped writable in private, and cannot be written to", async () => {
+test("the memory file is opened read-only, is mapped writable in private, and can neither be written to nor cut", async () => {
   const env = { LD_PRELOAD: native.privateMemory, SKERRY_PRIVATE_MEMORY: join(folder, "memory") };
   const seen = await probe(env);
-  expect(seen.memory).toEqual(["read-only private refused", "read-only private refused"]);
-  expect(seen.left).toBe("abcd");
+  expect(seen.memory).toEqual(["read-only private refused cut", "read-only private refused cut"]);
+  expect(seen.left).toBe("abcd".repeat(1_024));
 });
 
 test("every other file is opened as it was asked for", async () => {
   const env = { LD_PRELOAD: native.privateMemory, SKERRY_PRIVATE_MEMORY: join(folder, "memory") };
-  expect((await probe(env)).other).toEqual(["read-write private written", "read-write private written"]);
+  expect((await probe(env)).other).toEqual([
+    "read-write private written cut",
+    "read-write private written cut",
+  ]);
 });
 
 test("without a named file nothing changes", async () => {
   const seen = await probe({ LD_PRELOAD: native.privateMemory });
-  expect(seen.memory).toEqual(["read-write private written", "read-write private written"]);
+  expect(seen.memory).toEqual(["read-write private written cut", "read-write private written cut"]);
 });

@@ -29,7 +29,12 @@ const MODULES = [
   "net/core/failover",
   "drivers/net/net_failover",
   "drivers/net/virtio_net",
+  "drivers/virtio/virtio_balloon",
 ];
+
+function fileOf(module: string): string {
+  return `${module.slice(module.lastIndexOf("/") + 1)}.ko`;
+}
 
 // Runs inside mmdebstrap, whose apt verifies Debian's signatures also on a machine that is not Debian.
 const downloadHook = (folder: string): string => `set -e
@@ -39,9 +44,12 @@ cd '${folder}'
 apt-get download -q "$package"
 `;
 
-/** Downloads the kernel into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. */
+/** Downloads the kernel into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. One that an earlier version kept without a
+ *  module that is needed now is replaced. */
 export async function ensureKernel(folder: string, mirror: string | undefined): Promise<void> {
-  if (await exists(join(folder, "version"))) return;
+  const needed = ["version", ...MODULES.map((module) => `modules/${fileOf(module)}`)];
+  const there = await Promise.all(needed.map((file) => exists(join(folder, file))));
+  if (there.every(Boolean)) return;
   await mkdir(join(folder, ".."), { recursive: true });
   const work = await mkdtemp(`${folder}-`);
   try {
@@ -58,6 +66,7 @@ export async function ensureKernel(folder: string, mirror: string | undefined): 
       deadlineMs: UNPACK_DEADLINE_MS,
     });
     await keepKernel(join(work, "image"), join(work, "kernel"));
+    await rm(folder, { recursive: true, force: true });
     await rename(join(work, "kernel"), folder);
   } finally {
     await rm(work, { recursive: true, force: true });
@@ -70,11 +79,8 @@ async function keepKernel(image: string, folder: string): Promise<void> {
   await mkdir(join(folder, "modules"), { recursive: true });
   await copyFile(join(image, `boot/vmlinuz-${version}`), join(folder, "vmlinuz"));
   for (const module of MODULES) {
-    const name = module.slice(module.lastIndexOf("/") + 1);
-    await copyFile(
-      join(image, `lib/modules/${version}/kernel/${module}.ko`),
-      join(folder, `modules/${name}.ko`),
-    );
+    const file = join(image, `lib/modules/${version}/kernel/${module}.ko`);
+    await copyFile(file, join(folder, "modules", fileOf(module)));
   }
   await writeFile(join(folder, "version"), version);
 }
@@ -85,6 +91,7 @@ export async function ensureInitramfs(kernelFolder: string, agent: string): Prom
   const kernel = join(kernelFolder, "vmlinuz");
   const hash = createHash("sha256").update(kernelVersion);
   for (const file of [kernel, agent]) hash.update(await readFile(file));
+  hash.update(MODULES.join());
   const digest = hash.digest("hex").slice(0, 16);
   const initramfs = join(kernelFolder, `initramfs-${digest}.cpio`);
   if (!(await exists(initramfs))) await packInitramfs(kernelFolder, agent, initramfs);
@@ -99,7 +106,7 @@ async function packInitramfs(kernelFolder: string, agent: string, target: string
     for (const folder of ["proc", "sys", "dev", "run", "root-fs"]) await mkdir(join(root, folder));
     await copyFile(agent, join(root, "init"));
     await chmod(join(root, "init"), 0o755);
-    const names = MODULES.map((module) => `${module.slice(module.lastIndexOf("/") + 1)}.ko`);
+    const names = MODULES.map(fileOf);
     for (const name of names)
       await copyFile(join(kernelFolder, "modules", name), join(root, "modules", name));
     await writeFile(join(root, "modules/order"), `${names.join("\n")}\n`);

@@ -9,8 +9,9 @@ import type { Logger } from "pino";
 import { isIdle, wakeGuest } from "../guest/agent.ts";
 import type { LiveVm } from "./clone.ts";
 
-/** After the last operation; then, while something still runs in the guest, twice as long each time. Asking costs the guest a fork. */
-const FIRST_LOOK_MS = 2_000;
+/** After the last operation; then, while something still runs in the guest, twice as long each time. Asking costs the guest a fork, and
+ *  two seconds after its programs have given memory back its kernel gives it to the host. */
+const FIRST_LOOK_MS = 3_000;
 const LOOK_MAX_MS = 60_000;
 /** Who comes while the guest is held waits for so long. */
 const HELD_WAIT_MS = 30_000;
