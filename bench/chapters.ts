@@ -11,6 +11,7 @@ import { measureHosts } from "./hosts.ts";
 import { measureHttp } from "./http.ts";
 import { measureCold, measureLife } from "./life.ts";
 import { measureMemory } from "./memory.ts";
+import { measureMove } from "./move.ts";
 import type { Measure } from "./report.ts";
 import { measureSustained } from "./sustained.ts";
 
@@ -102,5 +103,12 @@ export const chapters: readonly Chapter[] = [
     title: "Network of a guest",
     about: "One TCP stream out of a guest for three seconds, with and without many CIDRs in turn.",
     measure: measureThroughput,
+  },
+  {
+    name: "move",
+    title: "A sandbox moves to another host",
+    about:
+      "Between two host processes on this machine and back, while it counts every 10 ms; by the guest's own clock.",
+    measure: measureMove,
   },
 ];

@@ -12,6 +12,7 @@ export interface Scale {
   readonly fleet: { readonly dense: number; readonly all: number; readonly idleS: number };
   readonly growth: { readonly passes: number; readonly rounds: number };
   readonly hosts: { readonly rounds: number; readonly placements: number };
+  readonly move: { readonly rounds: number };
   readonly egress: {
     readonly takes: number;
     readonly loads: number;
@@ -31,6 +32,7 @@ export const full: Scale = {
   fleet: { dense: 100, all: 200, idleS: 10 },
   growth: { passes: 3, rounds: 10 },
   hosts: { rounds: 6, placements: 500 },
+  move: { rounds: 20 },
   egress: { takes: 30, loads: 20, slots: 200, streams: 5 },
 };
 
@@ -45,5 +47,6 @@ export const quick: Scale = {
   fleet: { dense: 20, all: 30, idleS: 3 },
   growth: { passes: 1, rounds: 5 },
   hosts: { rounds: 2, placements: 200 },
+  move: { rounds: 6 },
   egress: { takes: 8, loads: 8, slots: 30, streams: 1 },
 };

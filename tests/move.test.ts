@@ -1,12 +1,10 @@
 // VMs move to another host while they run, and nobody in them or around them can tell, whoever is killed meanwhile.
 
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import type { Host, Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
-import { freePort, startPlatform, until, type Platform } from "./support/platform.ts";
+import { freePort, serverPid, startPlatform, until, type Platform } from "./support/platform.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
 
 /** The issue's bound for how long a guest of 256 MiB may stand still. */
@@ -145,6 +143,24 @@ test("a drain without room says what it waits for, goes on when there is room, a
   expect(await hostOf(sandbox)).toBe(other);
 });
 
+test("a machine moves with its main process, and later boots from the disk that it brought along", async () => {
+  const command = "while true; do echo tick >> /root/ticks; sync; sleep 0.1; done";
+  const { id } = await platform.client.machines.create({ template: "base", command });
+  const { machines } = platform.client;
+  const ticks = async () => Number((await machines.execute(id, "wc -l < /root/ticks")).stdout);
+  const from = (await machines.get(id)).host_id ?? "";
+  const before = await ticks();
+  await platform.client.hosts.drain(from);
+  await statusIs(from, "maintenance");
+  expect((await machines.get(id)).host_id).not.toBe(from);
+  await until("its main process goes on", async () => (await ticks()) > before + 3);
+  expect((await machines.get(id)).restarts).toBe(0);
+  await machines.stop(id);
+  expect((await machines.start(id)).status).toBe("running");
+  expect(await ticks()).toBeGreaterThan(before);
+  await machines.destroy(id);
+});
+
 const victims = ["source", "target", "control"] as const;
 /** From the first words between the hosts to about the end of the move. */
 const delaysMs = [150, 700, 1_400];
@@ -156,8 +172,7 @@ for (const victim of victims) {
       const from = (await hostOf(sandbox)) ?? "";
       await platform.client.hosts.drain(from);
       await sleep(delayMs);
-      const isFirst = (victim === "source") === (from === first.id);
-      process.kill(await pidOf(victim === "control" ? "control" : isFirst ? "host" : "second"), "SIGKILL");
+      process.kill(await pidOf(victim, from), "SIGKILL");
       await until(
         `the sandbox has moved after ${delayMs} ms`,
         async () => (await platform.client.hosts.get(from).catch(() => undefined))?.status === "maintenance",
@@ -177,12 +192,8 @@ for (const victim of victims) {
   });
 }
 
-async function pidOf(server: "control" | "host" | "second"): Promise<number> {
-  if (server === "second") return second.pid();
-  const state = JSON.parse(await readFile(join(platform.state, "run/supervisor.json"), "utf8")) as {
-    services: Record<string, { pid: number } | undefined>;
-  };
-  const identity = state.services[server];
-  if (identity === undefined) throw new Error(`${server} does not run`);
-  return identity.pid;
+function pidOf(victim: (typeof victims)[number], from: string): Promise<number> {
+  if (victim === "control") return serverPid(platform, "control");
+  const isFirst = (victim === "source") === (from === first.id);
+  return isFirst ? serverPid(platform, "host") : second.pid();
 }

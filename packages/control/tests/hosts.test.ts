@@ -36,7 +36,7 @@ test("a host shows what it has, what is taken of it, and when it was last heard 
     used: { vcpus: 1, memory_mib: 256, vms: 1 },
     accelerator: "tcg",
     accelerator_reason: "a fake",
-    versions: { skerry: "0", qemu: "0", kernel: "0" },
+    versions: { skerry: "0", qemu: "7.2.0", kernel: "0" },
     templates: [{ name: "base" }],
     usage: null,
   });
