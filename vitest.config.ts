@@ -7,6 +7,8 @@ export default defineConfig({
     // A deadline against hanging, not a measure: these run on slow and busy machines.
     testTimeout: 2 * MINUTE_MS,
     hookTimeout: 5 * MINUTE_MS,
+    // Without it a machine with two cores gets one: these mostly wait, for PostgreSQL and for each other.
+    maxWorkers: 2,
     projects: [
       {
         extends: true,

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { SkerryApiError, type Sandbox } from "../packages/sdk/src/skerry.ts";
+import { SkerryApiError, type Machine, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
 import {
   inventory,
@@ -20,14 +20,20 @@ import {
 /** What the architecture promises, after the services are back. */
 const SETTLED_WITHIN_MS = 30_000;
 
-type Victim = "control" | "host" | "qemu" | "supervisor";
-type Phase = "create" | "execute" | "destroy";
+const victims = ["control", "host", "qemu", "supervisor", "postgres"] as const;
+type Victim = (typeof victims)[number];
+const phases = ["create", "execute", "destroy", "reap", "stop", "restart"] as const;
+type Phase = (typeof phases)[number];
 
 let platform: Platform;
 let survivor: Sandbox;
 
 beforeAll(async () => {
-  platform = await startPlatform({ assets: inject("assets") });
+  // So that what has expired is reaped about when the victim is killed.
+  platform = await startPlatform({
+    assets: inject("assets"),
+    env: { SKERRY_REAPER_INTERVAL_MS: "500" },
+  });
   survivor = await platform.client.sandboxes.create({ template: "base", timeout: "1h" });
   await survivor.execute("echo alive > /tmp/survivor");
 });
@@ -36,15 +42,18 @@ afterAll(async () => {
   await platform.stop();
 });
 
-const victims: readonly Victim[] = ["control", "host", "qemu", "supervisor"];
-const phases: readonly Phase[] = ["create", "execute", "destroy"];
 /** From the first instructions of the operation to about its end, on this and on faster machines. */
-const delaysMs = [5, 40, 120, 250];
+const often = [5, 40, 120, 250];
+/** In the middle of it: moves of drained hosts have a file of their own. */
+const delaysMs: { readonly [P in Phase]: readonly number[] } = {
+  ...{ create: often, execute: often, destroy: often },
+  ...{ reap: [300], stop: [120], restart: [1_500] },
+};
 
-for (const victim of victims) {
-  for (const phase of phases) {
+for (const phase of phases) {
+  for (const victim of victims) {
     test(`nothing is lost or left behind when ${victim} is killed during ${phase}`, async () => {
-      for (const delayMs of delaysMs) {
+      for (const delayMs of victim === "postgres" ? delaysMs[phase].slice(-1) : delaysMs[phase]) {
         await strike(victim, phase, delayMs);
         await expectSettled();
         const seen = await survivor.execute("cat /tmp/survivor");
@@ -55,8 +64,7 @@ for (const victim of victims) {
 }
 
 test("when PostgreSQL is killed callers are told so, and all goes on once it is back", async () => {
-  const postmaster = await readFile(join(platform.state, "postgres/postmaster.pid"), "utf8");
-  process.kill(Number(postmaster.split("\n")[0]), "SIGKILL");
+  process.kill(await serverPid(platform, "postgres"), "SIGKILL");
   const codes: string[] = [];
   await until("the API has failed and works again", async () => {
     const code = await survivor.execute("true").then(
@@ -89,11 +97,8 @@ test("after all of it, every sandbox can be destroyed and nothing remains", asyn
 /** Begins the operation, kills the victim in the middle, and waits for whatever the operation then answers. */
 async function strike(victim: Victim, phase: Phase, delayMs: number): Promise<void> {
   const spared = await qemuPidOf(platform, survivor.id);
-  const target =
-    phase === "create"
-      ? undefined
-      : await platform.client.sandboxes.create({ template: "base", timeout: "1h" });
-  const operation = begin(phase, target);
+  const target = await targets[phase]();
+  const operation = target.operation();
   // An error is an honest answer here; what matters is what is left afterwards.
   operation.catch(() => undefined);
   await sleep(delayMs);
@@ -102,27 +107,68 @@ async function strike(victim: Victim, phase: Phase, delayMs: number): Promise<vo
   if (victim === "supervisor") await skerry(platform.env, "up");
   await Promise.allSettled([operation]);
   await servicesBack();
-  await target?.destroy();
+  await target.end();
 }
 
-function begin(phase: Phase, target: Sandbox | undefined): Promise<unknown> {
-  if (target === undefined) return platform.client.sandboxes.create({ template: "base", timeout: "1h" });
-  return phase === "execute" ? target.execute("sleep 0.2; echo done") : target.destroy();
+interface Target {
+  operation(): Promise<unknown>;
+  /** Sees what was wished for come true, and removes it. */
+  end(): Promise<void>;
+}
+
+const targets: { readonly [P in Phase]: () => Promise<Target> } = {
+  create: async () => ({ operation: newSandbox, end: async () => undefined }),
+  async execute() {
+    const sandbox = await newSandbox();
+    return { operation: () => sandbox.execute("sleep 0.2; echo done"), end: () => sandbox.destroy() };
+  },
+  async destroy() {
+    const sandbox = await newSandbox();
+    return { operation: () => sandbox.destroy(), end: () => sandbox.destroy() };
+  },
+  async reap() {
+    const sandbox = await newSandbox("2s");
+    await sleep(Math.max(0, Date.parse(sandbox.info.expires_at) - Date.now()));
+    const isOver = async () => ["destroyed", "failed"].includes((await sandbox.refresh()).info.status);
+    return { operation: () => until("it is reaped", isOver), end: () => until("it is reaped", isOver) };
+  },
+  stop: () => machineTarget((id) => platform.client.machines.stop(id), "stopped"),
+  restart: () => machineTarget((id) => platform.client.machines.restart(id), "running"),
+};
+
+function newSandbox(timeout = "1h"): Promise<Sandbox> {
+  return platform.client.sandboxes.create({ template: "base", timeout });
+}
+
+async function machineTarget(
+  operation: (id: string) => Promise<unknown>,
+  wished: Machine["status"],
+): Promise<Target> {
+  const { machines } = platform.client;
+  const command = "exec sleep 100000";
+  const { id } = await machines.create({ template: "base", command, stop_timeout: "1s" });
+  const end = async (): Promise<void> => {
+    await until(`the machine is ${wished}`, async () => (await machines.get(id)).status === wished);
+    await machines.destroy(id);
+  };
+  return { operation: () => operation(id), end };
 }
 
 /** Of QEMU every process but one, also of the clones that wait. */
 async function kill(victim: Victim, spared: number): Promise<void> {
-  const pids =
-    victim === "qemu"
-      ? (await qemuProcesses(platform.instance)).map((one) => one.pid).filter((pid) => pid !== spared)
-      : [await serverPid(platform, victim)];
-  for (const pid of pids) {
+  for (const pid of await pidsOf(victim)) {
+    if (pid === spared) continue;
     try {
       process.kill(pid, "SIGKILL");
     } catch {
       // A QEMU may have ended by itself between the two looks.
     }
   }
+}
+
+async function pidsOf(victim: Victim): Promise<number[]> {
+  if (victim !== "qemu") return [await serverPid(platform, victim)];
+  return (await qemuProcesses(platform.instance)).map(({ pid }) => pid);
 }
 
 /** The supervisor has started again what was killed, and a sandbox answers through both servers. */

@@ -161,7 +161,7 @@ test("a machine moves with its main process, and later boots from the disk that 
   await machines.destroy(id);
 });
 
-const victims = ["source", "target", "control"] as const;
+const victims = ["source", "target", "control", "postgres"] as const;
 /** From the first words between the hosts to about the end of the move. */
 const delaysMs = [150, 700, 1_400];
 
@@ -193,7 +193,7 @@ for (const victim of victims) {
 }
 
 function pidOf(victim: (typeof victims)[number], from: string): Promise<number> {
-  if (victim === "control") return serverPid(platform, "control");
+  if (victim !== "source" && victim !== "target") return serverPid(platform, victim);
   const isFirst = (victim === "source") === (from === first.id);
   return isFirst ? serverPid(platform, "host") : second.pid();
 }

@@ -200,8 +200,12 @@ export async function qemuPidOf(platform: Pick<Platform, "state">, id: string): 
 /** Of the process that runs now; the supervisor starts another one in the place of one that is killed. */
 export async function serverPid(
   platform: Pick<Platform, "state">,
-  server: "control" | "host" | "supervisor",
+  server: "control" | "host" | "supervisor" | "postgres",
 ): Promise<number> {
+  if (server === "postgres") {
+    const postmaster = await readFile(join(platform.state, "postgres/postmaster.pid"), "utf8");
+    return Number(postmaster.split("\n")[0]);
+  }
   const text = await readFile(join(platform.state, "run/supervisor.json"), "utf8");
   const { supervisor, services } = JSON.parse(text) as {
     supervisor: { pid: number };
