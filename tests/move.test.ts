@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
-import type { Host, Sandbox } from "../packages/sdk/src/skerry.ts";
+import { SkerryApiError, type Host, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
 import { freePort, serverPid, startPlatform, until, type Platform } from "./support/platform.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
@@ -31,8 +31,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  for (const { id, desired } of await hosts())
-    if (desired !== "active") await platform.client.hosts.activate(id);
+  for (const { id, desired } of await hosts()) if (desired !== "active") await activate(id);
 });
 
 afterAll(async () => {
@@ -44,6 +43,19 @@ async function hosts(): Promise<Host[]> {
   const all: Host[] = [];
   for await (const host of platform.client.hosts.list()) all.push(host);
   return all;
+}
+
+/** One that has just been killed is refused until it is heard of again. */
+function activate(id: string): Promise<void> {
+  return until("the host takes VMs again", async () =>
+    platform.client.hosts.activate(id).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof SkerryApiError && error.code === "host_silent") return false;
+        throw error;
+      },
+    ),
+  );
 }
 
 function statusIs(id: string, status: Host["status"]): Promise<void> {
@@ -184,7 +196,7 @@ for (const victim of victims) {
         "it goes on counting",
         async () => Number((await sandbox.execute("wc -l < /tmp/ticks")).stdout) > before,
       );
-      await platform.client.hosts.activate(from);
+      await activate(from);
       await until("both hosts are online", async () =>
         (await hosts()).every(({ status }) => status === "online"),
       );

@@ -22,7 +22,7 @@ import { Qmp, QmpError, runState } from "../vm/qmp.ts";
 import { saveRecord } from "../vm/record.ts";
 import type { Layers } from "./layers.ts";
 import { splice } from "./peers.ts";
-import { arrived, awaitArrival, moveSockets } from "./qemu-moves.ts";
+import { arrived, awaitArrival, moveSockets } from "../vm/qemu-moves.ts";
 
 export interface ArrivalOptions {
   readonly room: MachineRoom;

@@ -14,7 +14,7 @@ import type { LiveVm } from "../vm/clone.ts";
 import type { VmRecord } from "../vm/record.ts";
 import type { Hold, Rest } from "../vm/rest.ts";
 import { splice, type Destination, type Peers } from "./peers.ts";
-import { callBack, mirrorDisk, moveSockets, sendMemory } from "./qemu-moves.ts";
+import { callBack, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu-moves.ts";
 
 export interface DepartureOptions {
   readonly record: VmRecord;

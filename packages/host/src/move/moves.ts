@@ -32,7 +32,7 @@ import { Arrival } from "./arrival.ts";
 import { Departure } from "./departure.ts";
 import type { Layers } from "./layers.ts";
 import type { Peers } from "./peers.ts";
-import { callBack } from "./qemu-moves.ts";
+import { callBack } from "../vm/qemu-moves.ts";
 
 export interface MovesOptions {
   readonly engine: VmEngine;

@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import type { MainProcess } from "../guest/agent.ts";
 import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
-import { callBack, wasHandedOver } from "../move/qemu-moves.ts";
+import { callBack, wasHandedOver } from "./qemu-moves.ts";
 import { cgroupName, uidsOf, type MachineRoom } from "./instance.ts";
 import { findByName, isAlive, killProcess } from "./process.ts";
 import { vmPaths } from "./qemu.ts";

@@ -3,7 +3,7 @@
 // each QEMU, confined as ever, has to cope with what the other says.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { runState, QmpError, type Qmp } from "../vm/qmp.ts";
+import { runState, QmpError, type Qmp } from "./qmp.ts";
 
 /** Sockets in the folder of the VM. QEMU's working directory is that folder. */
 export const moveSockets = { disk: "move-disk.sock", memory: "move-memory.sock" } as const;
