@@ -7,7 +7,7 @@ import { qemuProcesses } from "./support/leftovers.ts";
 import { freePort, serverPid, startPlatform, until, type Platform } from "./support/platform.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
 
-/** The bound for how long a guest of 256 MiB may stand still. */
+/** A guest of 256 MiB stands still no longer, also emulated. */
 const STILL_MAX_MS = 2_000;
 /** Beyond what a drain takes: whoever was killed comes back, and the lease of a dead replica lapses. */
 const SETTLED_WITHIN_MS = 120_000;
