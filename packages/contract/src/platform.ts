@@ -58,7 +58,8 @@ export const Template = Type.Object(
     id: Type.String({ description: "The same description always has the same id." }),
     name: Type.String(),
     description: Type.String(),
-    disk_gib: Type.Integer(),
+    // Quotas are counted in it, and a host that has joined may say anything.
+    disk_gib: Type.Integer({ minimum: 1, maximum: 1_024 }),
     status: Type.Union([Type.Literal("ready"), Type.Literal("building"), Type.Literal("failed")]),
   },
   { $id: "Template", ...closed },

@@ -55,8 +55,10 @@ test("thirty requests at once over two replicas and two hosts get exactly what t
   );
   const made = answers.filter(({ status }) => status === 201);
   expect(made).toHaveLength(20);
-  // Each replica sends every other one to the other host, and so many cannot all be those of one.
-  expect(new Set(made.map(({ body }) => body.host_id)).size).toBe(2);
+  // Each replica sends every other one to the other host, and begins with the same one: it has 16 of the thirty at most.
+  const first = made.filter(({ body }) => body.host_id === made[0]?.body.host_id).length;
+  expect(first).toBeGreaterThanOrEqual(4);
+  expect(first).toBeLessThanOrEqual(16);
   const refused = answers.filter(({ status }) => status === 403);
   expect(refused).toHaveLength(10);
   expect(refused[0]?.body).toMatchObject({

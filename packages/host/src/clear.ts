@@ -56,7 +56,9 @@ async function clearVm(room: ClearRoom, { folder, record }: FoundFolder): Promis
   if (record === undefined) return rm(folder, { recursive: true, force: true });
   if (!keepsDisk(record)) return giveBack(room, record);
   if (hasEnded(record)) return;
-  await stopMachine(record).catch(() => undefined); // then its disk is what it is after a power failure
+  // One that has arrived and has not been decided about may run elsewhere, and must not run here. One that cannot be stopped has the disk
+  // that it has after a power failure.
+  if (record.arrival === undefined) await stopMachine(record).catch(() => undefined);
   await giveBack(room, record, "disk");
   await saveRecord({ ...record, ...endOfHost("its host was taken down"), process: undefined });
 }

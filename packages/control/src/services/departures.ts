@@ -32,7 +32,8 @@ export async function beginMove(
 ): Promise<Departure> {
   const size = findSize(vm.size);
   if (size === undefined) return { kind: "waits", waitsFor: `the size "${vm.size}" of ${vm.id} is unknown` };
-  const others = (await context.loads.now()).filter((host) => host.id !== id);
+  await context.loads.refreshNow();
+  const others = context.loads.hosts.filter((host) => host.id !== id);
   const footings = await footingsOf(
     context.db,
     others.map((host) => host.id),

@@ -19,17 +19,24 @@ export class HostLoads {
     this.#db = db;
   }
 
-  async recent(): Promise<readonly HostLoad[]> {
-    if (performance.now() - this.#readAtMs > FRESH_MS) await (this.#reading ??= this.#read());
-    return this.#withPending();
+  /** All hosts that may take VMs, with what is being placed on them at this moment. Whoever chooses one calls `hold` before anything
+   *  asynchronous happens: of many who wait for the same reading, each must see what those before it have chosen. */
+  get hosts(): readonly HostLoad[] {
+    return [...this.#hosts.values()].map((host) =>
+      (this.#pending.get(host.id) ?? []).reduce((load, size) => loaded(load, size), host),
+    );
   }
 
-  /** As it is after the call: before somebody is refused. */
-  async now(): Promise<readonly HostLoad[]> {
+  /** Resolves when `hosts` is as it was a moment ago at least. */
+  async refresh(): Promise<void> {
+    if (performance.now() - this.#readAtMs > FRESH_MS) await (this.#reading ??= this.#read());
+  }
+
+  /** Resolves when `hosts` is as it is after the call: before somebody is refused. */
+  async refreshNow(): Promise<void> {
     // One that is under way may have begun too early.
     await this.#reading?.catch(() => undefined);
     await (this.#reading ??= this.#read());
-    return this.#withPending();
   }
 
   /** Counts for others until it is disposed of: or all who come at the same time would try the same host. */
@@ -49,12 +56,6 @@ export class HostLoads {
   saw(hostId: string, host: HostLoad | undefined): void {
     if (host === undefined) this.#hosts.delete(hostId);
     else this.#hosts.set(hostId, host);
-  }
-
-  #withPending(): HostLoad[] {
-    return [...this.#hosts.values()].map((host) =>
-      (this.#pending.get(host.id) ?? []).reduce((load, size) => loaded(load, size), host),
-    );
   }
 
   async #read(): Promise<void> {

@@ -94,6 +94,9 @@ async function transfer(
   const vm = await findVm(context.db, id);
   if (!isAtSource(vm, move)) throw new SkerryError("vm_not_running", "the VM does not run there any more");
   const luggage = await source.moves.luggage(id, move.from_execution_id, stop);
+  // Room was taken for what the row says, and a source may lie.
+  if (luggage.size !== vm.size || (luggage.machine !== undefined) !== id.startsWith("mch_"))
+    throw new SkerryError("move_refused", "the source describes another VM");
   const { egress, egress_version } = vm;
   const order = {
     move_id: move.id,
@@ -152,7 +155,8 @@ async function resume(
   stop: AbortSignal,
 ): Promise<MoveRow | undefined> {
   const vm = await findVm(context.db, move.vm_id);
-  if (vm?.status === "running" && vm.execution_id === move.to_execution_id) {
+  // Also where it is to be stopped, or was taken for lost: only what runs can be stopped or found again.
+  if (vm !== undefined && !past.has(vm.status) && vm.execution_id === move.to_execution_id) {
     const { egress, egress_version } = vm;
     const order = { execution_id: move.to_execution_id, egress, egress_version };
     await target?.moves.resume(move.vm_id, order, stop).catch((error: unknown) => {
@@ -170,6 +174,9 @@ async function resume(
   });
   return proceed(context.db, move, "done");
 }
+
+/** Statuses in which nobody wants it to go on. */
+const past: ReadonlySet<string> = new Set(["destroying", "destroyed"]);
 
 /** What a host says of a VM that was on its way and is not there any more. */
 const ended: ReadonlySet<ErrorCode> = new Set([

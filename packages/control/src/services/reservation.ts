@@ -48,11 +48,13 @@ export async function reserve<Row>(
   wish: RoomWish,
   write: (transaction: Queries, found: Found) => Promise<Row>,
 ): Promise<Reservation<Row>> {
-  const recently = candidates(context, wish, await context.loads.recent());
+  await context.loads.refresh();
+  const recently = candidates(context, wish, context.loads.hosts);
   const first = recently instanceof SkerryError ? undefined : await tryAll(context, wish, recently, write);
   if (first !== undefined) return first;
   // Nobody is refused for what was true a moment ago.
-  const now = candidates(context, wish, await context.loads.now());
+  await context.loads.refreshNow();
+  const now = candidates(context, wish, context.loads.hosts);
   if (now instanceof SkerryError) throw now;
   const second = await tryAll(context, wish, now, write);
   if (second !== undefined) return second;

@@ -139,9 +139,10 @@ export async function findMove(db: Queries, id: string): Promise<MoveRow | undef
   return rows[0];
 }
 
+/** Those that wait for a host that does not answer keep nobody else from moving. */
 export async function countMovesUnderWay(db: Queries): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*)::integer as count from moves where ${underWay}`.execute(db);
+    select count(*)::integer as count from moves where ${underWay} and attempts = 0`.execute(db);
   return rows[0]?.count ?? 0;
 }
 

@@ -250,15 +250,18 @@ export class Arrival {
   async #letGo(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<LiveVm> {
     const { room } = this.#options;
     const order = await Promise.race([this.#resumed.promise, lost]);
-    const { arrival: _arrived, ...record } = draft.record;
-    if (order.egress_version > record.egress_version) {
-      await room.egress.replace(room.slots.slot(record.slot), order.egress);
+    if (order.egress_version > draft.record.egress_version) {
+      // Written first: a host that is killed after this loads the new one again.
+      const { egress, egress_version } = order;
+      draft.record = { ...draft.record, egress, egress_version };
+      await saveRecord(draft.record);
+      await room.egress.replace(room.slots.slot(draft.record.slot), egress);
     }
     await qmp.execute("cont");
     const channel = await Promise.race([this.#connect(), lost]);
     await wakeGuest(channel);
-    const { egress, egress_version } = order.egress_version > record.egress_version ? order : record;
-    draft.record = { ...record, egress, egress_version };
+    const { arrival: _arrived, ...record } = draft.record;
+    draft.record = record;
     return { qmp, channel };
   }
 }

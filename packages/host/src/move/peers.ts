@@ -3,7 +3,7 @@
 
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { connect as connectTls, type SecureContextOptions, type TLSSocket } from "node:tls";
 import { SkerryError } from "@skerry/contract/errors";
@@ -19,6 +19,8 @@ export interface Destination {
 const UNIX = "unix:";
 const SECURED = /^https:\/\/([a-z0-9_]+)@\[?([^\]]+?)\]?:(\d{1,5})$/;
 const ERROR_MAX_BYTES = 4_096;
+/** QEMU stands still while it waits for its disk's other end, and is taken for dead after twice as long. */
+const CONNECT_WITHIN_MS = 5_000;
 
 /** What a host shows to another one; undefined where it belongs to no cluster. */
 type Credentials = () => SecureContextOptions | undefined;
@@ -74,9 +76,7 @@ export class Peers {
   /** Forms of an address: those of control's own directory of hosts. */
   async #dial(address: string, signal: AbortSignal): Promise<Duplex> {
     if (address.startsWith(UNIX)) {
-      const socket = connect(address.slice(UNIX.length));
-      await once(socket, "connect", { signal });
-      return socket;
+      return connected(connect(address.slice(UNIX.length)), "connect", signal);
     }
     const [, hostId, host, port] = SECURED.exec(address) ?? [];
     const credentials = this.#credentials();
@@ -88,9 +88,21 @@ export class Peers {
       // The name in the certificate is checked below; names of machines say nothing.
       checkServerIdentity: () => undefined,
     });
-    await once(socket, "secureConnect", { signal });
+    await connected(socket, "secureConnect", signal);
     checkHost(socket, hostId);
     return socket;
+  }
+}
+
+/** A connection that nobody waits for any more is closed, and its error, which may come minutes later, is nobody's. */
+async function connected<S extends Socket>(socket: S, event: string, signal: AbortSignal): Promise<S> {
+  socket.on("error", () => undefined);
+  try {
+    await once(socket, event, { signal: AbortSignal.any([signal, AbortSignal.timeout(CONNECT_WITHIN_MS)]) });
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
   }
 }
 
@@ -120,9 +132,13 @@ function unreachable(cause: unknown): SkerryError {
 
 async function refusalOf(answer: IncomingMessage): Promise<SkerryError> {
   let text = "";
-  for await (const part of answer.setEncoding("utf8") as AsyncIterable<string>) {
-    text += part;
-    if (text.length > ERROR_MAX_BYTES) break;
+  try {
+    for await (const part of answer.setEncoding("utf8") as AsyncIterable<string>) {
+      text += part;
+      if (text.length > ERROR_MAX_BYTES) break;
+    }
+  } catch (error) {
+    return unreachable(error);
   }
   answer.destroy();
   const why = /"message":"([^"\\]{1,300})"/.exec(text)?.[1] ?? `status ${answer.statusCode}`;

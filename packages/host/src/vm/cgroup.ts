@@ -56,7 +56,10 @@ export async function openCgroups(branch: string): Promise<Cgroups> {
       return folder;
     },
     async remove(name) {
-      await removeEmpty(join(root, name));
+      const folder = join(root, name);
+      // A QEMU that a guest has broken into can stop what runs beside it under its user, and nothing else would end that.
+      await writeFile(join(folder, "cgroup.kill"), "1").catch(() => undefined);
+      await removeEmpty(folder);
     },
   };
 }

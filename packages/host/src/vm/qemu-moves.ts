@@ -84,15 +84,16 @@ export async function sendMemory(qmp: Qmp, signal: AbortSignal): Promise<{ reado
   const stopAtMs = performance.now() + PRECOPY_MAX_MS;
   const stall = new Stall();
   let stoppedMs: number | undefined;
+  let toldToGoOn = false;
   for (;;) {
     const seen = await migration(qmp);
-    if (seen.status === "completed") return { stoppedMs: stoppedMs ?? performance.now() };
-    if (seen.status === "failed" || seen.status === "cancelled")
-      throw new QmpError(`memory could not be sent: ${seen["error-desc"] ?? seen.status}`);
-    if (seen.status === "pre-switchover") {
+    if (isComplete(seen)) return { stoppedMs: stoppedMs ?? performance.now() };
+    // It still says so for a moment after it was told to go on.
+    if (seen.status === "pre-switchover" && !toldToGoOn) {
       stoppedMs ??= performance.now();
       await finishMirror(qmp, signal);
       await qmp.execute("migrate-continue", { state: seen.status });
+      toldToGoOn = true;
     } else if (stoppedMs === undefined && performance.now() > stopAtMs) {
       stoppedMs = performance.now();
       await qmp.execute("stop");
@@ -100,6 +101,12 @@ export async function sendMemory(qmp: Qmp, signal: AbortSignal): Promise<{ reado
     stall.check(seen.ram?.transferred);
     await sleep(POLL_MS, undefined, { signal });
   }
+}
+
+function isComplete(seen: Awaited<ReturnType<typeof migration>>): boolean {
+  if (seen.status === "failed" || seen.status === "cancelled")
+    throw new QmpError(`memory could not be sent: ${seen["error-desc"] ?? seen.status}`);
+  return seen.status === "completed";
 }
 
 /** Whatever was under way of it: nothing is afterwards, and the guest runs. */
