@@ -1,10 +1,9 @@
 // One method per call of the host API. Every call has a deadline; every failure is a SkerryError.
 
 import type { Readable } from "node:stream";
-import type { Dispatcher, Pool } from "undici";
+import type { Pool } from "undici";
 import { Compile } from "typebox/compile";
 import { EgressReport, type Egress } from "@skerry/contract/egress";
-import { SkerryError } from "@skerry/contract/errors";
 import { CertificateRequest, type HostCertificate } from "@skerry/contract/host-identity";
 import {
   CacheSwept,
@@ -19,8 +18,9 @@ import {
 import { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
 import { Deadline } from "./deadline.ts";
 import { executionEvents, type ExecutionEvent } from "./execution.ts";
-import { errorOfAnswer, errorOfFailedCall } from "./host-errors.ts";
-import { MoveCalls, type MoveCall } from "./move-calls.ts";
+import { errorOfFailedCall } from "./host-errors.ts";
+import { HostTransport, readJson } from "./host-transport.ts";
+import { MoveCalls } from "./move-calls.ts";
 
 /** The incarnation of a VM that a call means. */
 export interface VmRef {
@@ -47,8 +47,6 @@ const EXECUTE_GRACE_MS = 30_000;
 /** A transfer in which nothing moves for this long is dead. */
 const TRANSFER_IDLE_MS = 60_000;
 const LIST_DEADLINE_MS = 30_000;
-/** Bound of every JSON answer; a directory listing of 10,000 entries is the largest. */
-const JSON_MAX_BYTES = 16 * 1024 * 1024;
 
 const shapes = {
   info: Compile(HostInfo),
@@ -61,59 +59,44 @@ const shapes = {
   listing: Compile(DirectoryListing),
 };
 
-interface Call {
-  readonly method: Dispatcher.HttpMethod;
-  readonly path: string;
-  readonly query?: Record<string, string | number>;
-  readonly headers?: Record<string, string>;
-  readonly body?: string | AsyncIterable<Uint8Array>;
-  readonly idleMs?: number;
-}
-
 export class HostClient {
-  readonly #pool: Pool;
+  readonly #transport: HostTransport;
   /** By which VMs move. */
   readonly moves: MoveCalls;
 
   constructor(pool: Pool) {
-    this.#pool = pool;
-    this.moves = new MoveCalls({
-      json: (call, shape, deadline) => this.#json(withBody(call), shape, deadline),
-      done: (call, deadline) => this.#done(withBody(call), deadline),
-    });
+    this.#transport = new HostTransport(pool);
+    this.moves = new MoveCalls(this.#transport);
   }
 
   info(stop?: AbortSignal): Promise<HostInfo> {
-    return this.#json({ method: "GET", path: "/info" }, shapes.info, new Deadline(CALL_DEADLINE_MS, stop));
+    return this.#transport.json(
+      { method: "GET", path: "/info" },
+      shapes.info,
+      new Deadline(CALL_DEADLINE_MS, stop),
+    );
   }
 
   /** The host makes a key for this, and uses it once the certificate has come. */
   requestCertificate(stop?: AbortSignal): Promise<CertificateRequest> {
     const call = { method: "POST", path: "/identity/request" } as const;
-    return this.#json(call, shapes.certificateRequest, new Deadline(CALL_DEADLINE_MS, stop));
+    return this.#transport.json(call, shapes.certificateRequest, new Deadline(CALL_DEADLINE_MS, stop));
   }
 
-  async installCertificate(certificate: HostCertificate, stop?: AbortSignal): Promise<void> {
-    using deadline = new Deadline(CALL_DEADLINE_MS, stop);
-    const body = JSON.stringify(certificate);
-    const call = { method: "PUT", path: "/identity", headers: JSON_BODY, body } as const;
-    try {
-      const answer = await this.#open(call, deadline.signal);
-      await answer.body.dump();
-    } catch (error) {
-      throw errorOfFailedCall(error, deadline.signal);
-    }
+  installCertificate(certificate: HostCertificate, stop?: AbortSignal): Promise<void> {
+    const call = { method: "PUT", path: "/identity", json: certificate } as const;
+    return this.#transport.done(call, new Deadline(CALL_DEADLINE_MS, stop));
   }
 
   /** Removes what no template and no disk of the host needs any more. */
   sweepCache(stop?: AbortSignal): Promise<CacheSwept> {
     const call = { method: "POST", path: "/cache/sweep" } as const;
-    return this.#json(call, shapes.swept, new Deadline(SWEEP_DEADLINE_MS, stop));
+    return this.#transport.json(call, shapes.swept, new Deadline(SWEEP_DEADLINE_MS, stop));
   }
 
   async listVms(stop?: AbortSignal): Promise<readonly Vm[]> {
     const call = { method: "GET", path: "/vms" } as const;
-    return (await this.#json(call, shapes.vms, new Deadline(CALL_DEADLINE_MS, stop))).items;
+    return (await this.#transport.json(call, shapes.vms, new Deadline(CALL_DEADLINE_MS, stop))).items;
   }
 
   /** Answers once the VM is usable. The same call twice is one VM. */
@@ -121,22 +104,15 @@ export class HostClient {
     const call = {
       method: "PUT",
       path: vmPath(id),
-      headers: JSON_BODY,
-      body: JSON.stringify(spec),
+      json: spec,
     } as const;
-    return this.#json(call, shapes.vm, new Deadline(START_DEADLINE_MS, stop));
+    return this.#transport.json(call, shapes.vm, new Deadline(START_DEADLINE_MS, stop));
   }
 
   /** Also succeeds where the VM is gone already. */
-  async destroyVm(vm: VmRef, stop?: AbortSignal): Promise<void> {
-    using deadline = new Deadline(DESTROY_DEADLINE_MS, stop);
+  destroyVm(vm: VmRef, stop?: AbortSignal): Promise<void> {
     const call = { method: "DELETE", path: vmPath(vm.id), query: { execution_id: vm.execution_id } } as const;
-    try {
-      const answer = await this.#open(call, deadline.signal);
-      await answer.body.dump();
-    } catch (error) {
-      throw errorOfFailedCall(error, deadline.signal);
-    }
+    return this.#transport.done(call, new Deadline(DESTROY_DEADLINE_MS, stop));
   }
 
   /** Only for machines. Resolves when it has stopped; its disk is kept. The same call twice is one stop. */
@@ -145,10 +121,9 @@ export class HostClient {
     const call = {
       method: "POST",
       path: `${vmPath(vm.id)}/stop`,
-      headers: JSON_BODY,
-      body: JSON.stringify(order),
+      json: order,
     } as const;
-    return this.#json(call, shapes.vm, new Deadline(graceMs + STOP_DEADLINE_MS, stop));
+    return this.#transport.json(call, shapes.vm, new Deadline(graceMs + STOP_DEADLINE_MS, stop));
   }
 
   /** The console log's last lines as they are, and with `follow` what comes then, until the machine is destroyed or `gone` aborts. */
@@ -164,9 +139,7 @@ export class HostClient {
       // Of a log that is followed, silence means nothing.
       ...(follow ? {} : { idleMs: TRANSFER_IDLE_MS }),
     } as const;
-    const answer = await this.#open(call, gone).catch((error: unknown) => {
-      throw errorOfFailedCall(error, gone);
-    });
+    const answer = await this.#transport.open(call, gone);
     return answer.body;
   }
 
@@ -180,10 +153,9 @@ export class HostClient {
     const call = {
       method: "PUT",
       path: `${vmPath(vm.id)}/egress`,
-      headers: JSON_BODY,
-      body: JSON.stringify(change),
+      json: change,
     } as const;
-    return this.#json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS, stop));
+    return this.#transport.json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS, stop));
   }
 
   /** The policy in force, and what it let through and refused. */
@@ -193,7 +165,7 @@ export class HostClient {
       path: `${vmPath(vm.id)}/egress`,
       query: { execution_id: vm.execution_id },
     } as const;
-    return this.#json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS));
+    return this.#transport.json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS));
   }
 
   /** Resolves when the host has accepted the command. Abort `gone`, or leave the events, and the command is killed. */
@@ -206,15 +178,14 @@ export class HostClient {
     const call = {
       method: "POST",
       path: `${vmPath(id)}/execute`,
-      headers: JSON_BODY,
-      body: JSON.stringify(command),
+      json: command,
     } as const;
     try {
-      const answer = await this.#open(call, deadline.signal);
+      const answer = await this.#transport.open(call, deadline.signal);
       return guarded(answer.body, deadline);
     } catch (error) {
       deadline[Symbol.dispose]();
-      throw errorOfFailedCall(error, deadline.signal);
+      throw error;
     }
   }
 
@@ -230,11 +201,9 @@ export class HostClient {
       path: `${vmPath(vm.id)}/file`,
       query: { execution_id: vm.execution_id, path: file.path, mode: file.mode },
       headers: { "content-type": "application/octet-stream", ...length },
-      body: file.content,
+      content: file.content,
     } as const;
-    const answer = await this.#open(call, gone).catch((error: unknown) => {
-      throw errorOfFailedCall(error, gone);
-    });
+    const answer = await this.#transport.open(call, gone);
     return readJson(answer, shapes.written);
   }
 
@@ -245,9 +214,7 @@ export class HostClient {
       query: { execution_id: vm.execution_id, path },
       idleMs: TRANSFER_IDLE_MS,
     } as const;
-    const answer = await this.#open(call, gone).catch((error: unknown) => {
-      throw errorOfFailedCall(error, gone);
-    });
+    const answer = await this.#transport.open(call, gone);
     const length = Number(answer.headers["content-length"]);
     return { sizeBytes: Number.isSafeInteger(length) ? length : undefined, content: answer.body };
   }
@@ -258,82 +225,16 @@ export class HostClient {
       path: `${vmPath(vm.id)}/directory`,
       query: { execution_id: vm.execution_id, path },
     } as const;
-    return this.#json(call, shapes.listing, new Deadline(LIST_DEADLINE_MS, gone));
+    return this.#transport.json(call, shapes.listing, new Deadline(LIST_DEADLINE_MS, gone));
   }
 
   close(): Promise<void> {
-    return this.#pool.destroy();
+    return this.#transport.close();
   }
-
-  /** Takes over the deadline. */
-  async #done(call: Call, deadline: Deadline): Promise<void> {
-    using owned = deadline;
-    try {
-      const answer = await this.#open(call, owned.signal);
-      await answer.body.dump();
-    } catch (error) {
-      throw errorOfFailedCall(error, owned.signal);
-    }
-  }
-
-  /** Takes over the deadline. */
-  async #json<T>(call: Call, shape: Shape<T>, deadline: Deadline): Promise<T> {
-    using owned = deadline;
-    try {
-      return await readJson(await this.#open(call, owned.signal), shape);
-    } catch (error) {
-      throw errorOfFailedCall(error, owned.signal);
-    }
-  }
-
-  async #open(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const answer = await this.#pool.request({
-      method: call.method,
-      path: call.path,
-      ...(call.query === undefined ? {} : { query: call.query }),
-      ...(call.headers === undefined ? {} : { headers: call.headers }),
-      ...(call.body === undefined ? {} : { body: call.body as string }),
-      signal,
-      // Calls with a deadline need no other bound. A download has none, because it may take long; it may not be silent. An upload
-      // ends with its client's connection, which may not be silent either.
-      headersTimeout: call.idleMs ?? 0,
-      bodyTimeout: call.idleMs ?? 0,
-    });
-    if (answer.statusCode >= 400) throw await errorOfAnswer(answer.statusCode, answer.body);
-    return answer;
-  }
-}
-
-const JSON_BODY = { "content-type": "application/json" } as const;
-
-function withBody({ body, ...call }: MoveCall): Call {
-  return body === undefined ? call : { ...call, headers: JSON_BODY, body: JSON.stringify(body) };
-}
-
-interface Shape<T> {
-  Check(value: unknown): value is T;
 }
 
 function vmPath(id: string): string {
   return `/vms/${encodeURIComponent(id)}`;
-}
-
-async function readJson<T>(answer: Dispatcher.ResponseData, shape: Shape<T>): Promise<T> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > JSON_MAX_BYTES) throw new SkerryError("internal", "The host's answer is too long.");
-    chunks.push(chunk);
-  }
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-  } catch {
-    // Not JSON is not the shape either.
-  }
-  if (!shape.Check(value)) throw new SkerryError("internal", "The host's answer has an unexpected shape.");
-  return value;
 }
 
 /** The events with the deadline that began before them, and with errors of the transport translated. */

@@ -12,6 +12,7 @@ import {
   type ResumeOrder,
 } from "@skerry/contract/host-moves";
 import { Deadline } from "./deadline.ts";
+import type { HostTransport } from "./host-transport.ts";
 
 /** Reading what a disk stands on takes a while, the first time. */
 const PREPARE_DEADLINE_MS = 120_000;
@@ -19,23 +20,6 @@ const PREPARE_DEADLINE_MS = 120_000;
 const SEND_DEADLINE_MS = 60 * 60_000;
 const RESUME_DEADLINE_MS = 40_000;
 const STAY_DEADLINE_MS = 90_000;
-
-export interface MoveCall {
-  readonly method: "GET" | "PUT" | "POST" | "DELETE";
-  readonly path: string;
-  readonly query?: Record<string, string>;
-  readonly body?: object;
-}
-
-interface Shape<T> {
-  Check(value: unknown): value is T;
-}
-
-/** How a call reaches the host; takes over the deadline. Without a shape the answer has no body. */
-export interface MoveTransport {
-  json<T>(call: MoveCall, shape: Shape<T>, deadline: Deadline): Promise<T>;
-  done(call: MoveCall, deadline: Deadline): Promise<void>;
-}
 
 const shapes = {
   luggage: Compile(Luggage),
@@ -45,9 +29,9 @@ const shapes = {
 };
 
 export class MoveCalls {
-  readonly #transport: MoveTransport;
+  readonly #transport: HostTransport;
 
-  constructor(transport: MoveTransport) {
+  constructor(transport: HostTransport) {
     this.#transport = transport;
   }
 
@@ -59,13 +43,13 @@ export class MoveCalls {
 
   /** The target holds room for it from here on, under its policy. */
   prepare(id: string, order: ArrivalOrder, stop: AbortSignal): Promise<ArrivalNeeds> {
-    const call = { method: "PUT", path: `/vms/${id}/arrival`, body: order } as const;
+    const call = { method: "PUT", path: `/vms/${id}/arrival`, json: order } as const;
     return this.#transport.json(call, shapes.needs, new Deadline(PREPARE_DEADLINE_MS, stop));
   }
 
   /** Resolves when the source has sent everything, and the VM stands still there. */
   send(id: string, order: DepartureOrder, stop: AbortSignal): Promise<Departed> {
-    const call = { method: "PUT", path: `/vms/${id}/departure`, body: order } as const;
+    const call = { method: "PUT", path: `/vms/${id}/departure`, json: order } as const;
     return this.#transport.json(call, shapes.departed, new Deadline(SEND_DEADLINE_MS, stop));
   }
 
@@ -77,7 +61,7 @@ export class MoveCalls {
 
   /** Resolves when it runs at the target. */
   resume(id: string, order: ResumeOrder, stop: AbortSignal): Promise<Vm> {
-    const call = { method: "POST", path: `/vms/${id}/arrival/resume`, body: order } as const;
+    const call = { method: "POST", path: `/vms/${id}/arrival/resume`, json: order } as const;
     return this.#transport.json(call, shapes.vm, new Deadline(RESUME_DEADLINE_MS, stop));
   }
 

@@ -1,0 +1,104 @@
+// A call of the host API on its way: over the pool of connections, under a deadline, with every failure as a SkerryError and every answer
+// checked.
+
+import type { Dispatcher, Pool } from "undici";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Deadline } from "./deadline.ts";
+import { errorOfAnswer, errorOfFailedCall } from "./host-errors.ts";
+
+/** Bound of every JSON answer; a directory listing of 10,000 entries is the largest. */
+const JSON_MAX_BYTES = 16 * 1024 * 1024;
+
+export interface Call {
+  readonly method: Dispatcher.HttpMethod;
+  readonly path: string;
+  readonly query?: Record<string, string | number>;
+  readonly headers?: Record<string, string>;
+  /** Sent as JSON. */
+  readonly json?: object;
+  /** Sent as it is; undefined where there is `json`, or nothing to send. */
+  readonly content?: AsyncIterable<Uint8Array>;
+  /** How long nothing may move. */
+  readonly idleMs?: number;
+}
+
+export interface Shape<T> {
+  Check(value: unknown): value is T;
+}
+
+export class HostTransport {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** For an answer without a body. Takes over the deadline. */
+  async done(call: Call, deadline: Deadline): Promise<void> {
+    using owned = deadline;
+    try {
+      const answer = await this.#request(call, owned.signal);
+      await answer.body.dump();
+    } catch (error) {
+      throw errorOfFailedCall(error, owned.signal);
+    }
+  }
+
+  /** Takes over the deadline. */
+  async json<T>(call: Call, shape: Shape<T>, deadline: Deadline): Promise<T> {
+    using owned = deadline;
+    try {
+      return await readJson(await this.#request(call, owned.signal), shape);
+    } catch (error) {
+      throw errorOfFailedCall(error, owned.signal);
+    }
+  }
+
+  /** For an answer that is read as it comes. */
+  open(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    return this.#request(call, signal).catch((error: unknown) => {
+      throw errorOfFailedCall(error, signal);
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+
+  async #request(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { json, content, headers = {} } = call;
+    const answer = await this.#pool.request({
+      method: call.method,
+      path: call.path,
+      ...(call.query === undefined ? {} : { query: call.query }),
+      headers: json === undefined ? headers : { ...headers, "content-type": "application/json" },
+      // The pool takes whatever can be iterated over, though its types do not say so.
+      body: (json === undefined ? (content ?? null) : JSON.stringify(json)) as string | null,
+      signal,
+      // Calls with a deadline need no other bound. A download has none, because it may take long; it may not be silent. An upload
+      // ends with its client's connection, which may not be silent either.
+      headersTimeout: call.idleMs ?? 0,
+      bodyTimeout: call.idleMs ?? 0,
+    });
+    if (answer.statusCode >= 400) throw await errorOfAnswer(answer.statusCode, answer.body);
+    return answer;
+  }
+}
+
+export async function readJson<T>(answer: Dispatcher.ResponseData, shape: Shape<T>): Promise<T> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > JSON_MAX_BYTES) throw new SkerryError("internal", "The host's answer is too long.");
+    chunks.push(chunk);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch {
+    // Not JSON is not the shape either.
+  }
+  if (!shape.Check(value)) throw new SkerryError("internal", "The host's answer has an unexpected shape.");
+  return value;
+}
