@@ -163,3 +163,53 @@ test("a drain says what it waits for, and what has no room stays where it runs",
   expect(body.waits_for).toContain(`${id} (256 MiB, 1 vCPUs)`);
   expect(runningOn()).toEqual([two.first]);
 });
+
+test("a transfer that takes long keeps no other VM from going on where it has got to", async () => {
+  const slow = id;
+  const quick = await two.sandboxOn(two.first);
+  const quickRuns = new Promise<void>((resolve) => {
+    let failures = 0;
+    two.first.moves.before = async (step, vm) => {
+      if (step === "send" && vm === slow) await quickRunsOrStop;
+    };
+    two.second.moves.before = async (step, vm) => {
+      if (step !== "resume" || vm !== quick || failures > 0) return;
+      failures += 1;
+      throw new SkerryError("internal", "not now");
+    };
+    two.second.moves.after = async (step, vm) => {
+      if (step === "resume" && vm === quick) resolve();
+    };
+  });
+  const stop = new AbortController();
+  const quickRunsOrStop = Promise.race([
+    quickRuns,
+    new Promise((resolve) => (stop.signal.onabort = resolve)),
+  ]);
+  await wish(two.first, "drain");
+  await activate(stop.signal);
+  expect(two.second.moves.runs(quick)).toBe(true);
+  expect(runningOn()).toEqual([two.second]);
+});
+
+test.for(["first", "second"] as const)(
+  "a move whose %s host falls silent on the way breaks off",
+  async (name) => {
+    await wish(two.first, "drain");
+    let silent = true;
+    two.first.moves.before = async (step) => {
+      if (step !== "send" || !silent) return;
+      silent = false;
+      await two.world.db
+        .updateTable("hosts")
+        .set({ status: "offline" })
+        .where("name", "=", two[name].name)
+        .execute();
+      await new Promise(() => undefined);
+    };
+    await activate();
+    expect(runningOn()).toEqual([two.first]);
+    expect(two.second.vms.has(id)).toBe(false);
+    expect(await moves()).toEqual([{ status: "failed", reason: "failed: a host of the move is offline" }]);
+  },
+);

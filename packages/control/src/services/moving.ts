@@ -8,13 +8,21 @@ import type { HostClient } from "../hosts/host-client.ts";
 import { isDatabaseOutage } from "../store/database.ts";
 import { LeaseLostError } from "../store/fence.ts";
 import { hostAddress } from "../store/hosts.ts";
-import { findMove, findVm, proceed, switchHost, type MovableVm, type MoveRow } from "../store/moves.ts";
+import {
+  findMove,
+  findVm,
+  isMoveWanted,
+  proceed,
+  switchHost,
+  type MovableVm,
+  type MoveRow,
+} from "../store/moves.ts";
 import { recordOwnActs } from "./audit.ts";
 import type { Context } from "./context.ts";
 import { peerAddress } from "./peer-address.ts";
 
-/** How soon it is noticed that an operator has changed his mind. */
-const CANCEL_LOOK_MS = 500;
+/** How soon it is noticed that an operator has changed his mind, or that a host is not heard of any more. */
+const WANTED_LOOK_MS = 500;
 
 /** Undefined: the host has been removed, and nobody asks it any more. */
 interface Ends {
@@ -63,10 +71,10 @@ interface Sending {
 
 async function send(context: Context, move: MoveRow, sending: Sending): Promise<MoveRow | undefined> {
   const { service, stop } = sending;
-  const canceled = watchForCancel(context, move, stop);
+  const unwanted = abortUnwanted(context, move, stop);
   let sent: MoveRow | undefined;
   try {
-    sent = await transfer(context, move, sending, canceled.signal);
+    sent = await transfer(context, move, sending, unwanted.signal);
   } catch (error) {
     if (stop.aborted || isOurs(error)) throw error;
     context.log.warn({ err: error, move_id: move.id, vm_id: move.vm_id }, "a move broke off");
@@ -74,7 +82,7 @@ async function send(context: Context, move: MoveRow, sending: Sending): Promise<
     if (seen?.status !== "preparing" && seen?.status !== "sending") return seen;
     return proceed(context.db, seen, "canceling", `failed: ${reasonOf(error)}`);
   } finally {
-    canceled.abort();
+    unwanted.abort();
   }
   // Lost to a cancel, which has been noticed only now.
   if (sent === undefined) return undefined;
@@ -207,8 +215,9 @@ async function giveUp(
   return proceed(context.db, move, end);
 }
 
-/** Its signal comes when nobody wants the move any more, also where another replica was told so. */
-function watchForCancel(context: Context, move: MoveRow, stop: AbortSignal): AbortController {
+/** Its signal comes when the move cannot or should not get anywhere, also where another replica knows. Hosts are silent for as long as their
+ *  largest VM takes, so it is their heartbeats that tell. */
+function abortUnwanted(context: Context, move: MoveRow, stop: AbortSignal): AbortController {
   const controller = new AbortController();
   const { signal } = controller;
   const forward = (): void => controller.abort(stop.reason);
@@ -216,9 +225,9 @@ function watchForCancel(context: Context, move: MoveRow, stop: AbortSignal): Abo
   signal.addEventListener("abort", () => stop.removeEventListener("abort", forward), { once: true });
   const look = async (): Promise<void> => {
     while (!signal.aborted) {
-      await sleep(CANCEL_LOOK_MS, undefined, { signal });
-      const status = (await findMove(context.db, move.id))?.status;
-      if (status !== "preparing" && status !== "sending") controller.abort(new Error("canceled"));
+      await sleep(WANTED_LOOK_MS, undefined, { signal });
+      if (await isMoveWanted(context.db, move.id)) continue;
+      controller.abort(new SkerryError("host_unreachable", "a host of the move is offline"));
     }
   };
   // A database that is away is noticed by the move itself.

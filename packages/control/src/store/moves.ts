@@ -39,8 +39,9 @@ const COLUMNS = sql`id, org_id, status, host_id, execution_id, size, vcpus, memo
 const underWay = sql`status in (${sql.join(moveStatusesUnderWay)})`;
 /** Longest pause between two attempts at a stuck move, in seconds. */
 const RETRY_MAX_S = 30;
-/** What could not take a VM is not asked again for so long. */
-const FAILED_FOR_S = 30;
+/** What could not take a VM is not asked again for so long, times how often it could not lately. Whose fault it was nobody knows for sure. */
+const FAILED_FOR_S = 5;
+const FAILED_FOR_MAX_S = 60;
 
 const tableOf = (vmId: string) => sql.table(vmId.startsWith("mch_") ? "machines" : "sandboxes");
 
@@ -81,8 +82,11 @@ export async function footingsOf(
 /** Hosts that this VM could not be moved to a short time ago, and why. */
 export async function recentFailures(db: Queries, vmId: string): Promise<Map<string, string>> {
   const { rows } = await sql<{ to_host_id: string; reason: string | null }>`
-    select to_host_id, reason from moves
-    where vm_id = ${vmId} and status = 'failed' and status_since > now() - ${FAILED_FOR_S} * interval '1 second'`.execute(
+    select to_host_id, (array_agg(reason order by status_since desc))[1] as reason
+    from moves
+    where vm_id = ${vmId} and status = 'failed' and status_since > now() - interval '5 minutes'
+    group by to_host_id
+    having max(status_since) > now() - least(count(*) * ${FAILED_FOR_S}, ${FAILED_FOR_MAX_S}) * interval '1 second'`.execute(
     db,
   );
   return new Map(rows.map(({ to_host_id, reason }) => [to_host_id, reason ?? "for no known reason"]));
@@ -127,10 +131,12 @@ export async function withoutArrivals<Vm extends { readonly id: string; readonly
   return vms.filter((vm) => !arriving.has(vm.execution_id));
 }
 
-/** Those that somebody should carry on with now, oldest first. */
-export async function dueMoves(db: Queries, limit: number): Promise<MoveRow[]> {
+/** Those that somebody should carry on with now, and that nobody has `inHand` yet. */
+export async function dueMoves(db: Queries, inHand: readonly string[]): Promise<MoveRow[]> {
   const { rows } = await sql<MoveRow>`
-    select * from moves where ${underWay} and retry_at <= now() order by id limit ${limit}`.execute(db);
+    select * from moves where ${underWay} and retry_at <= now() and id <> all(${inHand}::text[]) order by id`.execute(
+    db,
+  );
   return rows;
 }
 
@@ -139,10 +145,21 @@ export async function findMove(db: Queries, id: string): Promise<MoveRow | undef
   return rows[0];
 }
 
+/** Whether it should still get to its target: nobody has called it back, and both hosts are heard of. */
+export async function isMoveWanted(db: Queries, id: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from moves
+    where id = ${id} and status in ('preparing', 'sending') and not exists (
+      select 1 from hosts where id in (from_host_id, to_host_id) and (status = 'offline' or removed_at is not null)
+    )`.execute(db);
+  return rows.length > 0;
+}
+
 /** Those that wait for a host that does not answer keep nobody else from moving. */
-export async function countMovesUnderWay(db: Queries): Promise<number> {
+export async function countMovesFrom(db: Queries, hostId: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*)::integer as count from moves where ${underWay} and attempts = 0`.execute(db);
+    select count(*)::integer as count from moves
+    where ${underWay} and from_host_id = ${hostId} and attempts = 0`.execute(db);
   return rows[0]?.count ?? 0;
 }
 
