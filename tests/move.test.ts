@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
-import { SkerryApiError, type Host, type Sandbox } from "../packages/sdk/src/skerry.ts";
+import { SkerryApiError, UnavailableError, type Host, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
 import { freePort, serverPid, startPlatform, until, type Platform } from "./support/platform.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
@@ -191,6 +191,8 @@ for (const victim of victims) {
         SETTLED_WITHIN_MS,
       );
       await until("nothing is left behind", async () => (await incarnations(sandbox.id)).length === 1);
+      // The host that it is on may be the one that was killed, and takes a moment to come back.
+      await until("it answers", () => answers(sandbox), SETTLED_WITHIN_MS);
       const before = Number((await sandbox.execute("wc -l < /tmp/ticks")).stdout);
       await until(
         "it goes on counting",
@@ -202,6 +204,39 @@ for (const victim of victims) {
       );
     }
   });
+}
+
+for (const end of ["source", "target"] as const) {
+  test(`a sandbox whose QEMU is killed at its ${end} while it moves runs once or fails with a reason, and the drain ends`, async () => {
+    for (const delayMs of delaysMs) {
+      await using sandbox = await counting();
+      const from = (await hostOf(sandbox)) ?? "";
+      const instance = (end === "source") === (from === first.id) ? platform.instance : second.instance;
+      await platform.client.hosts.drain(from);
+      await sleep(delayMs);
+      const qemus = (await qemuProcesses(instance)).filter(({ vm }) => vm === sandbox.id);
+      for (const { pid } of qemus) process.kill(pid, "SIGKILL");
+      await statusIs(from, "maintenance");
+      await until("the sandbox is where its row says", async () => {
+        const { status, reason } = (await platform.client.sandboxes.get(sandbox.id)).info;
+        const running = await incarnations(sandbox.id);
+        if (status === "failed") return running.length === 0 && reason !== null;
+        return running.length === 1 && (await answers(sandbox));
+      });
+      await activate(from);
+    }
+  });
+}
+
+/** False while its host is being restarted. */
+function answers(sandbox: Sandbox): Promise<boolean> {
+  return sandbox.execute("true").then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof UnavailableError) return false;
+      throw error;
+    },
+  );
 }
 
 function pidOf(victim: (typeof victims)[number], from: string): Promise<number> {

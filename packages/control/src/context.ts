@@ -10,6 +10,7 @@ import { Authority } from "./services/authority.ts";
 import { Bearers } from "./services/bearers.ts";
 import type { Context } from "./services/context.ts";
 import { HostLoads } from "./services/host-loads.ts";
+import { VmRoutes } from "./services/vm-routes.ts";
 import { openDatabase } from "./store/database.ts";
 
 export interface OpenedContext extends AsyncDisposable {
@@ -30,6 +31,7 @@ export function openContext(config: Config, log: Logger): OpenedContext {
     db,
     hosts,
     loads: new HostLoads(db),
+    routes: new VmRoutes(),
     authority,
     log,
     bearers,

@@ -10,6 +10,7 @@ import { AccessWatch } from "./services/access-watch.ts";
 import { Authority } from "./services/authority.ts";
 import { Bearers } from "./services/bearers.ts";
 import { HostLoads } from "./services/host-loads.ts";
+import { VmRoutes } from "./services/vm-routes.ts";
 import { openDatabase } from "./store/database.ts";
 
 const target = new URL("../openapi.json", import.meta.url);
@@ -23,6 +24,7 @@ const { app } = await buildServer({
   bearers,
   watch: new AccessWatch(bearers),
   loads: new HostLoads(db),
+  routes: new VmRoutes(),
   authority,
   hosts: new HostDirectory(() => authority.credentials()),
   log: pino({ level: "silent" }),

@@ -54,6 +54,7 @@ test("whatever a removed host still has and says, it is not asked and nothing co
   const { host, id } = await joined();
   await onlyJoined();
   const sandbox = await world.createSandbox();
+  await world.call("POST", `/v1/sandboxes/${sandbox.id}/execute`, { body: { command: "true" } });
   await remove(id, "?force=true");
   const before = host.fake.calls.length;
   await heartbeat(world.context, { hostSocket: world.host.socketPath, everyMs: 1_000 }).activate(never);

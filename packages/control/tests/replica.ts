@@ -9,6 +9,7 @@ import { AccessWatch } from "../src/services/access-watch.ts";
 import { Authority } from "../src/services/authority.ts";
 import { Bearers } from "../src/services/bearers.ts";
 import { HostLoads } from "../src/services/host-loads.ts";
+import { VmRoutes } from "../src/services/vm-routes.ts";
 import type { InstallationLimits } from "../src/services/context.ts";
 import { openDatabase } from "../src/store/database.ts";
 import { eventually, type World } from "./world.ts";
@@ -38,7 +39,17 @@ export async function openReplica(
   const bearers = new Bearers(db);
   const watch = new AccessWatch(bearers);
   const server = await buildServer(
-    { ...world.context, db, hosts, authority, loads: new HostLoads(db), bearers, watch, limits },
+    {
+      ...world.context,
+      db,
+      hosts,
+      authority,
+      loads: new HostLoads(db),
+      routes: new VmRoutes(),
+      bearers,
+      watch,
+      limits,
+    },
     { trustedProxies },
   );
   await server.app.listen({ host: "127.0.0.1", port: 0 });

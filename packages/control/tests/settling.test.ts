@@ -15,6 +15,7 @@ import { vmCleanup } from "../src/background/vm-cleanup.ts";
 import { buildServer, type Server } from "../src/http/server.ts";
 import type { Context } from "../src/services/context.ts";
 import { HostLoads } from "../src/services/host-loads.ts";
+import { VmRoutes } from "../src/services/vm-routes.ts";
 import { Mortal } from "./mortal.ts";
 import { silence, SimulatedHosts, type SimulatedHost } from "./simulated-hosts.ts";
 import { World } from "./world.ts";
@@ -33,7 +34,7 @@ beforeAll(async () => {
   world = await World.open();
   hosts = new SimulatedHosts(3);
   const db = control.over(world.db);
-  context = { ...world.context, db, hosts, loads: new HostLoads(db) };
+  context = { ...world.context, db, hosts, loads: new HostLoads(db), routes: new VmRoutes() };
   server = await buildServer(context);
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   url = `http://127.0.0.1:${(server.app.server.address() as AddressInfo).port}`;

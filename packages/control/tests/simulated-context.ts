@@ -8,6 +8,7 @@ import { Authority } from "../src/services/authority.ts";
 import { Bearers } from "../src/services/bearers.ts";
 import type { Context } from "../src/services/context.ts";
 import { HostLoads } from "../src/services/host-loads.ts";
+import { VmRoutes } from "../src/services/vm-routes.ts";
 import type { Database } from "../src/store/database.ts";
 import type { SimulatedHosts } from "./simulated-hosts.ts";
 
@@ -22,6 +23,7 @@ export function simulatedContext(db: Database, hosts: SimulatedHosts): Context {
     hosts,
     bearers,
     loads: new HostLoads(db),
+    routes: new VmRoutes(),
     authority: new Authority(db),
     log: pino({ level: "silent" }),
     metrics: new Metrics(),

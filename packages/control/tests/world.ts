@@ -16,6 +16,7 @@ import { AccessWatch } from "../src/services/access-watch.ts";
 import { Authority } from "../src/services/authority.ts";
 import { Bearers } from "../src/services/bearers.ts";
 import { HostLoads } from "../src/services/host-loads.ts";
+import { VmRoutes } from "../src/services/vm-routes.ts";
 import type { Context, InstallationLimits, ServiceName } from "../src/services/context.ts";
 import { bootstrap } from "../src/services/tokens.ts";
 import { openDatabase, type Database } from "../src/store/database.ts";
@@ -65,6 +66,7 @@ export class World implements AsyncDisposable {
     this.context = {
       db: this.db,
       loads: new HostLoads(this.db),
+      routes: new VmRoutes(),
       hosts: new HostDirectory(() => authority.credentials()),
       authority,
       log,

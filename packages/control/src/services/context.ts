@@ -8,6 +8,7 @@ import type { AccessWatch } from "./access-watch.ts";
 import type { Authority } from "./authority.ts";
 import type { Bearers } from "./bearers.ts";
 import type { HostLoads } from "./host-loads.ts";
+import type { VmRoutes } from "./vm-routes.ts";
 
 /** What every service works with. Made once, in main. */
 export interface Context {
@@ -15,6 +16,8 @@ export interface Context {
   readonly hosts: HostDirectory;
   /** What is free on them. */
   readonly loads: HostLoads;
+  /** Where VMs are. */
+  readonly routes: VmRoutes;
   readonly authority: Authority;
   readonly log: Logger;
   readonly metrics: Metrics;

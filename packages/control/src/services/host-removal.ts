@@ -26,6 +26,7 @@ export async function removeHost(
     await markRemoved(transaction, id);
     return { address: host.address, losses: lost };
   });
+  context.routes.forgetHost(address);
   await context.hosts.forget(address);
   if (losses.some(({ kind }) => kind === "machine")) context.ring("restart-manager");
   context.ring("host-health-monitor");

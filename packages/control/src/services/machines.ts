@@ -46,6 +46,7 @@ const machineId = new RegExp(idPattern("machine"));
 export const machineVms: VmKind = {
   noun: "machine",
   table: "machines",
+  isId: (id) => machineId.test(id),
   get: getMachine,
   notRunning: ({ status, reason }) =>
     new SkerryError(

@@ -92,7 +92,10 @@ async function start(context: Context, row: SandboxRow, address: string): Promis
     throw error;
   }
   const running = await moveSandbox(context.db, row, "running");
-  if (running !== undefined) return running;
+  if (running !== undefined) {
+    context.routes.keep(running, address);
+    return running;
+  }
   // Somebody destroyed it, or this request was so slow that the reconciler took it for dead.
   await giveBack(context, row, address);
   throw new SkerryError("sandbox_not_running", "The sandbox was destroyed while it was being created.", {

@@ -53,6 +53,7 @@ export async function getSandbox(context: Context, caller: Caller, id: string): 
 export const sandboxVms: VmKind = {
   noun: "sandbox",
   table: "sandboxes",
+  isId: (id) => sandboxId.test(id),
   get: getSandbox,
   notRunning,
   ended: (cause) =>

@@ -21,6 +21,8 @@ export interface VmRow {
 export interface VmKind {
   readonly noun: "sandbox" | "machine";
   readonly table: "sandboxes" | "machines";
+  /** Whether an id is of this kind; one of another shape belongs to nobody. */
+  isId(id: string): boolean;
   /** Throws where there is none, or where it is another organization's. */
   get(context: Context, caller: Caller, id: string): Promise<VmRow>;
   notRunning(row: VmRow): SkerryError;
@@ -43,23 +45,38 @@ export async function runningVm(
 ): Promise<{ row: VmRow; client: HostClient }> {
   const row = await kind.get(context, caller, id);
   if (row.status !== "running") throw kind.notRunning(row);
-  return { row, client: await clientOf(context, row) };
+  const address = await addressOf(context, row);
+  context.routes.keep(row, address);
+  return { row, client: context.hosts.client(address) };
 }
 
-/** Calls a running one where it is. Where it has moved away before anything of the call began, it is called where it is now. */
+/** Calls a running one where it is. Where it is not there any more, and nothing of the call has begun, it is called where it is now. */
 export async function callVm<T>(
   context: Context,
   caller: Caller,
   wish: VmWish,
-  call: (row: VmRow, client: HostClient) => Promise<T>,
+  call: (vm: VmAtHost, client: HostClient) => Promise<T>,
 ): Promise<T> {
-  const { row, client } = await runningVm(context, caller, wish);
+  const { row, client } = knownVm(context, caller, wish) ?? (await runningVm(context, caller, wish));
   return call(row, client).catch(async (error: unknown) => {
+    context.routes.forget(row.id);
     if (!isNotThere(error)) throw error;
     const now = await runningVm(context, caller, wish);
     if (now.row.execution_id === row.execution_id) throw error;
     return call(now.row, now.client);
   });
+}
+
+/** An incarnation, as hosts know it. */
+export type VmAtHost = Pick<VmRow, "id" | "execution_id">;
+
+function knownVm(
+  context: Context,
+  { orgId }: Caller,
+  { kind, id }: VmWish,
+): { row: VmAtHost; client: HostClient } | undefined {
+  const route = kind.isId(id) ? context.routes.find(orgId, id) : undefined;
+  return route === undefined ? undefined : { row: route, client: context.hosts.client(route.address) };
 }
 
 /** For a call that cannot be made twice: where it has moved away meanwhile, the caller may make it again. */
@@ -85,11 +102,13 @@ function isNotThere(error: unknown): boolean {
 }
 
 export async function clientOf(context: Context, row: Pick<VmRow, "id" | "host_id">): Promise<HostClient> {
+  return context.hosts.client(await addressOf(context, row));
+}
+
+async function addressOf(context: Context, row: Pick<VmRow, "host_id">): Promise<string> {
   const address = await hostAddress(context.db, row.host_id);
-  if (address === undefined) {
-    throw new SkerryError("host_unavailable", "The host has been removed, and what was on it is lost.");
-  }
-  return context.hosts.client(address);
+  if (address !== undefined) return address;
+  throw new SkerryError("host_unavailable", "The host has been removed, and what was on it is lost.");
 }
 
 /** Has the host remove the VM. With a host that has been removed it is gone for us. */

@@ -1,0 +1,53 @@
+// Where VMs ran a moment ago, so that one call into a VM after the other needs no look into the database. A route that is no longer true
+// does no harm: it names the incarnation that is meant, and a host where that does not run says so. Whose VM it is never changes.
+
+/** A host that was removed on another replica is not called for longer; tokens are believed for about as long. */
+const FRESH_MS = 3_000;
+/** About 2 MB. */
+const ROUTES_MAX = 10_000;
+
+/** A running VM, and the address of its host. */
+export interface VmRoute {
+  readonly id: string;
+  readonly org_id: string;
+  readonly execution_id: string;
+  readonly address: string;
+}
+
+interface Kept {
+  readonly route: VmRoute;
+  readonly untilMs: number;
+}
+
+export class VmRoutes {
+  /** Oldest first. */
+  readonly #kept = new Map<string, Kept>();
+
+  find(orgId: string, id: string): VmRoute | undefined {
+    const kept = this.#kept.get(id);
+    if (kept === undefined || kept.route.org_id !== orgId || kept.untilMs < performance.now())
+      return undefined;
+    return kept.route;
+  }
+
+  keep({ id, org_id, execution_id }: Omit<VmRoute, "address">, address: string): VmRoute {
+    const route = { id, org_id, execution_id, address };
+    this.forget(id);
+    this.#kept.set(id, { route, untilMs: performance.now() + FRESH_MS });
+    if (this.#kept.size > ROUTES_MAX) this.#dropOldest();
+    return route;
+  }
+
+  forget(id: string): void {
+    this.#kept.delete(id);
+  }
+
+  /** All to this address. */
+  forgetHost(address: string): void {
+    for (const [id, { route }] of this.#kept) if (route.address === address) this.forget(id);
+  }
+
+  #dropOldest(): void {
+    for (const id of this.#kept.keys()) return this.forget(id);
+  }
+}
