@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import type { EgressDenial, EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { CertificateRequest, HostCertificate } from "@skerry/contract/host-identity";
@@ -72,6 +73,8 @@ export class FakeHost {
   usage: HostUsage | undefined;
   /** Names of calls that answer with an error, and the error. */
   readonly failures = new Map<FailingCall, SkerryError>();
+  /** Runs before the host says what it has. */
+  beforeList: () => Promise<void> = async () => undefined;
   /** Runs before a VM counts as started. */
   beforeStart: (id: string) => Promise<void> = async () => undefined;
   /** Who it is to its cluster. Undefined: as a host of an earlier version, which cannot be certified. */
@@ -140,6 +143,7 @@ export class FakeHost {
     switch (method) {
       case "GET /vms":
         this.#fail("list");
+        await this.beforeList();
         return sendJson(response, 200, { items: [...this.vms.values()].map(publicPart) });
       case "PUT vm":
         return sendJson(response, 200, await this.#startVm(id, await readBody<VmSpec>(request)));
@@ -341,7 +345,5 @@ function publicPart({ spec: _spec, ...vm }: Vm & { readonly spec: VmSpec }): Vm 
 }
 
 async function readBody<T>(request: IncomingMessage): Promise<T> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-  return JSON.parse(Buffer.concat(chunks).toString("utf8")) as T;
+  return (await json(request)) as T;
 }

@@ -55,6 +55,22 @@ export class TwoHosts implements AsyncDisposable {
     return vmCleanup(this.world.context, 1_000).activate(never);
   }
 
+  /** The second host dies for long enough, and is heard of again. */
+  async loseSecond(): Promise<void> {
+    await this.second.stop();
+    await this.silence();
+    await this.judge();
+    await this.second.start();
+    await this.ask();
+  }
+
+  /** Whatever is placed from now on, the second host is the only one for it. */
+  async onlySecond(): Promise<void> {
+    await sql`update hosts set desired = 'drained', status = 'draining' where name = 'fake'`.execute(
+      this.world.db,
+    );
+  }
+
   async host(name: string): Promise<HostFacts> {
     const row = await this.world.db
       .selectFrom("hosts")

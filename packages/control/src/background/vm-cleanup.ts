@@ -9,7 +9,7 @@ import { reapplyEgress } from "../services/egress.ts";
 import { finishDestroying } from "../services/sandbox-destruction.ts";
 import { sandboxVms } from "../services/sandboxes.ts";
 import type { Context } from "../services/context.ts";
-import { hostsInReach } from "../store/hosts.ts";
+import { hostsInReach, settleHost, type HostInReach } from "../store/hosts.ts";
 import { withoutArrivals } from "../store/moves.ts";
 import { machineFacts, machinesOnHost } from "../store/machine-upkeep.ts";
 import {
@@ -43,11 +43,7 @@ export function vmCleanup(context: Context, everyMs: number): BackgroundService 
 
 const UNREACHABLE: Report = { examined: 0, changed: 0, failed: 1, more: false };
 
-async function reconcileHost(
-  context: Context,
-  host: { readonly id: string; readonly address: string },
-  stop: AbortSignal,
-): Promise<Report> {
+async function reconcileHost(context: Context, host: HostInReach, stop: AbortSignal): Promise<Report> {
   const client = context.hosts.client(host.address);
   const sandboxes = await sandboxesOnHost(context.db, host.id);
   const machines = await machinesOnHost(context.db, host.id);
@@ -64,6 +60,7 @@ async function reconcileHost(
       (action) => () => carryOutOnMachine(context, { client, action, stop, service: SERVICE }),
     ),
   ];
+  if (host.unsettled && actions.length === 0) await settleHost(context.db, host);
   // Settled, not all: no host call may outlive the activation that made it.
   const results = await Promise.allSettled(actions.slice(0, BATCH).map((carriedOut) => carriedOut()));
   for (const result of results) {
@@ -74,8 +71,8 @@ async function reconcileHost(
   const changed = results.some((result) => result.status === "fulfilled");
   const report = reportOf(results, {
     examined: sandboxes.length + machines.length + vms.length,
-    // Without progress the next turn would meet the same stuck ones at once.
-    more: changed && actions.length > BATCH,
+    // Without progress the next turn would meet the same stuck ones at once. A host that is back waits for a turn that finds nothing to do.
+    more: changed && (actions.length > BATCH || host.unsettled),
   });
   return { ...report, nextMs: earliest([...sandboxes, ...machines].map((row) => row.due_in_ms)) };
 }

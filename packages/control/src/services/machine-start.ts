@@ -5,7 +5,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { VmSpec } from "@skerry/contract/host-api";
 import { newId } from "@skerry/contract/ids";
 import { timed } from "../metrics/timed.ts";
-import { findHost } from "../store/hosts.ts";
+import { findHost, type HostRow } from "../store/hosts.ts";
 import {
   begun,
   extendMachineClaim,
@@ -75,12 +75,21 @@ async function placeFor(
   if (home === undefined || home.status === "offline" || home.removed_at !== null) {
     return { anew: "its host went offline, so it was placed on another one, with a new disk" };
   }
-  if (home.status === "online" && home.desired === "active") return { on: home.id };
-  const state = home.status === "maintenance" ? "in maintenance" : "being drained";
-  throw new SkerryError("host_unavailable", `The host that has the machine's disk is ${state}.`, {
-    remediation: "The operator can activate the host, or may be moving the machine to another one.",
+  if (home.status !== "online" || home.desired !== "active") {
+    const state = home.status === "maintenance" ? "in maintenance" : "being drained";
+    const remediation = "The operator can activate the host, or may be moving the machine to another one.";
+    throw homeUnavailable(home, state, remediation);
+  }
+  // The machine may still run there.
+  if (home.unsettled) throw homeUnavailable(home, "just coming back", "Try again in a few seconds.");
+  return { on: home.id };
+}
+
+function homeUnavailable({ id, status }: HostRow, state: string, remediation: string): SkerryError {
+  return new SkerryError("host_unavailable", `The host that has the machine's disk is ${state}.`, {
+    remediation,
     retryAfterS: HOST_RETRY_S,
-    context: { host_id: home.id, host_status: home.status },
+    context: { host_id: id, host_status: status },
   });
 }
 

@@ -86,6 +86,7 @@ export interface Tables {
     waits_for: string | null;
     silent_since: MaybeTime;
     silent_until: MaybeTime;
+    unsettled: Generated<boolean>;
     cpus: number;
     memory_mib: number;
     templates: Json<Template[]>;

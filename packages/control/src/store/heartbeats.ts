@@ -41,6 +41,8 @@ export async function recordHeartbeats(db: Database, beats: readonly Beat[]): Pr
                     when hosts.desired = 'drained' then 'draining' else 'online' end,
       version = hosts.version + (hosts.status = 'offline')::integer,
       status_since = case when hosts.status = 'offline' then now() else hosts.status_since end,
+      -- One that has never answered has nothing of ours.
+      unsettled = hosts.unsettled or hosts.status = 'offline' and hosts.cpus > 0,
       cpus = beat.cpus, memory_mib = beat.memory_mib, templates = beat.templates::jsonb,
       facts = beat.facts::jsonb, usage = beat.usage::jsonb,
       last_heartbeat = now(), silent_since = null, silent_until = null

@@ -80,7 +80,7 @@ export async function finishDrains(db: Queries): Promise<{ readonly id: string; 
   // A statement of its own, because it has to see what was written while the one before waited.
   const { rows } = await sql<{ id: string; name: string }>`
     update hosts set status = 'maintenance', status_since = now(), version = version + 1, waits_for = null
-    where status = 'draining' and removed_at is null and not exists (select 1 from ${vmsOf("hosts.id")} as vms)
+    where status = 'draining' and not unsettled and removed_at is null and not exists (select 1 from ${vmsOf("hosts.id")} as vms)
     returning id, name`.execute(db);
   return rows;
 }

@@ -7,15 +7,22 @@ export function listHosts(db: Queries): Promise<HostRow[]> {
   return db.selectFrom("hosts").selectAll().where("removed_at", "is", null).orderBy("id").execute();
 }
 
+export type HostInReach = Pick<HostRow, "id" | "address" | "version" | "unsettled">;
+
 /** Hosts that can say what runs on them. */
-export function hostsInReach(db: Queries): Promise<Pick<HostRow, "id" | "address">[]> {
+export function hostsInReach(db: Queries): Promise<HostInReach[]> {
   return db
     .selectFrom("hosts")
-    .select(["id", "address"])
+    .select(["id", "address", "version", "unsettled"])
     .where("status", "<>", "offline")
     .where("removed_at", "is", null)
     .orderBy("id")
     .execute();
+}
+
+/** All VMs that it came back with belong to their rows. Not where it was lost once more after the caller had read it. */
+export async function settleHost(db: Queries, { id, version }: HostInReach): Promise<void> {
+  await sql`update hosts set unsettled = false where id = ${id} and version = ${version}`.execute(db);
 }
 
 export function findHost(db: Queries, id: string): Promise<HostRow | undefined> {

@@ -157,5 +157,5 @@ const hostColumns = sql`
   coalesce(used.memory_mib, 0)::integer as used_memory_mib, coalesce(used.vcpus, 0)::integer as used_vcpus`;
 
 const isAvailable = sql`
-  h.status = 'online' and h.desired = 'active'
+  h.status = 'online' and h.desired = 'active' and not h.unsettled
   and h.last_heartbeat > now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second'`;

@@ -26,7 +26,9 @@ alter table hosts
   add column waits_for text,
   -- From the first to the last time that it was asked in vain since its last heartbeat. A host that nobody asked has not been silent.
   add column silent_since timestamptz,
-  add column silent_until timestamptz;
+  add column silent_until timestamptz,
+  -- It is back, and which of its VMs still belong to their rows is not settled yet: what they hold is in no sum.
+  add column unsettled boolean not null default false;
 
 -- Its host was taken for dead. Should the host come back with its VM, it has not failed after all.
 alter table sandboxes add column host_lost boolean not null default false;
