@@ -6,7 +6,7 @@ import { heartbeat } from "../src/background/heartbeat.ts";
 import { hostHealthMonitor } from "../src/background/host-health.ts";
 import { vmCleanup } from "../src/background/vm-cleanup.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
-import { eventually, World } from "./world.ts";
+import { eventually, waitingForLocks, World } from "./world.ts";
 
 const never = new AbortController().signal;
 
@@ -48,6 +48,20 @@ test("a host with VMs is removed only by force; then they have failed, and can b
   expect(await statusOf(going.id)).toMatchObject({ status: "destroyed" });
   expect((await world.call("DELETE", `/v1/sandboxes/${kept.id}`)).status).toBe(204);
   expect(await statusOf(kept.id)).toMatchObject({ status: "destroyed" });
+});
+
+test("a VM that comes to a host at the moment of its removal is not removed with it", async () => {
+  const { id } = await joined();
+  const sandbox = await world.createSandbox();
+  let removal: ReturnType<typeof remove> | undefined;
+  await world.db.transaction().execute(async (transaction) => {
+    await sql`select 1 from hosts where id = ${id} for share`.execute(transaction);
+    await sql`update sandboxes set host_id = ${id} where id = ${sandbox.id}`.execute(transaction);
+    removal = remove(id);
+    await eventually(async () => (await waitingForLocks(world.db)) > 0, "the removal waits");
+  });
+  expect((await removal)?.body.code).toBe("host_not_empty");
+  expect(await statusOf(sandbox.id)).toMatchObject({ status: "running" });
 });
 
 test("whatever a removed host still has and says, it is not asked and nothing comes back", async () => {

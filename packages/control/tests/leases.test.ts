@@ -8,7 +8,7 @@ import { runService, type BackgroundService, type FencedService } from "../src/b
 import { fencedDatabase, openDatabase } from "../src/store/database.ts";
 import { LeaseLostError, type Fence } from "../src/store/fence.ts";
 import { listLeases } from "../src/store/leases.ts";
-import { eventually, World } from "./world.ts";
+import { eventually, waitingForLocks, World } from "./world.ts";
 
 let world: World;
 beforeEach(async () => {
@@ -159,20 +159,13 @@ test("a lease is not handed on in the middle of its holder's transaction", async
     .transaction()
     .execute(async (transaction) => {
       quick = taken("quick").then(() => void order.push("handed on"));
-      await eventually(async () => (await blocked()) > 0, "the other one waits");
+      await eventually(async () => (await waitingForLocks(world.db)) > 0, "the other one waits");
       await sql`insert into users (id, name) values ('usr_1', 'slow')`.execute(transaction);
       order.push("written");
     });
   await quick;
   expect(order).toEqual(["written", "handed on"]);
 });
-
-async function blocked(): Promise<number> {
-  const { rows } = await sql<{ waiting: number }>`
-    select count(*)::integer as waiting from pg_stat_activity
-    where datname = current_database() and wait_event_type = 'Lock'`.execute(world.db);
-  return rows[0]?.waiting ?? 0;
-}
 
 test("a holder that is stopped in the middle of a transaction neither keeps its lease for ever nor writes when it wakes up", async () => {
   const script = new URL("lease-holder.ts", import.meta.url).pathname;

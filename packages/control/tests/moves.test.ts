@@ -1,5 +1,6 @@
 // A move on fake hosts, cut off at every step: whatever happens, the VM never runs twice, and in the end it runs once.
 
+import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/background/mover.ts";
@@ -213,3 +214,35 @@ test.for(["first", "second"] as const)(
     expect(await moves()).toEqual([{ status: "failed", reason: "failed: a host of the move is offline" }]);
   },
 );
+
+test("a host that a VM is on its way to is removed only by force", async () => {
+  await sql`update hosts set joined = true where name = 'second'`.execute(two.world.db);
+  const second = await hostId(two.second);
+  await wish(two.first, "drain");
+  const answers: number[] = [];
+  two.first.moves.before = async (step) => {
+    if (step !== "send") return;
+    const path = `/v1/hosts/${second}`;
+    for (const query of ["", "?force=true"]) {
+      answers.push((await two.world.call("DELETE", path + query)).status);
+    }
+  };
+  await activate();
+  expect(answers).toEqual([409, 204]);
+  expect(runningOn()).toEqual([two.first]);
+  expect(await two.sandbox(id)).toMatchObject({ status: "running", host_id: await hostId(two.first) });
+});
+
+for (const gone of ["status = 'offline'", "removed_at = now()"]) {
+  test(`a VM does not move to a host of which it is said meanwhile: ${gone}`, async () => {
+    await wish(two.first, "drain");
+    two.second.moves.after = async (step) => {
+      if (step !== "whole") return;
+      await sql`update hosts set ${sql.raw(gone)} where name = 'second'`.execute(two.world.db);
+    };
+    await activate();
+    expect(await two.sandbox(id)).toMatchObject({ status: "running", host_id: await hostId(two.first) });
+    expect(runningOn()).toEqual([two.first]);
+    expect(two.second.vms.has(id)).toBe(false);
+  });
+}

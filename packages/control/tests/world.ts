@@ -192,6 +192,14 @@ export async function eventually(holds: () => boolean | Promise<boolean>, what: 
   }
 }
 
+/** Statements that wait for what another transaction holds. */
+export async function waitingForLocks(db: Database): Promise<number> {
+  const { rows } = await sql<{ waiting: number }>`
+    select count(*)::integer as waiting from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
+  return rows[0]?.waiting ?? 0;
+}
+
 async function freshDatabase(): Promise<string> {
   const folder = inject("controlPostgres");
   const name = `test_${randomUUID().replaceAll("-", "")}`;

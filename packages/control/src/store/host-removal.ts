@@ -1,6 +1,7 @@
 // Hosts that are none any more. Their rows stay, because what ran on them names them.
 
 import { sql } from "kysely";
+import { moveStatusesOnTarget } from "@skerry/contract/move-states";
 import type { Database, Queries } from "./database.ts";
 
 export interface LeavingHost {
@@ -10,14 +11,17 @@ export interface LeavingHost {
   readonly vms: number;
 }
 
-/** Locked until the transaction ends, so that nothing is placed on it meanwhile. */
+/** Locked until the transaction ends, so that nothing is placed on it meanwhile, and nothing moves to it. */
 export async function lockLeavingHost(db: Queries, id: string): Promise<LeavingHost | undefined> {
+  await sql`select 1 from hosts where id = ${id} for no key update`.execute(db);
+  // A statement of its own, because it has to see what was written while the one before waited.
   const { rows } = await sql<LeavingHost>`
     select address, joined, (
       (select count(*) from sandboxes where host_id = hosts.id and status not in ('failed', 'destroying', 'destroyed')) +
-      (select count(*) from machines where host_id = hosts.id and status not in ('destroying', 'destroyed'))
+      (select count(*) from machines where host_id = hosts.id and status not in ('destroying', 'destroyed')) +
+      (select count(*) from moves where to_host_id = hosts.id and status in (${sql.join(moveStatusesOnTarget)}))
     )::integer as vms
-    from hosts where id = ${id} and removed_at is null for no key update`.execute(db);
+    from hosts where id = ${id} and removed_at is null`.execute(db);
   return rows[0];
 }
 

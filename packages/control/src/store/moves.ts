@@ -182,13 +182,19 @@ export async function proceed(
   return rows[0];
 }
 
-/** The decision: from here on the VM is the target's. Undefined where it is not running at its source any more. The target loads the policy of
- *  the row before it lets the guest run, so it counts as applied. */
+/** The decision: from here on the VM is the target's. Undefined where it is not running at its source any more, or where the target is lost or
+ *  removed; nobody can say so of it before the transaction ends. The target loads the policy of the row before it lets the guest run, so it
+ *  counts as applied. */
 export async function switchHost(db: Queries, move: MoveRow): Promise<MovableVm | undefined> {
   const { rows } = await sql<MovableVm>`
+    with target as materialized (
+      select id as target_id from hosts
+      where id = ${move.to_host_id} and status <> 'offline' and removed_at is null for share
+    )
     update ${tableOf(move.vm_id)} set
-      host_id = ${move.to_host_id}, execution_id = ${move.to_execution_id}, version = version + 1,
+      host_id = target_id, execution_id = ${move.to_execution_id}, version = version + 1,
       egress_applied = egress_version
+    from target
     where id = ${move.vm_id} and status = 'running'
       and host_id = ${move.from_host_id} and execution_id = ${move.from_execution_id}
     returning ${COLUMNS}`.execute(db);
