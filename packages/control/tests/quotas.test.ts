@@ -92,6 +92,22 @@ test("what has failed holds nothing, and one organization does not fill the quot
   expect((await create({}, { token: await world.strangerToken() })).status).toBe(201);
 });
 
+test("a machine that never ran holds nothing, also when it is stopped, and counts once when it is started", async () => {
+  await setLimits(world.db, world.orgId, [["quota_machines", 1]]);
+  const tired = new SkerryError("host_unavailable", "The host is tired.");
+  for (const host of [world.host, second]) host.failures.set("start", tired);
+  const metadata = { never: "ran" };
+  await world.call("POST", "/v1/machines", { body: { template: "base", metadata } });
+  for (const host of [world.host, second]) host.failures.clear();
+  const list = await world.call<{ items: { id: string }[] }>("GET", "/v1/machines?metadata.never=ran");
+  const path = `/v1/machines/${list.body.items[0]?.id}`;
+  expect((await world.call("POST", `${path}/stop`)).body["status"]).toBe("stopped");
+  expect((await world.call<Limits>("GET", "/v1/limits")).body.quotas.machines.used).toBe(0);
+  expect((await world.call("POST", `${path}/start`)).body["status"]).toBe("running");
+  expect((await world.call<Limits>("GET", "/v1/limits")).body.quotas.machines.used).toBe(1);
+  expect((await world.call("DELETE", path)).status).toBe(204);
+});
+
 test("an organization sees its limits, and how much of them is taken", async () => {
   await setLimits(world.db, world.orgId, [
     ["quota_vcpus", 8],

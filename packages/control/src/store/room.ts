@@ -119,7 +119,7 @@ function heldOf(row: HeldRow): Record<QuotaName, number> {
 const sandboxIsOnHost = sql`status in (${sql.join(sandboxStatusesOnHost)})`;
 const machineIsOnHost = sql`status in (${sql.join(machineStatusesOnHost)})`;
 
-/** vCPUs and memory of what runs, disk of what exists. Nothing exists of a machine that has failed before it ever ran. */
+/** vCPUs and memory of what runs, disk of what exists. Nothing exists of a machine that never ran. */
 function heldBy(orgId: string) {
   const capped = (sum: string) => sql`least(coalesce(sum(${sql.ref(sum)}), 0), ${LIMIT_MAX})::integer`;
   return sql<HeldRow>`
@@ -139,7 +139,7 @@ function heldBy(orgId: string) {
         case when ${machineIsOnHost} then vcpus end,
         case when ${machineIsOnHost} then memory_mib end
       from machines
-      where org_id = ${orgId} and status <> 'destroyed' and not (status = 'failed' and started_at is null)
+      where org_id = ${orgId} and status <> 'destroyed' and not (status in ('failed', 'stopped') and started_at is null)
     ) things`;
 }
 
