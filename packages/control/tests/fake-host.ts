@@ -344,6 +344,4 @@ function publicPart({ spec: _spec, ...vm }: Vm & { readonly spec: VmSpec }): Vm 
   return vm;
 }
 
-async function readBody<T>(request: IncomingMessage): Promise<T> {
-  return (await json(request)) as T;
-}
+const readBody = async <T>(request: IncomingMessage): Promise<T> => (await json(request)) as T;

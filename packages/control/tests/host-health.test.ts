@@ -1,7 +1,10 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { heartbeat } from "../src/background/heartbeat.ts";
+import { endMachine } from "../src/services/machine-end.ts";
+import { machineFacts } from "../src/store/machine-upkeep.ts";
 import { never, TwoHosts } from "./two-hosts.ts";
+import { eventually, waitingForLocks } from "./world.ts";
 
 let two: TwoHosts;
 beforeEach(async () => {
@@ -112,6 +115,34 @@ test("machines of a dead host are queued by their policy, and who has no tries l
   // The third try: 4 s, of which half is chance.
   expect(rows[0]?.ms).toBeGreaterThan(1_000);
   expect(rows[0]?.ms).toBeLessThanOrEqual(4_000);
+});
+
+test("a machine that ends while its host is marked offline keeps nobody from either, and is queued once", async () => {
+  const id = await machineOn("second");
+  await two.second.stop();
+  await two.silence();
+  const { db } = two.world;
+  // The monitor stops here when it has the machine and not yet its entry in the queue.
+  await sql`create function stop_here() returns trigger language plpgsql
+            as 'begin perform pg_advisory_xact_lock(1); return new; end'`.execute(db);
+  await sql`create trigger stop_here before update on machines for each row execute function stop_here()`.execute(
+    db,
+  );
+  const [seen] = await machineFacts(db, [id]);
+  if (seen === undefined) throw new Error("no machine");
+  const ending = { reason: "it ended", exitCode: null, succeeded: false };
+  const both = await db.transaction().execute(async (transaction) => {
+    await sql`select pg_advisory_xact_lock(1)`.execute(transaction);
+    const judged = two.judge();
+    await eventually(async () => (await waitingForLocks(db)) === 1, "the monitor waits");
+    const ended = endMachine(two.world.context, seen, ending);
+    await eventually(async () => (await waitingForLocks(db)) === 2, "whoever ends the machine waits");
+    return () => Promise.all([judged, ended]);
+  });
+  const [{ changed }, ended] = await both();
+  expect([changed, ended]).toEqual([2, false]);
+  expect(await queued()).toEqual([id]);
+  expect(await machine(id)).toMatchObject({ status: "failed", host_lost: true, retries: 1 });
 });
 
 test("where nobody asked the hosts, because control was away, none is dead", async () => {

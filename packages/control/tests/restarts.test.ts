@@ -230,7 +230,7 @@ test("a start from the queue comes to nothing where a stop has taken the machine
   const seen = await machineById(world.db, id);
   if (seen === undefined) throw new Error("no machine");
   await world.call("POST", `/v1/machines/${id}/stop`);
-  expect(await startMachine(world.context, seen, { fromQueue: true })).toBeUndefined();
+  expect(await startMachine(world.context, seen, {})).toBeUndefined();
   expect(await get(id)).toMatchObject({ status: "stopped", desired: "stopped" });
 });
 

@@ -64,13 +64,13 @@ async function end(
 async function adopt(context: Context, { service }: Work, row: MachineFact): Promise<void> {
   const { started_at: _, ...goesOn } = begun;
   const adopted = await context.db.transaction().execute(async (transaction) => {
-    await cancelRestart(transaction, row.id);
     const reason = row.host_lost ? "its host came back with it" : null;
     const machine = await moveMachine(transaction, row, "running", {
       ...(row.host_lost && row.has_run ? goesOn : begun),
       reason,
     });
     if (machine === undefined) return undefined;
+    await cancelRestart(transaction, row.id);
     await recordOwnActs(transaction, { service, action: "machine.adopt", resource: "machine" }, [machine]);
     return machine;
   });

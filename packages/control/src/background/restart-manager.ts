@@ -53,7 +53,7 @@ async function restart(context: Context, id: string, stop: AbortSignal): Promise
   // Whoever asked for a restart has not had one by the policy.
   const change = row.restart_wished ? {} : { restarts: sql<number>`restarts + 1` };
   try {
-    await startMachine(context, row, { fromQueue: true, change, stop });
+    await startMachine(context, row, { change, stop });
   } catch (error) {
     await waitOn(context, row, error);
     throw error;

@@ -25,10 +25,11 @@ async function markDestroying(context: Context, caller: Caller, id: string): Pro
     const row = await getMachine(context, caller, id);
     if (row.status === "destroying" || row.status === "destroyed") return row;
     const moved = await context.db.transaction().execute(async (transaction) => {
-      await cancelRestart(transaction, row.id);
       // Why it failed says more than that it was cleaned up afterwards.
       const reason = (row.status === "failed" ? row.reason : null) ?? "destroyed by request";
-      return moveMachine(transaction, row, "destroying", { reason, restart_wished: false });
+      const destroying = await moveMachine(transaction, row, "destroying", { reason, restart_wished: false });
+      if (destroying !== undefined) await cancelRestart(transaction, row.id);
+      return destroying;
     });
     if (moved !== undefined) return moved;
   }

@@ -23,31 +23,23 @@ export async function endMachine(
 ): Promise<boolean> {
   const step = nextStep(machine, ending.succeeded, Math.random());
   const reason = step.kind === "give_up" ? `${ending.reason}; ${giveUpReason(step.retries)}` : ending.reason;
-  try {
-    await context.db.transaction().execute(async (transaction) => {
-      if (step.kind === "restart") await queueRestart(transaction, machine.id, step.delayMs);
-      const ended = await moveMachine(transaction, machine, ending.succeeded ? "stopped" : "failed", {
-        ...atRest,
-        reason,
-        host_lost: false,
-        ...(ending.exitCode === null ? {} : { exit_code: ending.exitCode }),
-        ...(step.kind === "rest" ? {} : { retries: step.retries }),
-      });
-      if (ended === undefined) throw new OvertakenError();
-      await alsoWrite(transaction, ended);
+  const ended = await context.db.transaction().execute(async (transaction) => {
+    const row = await moveMachine(transaction, machine, ending.succeeded ? "stopped" : "failed", {
+      ...atRest,
+      reason,
+      host_lost: false,
+      ...(ending.exitCode === null ? {} : { exit_code: ending.exitCode }),
+      ...(step.kind === "rest" ? {} : { retries: step.retries }),
     });
-  } catch (error) {
-    if (error instanceof OvertakenError) return false;
-    throw error;
-  }
+    if (row === undefined) return false;
+    if (step.kind === "restart") await queueRestart(transaction, machine.id, step.delayMs);
+    await alsoWrite(transaction, row);
+    return true;
+  });
+  if (!ended) return false;
   context.log.warn({ machine_id: machine.id, reason }, "a machine has ended");
   if (step.kind === "restart") context.ring("restart-manager");
   return true;
-}
-
-/** Takes back what the transaction has written. */
-class OvertakenError extends Error {
-  override readonly name = "OvertakenError";
 }
 
 export function endedMachineOf(row: MachineRow): MachineToEnd {

@@ -24,8 +24,6 @@ import { readSize } from "./sizes.ts";
 export interface StartWish {
   /** What the start changes beside the status. */
   readonly change?: MachineChange;
-  /** It came from the queue: nothing happens where it does not wait there any more. */
-  readonly fromQueue?: boolean;
   /** Leaves the start to whoever finds that nobody works on it any more. */
   readonly stop?: AbortSignal;
 }
@@ -34,7 +32,7 @@ export interface StartWish {
 export async function startMachine(
   context: Context,
   row: MachineRow,
-  { change = {}, fromQueue = false, stop }: StartWish,
+  { change = {}, stop }: StartWish,
 ): Promise<MachineRow | undefined> {
   return timed(context.metrics.machineStart, async () => {
     const { on, anew } = await placeFor(context, row);
@@ -46,14 +44,14 @@ export async function startMachine(
       ...(on === undefined ? {} : { on }),
     };
     const reserved = await reserve(context, room, async (transaction, { host }) => {
-      const waited = await cancelRestart(transaction, row.id);
-      if (fromQueue && !waited) return undefined;
-      return moveMachine(transaction, row, "starting", {
+      const starting = await moveMachine(transaction, row, "starting", {
         ...change,
         execution_id: newId("execution"),
         host_id: host.id,
         host_lost: false,
       });
+      if (starting !== undefined) await cancelRestart(transaction, row.id);
+      return starting;
     });
     if (reserved.row === undefined) return undefined;
     const { address } = reserved;

@@ -3,7 +3,13 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { MachineStatus } from "@skerry/contract/machine-states";
-import { changeMachine, moveMachine, type MachineChange, type MachineRow } from "../store/machines.ts";
+import {
+  changeMachine,
+  moveMachine,
+  renewed,
+  type MachineChange,
+  type MachineRow,
+} from "../store/machines.ts";
 import { cancelRestart } from "../store/restarts.ts";
 import type { Caller, Context } from "./context.ts";
 import { startMachine } from "./machine-start.ts";
@@ -70,10 +76,14 @@ function startByWish(context: Context, row: MachineRow): Promise<MachineRow | un
 function stopAtRest(context: Context, row: MachineRow): Promise<MachineRow | undefined> {
   const change = { desired: "stopped", restart_wished: false } as const;
   return context.db.transaction().execute(async (transaction) => {
+    const stopped =
+      row.status === "failed"
+        ? await moveMachine(transaction, row, "stopped", change)
+        : // Whoever is about to start it from the queue has read another version.
+          await changeMachine(transaction, row, { ...change, ...renewed });
+    if (stopped === undefined) return undefined;
     await cancelRestart(transaction, row.id);
-    return row.status === "failed"
-      ? moveMachine(transaction, row, "stopped", change)
-      : changeMachine(transaction, row, change);
+    return { ...stopped, restart_at: null };
   });
 }
 

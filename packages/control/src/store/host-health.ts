@@ -50,7 +50,7 @@ export async function markOffline(db: Queries): Promise<Loss[]> {
       from machines join gone on machines.host_id = gone.id
       where machines.status in ('running', 'stopping')
         or machines.status in ('creating', 'starting') and (gone.now or coalesce(claimed_until < now(), true))
-      for update of machines
+      for no key update of machines
     ), lost_machines as (
       update machines set
         status = 'failed', version = version + 1, host_lost = dying.status <> 'creating', claimed_until = null,

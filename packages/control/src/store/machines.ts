@@ -168,12 +168,12 @@ export async function moveMachine(
 
 /**
  * The same without a change of status: what is wished for, or why it waits. It leaves the version alone, because whoever works on the
- * machine goes on, and reads the wish when it is done.
+ * machine goes on, and reads the wish when it is done; but for who says otherwise.
  */
 export async function changeMachine(
   db: Queries,
   seen: Seen,
-  change: MachineChange,
+  change: MachineChange & Pick<UpdateObject<Tables, "machines">, "version">,
 ): Promise<MachineRow | undefined> {
   return db
     .updateTable("machines")
@@ -193,6 +193,9 @@ export const begun = {
   restart_wished: false,
   host_lost: false,
 } satisfies MachineChange;
+
+/** Who has read it before decides anew. */
+export const renewed = { version: sql<number>`version + 1` };
 
 /** It no longer runs. */
 export const atRest = { stopped_at: now } satisfies MachineChange;

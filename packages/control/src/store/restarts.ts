@@ -1,5 +1,5 @@
-// The queue of machines that wait for their next start. Whoever holds a lock on a machine's entry here may wait for one on the machine,
-// never the other way round.
+// The queue of machines that wait for their next start. Whoever writes both writes the machine first and then its entry here, or two would
+// wait for each other.
 
 import { sql } from "kysely";
 import type { Database, Queries } from "./database.ts";
@@ -15,10 +15,8 @@ export async function queueRestart(db: Queries, machineId: string, delayMs: numb
     on conflict (machine_id) do update set due_at = excluded.due_at`.execute(db);
 }
 
-/** False where it did not wait. */
-export async function cancelRestart(db: Queries, machineId: string): Promise<boolean> {
-  const { rows } = await sql`delete from restarts where machine_id = ${machineId} returning 1`.execute(db);
-  return rows.length > 0;
+export async function cancelRestart(db: Queries, machineId: string): Promise<void> {
+  await sql`delete from restarts where machine_id = ${machineId}`.execute(db);
 }
 
 /** Up to `limit` machines whose time has come, longest due first. They are nobody else's for a minute. */
