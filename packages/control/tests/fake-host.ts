@@ -20,6 +20,7 @@ import {
   type Vm,
   type VmSpec,
 } from "@skerry/contract/host-api";
+import type { Template } from "@skerry/contract/platform";
 import { drained, playCommand } from "./fake-commands.ts";
 import { fakes, FakeMoves, footing } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";
@@ -67,6 +68,13 @@ export class FakeHost {
   aborted = 0;
   name = "fake";
   memoryMib = 4096;
+  template: Template = {
+    id: "tpl_00000000000000000000000001",
+    name: "base",
+    description: "x",
+    disk_gib: 1,
+    status: "ready",
+  };
   /** VMs that have ended by themselves. */
   ended = 0;
   /** Undefined: as a host of an earlier version, which does not say. */
@@ -223,15 +231,7 @@ export class FakeHost {
       resource_limits: "none",
       cpus: 2,
       memory_mib: this.memoryMib,
-      templates: [
-        {
-          id: "tpl_00000000000000000000000001",
-          name: "base",
-          description: "x",
-          disk_gib: 1,
-          status: "ready",
-        },
-      ],
+      templates: [this.template],
       ended: this.ended,
       ...(this.usage === undefined ? {} : { usage: this.usage }),
     };

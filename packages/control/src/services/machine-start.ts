@@ -40,15 +40,17 @@ export async function startMachine(
       orgId: row.org_id,
       template: row.template,
       size: readSize(row.size),
-      quotas: () => (row.started_at === null ? { machines: 1, disk_gib: row.disk_gib } : {}),
+      quotas: ({ disk_gib }) => (row.started_at === null ? { machines: 1, disk_gib } : {}),
       ...(on === undefined ? {} : { on }),
     };
-    const reserved = await reserve(context, room, async (transaction, { host }) => {
+    const reserved = await reserve(context, room, async (transaction, { host, template }) => {
       const starting = await moveMachine(transaction, row, "starting", {
         ...change,
         execution_id: newId("execution"),
         host_id: host.id,
         host_lost: false,
+        // Only at home there is a disk already.
+        ...(on === undefined ? { disk_gib: template.disk_gib } : {}),
       });
       if (starting !== undefined) await cancelRestart(transaction, row.id);
       return starting;

@@ -10,7 +10,7 @@ import type { Context } from "./context.ts";
 import { loaded } from "./host-loads.ts";
 import { fits, place } from "./placement.ts";
 import { checkQuotas, type Amounts } from "./quotas.ts";
-import { templateAmong } from "./templates.ts";
+import { findTemplate, hostsWithTemplate } from "./templates.ts";
 
 export interface RoomWish {
   readonly orgId: string;
@@ -19,13 +19,13 @@ export interface RoomWish {
   readonly size: Size;
   /** What counts beside the memory and the CPUs of the size. */
   readonly quotas: (template: Template) => Partial<Amounts>;
-  /** The only host that will do, or those that will not. */
+  /** The only host that will do. */
   readonly on?: string;
-  readonly except?: readonly string[];
 }
 
 /** What was found, under lock. */
 export interface Found {
+  /** As the host has it. */
   readonly template: Template;
   readonly host: HostLoad;
   readonly egressDefault: Room["egressDefault"];
@@ -61,24 +61,24 @@ export async function reserve<Row>(
   throw noCapacity(wish, "Others took what was free.");
 }
 
-interface Candidates {
-  readonly template: Template;
-  readonly hostIds: readonly string[];
-}
-
-function candidates(context: Context, wish: RoomWish, online: readonly HostLoad[]): Candidates | SkerryError {
-  const usable = online.filter(({ id }) => (wish.on ?? id) === id && wish.except?.includes(id) !== true);
-  const found = templateAmong(usable, wish.template);
-  if (found instanceof SkerryError) return found;
-  const placement = place(found.hosts, wish.size, context.limits.vcpusPerCpu);
-  if (placement.kind === "candidates") return { template: found.template, hostIds: placement.hostIds };
+/** Hosts to try, best first. */
+function candidates(
+  context: Context,
+  wish: RoomWish,
+  online: readonly HostLoad[],
+): readonly string[] | SkerryError {
+  const usable = online.filter(({ id }) => (wish.on ?? id) === id);
+  const hosts = hostsWithTemplate(usable, wish.template);
+  if (hosts instanceof SkerryError) return hosts;
+  const placement = place(hosts, wish.size, context.limits.vcpusPerCpu);
+  if (placement.kind === "candidates") return placement.hostIds;
   if (placement.kind === "too_large") return tooLarge(wish, placement.largestMemoryMib);
   const { lackMemory, lackCpus } = placement;
   const lacks = [lackMemory > 0 ? "memory" : "", lackCpus > 0 ? "CPUs" : ""].filter((what) => what !== "");
   return noCapacity(
     wish,
     wish.on === undefined
-      ? `Of ${found.hosts.length} hosts, ${lackMemory} lack memory and ${lackCpus} lack CPUs.`
+      ? `Of ${hosts.length} hosts, ${lackMemory} lack memory and ${lackCpus} lack CPUs.`
       : `The host that has its disk lacks ${lacks.join(" and ")}.`,
   );
 }
@@ -86,7 +86,7 @@ function candidates(context: Context, wish: RoomWish, online: readonly HostLoad[
 async function tryAll<Row>(
   context: Context,
   wish: RoomWish,
-  { template, hostIds }: Candidates,
+  hostIds: readonly string[],
   write: (transaction: Queries, found: Found) => Promise<Row>,
 ): Promise<Reservation<Row> | undefined> {
   for (const hostId of hostIds.slice(0, TRIES_MAX)) {
@@ -94,10 +94,12 @@ async function tryAll<Row>(
     const reserved = await context.db.transaction().execute(async (transaction) => {
       const room = await lockRoom(transaction, wish.orgId, hostId);
       const { host, egressDefault } = room;
+      context.loads.saw(hostId, host);
+      const template = host && findTemplate(host.templates, wish.template);
+      if (host === undefined || template === undefined) return undefined;
       const { vcpus, memory_mib } = wish.size;
       checkQuotas(context, room, { ...wish.quotas(template), vcpus, memory_mib });
-      context.loads.saw(hostId, host);
-      if (host === undefined || !fits(host, wish.size, context.limits.vcpusPerCpu)) return undefined;
+      if (!fits(host, wish.size, context.limits.vcpusPerCpu)) return undefined;
       return { host, row: await write(transaction, { template, host, egressDefault }) };
     });
     if (reserved === undefined) continue;

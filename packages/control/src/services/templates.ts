@@ -1,4 +1,5 @@
-// Templates are files on hosts; what is known of them came with the last heartbeats.
+// Templates are files on hosts; what is known of them came with the last heartbeats. Hosts of different versions have different ones under one
+// name.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/platform";
@@ -19,27 +20,28 @@ export async function getTemplate(context: Context, nameOrId: string): Promise<T
   });
 }
 
-/** The template, and those of the hosts that have it; or why there are none. */
-export function templateAmong(
+/** Those of the hosts that have the template, or are nearest to having it; or why there are none. */
+export function hostsWithTemplate(
   online: readonly HostLoad[],
   nameOrId: string,
-): { readonly template: Template; readonly hosts: readonly HostLoad[] } | SkerryError {
+): readonly HostLoad[] | SkerryError {
   if (online.length === 0) {
     return new SkerryError("host_unavailable", "No host is online to take the VM.", {
       remediation: "Try again in a few seconds; `skerry status` shows the state of the hosts.",
       retryAfterS: NO_HOST_RETRY_S,
     });
   }
-  const template = findTemplate(templatesOf(online), nameOrId);
-  if (template === undefined) return unknownTemplate(nameOrId, templatesOf(online));
-  const hosts = online.filter((host) => findTemplate(host.templates, template.name) !== undefined);
-  return { template, hosts };
+  const rankOn = ({ templates }: HostLoad): number =>
+    rank[findTemplate(templates, nameOrId)?.status ?? "none"];
+  const best = Math.max(...online.map(rankOn));
+  if (best === rank.none) return unknownTemplate(nameOrId, templatesOf(online));
+  return online.filter((host) => rankOn(host) === best);
 }
 
 /** The period of heartbeats, in seconds: sooner nothing changes. */
 const NO_HOST_RETRY_S = 10;
 
-const rank = { ready: 2, building: 1, failed: 0 } as const;
+const rank = { ready: 3, building: 2, failed: 1, none: 0 } as const;
 
 function templatesOf(hosts: readonly Pick<HostLoad, "templates">[]): Template[] {
   const byName = new Map<string, Template>();
@@ -51,7 +53,8 @@ function templatesOf(hosts: readonly Pick<HostLoad, "templates">[]): Template[] 
   return [...byName.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function findTemplate(templates: readonly Template[], nameOrId: string): Template | undefined {
+/** As one host has it: each builds its own. */
+export function findTemplate(templates: readonly Template[], nameOrId: string): Template | undefined {
   return templates.find((template) => template.name === nameOrId || template.id === nameOrId);
 }
 

@@ -124,6 +124,7 @@ export type MachineChange = Pick<
   | "restart_wished"
   | "execution_id"
   | "host_id"
+  | "disk_gib"
   | "exit_code"
   | "restarts"
   | "retries"

@@ -1,0 +1,58 @@
+// Each host builds its own templates: they may differ, and what counts is the one of the host that a VM is on.
+
+import { sql } from "kysely";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Limits } from "@skerry/contract/limits-report";
+import { restartManager } from "../src/background/restart-manager.ts";
+import { never, TwoHosts } from "./two-hosts.ts";
+
+let two: TwoHosts;
+beforeEach(async () => {
+  two = await TwoHosts.open();
+  // The one with most room: whatever can be placed there is.
+  two.second.memoryMib = 1_000_000;
+});
+afterEach(() => two[Symbol.asyncDispose]());
+
+async function diskGib(): Promise<number> {
+  return (await two.world.call<Limits>("GET", "/v1/limits")).body.quotas.disk_gib.used;
+}
+
+test("a sandbox has the disk that its template has on its host", async () => {
+  two.second.template = { ...two.second.template, id: "tpl_00000000000000000000000002", disk_gib: 7 };
+  await two.ask();
+  const { id } = await two.world.createSandbox();
+  expect([two.second.vms.has(id), await diskGib()]).toEqual([true, 7]);
+});
+
+test("a template's id means the hosts that have just this one", async () => {
+  two.second.template = { ...two.second.template, id: "tpl_00000000000000000000000002" };
+  await two.ask();
+  const { id } = await two.world.createSandbox({ template: two.first.template.id });
+  expect(two.first.vms.has(id)).toBe(true);
+  const other = await two.world.createSandbox({ template: two.second.template.id });
+  expect([two.second.vms.has(other.id), other.template]).toEqual([true, "base"]);
+});
+
+test("a host that is still building a template gets no VMs of it while another one has it", async () => {
+  for (const status of ["building", "failed"] as const) {
+    two.second.template = { ...two.second.template, status };
+    await two.ask();
+    const { id } = await two.world.createSandbox();
+    expect([two.first.vms.has(id), two.second.vms.has(id)]).toEqual([true, false]);
+  }
+});
+
+test("a machine that is placed anew has the disk that its template has there", async () => {
+  const { id } = await two.world.createMachine();
+  expect(await diskGib()).toBe(1);
+  two.second.template = { ...two.second.template, disk_gib: 7 };
+  await two.ask();
+  await sql`update machines set status = 'failed', reason = 'its host is offline', host_lost = true`.execute(
+    two.world.db,
+  );
+  await sql`update hosts set status = 'offline' where name = 'fake'`.execute(two.world.db);
+  await sql`insert into restarts (machine_id, due_at) values (${id}, now())`.execute(two.world.db);
+  await restartManager(two.world.context).activate(never);
+  expect([two.second.vms.has(id), await diskGib()]).toEqual([true, 7]);
+});
