@@ -9,7 +9,7 @@ import { vmParams, type VmResource } from "./vm-resources.ts";
 /** What a microVM may reach, and what it tried. */
 export function egressRoutes(context: Context, resource: VmResource): Routes {
   const { kind, operations, path, tag } = resource;
-  const params = vmParams(resource);
+  const params = vmParams(resource.kind.noun);
   return (app, _options, done) => {
     app.put(
       `${path}/:id/egress`,

@@ -30,7 +30,7 @@ export function executeRoutes(context: Context, resource: VmResource): Routes {
             "With `Accept: text/event-stream` the answer is a stream of server-sent events: `stdout` and `stderr` with the data " +
             '`{"data": "<base64>"}`, then one `exit` with an `ExecuteExit`, or one `error` with an `Error`. A comment ' +
             "every 15 s keeps the connection alive. A client that disconnects kills the command.",
-          params: vmParams(resource),
+          params: vmParams(resource.kind.noun),
           querystring: ExecuteQuery,
           body: ref(ExecuteRequest),
           response: { 200: ref(ExecuteResponse), ...errorAnswers },

@@ -16,7 +16,7 @@ const RAW = "application/octet-stream";
 
 function fileParams(resource: VmResource) {
   return Type.Object({
-    ...vmParams(resource).properties,
+    ...vmParams(resource.kind.noun).properties,
     "*": Type.String({ description: "Absolute path in the microVM, without its first slash." }),
   });
 }

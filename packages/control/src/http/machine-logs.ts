@@ -1,7 +1,6 @@
 // GET /v1/machines/{id}/logs: the last lines of the console, or server-sent events while there are more.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { Type } from "typebox";
 import { CONSOLE_LINES_DEFAULT } from "@skerry/contract/limits";
 import { MachineLogs, MachineLogsQuery } from "@skerry/contract/machines";
 import type { Context } from "../services/context.ts";
@@ -12,8 +11,9 @@ import { EventStream } from "./event-stream.ts";
 import { endOf } from "./request-end.ts";
 import type { Routes } from "./routes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
+import { vmParams } from "./vm-resources.ts";
 
-const MachineParams = Type.Object({ id: Type.String({ description: "Id of the machine." }) });
+const MachineParams = vmParams("machine");
 
 export function machineLogRoutes(context: Context): Routes {
   return (app, _options, done) => {

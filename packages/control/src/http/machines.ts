@@ -12,8 +12,9 @@ import { created } from "./creation.ts";
 import { withLabels } from "./labels.ts";
 import type { Routes } from "./routes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
+import { vmParams } from "./vm-resources.ts";
 
-const MachineParams = Type.Object({ id: Type.String({ description: "Id of the machine." }) });
+const MachineParams = vmParams("machine");
 
 export function machineRoutes(context: Context): Routes {
   return (app, _options, done) => {

@@ -15,8 +15,9 @@ import { created } from "./creation.ts";
 import { withLabels } from "./labels.ts";
 import type { Routes } from "./routes.ts";
 import { errorAnswers, ref } from "./schemas.ts";
+import { vmParams } from "./vm-resources.ts";
 
-const SandboxParams = Type.Object({ id: Type.String({ description: "Id of the sandbox." }) });
+const SandboxParams = vmParams("sandbox");
 
 export function sandboxRoutes(context: Context): Routes {
   return (app, _options, done) => {

@@ -42,6 +42,6 @@ export const vmResources: readonly VmResource[] = [
   },
 ];
 
-export function vmParams({ kind }: VmResource) {
-  return Type.Object({ id: Type.String({ description: `Id of the ${kind.noun}.` }) });
+export function vmParams(noun: VmKind["noun"]) {
+  return Type.Object({ id: Type.String({ description: `Id of the ${noun}.` }) });
 }
