@@ -65,6 +65,15 @@ interface Entry extends Cidr {
   readonly field: string;
 }
 
+/** The policy of something new, as soon as the organization's default is known. What is wrong with it is wrong whatever the default. */
+export type EgressWish = (defaultMode: Egress["mode"]) => Egress;
+
+export function readEgressWish(request: EgressRequest = {}): EgressWish {
+  const egress: EgressWish = (defaultMode) => readEgress(request, "egress", defaultMode);
+  egress("allow_all");
+  return egress;
+}
+
 function readCidrs(field: string, entries: readonly string[] = []): Entry[] {
   return entries.map((entry, index) => readCidr(`${field}[${index}]`, entry));
 }

@@ -1,6 +1,5 @@
 // What a request for a machine asks for, with every default filled in and every bound checked. Pure.
 
-import type { Egress } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import {
   RESTART_RETRIES_DEFAULT,
@@ -11,7 +10,7 @@ import type { MachineCreateRequest } from "@skerry/contract/machines";
 import type { RestartPolicy } from "@skerry/contract/machine-states";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "./durations.ts";
-import { readEgress } from "./egress-policy.ts";
+import { readEgressWish, type EgressWish } from "./egress-policy.ts";
 import { checkEnv, checkMetadata, checkText, checkTogether } from "./env.ts";
 import { readSize } from "./sizes.ts";
 
@@ -22,17 +21,13 @@ export interface MachineWish {
   readonly size: Size;
   readonly env: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Given the organization's default. */
-  readonly egress: (mode: Egress["mode"]) => Egress;
+  readonly egress: EgressWish;
   readonly command: string | null;
   readonly stopTimeoutMs: number;
   readonly restart: { readonly policy: RestartPolicy; readonly maxRetries: number | null };
 }
 
 export function readMachineWish(request: MachineCreateRequest): MachineWish {
-  const egress = (mode: Egress["mode"]): Egress => readEgress(request.egress ?? {}, "egress", mode);
-  // What is wrong with it is wrong whatever the default.
-  egress("allow_all");
   const env = checkEnv(request.env ?? {});
   const command = request.command === undefined ? null : checkText("command", request.command);
   if (command !== null) checkTogether({ command, env });
@@ -42,7 +37,7 @@ export function readMachineWish(request: MachineCreateRequest): MachineWish {
     size: readSize(request.size ?? DEFAULT_SIZE),
     env,
     metadata: checkMetadata(request.metadata ?? {}),
-    egress,
+    egress: readEgressWish(request.egress),
     command,
     stopTimeoutMs:
       request.stop_timeout === undefined

@@ -1,12 +1,11 @@
 // What a request for a sandbox asks for, with every default filled in and every bound checked. Pure.
 
-import type { Egress } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "./durations.ts";
-import { readEgress } from "./egress-policy.ts";
+import { readEgressWish, type EgressWish } from "./egress-policy.ts";
 import { checkEnv, checkMetadata, checkText } from "./env.ts";
 import { readSize } from "./sizes.ts";
 
@@ -19,14 +18,10 @@ export interface SandboxWish {
   readonly timeoutMs: number;
   readonly env: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Given the organization's default. */
-  readonly egress: (mode: Egress["mode"]) => Egress;
+  readonly egress: EgressWish;
 }
 
 export function readWish(request: SandboxCreateRequest): SandboxWish {
-  const egress = (mode: Egress["mode"]): Egress => readEgress(request.egress ?? {}, "egress", mode);
-  // What is wrong with it is wrong whatever the default.
-  egress("allow_all");
   return {
     name: request.name === undefined ? null : checkText("name", request.name),
     template: checkText("template", request.template),
@@ -38,7 +33,7 @@ export function readWish(request: SandboxCreateRequest): SandboxWish {
         : readBoundedDuration("timeout", request.timeout, SANDBOX_TIMEOUT_MAX_MS),
     env: checkEnv(request.env ?? {}),
     metadata: checkMetadata(request.metadata ?? {}),
-    egress,
+    egress: readEgressWish(request.egress),
   };
 }
 
