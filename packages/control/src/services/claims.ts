@@ -1,5 +1,5 @@
 import { setInterval } from "node:timers";
-import { CLAIM_MS } from "../store/sandboxes.ts";
+import { CLAIM_MS } from "../store/claims.ts";
 import type { Context } from "./context.ts";
 
 /** Extends the claim on a row for as long as its holder works on it. */

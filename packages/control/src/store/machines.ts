@@ -4,8 +4,8 @@ import { sql, type Selectable, type SqlBool, type UpdateObject } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
 import { canMachineMove, type MachineStatus, type RestartPolicy } from "@skerry/contract/machine-states";
 import type { Database, Queries, Tables } from "./database.ts";
+import { claimedAnew } from "./claims.ts";
 import { LookUps } from "./look-ups.ts";
-import { CLAIM_MS } from "./sandboxes.ts";
 
 export interface MachineRow extends Selectable<Tables["machines"]> {
   /** When the queue has it start again. */
@@ -34,7 +34,6 @@ export interface NewMachine {
 
 const restartAt = sql<Date | null>`(select r.due_at from restarts r where r.machine_id = machines.id)`;
 const now = sql<Date>`now()`;
-const claim = sql<Date>`now() + ${CLAIM_MS} * interval '1 millisecond'`;
 
 export function insertMachine(db: Queries, machine: NewMachine): Promise<MachineRow> {
   return db
@@ -45,7 +44,7 @@ export function insertMachine(db: Queries, machine: NewMachine): Promise<Machine
       metadata: JSON.stringify(machine.metadata),
       egress: JSON.stringify(machine.egress),
       status: "creating",
-      claimed_until: claim,
+      claimed_until: claimedAnew,
     })
     .returningAll()
     .returning(sql<Date | null>`null::timestamptz`.as("restart_at"))
@@ -58,7 +57,7 @@ export async function extendMachineClaim(
   { id, execution_id }: Pick<MachineRow, "id" | "execution_id">,
 ): Promise<void> {
   await sql`
-    update machines set claimed_until = ${claim}
+    update machines set claimed_until = ${claimedAnew}
     where id = ${id} and execution_id = ${execution_id} and status in (${sql.join([...claimed])})`.execute(
     db,
   );
@@ -152,7 +151,7 @@ export async function moveMachine(
     .set({
       status: to,
       version: sql`version + 1`,
-      claimed_until: claimed.has(to) ? claim : null,
+      claimed_until: claimed.has(to) ? claimedAnew : null,
       // What was tried in vain in the old status says nothing about the new one.
       attempts: 0,
       retry_at: now,

@@ -4,6 +4,7 @@ import { sql, type Selectable, type SqlBool } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
 import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import type { Database, Queries, Tables } from "./database.ts";
+import { claimedAnew } from "./claims.ts";
 import { LookUps } from "./look-ups.ts";
 
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
@@ -26,9 +27,6 @@ export interface NewSandbox {
   readonly timeout_ms: number;
 }
 
-/** A creating request extends its claim this far at a time; a lapsed claim means that the request is dead. */
-export const CLAIM_MS = 15_000;
-
 export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<SandboxRow> {
   return db
     .insertInto("sandboxes")
@@ -39,7 +37,7 @@ export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<S
       egress: JSON.stringify(sandbox.egress),
       status: "creating",
       expires_at: sql<Date>`now() + ${sandbox.timeout_ms} * interval '1 millisecond'`,
-      claimed_until: sql<Date>`now() + ${CLAIM_MS} * interval '1 millisecond'`,
+      claimed_until: claimedAnew,
     })
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -48,7 +46,7 @@ export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<S
 /** Says that a request is still creating this sandbox. */
 export async function extendClaim(db: Database, id: string): Promise<void> {
   await sql`
-    update sandboxes set claimed_until = now() + ${CLAIM_MS} * interval '1 millisecond'
+    update sandboxes set claimed_until = ${claimedAnew}
     where id = ${id} and status = 'creating'`.execute(db);
 }
 
