@@ -5,32 +5,16 @@ import type { MachineStatus } from "@skerry/contract/machine-states";
 import type { Machine } from "@skerry/contract/machines";
 import { findMachine, listMachines, type MachineRow } from "../store/machines.ts";
 import type { Caller, Context } from "./context.ts";
-import { checkText } from "./env.ts";
-import { readPage, type Page, type PageWish } from "./pages.ts";
+import type { Page } from "./pages.ts";
+import { readVmPage, type VmListWish } from "./vm-lists.ts";
 import type { VmKind } from "./vms.ts";
-
-export interface MachineListWish extends PageWish {
-  readonly status?: MachineStatus;
-  readonly template?: string;
-  readonly metadata: Readonly<Record<string, string>>;
-}
 
 export async function listMachinesOf(
   context: Context,
   caller: Caller,
-  wish: MachineListWish,
+  wish: VmListWish<MachineStatus>,
 ): Promise<Page<Machine>> {
-  for (const [name, value] of Object.entries(wish.metadata)) checkText(`metadata.${name}`, name + value);
-  if (wish.template !== undefined) checkText("template", wish.template);
-  const { limit: _limit, cursor: _cursor, ...filter } = wish;
-  const page = await readPage("machine", wish, (before, limit) =>
-    listMachines(context.db, {
-      ...filter,
-      orgId: caller.orgId,
-      limit,
-      ...(before === undefined ? {} : { before }),
-    }),
-  );
+  const page = await readVmPage("machine", caller, wish, (filter) => listMachines(context.db, filter));
   return { ...page, items: page.items.map(machineOf) };
 }
 

@@ -13,33 +13,17 @@ import {
 } from "../store/sandboxes.ts";
 import type { Caller, Context } from "./context.ts";
 import { readDuration } from "./durations.ts";
-import { checkText } from "./env.ts";
-import { readPage, type Page, type PageWish } from "./pages.ts";
+import type { Page } from "./pages.ts";
 import { finishDestroying, markDestroying } from "./sandbox-destruction.ts";
+import { readVmPage, type VmListWish } from "./vm-lists.ts";
 import type { VmKind } from "./vms.ts";
-
-export interface SandboxListWish extends PageWish {
-  readonly status?: SandboxStatus;
-  readonly template?: string;
-  readonly metadata: Readonly<Record<string, string>>;
-}
 
 export async function listSandboxesOf(
   context: Context,
   caller: Caller,
-  wish: SandboxListWish,
+  wish: VmListWish<SandboxStatus>,
 ): Promise<Page<Sandbox>> {
-  for (const [name, value] of Object.entries(wish.metadata)) checkText(`metadata.${name}`, name + value);
-  if (wish.template !== undefined) checkText("template", wish.template);
-  const { limit: _limit, cursor: _cursor, ...filter } = wish;
-  const page = await readPage("sandbox", wish, (before, limit) =>
-    listSandboxes(context.db, {
-      ...filter,
-      orgId: caller.orgId,
-      limit,
-      ...(before === undefined ? {} : { before }),
-    }),
-  );
+  const page = await readVmPage("sandbox", caller, wish, (filter) => listSandboxes(context.db, filter));
   return { ...page, items: page.items.map(sandboxOf) };
 }
 

@@ -1,11 +1,12 @@
 // Rows of machines. Whoever changes a status names the version that the decision was about, and loses when it is old.
 
-import { sql, type Selectable, type SqlBool, type UpdateObject } from "kysely";
+import { sql, type Selectable, type UpdateObject } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
 import { canMachineMove, type MachineStatus, type RestartPolicy } from "@skerry/contract/machine-states";
 import type { Database, Queries, Tables } from "./database.ts";
 import { claimedAnew } from "./claims.ts";
 import { LookUps } from "./look-ups.ts";
+import { passes, type VmFilter } from "./vm-filter.ts";
 
 export interface MachineRow extends Selectable<Tables["machines"]> {
   /** When the queue has it start again. */
@@ -87,32 +88,16 @@ export function machineById(db: Queries, id: string): Promise<MachineRow | undef
     .executeTakeFirst();
 }
 
-export interface MachineFilter {
-  readonly orgId: string;
-  readonly status?: MachineStatus;
-  readonly template?: string;
-  readonly metadata: Readonly<Record<string, string>>;
-  /** Only machines older than this id. */
-  readonly before?: string;
-  readonly limit: number;
-}
-
 /** Newest first. Ids sort by time, so a page never shifts when machines are added. */
-export function listMachines(db: Database, filter: MachineFilter): Promise<MachineRow[]> {
-  let query = db
+export function listMachines(db: Database, filter: VmFilter<MachineStatus>): Promise<MachineRow[]> {
+  return db
     .selectFrom("machines")
     .selectAll()
     .select(restartAt.as("restart_at"))
-    .where("org_id", "=", filter.orgId)
+    .where(passes(filter))
     .orderBy("id", "desc")
-    .limit(filter.limit);
-  if (filter.status !== undefined) query = query.where("status", "=", filter.status);
-  if (filter.template !== undefined) query = query.where("template", "=", filter.template);
-  if (filter.before !== undefined) query = query.where("id", "<", filter.before);
-  if (Object.keys(filter.metadata).length > 0) {
-    query = query.where(sql<SqlBool>`metadata @> ${JSON.stringify(filter.metadata)}::jsonb`);
-  }
-  return query.execute();
+    .limit(filter.limit)
+    .execute();
 }
 
 /** What a change brings beside the status: values, and expressions of the database. */

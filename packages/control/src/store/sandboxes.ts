@@ -1,11 +1,12 @@
 // Rows of sandboxes. Whoever changes a status names the version that the decision was about, and loses when it is old.
 
-import { sql, type Selectable, type SqlBool } from "kysely";
+import { sql, type Selectable } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
 import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import type { Database, Queries, Tables } from "./database.ts";
 import { claimedAnew } from "./claims.ts";
 import { LookUps } from "./look-ups.ts";
+import { passes, type VmFilter } from "./vm-filter.ts";
 
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
 
@@ -64,31 +65,15 @@ const lookUps = new LookUps<SandboxRow>(async (db, keys) => {
   return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
 });
 
-export interface SandboxFilter {
-  readonly orgId: string;
-  readonly status?: SandboxStatus;
-  readonly template?: string;
-  readonly metadata: Readonly<Record<string, string>>;
-  /** Only sandboxes older than this id. */
-  readonly before?: string;
-  readonly limit: number;
-}
-
 /** Newest first. Ids sort by time, so a page never shifts when sandboxes are added. */
-export function listSandboxes(db: Database, filter: SandboxFilter): Promise<SandboxRow[]> {
-  let query = db
+export function listSandboxes(db: Database, filter: VmFilter<SandboxStatus>): Promise<SandboxRow[]> {
+  return db
     .selectFrom("sandboxes")
     .selectAll()
-    .where("org_id", "=", filter.orgId)
+    .where(passes(filter))
     .orderBy("id", "desc")
-    .limit(filter.limit);
-  if (filter.status !== undefined) query = query.where("status", "=", filter.status);
-  if (filter.template !== undefined) query = query.where("template", "=", filter.template);
-  if (filter.before !== undefined) query = query.where("id", "<", filter.before);
-  if (Object.keys(filter.metadata).length > 0) {
-    query = query.where(sql<SqlBool>`metadata @> ${JSON.stringify(filter.metadata)}::jsonb`);
-  }
-  return query.execute();
+    .limit(filter.limit)
+    .execute();
 }
 
 /**

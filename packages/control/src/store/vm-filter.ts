@@ -1,0 +1,23 @@
+// Which sandboxes, or which machines, of an organization a list shows.
+
+import { sql, type RawBuilder, type SqlBool } from "kysely";
+
+export interface VmFilter<Status extends string> {
+  readonly orgId: string;
+  readonly status?: Status;
+  readonly template?: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Only what is older than this id. */
+  readonly before?: string;
+  readonly limit: number;
+}
+
+export function passes(filter: VmFilter<string>): RawBuilder<SqlBool> {
+  const { orgId, status, template, metadata, before } = filter;
+  const conditions = [sql`org_id = ${orgId}`];
+  if (status !== undefined) conditions.push(sql`status = ${status}`);
+  if (template !== undefined) conditions.push(sql`template = ${template}`);
+  if (before !== undefined) conditions.push(sql`id < ${before}`);
+  if (Object.keys(metadata).length > 0) conditions.push(sql`metadata @> ${JSON.stringify(metadata)}::jsonb`);
+  return sql<SqlBool>`${sql.join(conditions, sql` and `)}`;
+}
