@@ -8,7 +8,8 @@ import {
 } from "@skerry/contract/sandboxes";
 import type { Context } from "../services/context.ts";
 import { sandboxCreation } from "../services/sandbox-creation.ts";
-import { destroySandbox, getSandbox, keepAlive, listSandboxesOf, sandboxOf } from "../services/sandboxes.ts";
+import { destroySandbox } from "../services/sandbox-destruction.ts";
+import { getSandbox, keepAlive, listSandboxesOf, sandboxOf } from "../services/sandboxes.ts";
 import { callerOf } from "./auth.ts";
 import { emptyBodyIsObject } from "./bodies.ts";
 import { created } from "./creation.ts";

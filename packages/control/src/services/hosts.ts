@@ -8,9 +8,7 @@ import { cancelMovesFrom } from "../store/moves.ts";
 import type { Context } from "./context.ts";
 import { endDrains } from "./host-drains.ts";
 import { readPage, type Page, type PageWish } from "./pages.ts";
-
-/** A writer that loses this often against others meets a bug, not a race. */
-const ATTEMPTS_MAX = 10;
+import { untilFirst } from "./races.ts";
 
 export async function listHosts(context: Context, wish: PageWish): Promise<Page<Host>> {
   const page = await readPage("host", wish, (before, limit) => listHostViews(context.db, before, limit));
@@ -44,15 +42,18 @@ const statusFor: Readonly<Record<HostWish, Readonly<Record<HostStatus, HostStatu
   active: { online: "online", draining: "online", maintenance: "online", offline: "offline" },
 };
 
-async function wishHost(context: Context, id: string, desired: HostWish): Promise<Host> {
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const seen = await findOrThrow(context, id);
-    const status = statusFor[desired][seen.status];
-    if (seen.desired === desired && seen.status === status) return hostOf(seen, context);
-    if (seen.status === "maintenance" && desired === "active") refuseWhereSilent(seen);
-    if (await changeHost(context.db, seen, { desired, status })) return getHost(context, id);
-  }
-  throw new SkerryError("internal", "The host changed too often.");
+function wishHost(context: Context, id: string, desired: HostWish): Promise<Host> {
+  return untilFirst(
+    async () => {
+      const seen = await findOrThrow(context, id);
+      const status = statusFor[desired][seen.status];
+      if (seen.desired === desired && seen.status === status) return hostOf(seen, context);
+      if (seen.status === "maintenance" && desired === "active") refuseWhereSilent(seen);
+      const changed = await changeHost(context.db, seen, { desired, status });
+      return changed ? getHost(context, id) : undefined;
+    },
+    () => new SkerryError("internal", "The host changed too often."),
+  );
 }
 
 /** In maintenance a machine may be off, and then it must not be taken for one that can have VMs. */

@@ -5,10 +5,8 @@ import { moveMachine, type MachineRow } from "../store/machines.ts";
 import { cancelRestart } from "../store/restarts.ts";
 import type { Caller, Context } from "./context.ts";
 import { getMachine } from "./machines.ts";
+import { untilFirst } from "./races.ts";
 import { destroyOnHost } from "./vms.ts";
-
-/** A writer that loses this often against others meets a bug, not a race. */
-const ATTEMPTS_MAX = 10;
 
 /** Destroys from every status; a second time, or after the end, it does nothing. */
 export async function destroyMachine(context: Context, caller: Caller, id: string): Promise<void> {
@@ -20,20 +18,24 @@ export async function destroyMachine(context: Context, caller: Caller, id: strin
   });
 }
 
-async function markDestroying(context: Context, caller: Caller, id: string): Promise<MachineRow> {
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const row = await getMachine(context, caller, id);
-    if (row.status === "destroying" || row.status === "destroyed") return row;
-    const moved = await context.db.transaction().execute(async (transaction) => {
-      // Why it failed says more than that it was cleaned up afterwards.
-      const reason = (row.status === "failed" ? row.reason : null) ?? "destroyed by request";
-      const destroying = await moveMachine(transaction, row, "destroying", { reason, restart_wished: false });
-      if (destroying !== undefined) await cancelRestart(transaction, row.id);
-      return destroying;
-    });
-    if (moved !== undefined) return moved;
-  }
-  throw new SkerryError("internal", "The machine changed too often to be destroyed.");
+function markDestroying(context: Context, caller: Caller, id: string): Promise<MachineRow> {
+  return untilFirst(
+    async () => {
+      const row = await getMachine(context, caller, id);
+      if (row.status === "destroying" || row.status === "destroyed") return row;
+      return context.db.transaction().execute(async (transaction) => {
+        // Why it failed says more than that it was cleaned up afterwards.
+        const reason = (row.status === "failed" ? row.reason : null) ?? "destroyed by request";
+        const destroying = await moveMachine(transaction, row, "destroying", {
+          reason,
+          restart_wished: false,
+        });
+        if (destroying !== undefined) await cancelRestart(transaction, row.id);
+        return destroying;
+      });
+    },
+    () => new SkerryError("internal", "The machine changed too often to be destroyed."),
+  );
 }
 
 /** Has the host remove the VM and its disk and says so in the row. Throws where the host does not confirm; the row stays `destroying`. */

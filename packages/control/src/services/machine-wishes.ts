@@ -15,29 +15,22 @@ import type { Caller, Context } from "./context.ts";
 import { startMachine } from "./machine-start.ts";
 import { finishStopping } from "./machine-stop.ts";
 import { getMachine } from "./machines.ts";
+import { untilFirst } from "./races.ts";
 
 export const machineActs = ["start", "stop", "restart"] as const;
 export type MachineAct = (typeof machineActs)[number];
 
-/** A writer that loses this often against others meets a bug, not a race. */
-const ATTEMPTS_MAX = 10;
-
 /** The machine as it is when what can be done at once is done. */
-export async function carryOutWish(
+export function carryOutWish(
   context: Context,
   caller: Caller,
   { id, act }: { readonly id: string; readonly act: MachineAct },
 ): Promise<MachineRow> {
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+  return untilFirst(async () => {
     const row = await getMachine(context, caller, id);
     if (row.status === "destroying" || row.status === "destroyed") throw destroyed(row.status);
-    const done = await acts[act](context, row);
-    if (done !== undefined) return done;
-  }
-  throw new SkerryError("machine_busy", "The machine changes too often.", {
-    remediation: "Read the machine, and try again.",
-    retryAfterS: 1,
-  });
+    return acts[act](context, row);
+  }, busy);
 }
 
 /** Undefined where another writer was first, and everything is to be decided again. */
@@ -103,6 +96,13 @@ async function stopNow(
   return stopped?.status === "stopped" && stopped.desired === "running"
     ? startMachine(context, stopped, { change: { retries: 0 } })
     : stopped;
+}
+
+function busy(): SkerryError {
+  return new SkerryError("machine_busy", "The machine changes too often.", {
+    remediation: "Read the machine, and try again.",
+    retryAfterS: 1,
+  });
 }
 
 function destroyed(status: MachineStatus): SkerryError {

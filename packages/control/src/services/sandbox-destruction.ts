@@ -1,26 +1,32 @@
 // The end of a sandbox. The wish is one compare-and-set; the host is told at once, and again by the reconciler until it agrees.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { findSandbox, moveSandbox, type SandboxRow } from "../store/sandboxes.ts";
-import type { Context } from "./context.ts";
+import { moveSandbox, type SandboxRow } from "../store/sandboxes.ts";
+import type { Caller, Context } from "./context.ts";
+import { untilFirst } from "./races.ts";
+import { getSandbox } from "./sandboxes.ts";
 import { destroyOnHost } from "./vms.ts";
 
-/** A writer that loses this often against others meets a bug, not a race. */
-const ATTEMPTS_MAX = 10;
+/** Destroys from every status; a second time, or after the end, it does nothing. */
+export async function destroySandbox(context: Context, caller: Caller, id: string): Promise<void> {
+  const row = await markDestroying(context, caller, id);
+  if (row.status === "destroyed") return;
+  await finishDestroying(context, row).catch((error: unknown) => {
+    // The wish is stored; the reconciler carries it out when the host is back.
+    context.log.warn({ err: error, sandbox_id: row.id }, "a host did not confirm a destruction");
+    context.ring("vm-cleanup");
+  });
+}
 
-/** Moves a sandbox to `destroying` whatever its status; undefined where there is no such sandbox, and as it is where it has ended. */
-export async function markDestroying(
-  context: Context,
-  orgId: string,
-  id: string,
-): Promise<SandboxRow | undefined> {
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const row = await findSandbox(context.db, orgId, id);
-    if (row === undefined || row.status === "destroying" || row.status === "destroyed") return row;
-    const moved = await moveSandbox(context.db, row, "destroying", "destroyed by request");
-    if (moved !== undefined) return moved;
-  }
-  throw new SkerryError("internal", "The sandbox changed too often to be destroyed.");
+function markDestroying(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
+  return untilFirst(
+    async () => {
+      const row = await getSandbox(context, caller, id);
+      if (row.status === "destroying" || row.status === "destroyed") return row;
+      return moveSandbox(context.db, row, "destroying", "destroyed by request");
+    },
+    () => new SkerryError("internal", "The sandbox changed too often to be destroyed."),
+  );
 }
 
 /** Has the host destroy the VM and says so in the row. Throws where the host does not confirm; the row stays `destroying`. */

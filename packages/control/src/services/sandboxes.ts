@@ -14,7 +14,6 @@ import {
 import type { Caller, Context } from "./context.ts";
 import { readDuration } from "./durations.ts";
 import type { Page } from "./pages.ts";
-import { finishDestroying, markDestroying } from "./sandbox-destruction.ts";
 import { readVmPage, type VmListWish } from "./vm-lists.ts";
 import type { VmKind } from "./vms.ts";
 
@@ -30,7 +29,7 @@ export async function listSandboxesOf(
 export async function getSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
   // An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL.
   const row = sandboxId.test(id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
-  if (row === undefined) throw notFound();
+  if (row === undefined) throw new SkerryError("sandbox_not_found", "There is no such sandbox.");
   return row;
 }
 
@@ -47,18 +46,6 @@ export const sandboxVms: VmKind = {
     }),
   busy: (cause) => cause,
 };
-
-/** Destroys from every status; a second time, or after the end, it does nothing. */
-export async function destroySandbox(context: Context, caller: Caller, id: string): Promise<void> {
-  const row = sandboxId.test(id) ? await markDestroying(context, caller.orgId, id) : undefined;
-  if (row === undefined) throw notFound();
-  if (row.status === "destroyed") return;
-  await finishDestroying(context, row).catch((error: unknown) => {
-    // The wish is stored; the reconciler carries it out when the host is back.
-    context.log.warn({ err: error, sandbox_id: row.id }, "a host did not confirm a destruction");
-    context.ring("vm-cleanup");
-  });
-}
 
 /** `timeout` from now, at most 24 h; never sooner than it would have ended anyway. */
 export async function keepAlive(
@@ -97,10 +84,6 @@ export function sandboxOf(row: SandboxRow): Sandbox {
 }
 
 const sandboxId = new RegExp(idPattern("sandbox"));
-
-function notFound(): SkerryError {
-  return new SkerryError("sandbox_not_found", "There is no such sandbox.");
-}
 
 function notRunning(row: Pick<SandboxRow, "reason"> & { readonly status: string }): SkerryError {
   const why = row.reason === null ? "" : ` (${row.reason})`;
