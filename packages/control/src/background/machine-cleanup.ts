@@ -8,9 +8,11 @@ import { finishDestroyingMachine } from "../services/machine-destruction.ts";
 import { endMachine } from "../services/machine-end.ts";
 import { finishStopping, nothingThere } from "../services/machine-stop.ts";
 import { machineVms } from "../services/machines.ts";
+import { postpone } from "../store/attempts.ts";
 import { begun, moveMachine, type MachineRow } from "../store/machines.ts";
-import { postponeMachine, type MachineFact } from "../store/machine-upkeep.ts";
+import type { MachineFact } from "../store/machine-upkeep.ts";
 import { cancelRestart, queueRestart } from "../store/restarts.ts";
+import { orPostpone } from "./attempts.ts";
 import type { MachineAction } from "./machine-decisions.ts";
 
 interface Work {
@@ -86,7 +88,7 @@ async function stopMachine(context: Context, row: MachineFact, stop: AbortSignal
     (error: unknown) => {
       if (!patience.aborted) throw error;
       // The host goes on with it, and the next order joins the one that is under way.
-      return postponeMachine(context.db, stopping);
+      return postpone(context.db, stopping);
     },
   );
   // The wish has changed meanwhile.
@@ -97,13 +99,3 @@ async function stopMachine(context: Context, row: MachineFact, stop: AbortSignal
 
 /** A machine may take minutes to stop; others should not wait for it. */
 const STOP_PATIENCE_MS = 15_000;
-
-/** What cannot be done now is tried again later and later, so that a stuck machine does not hide the others. */
-async function orPostpone(context: Context, row: MachineFact, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    await postponeMachine(context.db, row);
-    throw error;
-  }
-}

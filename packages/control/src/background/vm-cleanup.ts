@@ -12,14 +12,9 @@ import type { Context } from "../services/context.ts";
 import { hostsInReach, settleHost, type HostInReach } from "../store/hosts.ts";
 import { withoutArrivals } from "../store/moves.ts";
 import { machineFacts, machinesOnHost } from "../store/machine-upkeep.ts";
-import {
-  adoptSandbox,
-  postpone,
-  sandboxesOnHost,
-  sandboxFacts,
-  type SandboxFact,
-} from "../store/sandbox-upkeep.ts";
+import { adoptSandbox, sandboxesOnHost, sandboxFacts, type SandboxFact } from "../store/sandbox-upkeep.ts";
 import { moveSandbox } from "../store/sandboxes.ts";
+import { orPostpone } from "./attempts.ts";
 import { carryOutOnMachine } from "./machine-cleanup.ts";
 import { decideMachines } from "./machine-decisions.ts";
 import { decide, type Action } from "./sandbox-decisions.ts";
@@ -128,16 +123,6 @@ async function adopt(context: Context, row: SandboxFact): Promise<void> {
       adopted,
     ]);
   });
-}
-
-/** What cannot be done now is tried again later and later, so that a stuck sandbox does not hide the others. */
-async function orPostpone(context: Context, row: SandboxFact, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    await postpone(context.db, row);
-    throw error;
-  }
 }
 
 /** Infinity where nothing waits for its time. */

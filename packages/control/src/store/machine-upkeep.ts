@@ -52,9 +52,6 @@ const FACTS = sql`
       then retry_at
   end - now()) * 1000)::double precision as due_in_ms`;
 
-/** Longest pause between two attempts at a stuck machine, in seconds. */
-const RETRY_MAX_S = 60;
-
 /** Bound of one comparison. A host with more machines than this would need another design first. */
 const FACTS_MAX = 20_000;
 
@@ -73,16 +70,4 @@ export async function machineFacts(db: Database, ids: readonly string[]): Promis
   const { rows } = await sql<MachineFact>`
     select ${FACTS} from machines where id = any(${ids}::text[])`.execute(db);
   return rows;
-}
-
-/** After an attempt that failed: the next one comes after 2, 4, 8 … 60 s. */
-export async function postponeMachine(
-  db: Database,
-  { id, status }: Pick<Row, "id" | "status">,
-): Promise<void> {
-  await sql`
-    update machines set
-      attempts = attempts + 1,
-      retry_at = now() + least(power(2, least(attempts + 1, 10)), ${RETRY_MAX_S}) * interval '1 second'
-    where id = ${id} and status = ${status}`.execute(db);
 }

@@ -11,6 +11,7 @@ import {
 } from "@skerry/contract/move-states";
 import type { Footing } from "@skerry/contract/host-moves";
 import type { Queries, Tables } from "./database.ts";
+import { tableOf } from "./vm-tables.ts";
 
 export type MoveRow = Selectable<Tables["moves"]>;
 
@@ -42,8 +43,6 @@ const RETRY_MAX_S = 30;
 /** What could not take a VM is not asked again for so long, times how often it could not lately. Whose fault it was nobody knows for sure. */
 const FAILED_FOR_S = 5;
 const FAILED_FOR_MAX_S = 60;
-
-const tableOf = (vmId: string) => sql.table(vmId.startsWith("mch_") ? "machines" : "sandboxes");
 
 export async function findVm(db: Queries, id: string): Promise<MovableVm | undefined> {
   const { rows } = await sql<MovableVm>`select ${COLUMNS} from ${tableOf(id)} where id = ${id}`.execute(db);

@@ -30,9 +30,6 @@ const FACTS = sql`
     when retry_at > now() and (status = 'destroying' or status = 'running' and egress_applied <> egress_version) then retry_at
   end - now()) * 1000)::double precision as due_in_ms`;
 
-/** Longest pause between two attempts at a stuck sandbox, in seconds. */
-const RETRY_MAX_S = 60;
-
 /** Bound of one comparison. A host with more sandboxes than this would need another design first. */
 const FACTS_MAX = 20_000;
 
@@ -84,13 +81,4 @@ export async function adoptSandbox(
     where id = ${id} and version = ${version} and status = 'failed' and host_lost and expires_at > now()
     returning *`.execute(db);
   return rows[0];
-}
-
-/** After an attempt that failed: the next one comes after 2, 4, 8 … 60 s. */
-export async function postpone(db: Database, { id, status }: Pick<Row, "id" | "status">): Promise<void> {
-  await sql`
-    update sandboxes set
-      attempts = attempts + 1,
-      retry_at = now() + least(power(2, least(attempts + 1, 10)), ${RETRY_MAX_S}) * interval '1 second'
-    where id = ${id} and status = ${status}`.execute(db);
 }
