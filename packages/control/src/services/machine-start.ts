@@ -2,7 +2,6 @@
 // with a new execution id and a claim, so whatever happens after it, somebody finishes.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { VmSpec } from "@skerry/contract/host-api";
 import { newId } from "@skerry/contract/ids";
 import { timed } from "../metrics/timed.ts";
 import { findHost, type HostRow } from "../store/hosts.ts";
@@ -20,6 +19,7 @@ import type { Context } from "./context.ts";
 import { endedMachineOf, endMachine } from "./machine-end.ts";
 import { reserve, type RoomWish } from "./reservation.ts";
 import { readSize } from "./sizes.ts";
+import { specOf } from "./vm-specs.ts";
 
 export interface StartWish {
   /** What the start changes beside the status. */
@@ -108,7 +108,7 @@ export async function bringUp(
   using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
   const client = context.hosts.client(address);
   try {
-    await client.startVm(row.id, specOf(row), stop);
+    await client.startVm(row.id, { ...specOf(row), machine: { command: row.command } }, stop);
   } catch (error) {
     if (stop?.aborted === true) throw error;
     await undo(context, row, address);
@@ -122,19 +122,6 @@ export async function bringUp(
   // Somebody asked it to stop while it was on its way.
   if (running.desired === "stopped") context.ring("vm-cleanup");
   return running;
-}
-
-function specOf(row: MachineRow): VmSpec {
-  return {
-    execution_id: row.execution_id,
-    template: row.template,
-    size: row.size,
-    hostname: row.id.replace("_", "-"),
-    env: row.env,
-    egress: row.egress,
-    egress_version: row.egress_version,
-    machine: { command: row.command },
-  };
 }
 
 /** Another writer was first: the machine was destroyed, or this start was so slow that it was taken for dead. */

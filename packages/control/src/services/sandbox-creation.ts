@@ -19,6 +19,7 @@ import type { Attempt, Creation, Outcome } from "./idempotency.ts";
 import { reserve, type Found, type RoomWish } from "./reservation.ts";
 import { readWish, type SandboxWish } from "./sandbox-wish.ts";
 import { sandboxOf } from "./sandboxes.ts";
+import { specOf } from "./vm-specs.ts";
 
 /** Its answer comes when the sandbox is running: the next call into it does not fail for not being ready. */
 export function sandboxCreation(
@@ -76,15 +77,7 @@ function newSandbox(caller: Caller, wish: SandboxWish, { template, host, egressD
 async function start(context: Context, row: SandboxRow, address: string): Promise<SandboxRow> {
   const client = context.hosts.client(address);
   try {
-    await client.startVm(row.id, {
-      execution_id: row.execution_id,
-      template: row.template,
-      size: row.size,
-      hostname: row.id.replace("_", "-"),
-      env: row.env,
-      egress: row.egress,
-      egress_version: row.egress_version,
-    });
+    await client.startVm(row.id, specOf(row));
   } catch (error) {
     await giveBack(context, row, address);
     const reason = error instanceof SkerryError ? error.message : "internal error";
