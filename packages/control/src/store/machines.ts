@@ -100,9 +100,11 @@ export function listMachines(db: Database, filter: VmFilter<MachineStatus>): Pro
     .execute();
 }
 
+type Values = UpdateObject<Tables, "machines">;
+
 /** What a change brings beside the status: values, and expressions of the database. */
 export type MachineChange = Pick<
-  UpdateObject<Tables, "machines">,
+  Values,
   | "reason"
   | "desired"
   | "restart_wished"
@@ -131,24 +133,16 @@ export async function moveMachine(
   change: MachineChange = {},
 ): Promise<MachineRow | undefined> {
   if (!canMachineMove(seen.status, to)) throw new Error(`a machine cannot move from ${seen.status} to ${to}`);
-  return db
-    .updateTable("machines")
-    .set({
-      status: to,
-      version: sql`version + 1`,
-      claimed_until: claimed.has(to) ? claimedAnew : null,
-      // What was tried in vain in the old status says nothing about the new one.
-      attempts: 0,
-      retry_at: now,
-      ...(to === "destroyed" ? { destroyed_at: now } : {}),
-      ...change,
-    })
-    .where("id", "=", seen.id)
-    .where("version", "=", seen.version)
-    .where("status", "=", seen.status)
-    .returningAll()
-    .returning(restartAt.as("restart_at"))
-    .executeTakeFirst();
+  return write(db, seen, {
+    status: to,
+    version: sql`version + 1`,
+    claimed_until: claimed.has(to) ? claimedAnew : null,
+    // What was tried in vain in the old status says nothing about the new one.
+    attempts: 0,
+    retry_at: now,
+    ...(to === "destroyed" ? { destroyed_at: now } : {}),
+    ...change,
+  });
 }
 
 /**
@@ -158,14 +152,18 @@ export async function moveMachine(
 export async function changeMachine(
   db: Queries,
   seen: Seen,
-  change: MachineChange & Pick<UpdateObject<Tables, "machines">, "version">,
+  change: MachineChange & Pick<Values, "version">,
 ): Promise<MachineRow | undefined> {
+  return write(db, seen, change);
+}
+
+function write(db: Queries, { id, version, status }: Seen, values: Values): Promise<MachineRow | undefined> {
   return db
     .updateTable("machines")
-    .set(change)
-    .where("id", "=", seen.id)
-    .where("version", "=", seen.version)
-    .where("status", "=", seen.status)
+    .set(values)
+    .where("id", "=", id)
+    .where("version", "=", version)
+    .where("status", "=", status)
     .returningAll()
     .returning(restartAt.as("restart_at"))
     .executeTakeFirst();
