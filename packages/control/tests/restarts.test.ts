@@ -5,41 +5,18 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm } from "@skerry/contract/host-api";
 import type { Machine } from "@skerry/contract/machines";
-import { restartManager } from "../src/background/restart-manager.ts";
-import type { Report } from "../src/background/service.ts";
-import { vmCleanup } from "../src/background/vm-cleanup.ts";
 import { startMachine } from "../src/services/machine-start.ts";
 import { machineById } from "../src/store/machines.ts";
+import { MachineUpkeep } from "./machine-upkeep.ts";
 import { eventually, World } from "./world.ts";
 
 let world: World;
+let upkeep: MachineUpkeep;
 beforeEach(async () => {
   world = await World.open();
+  upkeep = new MachineUpkeep(world);
 });
 afterEach(() => world[Symbol.asyncDispose]());
-
-const never = new AbortController().signal;
-
-function cleanUp(): Promise<Report> {
-  return vmCleanup(world.context, 1_000).activate(never);
-}
-
-function startWaiting(): Promise<Report> {
-  return restartManager(world.context).activate(never);
-}
-
-async function get(id: string): Promise<Machine> {
-  return (await world.call<Machine>("GET", `/v1/machines/${id}`)).body;
-}
-
-function set(id: string, values: string): Promise<unknown> {
-  return sql`update machines set ${sql.raw(values)} where id = ${id}`.execute(world.db);
-}
-
-/** The time of every machine in the queue has come. */
-function allDue(): Promise<unknown> {
-  return sql`update restarts set due_at = now()`.execute(world.db);
-}
 
 async function queued(): Promise<number> {
   const { rows } = await sql<{ n: number }>`select count(*)::integer as n from restarts`.execute(world.db);
@@ -53,23 +30,28 @@ const exit = (exit_code: number): Pick<Vm, "cause" | "exit"> => ({
 
 async function endAndRestart(id: string, how: Pick<Vm, "cause" | "exit">): Promise<void> {
   world.host.end(id, null, how);
-  await cleanUp();
-  await allDue();
-  await startWaiting();
+  await upkeep.cleanUp();
+  await upkeep.allDue();
+  await upkeep.startWaiting();
 }
 
 test("a machine whose QEMU is killed is started again from its disk, after a pause, and counted", async () => {
   const { id } = await world.createMachine();
   const first = world.host.vms.get(id)?.execution_id;
   world.host.end(id, "killed by signal 9", { cause: "qemu_ended" });
-  await cleanUp();
-  const failed = await get(id);
+  await upkeep.cleanUp();
+  const failed = await upkeep.get(id);
   expect(failed).toMatchObject({ status: "failed", reason: "killed by signal 9", restarts: 0 });
   expect(Date.parse(failed.restart_at ?? "")).toBeGreaterThan(Date.parse(failed.stopped_at ?? ""));
-  expect(await startWaiting()).toMatchObject({ examined: 0 });
-  await allDue();
-  expect(await startWaiting()).toMatchObject({ examined: 1, changed: 1, failed: 0 });
-  expect(await get(id)).toMatchObject({ status: "running", restarts: 1, reason: null, restart_at: null });
+  expect(await upkeep.startWaiting()).toMatchObject({ examined: 0 });
+  await upkeep.allDue();
+  expect(await upkeep.startWaiting()).toMatchObject({ examined: 1, changed: 1, failed: 0 });
+  expect(await upkeep.get(id)).toMatchObject({
+    status: "running",
+    restarts: 1,
+    reason: null,
+    restart_at: null,
+  });
   expect(world.host.disks.get(id)).toBe(first);
   expect(world.host.vms.get(id)?.execution_id).not.toBe(first);
 });
@@ -78,19 +60,27 @@ test("a machine whose main process has done its work is stopped, by `always` it 
   const once = await world.createMachine();
   const always = await world.createMachine({ restart: { policy: "always" } });
   for (const { id } of [once, always]) world.host.end(id, null, exit(0));
-  await cleanUp();
+  await upkeep.cleanUp();
   const reason = "the main process exited with 0";
-  expect(await get(once.id)).toMatchObject({ status: "stopped", reason, exit_code: 0, restart_at: null });
-  expect(await get(always.id)).toMatchObject({ status: "stopped", reason, exit_code: 0 });
-  await allDue();
-  await startWaiting();
-  expect([(await get(once.id)).status, (await get(always.id)).status]).toEqual(["stopped", "running"]);
+  expect(await upkeep.get(once.id)).toMatchObject({
+    status: "stopped",
+    reason,
+    exit_code: 0,
+    restart_at: null,
+  });
+  expect(await upkeep.get(always.id)).toMatchObject({ status: "stopped", reason, exit_code: 0 });
+  await upkeep.allDue();
+  await upkeep.startWaiting();
+  expect([(await upkeep.get(once.id)).status, (await upkeep.get(always.id)).status]).toEqual([
+    "stopped",
+    "running",
+  ]);
 });
 
 test("a machine without a policy stays failed with the code of its main process", async () => {
   const { id } = await world.createMachine({ restart: { policy: "no" } });
   await endAndRestart(id, exit(3));
-  expect(await get(id)).toMatchObject({
+  expect(await upkeep.get(id)).toMatchObject({
     status: "failed",
     exit_code: 3,
     reason: "the main process exited with 3",
@@ -102,13 +92,13 @@ test("a machine that fails again and again is given up, and ten healthy minutes 
   const { id } = await world.createMachine({ restart: { max_retries: 2 } });
   await endAndRestart(id, exit(1));
   await endAndRestart(id, exit(1));
-  expect(await get(id)).toMatchObject({ status: "running", restarts: 2 });
-  await set(id, "started_at = now() - interval '11 min'");
+  expect(await upkeep.get(id)).toMatchObject({ status: "running", restarts: 2 });
+  await upkeep.set(id, "started_at = now() - interval '11 min'");
   await endAndRestart(id, exit(1));
   await endAndRestart(id, exit(1));
-  expect(await get(id)).toMatchObject({ status: "running", restarts: 4 });
+  expect(await upkeep.get(id)).toMatchObject({ status: "running", restarts: 4 });
   await endAndRestart(id, exit(1));
-  expect(await get(id)).toMatchObject({
+  expect(await upkeep.get(id)).toMatchObject({
     status: "failed",
     restarts: 4,
     reason:
@@ -116,20 +106,20 @@ test("a machine that fails again and again is given up, and ten healthy minutes 
   });
   expect((await world.call<Machine>("POST", `/v1/machines/${id}/start`)).body.status).toBe("running");
   await endAndRestart(id, exit(1));
-  expect((await get(id)).status).toBe("running");
+  expect((await upkeep.get(id)).status).toBe("running");
 });
 
 test("a stop takes a machine out of the queue, and so does its destruction", async () => {
   const stopped = await world.createMachine();
   const destroyed = await world.createMachine();
   for (const { id } of [stopped, destroyed]) world.host.end(id, "it ended");
-  await cleanUp();
+  await upkeep.cleanUp();
   expect(await queued()).toBe(2);
   await world.call("POST", `/v1/machines/${stopped.id}/stop`);
   await world.call("DELETE", `/v1/machines/${destroyed.id}`);
   expect(await queued()).toBe(0);
-  await startWaiting();
-  expect([(await get(stopped.id)).status, (await get(destroyed.id)).status]).toEqual([
+  await upkeep.startWaiting();
+  expect([(await upkeep.get(stopped.id)).status, (await upkeep.get(destroyed.id)).status]).toEqual([
     "stopped",
     "destroyed",
   ]);
@@ -138,15 +128,15 @@ test("a stop takes a machine out of the queue, and so does its destruction", asy
 test("a restart for which there is no room waits, says for what, and uses up no retry", async () => {
   const { id } = await world.createMachine({ size: "shared-cpu-2x", restart: { max_retries: 1 } });
   world.host.end(id, "it ended");
-  await cleanUp();
+  await upkeep.cleanUp();
   world.host.memoryMib = 512;
   await world.beat();
   const other = await world.createMachine();
   for (let tries = 0; tries < 3; tries += 1) {
-    await allDue();
-    expect(await startWaiting()).toMatchObject({ examined: 1, changed: 0, failed: 1 });
+    await upkeep.allDue();
+    expect(await upkeep.startWaiting()).toMatchObject({ examined: 1, changed: 0, failed: 1 });
   }
-  const waiting = await get(id);
+  const waiting = await upkeep.get(id);
   expect(waiting).toMatchObject({
     status: "failed",
     reason:
@@ -154,22 +144,22 @@ test("a restart for which there is no room waits, says for what, and uses up no 
   });
   expect(waiting.restart_at).not.toBeNull();
   await world.call("DELETE", `/v1/machines/${other.id}`);
-  await allDue();
-  await startWaiting();
-  expect(await get(id)).toMatchObject({ status: "running", reason: null, restarts: 1 });
+  await upkeep.allDue();
+  await upkeep.startWaiting();
+  expect(await upkeep.get(id)).toMatchObject({ status: "running", reason: null, restarts: 1 });
 });
 
 test("a restart that its host fails is tried again until the retries are used up", async () => {
   const { id } = await world.createMachine({ restart: { max_retries: 2 } });
   world.host.failures.set("start", new SkerryError("guest_timeout", "The guest did not answer."));
   await endAndRestart(id, exit(1));
-  expect(await get(id)).toMatchObject({
+  expect(await upkeep.get(id)).toMatchObject({
     status: "failed",
     reason: "could not start: The guest did not answer.",
   });
-  await allDue();
-  await startWaiting();
-  expect(await get(id)).toMatchObject({
+  await upkeep.allDue();
+  await upkeep.startWaiting();
+  expect(await upkeep.get(id)).toMatchObject({
     status: "failed",
     restart_at: null,
     reason:
@@ -194,7 +184,7 @@ test("two hundred machines that come back together leave room for a new one", as
   world.host.beforeStart = async (vm) => {
     if (vm.length < 10) await new Promise<void>((resolve) => held.push(resolve));
   };
-  const storm = startWaiting();
+  const storm = upkeep.startWaiting();
   await eventually(() => held.length > 0, "the storm has begun");
   const created = await world.createMachine();
   expect(created.status).toBe("running");
@@ -205,7 +195,7 @@ test("two hundred machines that come back together leave room for a new one", as
   const first = await storm;
   clearInterval(release);
   expect(first).toMatchObject({ examined: 64, changed: 64, failed: 0, more: true });
-  for (let more = true; more;) ({ more } = await startWaiting());
+  for (let more = true; more;) ({ more } = await upkeep.startWaiting());
   expect(await queued()).toBe(0);
   const { rows } = await sql<{ n: number }>`
     select count(*)::integer as n from machines where status = 'running' and restarts = 1`.execute(world.db);
@@ -215,10 +205,10 @@ test("two hundred machines that come back together leave room for a new one", as
 test("two replicas start a machine once", async () => {
   const { id } = await world.createMachine();
   world.host.end(id, "it ended");
-  await cleanUp();
-  await allDue();
+  await upkeep.cleanUp();
+  await upkeep.allDue();
   const before = world.host.calls.length;
-  const reports = await Promise.all([startWaiting(), startWaiting(), startWaiting()]);
+  const reports = await Promise.all([upkeep.startWaiting(), upkeep.startWaiting(), upkeep.startWaiting()]);
   expect(reports.reduce((sum, { changed }) => sum + changed, 0)).toBe(1);
   expect(world.host.calls.slice(before).filter((call) => call.startsWith("PUT"))).toHaveLength(1);
 });
@@ -226,19 +216,19 @@ test("two replicas start a machine once", async () => {
 test("a start from the queue comes to nothing where a stop has taken the machine out of it meanwhile", async () => {
   const { id } = await world.createMachine({ restart: { policy: "always" } });
   world.host.end(id, null, exit(0));
-  await cleanUp();
+  await upkeep.cleanUp();
   const seen = await machineById(world.db, id);
   if (seen === undefined) throw new Error("no machine");
   await world.call("POST", `/v1/machines/${id}/stop`);
   expect(await startMachine(world.context, seen, {})).toBeUndefined();
-  expect(await get(id)).toMatchObject({ status: "stopped", desired: "stopped" });
+  expect(await upkeep.get(id)).toMatchObject({ status: "stopped", desired: "stopped" });
 });
 
 test("the manager sleeps until the first one is due", async () => {
-  expect(await startWaiting()).not.toHaveProperty("nextMs");
+  expect(await upkeep.startWaiting()).not.toHaveProperty("nextMs");
   const { id } = await world.createMachine();
   world.host.end(id, "it ended");
-  await cleanUp();
-  const { nextMs = 0 } = await startWaiting();
+  await upkeep.cleanUp();
+  const { nextMs = 0 } = await upkeep.startWaiting();
   expect([nextMs > 0, nextMs <= 1_000]).toEqual([true, true]);
 });

@@ -1,0 +1,39 @@
+// What ends machines and brings them back, one activation at a time.
+
+import { sql } from "kysely";
+import type { Machine } from "@skerry/contract/machines";
+import { restartManager } from "../src/background/restart-manager.ts";
+import type { Report } from "../src/background/service.ts";
+import { vmCleanup } from "../src/background/vm-cleanup.ts";
+import type { World } from "./world.ts";
+
+const never = new AbortController().signal;
+
+export class MachineUpkeep {
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  cleanUp(): Promise<Report> {
+    return vmCleanup(this.#world.context, 1_000).activate(never);
+  }
+
+  startWaiting(): Promise<Report> {
+    return restartManager(this.#world.context).activate(never);
+  }
+
+  /** The time of every machine in the queue has come. */
+  async allDue(): Promise<void> {
+    await sql`update restarts set due_at = now()`.execute(this.#world.db);
+  }
+
+  async get(id: string): Promise<Machine> {
+    return (await this.#world.call<Machine>("GET", `/v1/machines/${id}`)).body;
+  }
+
+  async set(id: string, values: string): Promise<void> {
+    await sql`update machines set ${sql.raw(values)} where id = ${id}`.execute(this.#world.db);
+  }
+}
