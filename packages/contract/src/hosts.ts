@@ -30,7 +30,7 @@ export const Host = Type.Object(
       ),
     ),
     waits_for: Type.Union([Type.String(), Type.Null()], {
-      description: "What a drain cannot go on without.",
+      description: "What a drain cannot go on without, or why a host that is back gets no VMs yet.",
     }),
     last_heartbeat: Timestamp,
     heartbeat_age_s: Type.Number({

@@ -2,6 +2,7 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { HostList } from "@skerry/contract/hosts";
 import { hostDrain } from "../src/background/drain.ts";
 import { restartManager } from "../src/background/restart-manager.ts";
 import { refused } from "./members.ts";
@@ -18,6 +19,11 @@ const create = () => two.world.call("POST", "/v1/sandboxes", { body: { template:
 
 async function cleanUpAll(): Promise<void> {
   for (let more = true; more;) ({ more } = await two.cleanUp());
+}
+
+async function waitsFor(): Promise<string | null | undefined> {
+  const { body } = await two.world.call<HostList>("GET", "/v1/hosts");
+  return body.items.find(({ name }) => name === "second")?.waits_for;
 }
 
 test("nothing is placed over the memory of what a host came back with", async () => {
@@ -104,8 +110,10 @@ test("what the host cannot get rid of keeps it out of use, and nothing else does
   await two.loseSecond();
   const report = await two.cleanUp();
   expect([report.failed, report.more]).toEqual([1, false]);
+  expect(await waitsFor()).toContain("what it came back with");
   expect(refused(await create())).toEqual([503, "host_unavailable"]);
   two.second.stuck.clear();
   await cleanUpAll();
+  expect(await waitsFor()).toBeNull();
   expect((await create()).status).toBe(201);
 });

@@ -115,7 +115,8 @@ test("a stop takes a machine out of the queue, and so does its destruction", asy
   for (const { id } of [stopped, destroyed]) world.host.end(id, "it ended");
   await upkeep.cleanUp();
   expect(await queued()).toBe(2);
-  await world.call("POST", `/v1/machines/${stopped.id}/stop`);
+  const answer = await world.call("POST", `/v1/machines/${stopped.id}/stop`);
+  expect(answer.body).toMatchObject({ status: "stopped", restart_at: null });
   await world.call("DELETE", `/v1/machines/${destroyed.id}`);
   expect(await queued()).toBe(0);
   await upkeep.startWaiting();

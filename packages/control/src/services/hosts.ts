@@ -74,6 +74,8 @@ async function findOrThrow(context: Context, id: string): Promise<HostView> {
   });
 }
 
+const SETTLING = "what it came back with is not all in its place yet; until then it gets no new VMs";
+
 function hostOf(view: HostView, context: Context): Host {
   const { facts } = view;
   return {
@@ -82,7 +84,7 @@ function hostOf(view: HostView, context: Context): Host {
     status: view.status,
     status_since: view.status_since.toISOString(),
     desired: view.desired,
-    waits_for: view.waits_for,
+    waits_for: view.unsettled && view.status !== "offline" ? SETTLING : view.waits_for,
     last_heartbeat: view.last_heartbeat.toISOString(),
     heartbeat_age_s: view.heartbeat_age_s,
     capacity: {
