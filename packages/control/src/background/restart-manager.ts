@@ -1,12 +1,11 @@
 // Starts machines that wait in the queue, when their time has come: by their policy, or because somebody asked for a restart that could not
 // be finished. A few at a time, so that hundreds that come back together leave room for whoever asks for something new.
 
-import { sql } from "kysely";
 import { SkerryError } from "@skerry/contract/errors";
 import type { MachineStatus } from "@skerry/contract/machine-states";
 import type { Context } from "../services/context.ts";
 import { startMachine } from "../services/machine-start.ts";
-import { changeMachine, machineById, type MachineRow } from "../store/machines.ts";
+import { changeMachine, machineById, restartedAgain, type MachineRow } from "../store/machines.ts";
 import { cancelRestart, nextRestartInMs, postponeRestart, takeDueRestarts } from "../store/restarts.ts";
 import { reportOf, type BackgroundService } from "./service.ts";
 
@@ -51,7 +50,7 @@ async function restart(context: Context, id: string, stop: AbortSignal): Promise
     return;
   }
   // Whoever asked for a restart has not had one by the policy.
-  const change = row.restart_wished ? {} : { restarts: sql<number>`restarts + 1` };
+  const change = row.restart_wished ? {} : restartedAgain;
   try {
     await startMachine(context, row, { change, stop });
   } catch (error) {

@@ -177,6 +177,8 @@ export const begun = {
   host_lost: false,
 } satisfies MachineChange;
 
+export const restartedAgain = { restarts: sql<number>`restarts + 1` } satisfies MachineChange;
+
 /** Who has read it before decides anew. */
 export const renewed = { version: sql<number>`version + 1` };
 
