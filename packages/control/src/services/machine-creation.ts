@@ -1,15 +1,15 @@
 // POST /v1/machines from the wish to a machine that runs.
 
-import { newId } from "@skerry/contract/ids";
 import type { Machine, MachineCreateRequest } from "@skerry/contract/machines";
 import { timed } from "../metrics/timed.ts";
-import { findMachine, insertMachine, type MachineRow, type NewMachine } from "../store/machines.ts";
+import { findMachine, insertMachine, type MachineRow } from "../store/machines.ts";
 import type { Caller, Context } from "./context.ts";
 import type { Attempt, Creation, Outcome } from "./idempotency.ts";
 import { bringUp } from "./machine-start.ts";
 import { readMachineWish, type MachineWish } from "./machine-wish.ts";
 import { machineOf } from "./machines.ts";
-import { reserve, type Found, type RoomWish } from "./reservation.ts";
+import { newVm } from "./new-vm.ts";
+import { reserve, type RoomWish } from "./reservation.ts";
 
 /** Its answer comes when the machine is running: the next call into it does not fail for not being ready. */
 export function machineCreation(
@@ -31,7 +31,13 @@ async function createMachine(
   const wish = readMachineWish(request);
   return timed(context.metrics.machineStart, async () => {
     const { row, address } = await reserve(context, roomFor(caller, wish), async (transaction, found) => {
-      const written = await insertMachine(transaction, newMachine(caller, wish, found));
+      const written = await insertMachine(transaction, {
+        ...newVm("machine", caller, wish, found),
+        command: wish.command,
+        stop_timeout_ms: wish.stopTimeoutMs,
+        restart_policy: wish.restart.policy,
+        restart_max_retries: wish.restart.maxRetries,
+      });
       await attempt.begun(transaction, written.id);
       return written;
     });
@@ -41,28 +47,6 @@ async function createMachine(
 
 function roomFor({ orgId }: Caller, { template, size }: MachineWish): RoomWish {
   return { orgId, template, size, quotas: ({ disk_gib }) => ({ machines: 1, disk_gib }) };
-}
-
-function newMachine(caller: Caller, wish: MachineWish, { template, host, egressDefault }: Found): NewMachine {
-  return {
-    id: newId("machine"),
-    org_id: caller.orgId,
-    name: wish.name,
-    template: template.name,
-    size: wish.size.name,
-    vcpus: wish.size.vcpus,
-    memory_mib: wish.size.memory_mib,
-    disk_gib: template.disk_gib,
-    host_id: host.id,
-    execution_id: newId("execution"),
-    env: wish.env,
-    metadata: wish.metadata,
-    egress: wish.egress(egressDefault),
-    command: wish.command,
-    stop_timeout_ms: wish.stopTimeoutMs,
-    restart_policy: wish.restart.policy,
-    restart_max_retries: wish.restart.maxRetries,
-  };
 }
 
 /** What became of a creation that nobody answered. One that died in the middle is `creating` until VM cleanup fails it. */

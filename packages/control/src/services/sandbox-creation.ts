@@ -2,21 +2,14 @@
 // finishes: this request, or the reconciler once this request's claim on the row has lapsed.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { newId } from "@skerry/contract/ids";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { timed } from "../metrics/timed.ts";
-import {
-  extendClaim,
-  findSandbox,
-  insertSandbox,
-  moveSandbox,
-  type NewSandbox,
-  type SandboxRow,
-} from "../store/sandboxes.ts";
+import { extendClaim, findSandbox, insertSandbox, moveSandbox, type SandboxRow } from "../store/sandboxes.ts";
 import { keepClaim } from "./claims.ts";
 import type { Caller, Context } from "./context.ts";
 import type { Attempt, Creation, Outcome } from "./idempotency.ts";
-import { reserve, type Found, type RoomWish } from "./reservation.ts";
+import { newVm } from "./new-vm.ts";
+import { reserve, type RoomWish } from "./reservation.ts";
 import { readWish, type SandboxWish } from "./sandbox-wish.ts";
 import { sandboxOf } from "./sandboxes.ts";
 import { specOf } from "./vm-specs.ts";
@@ -41,7 +34,11 @@ async function createSandbox(
   const wish = readWish(request);
   return timed(context.metrics.sandboxCreation, async () => {
     const { row, address } = await reserve(context, roomFor(caller, wish), async (transaction, found) => {
-      const written = await insertSandbox(transaction, newSandbox(caller, wish, found));
+      const written = await insertSandbox(transaction, {
+        ...newVm("sandbox", caller, wish, found),
+        mode: wish.mode,
+        timeout_ms: wish.timeoutMs,
+      });
       await attempt.begun(transaction, written.id);
       return written;
     });
@@ -52,26 +49,6 @@ async function createSandbox(
 
 function roomFor({ orgId }: Caller, { template, size }: SandboxWish): RoomWish {
   return { orgId, template, size, quotas: ({ disk_gib }) => ({ sandboxes: 1, disk_gib }) };
-}
-
-function newSandbox(caller: Caller, wish: SandboxWish, { template, host, egressDefault }: Found): NewSandbox {
-  return {
-    id: newId("sandbox"),
-    org_id: caller.orgId,
-    name: wish.name,
-    template: template.name,
-    mode: wish.mode,
-    size: wish.size.name,
-    vcpus: wish.size.vcpus,
-    memory_mib: wish.size.memory_mib,
-    disk_gib: template.disk_gib,
-    execution_id: newId("execution"),
-    host_id: host.id,
-    env: wish.env,
-    metadata: wish.metadata,
-    egress: wish.egress(egressDefault),
-    timeout_ms: wish.timeoutMs,
-  };
 }
 
 async function start(context: Context, row: SandboxRow, address: string): Promise<SandboxRow> {

@@ -1,11 +1,11 @@
 // Rows of machines. Whoever changes a status names the version that the decision was about, and loses when it is old.
 
 import { sql, type Selectable, type UpdateObject } from "kysely";
-import type { Egress } from "@skerry/contract/egress";
 import { canMachineMove, type MachineStatus, type RestartPolicy } from "@skerry/contract/machine-states";
 import type { Database, Queries, Tables } from "./database.ts";
 import { claimedAnew } from "./claims.ts";
 import { LookUps } from "./look-ups.ts";
+import type { NewVm } from "./new-vm.ts";
 import { passes, type VmFilter } from "./vm-filter.ts";
 
 export interface MachineRow extends Selectable<Tables["machines"]> {
@@ -13,20 +13,7 @@ export interface MachineRow extends Selectable<Tables["machines"]> {
   readonly restart_at: Date | null;
 }
 
-export interface NewMachine {
-  readonly id: string;
-  readonly org_id: string;
-  readonly name: string | null;
-  readonly template: string;
-  readonly size: string;
-  readonly vcpus: number;
-  readonly memory_mib: number;
-  readonly disk_gib: number;
-  readonly execution_id: string;
-  readonly host_id: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly egress: Egress;
+export interface NewMachine extends NewVm {
   readonly command: string | null;
   readonly stop_timeout_ms: number;
   readonly restart_policy: RestartPolicy;

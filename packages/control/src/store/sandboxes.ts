@@ -1,30 +1,17 @@
 // Rows of sandboxes. Whoever changes a status names the version that the decision was about, and loses when it is old.
 
 import { sql, type Selectable } from "kysely";
-import type { Egress } from "@skerry/contract/egress";
 import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import type { Database, Queries, Tables } from "./database.ts";
 import { claimedAnew } from "./claims.ts";
 import { LookUps } from "./look-ups.ts";
+import type { NewVm } from "./new-vm.ts";
 import { passes, type VmFilter } from "./vm-filter.ts";
 
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
 
-export interface NewSandbox {
-  readonly id: string;
-  readonly org_id: string;
-  readonly name: string | null;
-  readonly template: string;
+export interface NewSandbox extends NewVm {
   readonly mode: "ephemeral" | "persistent";
-  readonly size: string;
-  readonly vcpus: number;
-  readonly memory_mib: number;
-  readonly disk_gib: number;
-  readonly execution_id: string;
-  readonly host_id: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly egress: Egress;
   readonly timeout_ms: number;
 }
 
