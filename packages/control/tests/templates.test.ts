@@ -31,6 +31,8 @@ test("a template's id means the hosts that have just this one", async () => {
   const { id } = await two.world.createSandbox({ template: two.first.template.id });
   expect(two.first.vms.has(id)).toBe(true);
   const other = await two.world.createSandbox({ template: two.second.template.id });
+  for (const { id: template } of [two.first.template, two.second.template])
+    expect((await two.world.call("GET", `/v1/templates/${template}`)).body["id"]).toBe(template);
   expect([two.second.vms.has(other.id), other.template]).toEqual([true, "base"]);
 });
 

@@ -13,7 +13,12 @@ export async function listTemplates(context: Context): Promise<Template[]> {
 }
 
 export async function getTemplate(context: Context, nameOrId: string): Promise<Template> {
-  const template = findTemplate(await listTemplates(context), nameOrId);
+  const hosts = await listHosts(context.db);
+  // By name the one that is shown, by id just this one.
+  const template = findTemplate(
+    [...templatesOf(hosts), ...hosts.flatMap((host) => host.templates)],
+    nameOrId,
+  );
   if (template !== undefined) return template;
   throw new SkerryError("template_not_found", "There is no such template.", {
     remediation: "`GET /v1/templates` lists the templates.",
