@@ -63,6 +63,11 @@ export class Arrival {
     return this.#needs.promise;
   }
 
+  /** Our QEMU waits for the source's. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
   /** All of it is here. */
   get whole(): Promise<void> {
     return this.#whole.promise;
@@ -124,9 +129,8 @@ export class Arrival {
     }
   }
 
-  /** Connects the source's QEMU with ours. Call `admit` first. */
-  async accept(stream: MoveStream, source: Duplex): Promise<void> {
-    await this.#ready.promise;
+  /** Connects the source's QEMU with ours. Call `admit` first, and await `ready`. */
+  accept(stream: MoveStream, source: Duplex): void {
     const qemu = connect(join(this.#folder, moveSockets[stream]));
     qemu.on("error", () => undefined); // "close" follows
     splice(source, qemu);
