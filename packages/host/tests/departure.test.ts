@@ -107,3 +107,30 @@ test.each([
   expect(await runState(qmp)).toBe("running");
   expect(steps).toEqual(["begins", "goes on"]);
 });
+
+test("who wants a VM back is told that it does not go on, and can try again", async () => {
+  await listen((stream) => stream.destroy());
+  let isDiskFull = true;
+  const departure = await depart({
+    goneOn: async () => {
+      if (isDiskFull) throw new Error("the disk is full");
+      steps.push("goes on");
+    },
+  });
+  await expect(departure.done).rejects.toMatchObject({ code: "move_failed" });
+  await expect(departure.stay()).rejects.toThrow("The VM does not go on yet: the disk is full");
+  expect(steps).toEqual(["begins"]);
+  isDiskFull = false;
+  await Promise.all([departure.stay(), departure.stay()]);
+  expect(steps).toEqual(["begins", "goes on"]);
+  expect(await runState(qmp)).toBe("running");
+});
+
+test("a move that is canceled while its target is silent leaves the VM at home", async () => {
+  await listen(admit);
+  const departure = await depart();
+  await expect.poll(() => streams.length).toBe(1);
+  await departure.stay();
+  await expect(departure.done).rejects.toMatchObject({ code: "canceled" });
+  expect([await runState(qmp), steps]).toEqual(["running", ["begins", "goes on"]]);
+});

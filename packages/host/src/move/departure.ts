@@ -39,6 +39,8 @@ export class Departure {
   readonly #abort = new AbortController();
   readonly #bytes = { disk: 0, memory: 0 };
   #hold: Hold | undefined;
+  /** Undefined where nobody has tried to let the guest go on here, or it has failed. */
+  #home: Promise<void> | undefined;
   /** Resolves when the target has everything and the guest stands still; rejects when it goes on here, if it still can. */
   readonly done: Promise<Departed>;
 
@@ -52,14 +54,11 @@ export class Departure {
     return this.#options.order.move_id;
   }
 
-  /** Resolves when the guest goes on here. */
+  /** Resolves when the guest goes on here. Where it rejects it can be called again. */
   async stay(): Promise<void> {
     this.#abort.abort();
-    const handedOver = await this.done.then(
-      () => true,
-      () => false,
-    );
-    if (handedOver) await this.#goOn();
+    await this.done.catch(() => undefined);
+    await this.#goHome();
   }
 
   async #run(): Promise<Departed> {
@@ -82,8 +81,8 @@ export class Departure {
       const canceled = signal.aborted;
       // QEMU may wait for a word from the target, and answers nothing before it comes or the connection ends.
       this.#abort.abort();
-      await this.#goOn().catch((failure: unknown) => {
-        // Where its QEMU has ended, the VM has, and whoever watches it says so.
+      await this.#goHome().catch((failure: unknown) => {
+        // Where its QEMU has ended, the VM has, and whoever watches it says so. Otherwise control asks for it again.
         this.#options.log.warn({ err: failure, vm: this.#options.record.id }, "a VM does not go on");
       });
       if (canceled) throw new SkerryError("canceled", "The move was canceled.", { cause: error });
@@ -92,16 +91,21 @@ export class Departure {
     }
   }
 
+  #goHome(): Promise<void> {
+    this.#home ??= this.#goOn().catch((cause: unknown) => {
+      this.#home = undefined;
+      throw new SkerryError("move_failed", `The VM does not go on yet: ${reasonOf(cause)}`, { cause });
+    });
+    return this.#home;
+  }
+
   async #goOn(): Promise<void> {
     const { live, goneOn } = this.#options;
-    try {
-      await callBack(live.qmp);
-      if (this.#hold !== undefined) await wakeGuest(live.channel);
-      await goneOn();
-    } finally {
-      this.#hold?.release();
-      this.#hold = undefined;
-    }
+    await callBack(live.qmp);
+    if (this.#hold !== undefined) await wakeGuest(live.channel);
+    this.#hold?.release();
+    this.#hold = undefined;
+    await goneOn();
   }
 
   async #sendLayer(digest: string): Promise<void> {
