@@ -15,8 +15,8 @@ import { emptyQcow2 } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { LiveVm } from "../vm/clone.ts";
 import type { Draft } from "../vm/creation.ts";
-import { refuseWhenDiskIsLow } from "../vm/disk-reserve.ts";
-import { makeFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
+import { diskIsLow, refuseWhenDiskIsLow, whileDiskHasRoom } from "../vm/disk-reserve.ts";
+import { fileMibOf, makeFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
 import { vmPaths } from "../vm/qemu.ts";
 import { Qmp, QmpError, runState } from "../vm/qmp.ts";
 import { saveRecord } from "../vm/record.ts";
@@ -33,6 +33,7 @@ export interface ArrivalOptions {
 
 type Policy = Pick<ResumeOrder, "egress" | "egress_version">;
 
+const MIB = 1024 ** 2;
 const CHANNEL_DEADLINE_MS = 7_000;
 const CHANNEL_ATTEMPTS = 4;
 const RECONNECT_DEADLINE_MS = 10_000;
@@ -41,7 +42,10 @@ export class Arrival {
   readonly #options: ArrivalOptions;
   readonly #order: ArrivalOrder | undefined;
   readonly #needs = Promise.withResolvers<ArrivalNeeds>();
-  readonly #layersCame = new Map<string, PromiseWithResolvers<void>>();
+  readonly #layers = new Map<
+    string,
+    { readonly came: PromiseWithResolvers<void>; readonly maxBytes: number }
+  >();
   readonly #ready = Promise.withResolvers<void>();
   readonly #memoryComes = Promise.withResolvers<void>();
   readonly #whole = Promise.withResolvers<void>();
@@ -117,14 +121,15 @@ export class Arrival {
 
   /** Takes a layer in that `needs` has named. Call `admit` first. */
   async receiveLayer(digest: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-    const wait = this.#layersCame.get(digest);
-    if (wait === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
+    const { layers, vmsFolder } = this.#options;
+    const missing = this.#layers.get(digest);
+    if (missing === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
+    const { came, maxBytes } = missing;
     try {
-      await refuseWhenDiskIsLow(this.#options.vmsFolder);
-      await this.#options.layers.receive(digest, content);
-      wait.resolve();
+      await layers.receive({ digest, maxBytes }, whileDiskHasRoom(vmsFolder, content));
+      came.resolve();
     } catch (error) {
-      wait.reject(error);
+      came.reject(error);
       throw error;
     }
   }
@@ -158,12 +163,13 @@ export class Arrival {
 
   /** Resolves when all is here. The guest stands still. */
   async #takeIn(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<void> {
-    const { room } = this.#options;
+    const { room, vmsFolder } = this.#options;
     await awaitSealed(this.#folder, uidOf(room, room.slots.slot(draft.record.slot)), qmp);
     this.#ready.resolve();
-    await Promise.race([this.#memoryComes.promise, lost]);
     const stop = new AbortController();
-    await Promise.race([arrived(qmp, stop.signal), lost]).finally(() => stop.abort());
+    const come = this.#memoryComes.promise.then(() => arrived(qmp, stop.signal));
+    // Its disk grows while it comes in.
+    await Promise.race([come, lost, diskIsLow(vmsFolder, stop.signal)]).finally(() => stop.abort());
     const { arrival, machine } = draft.record;
     draft.record = {
       ...draft.record,
@@ -176,7 +182,8 @@ export class Arrival {
 
   async #collectLayers(order: ArrivalOrder, lost: Promise<never>) {
     const { library, layers } = this.#options;
-    const { template, below } = order.luggage;
+    const { template, below, disk_gib: diskGib } = order.luggage;
+    const maxBytes = fileMibOf(diskGib) * MIB;
     const own = await library.disks(template);
     const missing: string[] = [];
     for (const [kind, digest] of Object.entries(below)) {
@@ -184,10 +191,10 @@ export class Arrival {
       missing.push(digest);
       const came = Promise.withResolvers<void>();
       came.promise.catch(() => undefined);
-      this.#layersCame.set(digest, came);
+      this.#layers.set(digest, { came, maxBytes });
     }
     this.#needs.resolve({ layers: missing });
-    for (const { promise } of this.#layersCame.values()) await Promise.race([promise, lost]);
+    for (const { came } of this.#layers.values()) await Promise.race([came.promise, lost]);
     const file = async (kind: keyof typeof own): Promise<string> => {
       const found = await layers.find(below[kind], own[kind]);
       if (found === undefined) throw new Error(`a layer has gone: ${below[kind]}`);

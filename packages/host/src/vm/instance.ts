@@ -143,7 +143,7 @@ export async function makeFolder(folder: string): Promise<void> {
 }
 
 /** A full qcow2 file is as large as the disk and its tables, which take less than 1 %. */
-function fileMibOf(diskGib: number): number {
+export function fileMibOf(diskGib: number): number {
   return Math.ceil(diskGib * 1_024 * 1.02) + 64;
 }
 

@@ -115,9 +115,9 @@ export class Qmp {
   }
 
   #fail(error: Error): void {
-    for (const { hung, reject } of this.#questions.splice(0)) {
-      clearTimeout(hung);
-      reject(error);
+    for (const question of this.#questions.splice(0)) {
+      clearTimeout(question.hung);
+      question.reject(error);
     }
   }
 }
