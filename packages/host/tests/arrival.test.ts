@@ -1,7 +1,7 @@
 // The target's side of a move whose source may lie, and whose own process may be killed at any line.
 
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { ArrivalOrder } from "@skerry/contract/host-moves";
@@ -9,40 +9,33 @@ import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Arrival, type ArrivalOptions } from "../src/move/arrival.ts";
 import { Layers } from "../src/move/layers.ts";
-import { runProgram } from "../src/run.ts";
 import { diskIsLow } from "../src/vm/disk-reserve.ts";
 import { saveRecord, type VmRecord } from "../src/vm/record.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
+import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
 
-const DEADLINE_MS = 10_000;
 const BLOCK_BYTES = 64 * 1024;
 const GIB = 1024 ** 3;
 const never = new AbortController().signal;
 const size = findSize(DEFAULT_SIZE) as Size;
 
-let folder: string;
+let disk: SmallDisk;
 let vmsFolder: string;
 
 /** On a disk with 4 MiB more than what a host keeps back. */
 beforeEach(async () => {
-  folder = await mkdtemp("/tmp/skerry-unit-arrival-");
-  await runProgram("mount", ["-t", "tmpfs", "-o", "size=2052m", "skerry-unit", folder], {
-    deadlineMs: DEADLINE_MS,
-  });
-  vmsFolder = join(folder, "vms");
+  disk = await mountSmallDisk("arrival", 2 * 1_024 + 4);
+  vmsFolder = join(disk.folder, "vms");
   await mkdir(vmsFolder);
 });
 
-afterEach(async () => {
-  await runProgram("umount", ["--lazy", folder], { deadlineMs: DEADLINE_MS });
-  await rm(folder, { recursive: true });
-});
+afterEach(() => disk[Symbol.asyncDispose]());
 
 function optionsWith(room: object): ArrivalOptions {
   return {
     room,
     library: { disks: async () => ({ root_image: [], frozen_disk: [] }) },
-    layers: new Layers(join(folder, "layers"), ""),
+    layers: new Layers(join(disk.folder, "layers"), ""),
     vmsFolder,
   } as unknown as ArrivalOptions;
 }
@@ -84,14 +77,12 @@ test.each([
   await arrival.needs;
   await expect(arrival.receiveLayer(digest, fullLayer(bytes))).rejects.toThrow(why);
   await expect(brought).rejects.toThrow(why);
-  expect(await readdir(join(folder, "layers"))).toEqual([]);
+  expect(await readdir(join(disk.folder, "layers"))).toEqual([]);
 });
 
 test("what others write to a disk is stopped when it gets low", async () => {
   const low = expect(diskIsLow(vmsFolder, never)).rejects.toMatchObject({ code: "no_capacity" });
-  await runProgram("dd", ["if=/dev/zero", `of=${join(folder, "large")}`, "bs=1M", "count=8"], {
-    deadlineMs: DEADLINE_MS,
-  });
+  await writeFile(join(disk.folder, "large"), Buffer.alloc(8 * 1_024 ** 2));
   await low;
 });
 

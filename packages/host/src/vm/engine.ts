@@ -16,7 +16,7 @@ import { mainOf, type LiveVm } from "./clone.ts";
 import { bringUp, recordFor, type Draft } from "./creation.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
 import { memoryOf, notRunning, onlyMachines, otherThere, type Entry, type Running } from "./entries.ts";
-import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
+import { giveBack, type MachineRoom } from "./instance.ts";
 import { changePolicy, reportPolicy } from "./policy.ts";
 import { vmPaths } from "./qemu.ts";
 import { filesBelow, keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
@@ -350,15 +350,14 @@ export class VmEngine {
 
   async #finish(record: VmRecord, end: VmEnd | undefined): Promise<void> {
     await this.#slotWork.settled(record.id);
-    const keeps = end !== undefined && keepsDisk(record);
-    await giveBack(this.#options.room, record, keeps ? "disk" : "nothing");
+    const { room } = this.#options;
     if (end === undefined) {
+      await giveBack(room, record);
       this.#entries.delete(record.id);
       return;
     }
     const ended: VmRecord = { ...record, ...end, process: undefined };
-    if (!keeps) await makeFolder(ended.folder);
-    await saveRecord(ended);
+    await giveBack(room, record, { disk: keepsDisk(record), save: () => saveRecord(ended) });
     this.#entries.set(record.id, { state: "ended", record: ended });
   }
 }
