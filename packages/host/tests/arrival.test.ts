@@ -1,8 +1,7 @@
 // The target's side of a move whose source may lie, and whose own process may be killed at any line.
 
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ArrivalOrder } from "@skerry/contract/host-moves";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
@@ -10,8 +9,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { Arrival, type ArrivalOptions } from "../src/move/arrival.ts";
 import { Layers } from "../src/move/layers.ts";
 import { diskIsLow } from "../src/vm/disk-reserve.ts";
-import { saveRecord, type VmRecord } from "../src/vm/record.ts";
+import { readRecords } from "../src/vm/record.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
+import { FakeQemu } from "./support/fake-qemu.ts";
+import { leave, recordIn } from "./support/records.ts";
 import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
 
 const BLOCK_BYTES = 64 * 1024;
@@ -32,23 +33,10 @@ beforeEach(async () => {
 afterEach(() => disk[Symbol.asyncDispose]());
 
 function optionsWith(room: object): ArrivalOptions {
-  return {
-    room,
-    library: { disks: async () => ({ root_image: [], frozen_disk: [] }) },
-    layers: new Layers(join(disk.folder, "layers"), ""),
-    vmsFolder,
-  } as unknown as ArrivalOptions;
-}
-
-function recordOf(changes: Partial<VmRecord>): VmRecord {
-  return {
-    ...{ id: "sbx_a", execution_id: "exe_2", template: "base", size: size.name },
-    ...{ status: "creating", reason: null, started_at: "2026-11-20T16:21:09.123Z" },
-    ...{ name: "unit:sbx_a:exe_2", folder: join(vmsFolder, "sbx_a"), slot: 3, process: undefined },
-    egress: { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false },
-    egress_version: 1,
-    ...changes,
-  };
+  const library = { disks: async () => ({ root_image: [], frozen_disk: [] }) };
+  const layers = new Layers(join(disk.folder, "layers"), "");
+  // More of the room and the library is not asked for here.
+  return { room, library, layers, vmsFolder } as unknown as ArrivalOptions;
 }
 
 /** A layer of this size in which every block holds something. */
@@ -72,7 +60,11 @@ test.each([
     luggage: { template: "base", disk_gib: 1, below: { root_image: digest, frozen_disk: digest } },
   } as ArrivalOrder;
   const arrival = new Arrival(optionsWith({}), order);
-  const brought = arrival.bringUp({ record: recordOf({}) }, size, never);
+  const brought = arrival.bringUp(
+    { record: recordIn(vmsFolder, "sbx_a", { process: undefined }) },
+    size,
+    never,
+  );
   brought.catch(() => undefined); // awaited below
   await arrival.needs;
   await expect(arrival.receiveLayer(digest, fullLayer(bytes))).rejects.toThrow(why);
@@ -88,25 +80,16 @@ test("what others write to a disk is stopped when it gets low", async () => {
 
 test("the policy that a VM goes on under is in its record before it is in force", async () => {
   await using guest = await FakeGuest.start();
-  const record = recordOf({ arrival: { move_id: "mov_1", whole: true } });
-  await mkdir(record.folder);
-  await saveRecord(record);
+  const arrived = { status: "creating", arrival: { move_id: "mov_1", whole: true } } as const;
+  const record = await leave(recordIn(vmsFolder, "sbx_a", arrived));
   await symlink(guest.path, join(record.folder, "agent.sock"));
+  await using qemu = await FakeQemu.listen(join(record.folder, "qmp.sock"));
   const seen: string[] = [];
   const look = async (when: string): Promise<void> => {
-    const saved = JSON.parse(await readFile(join(record.folder, "vm.json"), "utf8")) as VmRecord;
-    seen.push(`${when}: ${saved.egress.mode} ${saved.egress_version}`);
+    const saved = (await readRecords(vmsFolder))[0]?.record;
+    seen.push(`${when}: ${saved?.egress.mode} ${saved?.egress_version}`);
   };
-  const qemu = createServer((socket) => {
-    socket.write('{"QMP":{}}\n');
-    socket.on("data", (text) => {
-      const { execute } = JSON.parse(text.toString()) as { execute: string };
-      void (execute === "cont" ? look("goes on") : Promise.resolve()).then(() =>
-        socket.write('{"return":{"status":"paused"}}\n'),
-      );
-    });
-  });
-  qemu.listen(join(record.folder, "qmp.sock"));
+  qemu.before = async (command) => (command === "cont" ? look("goes on") : undefined);
   const room = {
     slots: { slot: (number: number) => ({ number }) },
     egress: { replace: () => look("in force") },
@@ -114,13 +97,12 @@ test("the policy that a VM goes on under is in its record before it is in force"
   const arrival = new Arrival(optionsWith(room), undefined);
   const brought = arrival.bringUp({ record }, size, never);
   await arrival.whole;
-  arrival.resume({ egress: { ...record.egress, mode: "allow_all" }, egress_version: 2 });
+  arrival.resume({ egress: { ...record.egress, mode: "allow_all" }, egress_version: 3 });
   const peer = await guest.peer();
   await peer.answerHello();
   await peer.close((await peer.opened()).id, {});
   const { qmp, channel } = await brought;
-  expect(seen).toEqual(["in force: allow_all 2", "goes on: allow_all 2"]);
+  expect(seen).toEqual(["in force: allow_all 3", "goes on: allow_all 3"]);
   channel.close("the test is over");
   qmp.close();
-  await new Promise((resolve) => qemu.close(resolve));
 });

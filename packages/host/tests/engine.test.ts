@@ -5,10 +5,9 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
-import { readRecords, saveRecord, type VmRecord } from "../src/vm/record.ts";
+import { readRecords, type VmRecord } from "../src/vm/record.ts";
+import { leave, recordIn } from "./support/records.ts";
 import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
-
-const SLOT = 3;
 
 let disk: SmallDisk;
 let vmsFolder: string;
@@ -31,9 +30,9 @@ beforeEach(async () => {
     cgroups: { remove: async () => undefined },
     firstVmUid: 1_899_000_000,
   };
-  engine = new VmEngine({
-    ...{ room, vmsFolder, instance: `unit${process.pid}-engine`, log: pino({ level: "silent" }) },
-  } as unknown as EngineOptions);
+  const options = { room, vmsFolder, instance: `unit${process.pid}-engine`, log: pino({ level: "silent" }) };
+  // The rest is for VMs that begin.
+  engine = new VmEngine(options as unknown as EngineOptions);
 });
 
 afterEach(() => disk[Symbol.asyncDispose]());
@@ -42,37 +41,21 @@ async function onDisk(): Promise<VmRecord | undefined> {
   return (await readRecords(vmsFolder)).find(({ id }) => id === "mch_a")?.record;
 }
 
-/** A VM whose QEMU has ended while its host was down. */
-async function leave(changes: Partial<VmRecord>): Promise<VmRecord> {
-  const record: VmRecord = {
-    ...{ id: "mch_a", execution_id: "exe_1", template: "base", size: "shared-cpu-1x" },
-    ...{ status: "running", reason: null, started_at: "2026-11-20T16:21:09.123Z" },
-    ...{ name: "unit:mch_a:exe_1", folder: join(vmsFolder, "mch_a"), slot: SLOT },
-    process: { pid: process.pid, startTicks: 0 },
-    egress: { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false },
-    egress_version: 1,
-    ...changes,
-  };
-  await mkdir(record.folder);
-  await saveRecord(record);
-  return record;
-}
-
 const travellers = { arrived: () => undefined, handedOver: () => undefined };
 
 test.each<[string, Partial<VmRecord>]>([
   ["a machine", { machine: { command: null, keeps_disk: true, stopping: false } }],
   ["a sandbox", {}],
 ])("the record of %s says that it has ended before its slot is free", async (_what, changes) => {
-  await leave(changes);
+  await leave(recordIn(vmsFolder, "mch_a", changes));
   await engine.adopt(travellers);
   expect(freed).toEqual(["gone"]);
 });
 
 test("a machine whose end cannot be written down keeps its slot until it can", async () => {
-  const { execution_id } = await leave({
-    machine: { command: null, keeps_disk: true, stopping: false },
-  });
+  const { execution_id } = await leave(
+    recordIn(vmsFolder, "mch_a", { machine: { command: null, keeps_disk: true, stopping: false } }),
+  );
   const full = join(disk.folder, "full");
   await writeFile(full, Buffer.alloc(2 * 1024 ** 2)).catch(() => undefined);
   await engine.adopt(travellers);
