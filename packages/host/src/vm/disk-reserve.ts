@@ -15,7 +15,7 @@ export async function refuseWhenDiskIsLow(folder: string): Promise<void> {
   const freeBytes = bavail * bsize;
   if (freeBytes >= DISK_RESERVE_BYTES) return;
   throw new SkerryError("no_capacity", "The host's disk is nearly full.", {
-    remediation: "Free space on the host, or destroy sandboxes that have written much.",
+    remediation: "Free space on the host, or destroy VMs that have written much.",
     context: { free_bytes: freeBytes, reserve_bytes: DISK_RESERVE_BYTES },
     retryAfterS: 60,
   });

@@ -131,7 +131,7 @@ function objectOf(line: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-/** Ends up in the sandbox's `reason`, so only a word of QEMU's own kind passes. */
+/** Ends up in the VM's `reason`, so only a word of QEMU's own kind passes. */
 function reasonOf(data: unknown): string {
   const reason = (data as { reason?: unknown } | null | undefined)?.reason;
   return typeof reason === "string" && /^[a-z-]{1,40}$/.test(reason) ? reason : "unknown";
