@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { chmod, chown, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { addAbortSignal, Readable } from "node:stream";
+import { addAbortSignal, Readable, type Duplex } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Departed, DepartureOrder, MoveStream } from "@skerry/contract/host-moves";
 import type { Logger } from "pino";
@@ -56,7 +56,7 @@ export class Departure {
 
   /** Resolves when the guest goes on here. Where it rejects it can be called again. */
   async stay(): Promise<void> {
-    this.#abort.abort();
+    this.#abort.abort(new SkerryError("canceled", "The move was canceled."));
     await this.done.catch(() => undefined);
     await this.#goHome();
   }
@@ -78,16 +78,15 @@ export class Departure {
         memory_bytes: this.#bytes.memory,
       };
     } catch (error) {
-      const canceled = signal.aborted;
+      const cause: unknown = signal.aborted ? signal.reason : error;
       // QEMU may wait for a word from the target, and answers nothing before it comes or the connection ends.
       this.#abort.abort();
       await this.#goHome().catch((failure: unknown) => {
         // Where its QEMU has ended, the VM has, and whoever watches it says so. Otherwise control asks for it again.
         this.#options.log.warn({ err: failure, vm: this.#options.record.id }, "a VM does not go on");
       });
-      if (canceled) throw new SkerryError("canceled", "The move was canceled.", { cause: error });
-      if (error instanceof SkerryError) throw error;
-      throw new SkerryError("move_failed", `The move broke off: ${reasonOf(error)}`, { cause: error });
+      if (cause instanceof SkerryError) throw cause;
+      throw new SkerryError("move_failed", `The move broke off: ${reasonOf(cause)}`, { cause });
     }
   }
 
@@ -126,6 +125,7 @@ export class Departure {
       server.close();
       own.on("error", () => undefined);
       own.on("data", (part: Buffer) => (this.#bytes[stream] += part.length));
+      if (stream === "disk") this.#expectAnswers(own, target);
       splice(addAbortSignal(signal, own), target);
     });
     server.listen(path);
@@ -138,6 +138,20 @@ export class Departure {
         await rm(path, { force: true });
       },
     };
+  }
+
+  /** What the guest writes to its disk waits for the target too, which may be before anybody asks QEMU how far it is. */
+  #expectAnswers(own: Duplex, target: Duplex): void {
+    const { silentMs } = this.#options.peers;
+    const silent = (): void =>
+      this.#abort.abort(new SkerryError("move_failed", "The target has fallen silent."));
+    let timer: NodeJS.Timeout | undefined;
+    own.on("data", () => (timer ??= setTimeout(silent, silentMs)));
+    target.on("data", () => {
+      clearTimeout(timer);
+      timer = undefined;
+    });
+    own.once("close", () => clearTimeout(timer));
   }
 
   get #destination(): Destination {

@@ -29,7 +29,7 @@ export interface PeerLimits {
   readonly silentMs: number;
 }
 
-const usualLimits: PeerLimits = { connectMs: 5_000, admitMs: 60_000, silentMs: 60_000 };
+const usualLimits: PeerLimits = { connectMs: 5_000, admitMs: 60_000, silentMs: 30_000 };
 
 /** What a host shows to another one; undefined where it belongs to no cluster. */
 type Credentials = () => SecureContextOptions | undefined;
@@ -41,6 +41,10 @@ export class Peers {
   constructor(credentials: Credentials, limits: PeerLimits = usualLimits) {
     this.#credentials = credentials;
     this.#limits = limits;
+  }
+
+  get silentMs(): number {
+    return this.#limits.silentMs;
   }
 
   /** The conversation of a QEMU here with one there. */
