@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import type { ArrivalOrder } from "@skerry/contract/host-moves";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -51,24 +52,40 @@ async function* fullLayer(bytes: number): AsyncGenerator<Buffer> {
   }
 }
 
-test.each([
-  ["is larger than the disk that room was made for", 1_024 * GIB, "it is too large"],
-  ["is as large as it may be, and fills the disk", GIB, "The host's disk is nearly full."],
-])("a layer that %s is refused, and nothing of it stays", async (_what, bytes, why) => {
+/** An arrival that lacks one layer. */
+async function incomplete(signal: AbortSignal) {
   const digest = createHash("sha256").digest("hex");
   const order = {
     luggage: { template: "base", disk_gib: 1, below: { root_image: digest, frozen_disk: digest } },
   } as ArrivalOrder;
   const arrival = new Arrival(optionsWith({}), order);
-  const brought = arrival.bringUp(
-    { record: recordIn(vmsFolder, "sbx_a", { process: undefined }) },
-    size,
-    never,
-  );
-  brought.catch(() => undefined); // awaited below
+  const brought = arrival.bringUp({ record: recordIn(vmsFolder, "sbx_a") }, size, signal);
+  brought.catch(() => undefined); // awaited by the test
   await arrival.needs;
-  await expect(arrival.receiveLayer(digest, fullLayer(bytes))).rejects.toThrow(why);
+  return { arrival, brought, digest };
+}
+
+test.each([
+  ["is larger than the disk that room was made for", 1_024 * GIB, "it is too large"],
+  ["is as large as it may be, and fills the disk", GIB, "The host's disk is nearly full."],
+])("a layer that %s is refused, and nothing of it stays", async (_what, bytes, why) => {
+  const { arrival, brought, digest } = await incomplete(never);
+  const received = arrival.receiveLayer(digest, Readable.from(fullLayer(bytes)));
+  await expect(received).rejects.toThrow(why);
   await expect(brought).rejects.toThrow(why);
+  expect(await readdir(join(disk.folder, "layers"))).toEqual([]);
+});
+
+test("a layer whose source has fallen silent goes with its move", async () => {
+  const move = new AbortController();
+  const { arrival, brought, digest } = await incomplete(move.signal);
+  const silent = new Readable({ read: () => undefined });
+  const received = arrival.receiveLayer(digest, silent);
+  silent.push(Buffer.alloc(8));
+  await expect.poll(() => readdir(join(disk.folder, "layers"))).toHaveLength(1);
+  move.abort(new Error("the VM was destroyed"));
+  await expect(brought).rejects.toThrow("the VM was destroyed");
+  await expect(received).rejects.toThrow("aborted");
   expect(await readdir(join(disk.folder, "layers"))).toEqual([]);
 });
 

@@ -5,7 +5,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { chmod, chown, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
+import { addAbortSignal, type Duplex, type Readable } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
 import type { ArrivalNeeds, ArrivalOrder, MoveStream, ResumeOrder } from "@skerry/contract/host-moves";
 import type { Size } from "@skerry/contract/sizes";
@@ -50,6 +50,8 @@ export class Arrival {
   readonly #memoryComes = Promise.withResolvers<void>();
   readonly #whole = Promise.withResolvers<void>();
   readonly #resumed = Promise.withResolvers<Policy>();
+  /** Nothing comes in any more. */
+  readonly #over = new AbortController();
   /** Those that somebody has shown the ticket for. */
   readonly #taken = new Set<string>();
   #folder = "";
@@ -104,6 +106,7 @@ export class Arrival {
       for (const wait of [this.#needs, this.#ready, this.#memoryComes, this.#whole]) wait.reject(failure);
       throw failure;
     } finally {
+      this.#over.abort();
       signal.removeEventListener("abort", onAbort);
     }
   }
@@ -120,13 +123,14 @@ export class Arrival {
   }
 
   /** Takes a layer in that `needs` has named. Call `admit` first. */
-  async receiveLayer(digest: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+  async receiveLayer(digest: string, content: Readable): Promise<void> {
     const { layers, vmsFolder } = this.#options;
     const missing = this.#layers.get(digest);
     if (missing === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
     const { came, maxBytes } = missing;
     try {
-      await layers.receive({ digest, maxBytes }, whileDiskHasRoom(vmsFolder, content));
+      const bounded = whileDiskHasRoom(vmsFolder, addAbortSignal(this.#over.signal, content));
+      await layers.receive({ digest, maxBytes }, bounded);
       came.resolve();
     } catch (error) {
       came.reject(error);
