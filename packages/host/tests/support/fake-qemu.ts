@@ -5,7 +5,7 @@ import { createServer, type Server, type Socket } from "node:net";
 
 export class FakeQemu implements AsyncDisposable {
   readonly told: string[] = [];
-  /** Runs before a command is answered. */
+  /** Runs before a command is answered, and before all that come after it are. */
   before: (command: string) => Promise<void> = async () => undefined;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -24,10 +24,13 @@ export class FakeQemu implements AsyncDisposable {
   #serve(socket: Socket): void {
     this.#sockets.add(socket.on("error", () => undefined));
     socket.write('{"QMP":{}}\n');
+    let last = Promise.resolve();
     socket.setEncoding("utf8").on("data", (text: string) => {
       const { execute } = JSON.parse(text) as { execute: string };
       this.told.push(execute);
-      void this.before(execute).then(() => socket.write('{"return":{"status":"paused"}}\n'));
+      last = Promise.all([last, this.before(execute)]).then(() => {
+        socket.write('{"return":{"status":"paused"}}\n');
+      });
     });
   }
 
