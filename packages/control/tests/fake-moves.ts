@@ -4,7 +4,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm, VmSpec } from "@skerry/contract/host-api";
-import type { ArrivalOrder, DepartureOrder, Footing, ResumeOrder } from "@skerry/contract/host-moves";
+import type {
+  ArrivalOrder,
+  DepartureOrder,
+  Footing,
+  Luggage,
+  ResumeOrder,
+} from "@skerry/contract/host-moves";
 
 export const footing: Footing = {
   accelerator: "tcg",
@@ -45,6 +51,8 @@ export class FakeMoves {
   readonly still = new Set<string>();
   readonly arrivals = new Map<string, ArrivalOrder & { whole: boolean }>();
   readonly policies: ResumeOrder[] = [];
+  /** What it says of its VMs where it lies. */
+  lies: Partial<Luggage> = {};
   readonly #vms: () => Known;
 
   constructor(vms: () => Known) {
@@ -79,8 +87,9 @@ export class FakeMoves {
       case "luggage":
         this.#running(id, executionId);
         return {
-          ...{ template: "base", size: "shared-cpu-1x", footing, disk_gib: 4 },
+          ...{ template: "base", size: "shared-cpu-1x", footing, disk_gib: 1 },
           below: { root_image: "a".repeat(64), frozen_disk: "b".repeat(64) },
+          ...this.lies,
         };
       case "prepare":
         return this.#prepare(id, body as ArrivalOrder);

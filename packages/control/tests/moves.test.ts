@@ -121,6 +121,18 @@ for (const step of steps) {
   }
 }
 
+test.each([
+  ["a larger size than was reserved", { size: "performance-16x" }],
+  ["a larger disk than was reserved", { disk_gib: 1_024 }],
+  ["a machine for a sandbox", { machine: { command: null } }],
+])("a source that claims %s moves nothing", async (_what, lies) => {
+  two.first.moves.lies = lies;
+  await wish(two.first, "drain");
+  await activate();
+  expect(await moves()).toEqual([{ status: "failed", reason: "failed: the source describes another VM" }]);
+  expect([runningOn(), two.second.vms.has(id)]).toEqual([[two.first], false]);
+});
+
 test("a drain that is taken back while a VM is on its way leaves it where it is", async () => {
   await wish(two.first, "drain");
   two.first.moves.before = async (step) => {

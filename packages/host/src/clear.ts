@@ -59,8 +59,8 @@ async function clearVm(room: ClearRoom, { folder, record }: FoundFolder): Promis
   // One that has arrived and has not been decided about may run elsewhere, and must not run here. One that cannot be stopped has the disk
   // that it has after a power failure.
   if (record.arrival === undefined) await stopMachine(record).catch(() => undefined);
-  await giveBack(room, record, "disk");
-  await saveRecord({ ...record, ...endOfHost("its host was taken down"), process: undefined });
+  const ended = { ...record, ...endOfHost("its host was taken down"), process: undefined };
+  await giveBack(room, record, { disk: true, save: () => saveRecord(ended) });
 }
 
 async function stopMachine(record: VmRecord): Promise<void> {

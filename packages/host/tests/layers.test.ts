@@ -10,6 +10,7 @@ import { buildNative, type Native } from "./support/native.ts";
 
 const BLOCK = 64 * 1024;
 const SIZE = 64 * 1024 * 1024;
+const MAX = 2 * SIZE;
 
 let native: Native;
 let folder: string;
@@ -61,7 +62,7 @@ async function* changed(content: AsyncIterable<Buffer>, change: (part: Buffer, i
 test("a layer arrives byte for byte, and its holes cost nothing", async () => {
   const file = await sparseFile("disk");
   const digest = await layers.digestOf(file);
-  const arrived = await layers.receive(digest, layers.read(file));
+  const arrived = await layers.receive({ digest, maxBytes: MAX }, layers.read(file));
   expect(await sha256(arrived)).toBe(await sha256(file));
   expect((await stat(arrived)).blocks * 512).toBeLessThan(SIZE / 32);
   expect((await stat(arrived)).mode & 0o777).toBe(0o444);
@@ -94,7 +95,9 @@ test.each<[string, (part: Buffer, index: number) => Buffer]>([
 ])("a layer with %s is refused, and nothing of it stays", async (_what, change) => {
   const file = await sparseFile("disk");
   const digest = await layers.digestOf(file);
-  await expect(layers.receive(digest, changed(layers.read(file), change))).rejects.toThrow();
+  await expect(
+    layers.receive({ digest, maxBytes: MAX }, changed(layers.read(file), change)),
+  ).rejects.toThrow();
   expect(await readdir(join(folder, "layers"))).toEqual([]);
   expect(await layers.find(digest, [])).toBeUndefined();
 });
@@ -102,7 +105,10 @@ test.each<[string, (part: Buffer, index: number) => Buffer]>([
 test("what no VM stands on is removed, and what one stands on stays", async () => {
   await mkdir(join(folder, "layers"));
   const file = await sparseFile("disk");
-  const kept = await layers.receive(await layers.digestOf(file), layers.read(file));
+  const kept = await layers.receive(
+    { digest: await layers.digestOf(file), maxBytes: MAX },
+    layers.read(file),
+  );
   await writeFile(join(folder, "layers", "abandoned.part"), "");
   expect(await layers.sweep(new Set([kept]), 60_000)).toBe(0);
   expect(await layers.sweep(new Set([kept]))).toBe(1);

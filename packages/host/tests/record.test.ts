@@ -2,6 +2,7 @@ import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/pro
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { filesBelow, readRecords, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
+import { recordIn } from "./support/records.ts";
 
 let vms: string;
 beforeEach(async () => {
@@ -10,29 +11,9 @@ beforeEach(async () => {
 afterEach(() => rm(vms, { recursive: true, force: true }));
 
 async function record(id: string): Promise<VmRecord> {
-  const folder = join(vms, id);
-  await mkdir(folder, { recursive: true });
-  return {
-    id,
-    execution_id: "exe_1",
-    template: "base",
-    size: "shared-cpu-1x",
-    status: "running",
-    reason: null,
-    started_at: "2026-11-20T16:21:09.123Z",
-    name: `skerry-1a2b3c:${id}:exe_1`,
-    folder,
-    slot: 3,
-    process: { pid: 4_711, startTicks: 12_345 },
-    egress: {
-      mode: "deny_all",
-      allow_cidrs: ["203.0.113.0/24"],
-      deny_cidrs: [],
-      allow_ports: [443],
-      dns: false,
-    },
-    egress_version: 2,
-  };
+  const wanted = recordIn(vms, id);
+  await mkdir(wanted.folder, { recursive: true });
+  return wanted;
 }
 
 test("a record is read back as it was saved, is root's alone, and replaces the one before", async () => {

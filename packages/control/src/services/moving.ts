@@ -4,6 +4,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import type { Luggage } from "@skerry/contract/host-moves";
 import type { HostClient } from "../hosts/host-client.ts";
 import { isDatabaseOutage } from "../store/database.ts";
 import { LeaseLostError } from "../store/fence.ts";
@@ -102,9 +103,7 @@ async function transfer(
   const vm = await findVm(context.db, id);
   if (!isAtSource(vm, move)) throw new SkerryError("vm_not_running", "the VM does not run there any more");
   const luggage = await source.moves.luggage(id, move.from_execution_id, stop);
-  // Room was taken for what the row says, and a source may lie.
-  if (luggage.size !== vm.size || (luggage.machine !== undefined) !== id.startsWith("mch_"))
-    throw new SkerryError("move_refused", "the source describes another VM");
+  if (!describes(luggage, vm)) throw new SkerryError("move_refused", "the source describes another VM");
   const { egress, egress_version } = vm;
   const order = {
     move_id: move.id,
@@ -125,6 +124,11 @@ async function transfer(
   await target.moves.whole(id, move.to_execution_id, stop);
   context.log.info({ move_id: move.id, vm_id: id, ...departed }, "a VM has been sent to another host");
   return sending;
+}
+
+/** Room was taken for what the row says, and a source may lie. */
+function describes({ size, disk_gib, machine }: Luggage, vm: MovableVm): boolean {
+  return size === vm.size && disk_gib <= vm.disk_gib && (machine !== undefined) === vm.id.startsWith("mch_");
 }
 
 function isAtSource(vm: MovableVm | undefined, move: MoveRow): vm is MovableVm {

@@ -25,6 +25,7 @@ export interface MovableVm {
   readonly size: string;
   readonly vcpus: number;
   readonly memory_mib: number;
+  readonly disk_gib: number;
   readonly egress: Egress;
   readonly egress_version: number;
 }
@@ -36,7 +37,7 @@ export interface DrainingHost {
   readonly footing: Partial<Footing>;
 }
 
-const COLUMNS = sql`id, org_id, status, host_id, execution_id, size, vcpus, memory_mib, egress, egress_version`;
+const COLUMNS = sql`id, org_id, status, host_id, execution_id, size, vcpus, memory_mib, disk_gib, egress, egress_version`;
 const underWay = sql`status in (${sql.join(moveStatusesUnderWay)})`;
 /** Longest pause between two attempts at a stuck move, in seconds. */
 const RETRY_MAX_S = 30;

@@ -143,7 +143,7 @@ export async function startRead(
   const head = await withDeadline(channel, SHORT_DEADLINE_MS, stream.head());
   if (head === undefined) {
     await resultOf(stream);
-    throw new SkerryError("guest_failed", "The sandbox's agent ended a download before it began.");
+    throw new SkerryError("guest_failed", "The VM's agent ended a download before it began.");
   }
   return { stream, head: { sizeBytes: natural(head["size"]) } };
 }
@@ -163,7 +163,7 @@ export async function listDirectory(channel: GuestChannel, path: string): Promis
   } catch (error) {
     if (!(error instanceof ListingFault || error instanceof FrameError)) throw error;
     channel.close("the guest's agent sent a directory listing that is not one");
-    throw new SkerryError("guest_failed", "The sandbox's agent sent a broken directory listing.", {
+    throw new SkerryError("guest_failed", "The VM's agent sent a broken directory listing.", {
       cause: error,
     });
   }
@@ -197,24 +197,24 @@ export async function withDeadline<T>(
 }
 
 const refusals: { readonly [Code in GuestErrorCode]: readonly [ErrorCode, string] } = {
-  bad_request: ["internal", "The sandbox's agent did not understand the request."],
-  not_found: ["file_not_found", "There is no such file or directory in the sandbox."],
+  bad_request: ["internal", "The VM's agent did not understand the request."],
+  not_found: ["file_not_found", "There is no such file or directory in the VM."],
   is_a_directory: ["path_is_directory", "The path is a directory."],
   not_a_directory: ["path_not_directory", "A part of the path, or the path itself, is not a directory."],
   not_a_file: ["path_not_file", "The path is not a regular file."],
-  workdir_not_found: ["workdir_not_found", "The working directory does not exist in the sandbox."],
-  permission_denied: ["permission_denied", "The sandbox's file system does not permit this."],
-  no_space: ["disk_full", "The sandbox's disk is full."],
+  workdir_not_found: ["workdir_not_found", "The working directory does not exist in the VM."],
+  permission_denied: ["permission_denied", "The VM's file system does not permit this."],
+  no_space: ["disk_full", "The VM's disk is full."],
   path_too_long: ["invalid_path", "The path, or a part of it, is too long."],
-  out_of_memory: ["guest_failed", "The sandbox has no memory left for this."],
-  too_many_streams: ["sandbox_busy", "Too many operations are under way in this sandbox."],
+  out_of_memory: ["guest_failed", "The VM has no memory left for this."],
+  too_many_streams: ["sandbox_busy", "Too many operations are under way in this VM."],
   canceled: ["canceled", "The operation was canceled."],
-  io_error: ["guest_failed", "The sandbox's file system failed."],
+  io_error: ["guest_failed", "The VM's file system failed."],
 };
 
 function errorOfRefusal(refusal: GuestRefusal): SkerryError {
   const known = Object.hasOwn(refusals, refusal.code) ? refusals[refusal.code as GuestErrorCode] : undefined;
-  const [code, message] = known ?? ["guest_failed", "The sandbox's agent failed."];
+  const [code, message] = known ?? ["guest_failed", "The VM's agent failed."];
   return new SkerryError(code, message, { cause: refusal });
 }
 

@@ -24,7 +24,7 @@ import { dial } from "../vm/qmp.ts";
 import { Pace } from "./pace.ts";
 import { GuestRefusal, GuestStream, ProtocolViolation, type StreamEnd } from "./stream.ts";
 
-/** The channel is gone: `message` says why, in words for the owner of the sandbox. */
+/** The channel is gone: `message` says why, in words for the owner of the VM. */
 export class ChannelClosed extends Error {
   override readonly name = "ChannelClosed";
   /** The other end closed it. Then QEMU is ending, and knows better why. */
@@ -89,14 +89,10 @@ export class GuestChannel {
     if (this.#nextStream > STREAM_ID_MAX) this.close("the channel has used up its stream numbers");
     if (this.#reason !== undefined) throw this.#reason;
     if (this.#streams.size >= SANDBOX_MAX_STREAMS) {
-      throw new SkerryError(
-        "sandbox_busy",
-        `${SANDBOX_MAX_STREAMS} operations are under way in this sandbox.`,
-        {
-          remediation: "Wait for some of them to end.",
-          retryAfterS: 1,
-        },
-      );
+      throw new SkerryError("sandbox_busy", `${SANDBOX_MAX_STREAMS} operations are under way in this VM.`, {
+        remediation: "Wait for some of them to end.",
+        retryAfterS: 1,
+      });
     }
     const request = Buffer.from(JSON.stringify(operation));
     if (request.length > PAYLOAD_MAX_BYTES) {

@@ -67,11 +67,12 @@ export function registerMoves(server: HostServer, { moves }: Host): void {
 
 const STREAM_PATH = new RegExp(`^/vms/([a-z]{3}_[a-z0-9]{1,40})/arrival/(${moveStreams.join("|")})$`);
 
-/** A request that wants to be a stream comes past all routes. */
-export function upgradeMove(
+/** A request that wants to be a stream comes past all routes. It is let in when our QEMU listens: the source's stands still until it is
+ *  answered. */
+export async function upgradeMove(
   moves: HostMoves,
   { request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },
-): void {
+): Promise<void> {
   socket.on("error", () => undefined); // "close" follows
   try {
     const [, id, stream] = STREAM_PATH.exec(request.url ?? "") ?? [];
@@ -80,11 +81,12 @@ export function upgradeMove(
     if (callerOf(request) === undefined) throw new SkerryError("forbidden", "Nobody knows the caller.");
     const arrival = moves.arrival(id);
     arrival.admit(stream ?? "", ticketOf(request));
+    await arrival.ready;
     if (head.length > 0) socket.unshift(head);
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${MOVE_PROTOCOL}\r\n\r\n`,
     );
-    arrival.accept(stream as MoveStream, socket).catch(() => socket.destroy());
+    arrival.accept(stream as MoveStream, socket);
   } catch (error) {
     refuse(socket, asSkerryError(error as Error));
   }

@@ -50,8 +50,10 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerConsole(server, host);
   registerMoves(server, host);
   registerCache(server, host);
-  server.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-    upgradeMove(host.moves, { request, socket, head }),
+  server.server.on(
+    "upgrade",
+    (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+      void upgradeMove(host.moves, { request, socket, head }),
   );
   return server;
 }

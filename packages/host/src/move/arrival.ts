@@ -5,7 +5,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { chmod, chown, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
+import { addAbortSignal, type Duplex, type Readable } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
 import type { ArrivalNeeds, ArrivalOrder, MoveStream, ResumeOrder } from "@skerry/contract/host-moves";
 import type { Size } from "@skerry/contract/sizes";
@@ -15,8 +15,8 @@ import { emptyQcow2 } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { LiveVm } from "../vm/clone.ts";
 import type { Draft } from "../vm/creation.ts";
-import { refuseWhenDiskIsLow } from "../vm/disk-reserve.ts";
-import { makeFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
+import { diskIsLow, refuseWhenDiskIsLow, whileDiskHasRoom } from "../vm/disk-reserve.ts";
+import { fileMibOf, makeFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
 import { vmPaths } from "../vm/qemu.ts";
 import { Qmp, QmpError, runState } from "../vm/qmp.ts";
 import { saveRecord } from "../vm/record.ts";
@@ -33,6 +33,7 @@ export interface ArrivalOptions {
 
 type Policy = Pick<ResumeOrder, "egress" | "egress_version">;
 
+const MIB = 1024 ** 2;
 const CHANNEL_DEADLINE_MS = 7_000;
 const CHANNEL_ATTEMPTS = 4;
 const RECONNECT_DEADLINE_MS = 10_000;
@@ -41,11 +42,16 @@ export class Arrival {
   readonly #options: ArrivalOptions;
   readonly #order: ArrivalOrder | undefined;
   readonly #needs = Promise.withResolvers<ArrivalNeeds>();
-  readonly #layersCame = new Map<string, PromiseWithResolvers<void>>();
+  readonly #layers = new Map<
+    string,
+    { readonly came: PromiseWithResolvers<void>; readonly maxBytes: number }
+  >();
   readonly #ready = Promise.withResolvers<void>();
   readonly #memoryComes = Promise.withResolvers<void>();
   readonly #whole = Promise.withResolvers<void>();
   readonly #resumed = Promise.withResolvers<Policy>();
+  /** Nothing comes in any more. */
+  readonly #over = new AbortController();
   /** Those that somebody has shown the ticket for. */
   readonly #taken = new Set<string>();
   #folder = "";
@@ -61,6 +67,11 @@ export class Arrival {
 
   get needs(): Promise<ArrivalNeeds> {
     return this.#needs.promise;
+  }
+
+  /** Our QEMU waits for the source's. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
   }
 
   /** All of it is here. */
@@ -95,6 +106,7 @@ export class Arrival {
       for (const wait of [this.#needs, this.#ready, this.#memoryComes, this.#whole]) wait.reject(failure);
       throw failure;
     } finally {
+      this.#over.abort();
       signal.removeEventListener("abort", onAbort);
     }
   }
@@ -111,22 +123,23 @@ export class Arrival {
   }
 
   /** Takes a layer in that `needs` has named. Call `admit` first. */
-  async receiveLayer(digest: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-    const wait = this.#layersCame.get(digest);
-    if (wait === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
+  async receiveLayer(digest: string, content: Readable): Promise<void> {
+    const { layers, vmsFolder } = this.#options;
+    const missing = this.#layers.get(digest);
+    if (missing === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
+    const { came, maxBytes } = missing;
     try {
-      await refuseWhenDiskIsLow(this.#options.vmsFolder);
-      await this.#options.layers.receive(digest, content);
-      wait.resolve();
+      const bounded = whileDiskHasRoom(vmsFolder, addAbortSignal(this.#over.signal, content));
+      await layers.receive({ digest, maxBytes }, bounded);
+      came.resolve();
     } catch (error) {
-      wait.reject(error);
+      came.reject(error);
       throw error;
     }
   }
 
-  /** Connects the source's QEMU with ours. Call `admit` first. */
-  async accept(stream: MoveStream, source: Duplex): Promise<void> {
-    await this.#ready.promise;
+  /** Connects the source's QEMU with ours. Call `admit` first, and await `ready`. */
+  accept(stream: MoveStream, source: Duplex): void {
     const qemu = connect(join(this.#folder, moveSockets[stream]));
     qemu.on("error", () => undefined); // "close" follows
     splice(source, qemu);
@@ -154,12 +167,13 @@ export class Arrival {
 
   /** Resolves when all is here. The guest stands still. */
   async #takeIn(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<void> {
-    const { room } = this.#options;
+    const { room, vmsFolder } = this.#options;
     await awaitSealed(this.#folder, uidOf(room, room.slots.slot(draft.record.slot)), qmp);
     this.#ready.resolve();
-    await Promise.race([this.#memoryComes.promise, lost]);
     const stop = new AbortController();
-    await Promise.race([arrived(qmp, stop.signal), lost]).finally(() => stop.abort());
+    const come = this.#memoryComes.promise.then(() => arrived(qmp, stop.signal));
+    // Its disk grows while it comes in.
+    await Promise.race([come, lost, diskIsLow(vmsFolder, stop.signal)]).finally(() => stop.abort());
     const { arrival, machine } = draft.record;
     draft.record = {
       ...draft.record,
@@ -172,7 +186,8 @@ export class Arrival {
 
   async #collectLayers(order: ArrivalOrder, lost: Promise<never>) {
     const { library, layers } = this.#options;
-    const { template, below } = order.luggage;
+    const { template, below, disk_gib: diskGib } = order.luggage;
+    const maxBytes = fileMibOf(diskGib) * MIB;
     const own = await library.disks(template);
     const missing: string[] = [];
     for (const [kind, digest] of Object.entries(below)) {
@@ -180,10 +195,10 @@ export class Arrival {
       missing.push(digest);
       const came = Promise.withResolvers<void>();
       came.promise.catch(() => undefined);
-      this.#layersCame.set(digest, came);
+      this.#layers.set(digest, { came, maxBytes });
     }
     this.#needs.resolve({ layers: missing });
-    for (const { promise } of this.#layersCame.values()) await Promise.race([promise, lost]);
+    for (const { came } of this.#layers.values()) await Promise.race([came.promise, lost]);
     const file = async (kind: keyof typeof own): Promise<string> => {
       const found = await layers.find(below[kind], own[kind]);
       if (found === undefined) throw new Error(`a layer has gone: ${below[kind]}`);

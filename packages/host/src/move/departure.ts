@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { chmod, chown, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { Readable, type Duplex } from "node:stream";
+import { addAbortSignal, Readable, type Duplex } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Departed, DepartureOrder, MoveStream } from "@skerry/contract/host-moves";
 import type { Logger } from "pino";
@@ -39,8 +39,8 @@ export class Departure {
   readonly #abort = new AbortController();
   readonly #bytes = { disk: 0, memory: 0 };
   #hold: Hold | undefined;
-  /** Says more than QEMU can, who only sees a connection end. */
-  #unreachable: unknown;
+  /** Undefined where nobody has tried to let the guest go on here, or it has failed. */
+  #home: Promise<void> | undefined;
   /** Resolves when the target has everything and the guest stands still; rejects when it goes on here, if it still can. */
   readonly done: Promise<Departed>;
 
@@ -54,14 +54,11 @@ export class Departure {
     return this.#options.order.move_id;
   }
 
-  /** Resolves when the guest goes on here. */
+  /** Resolves when the guest goes on here. Where it rejects it can be called again. */
   async stay(): Promise<void> {
-    this.#abort.abort();
-    const handedOver = await this.done.then(
-      () => true,
-      () => false,
-    );
-    if (handedOver) await this.#goOn();
+    this.#abort.abort(new SkerryError("canceled", "The move was canceled."));
+    await this.done.catch(() => undefined);
+    await this.#goHome();
   }
 
   async #run(): Promise<Departed> {
@@ -71,9 +68,9 @@ export class Departure {
       await begin();
       for (const digest of order.layers) await this.#sendLayer(digest);
       await using _disk = await this.#relay("disk");
-      await using _memory = await this.#relay("memory");
       await mirrorDisk(live.qmp, signal);
       this.#hold = await rest.hold({ patienceMs: PATIENCE_MS, signal });
+      await using _memory = await this.#relay("memory");
       const { stoppedMs } = await sendMemory(live.qmp, signal);
       return {
         still_ms: Math.round(performance.now() - stoppedMs),
@@ -81,27 +78,33 @@ export class Departure {
         memory_bytes: this.#bytes.memory,
       };
     } catch (error) {
-      await this.#goOn().catch((failure: unknown) => {
-        // Where its QEMU has ended, the VM has, and whoever watches it says so.
+      const cause: unknown = signal.aborted ? signal.reason : error;
+      // QEMU may wait for a word from the target, and answers nothing before it comes or the connection ends.
+      this.#abort.abort();
+      await this.#goHome().catch((failure: unknown) => {
+        // Where its QEMU has ended, the VM has, and whoever watches it says so. Otherwise control asks for it again.
         this.#options.log.warn({ err: failure, vm: this.#options.record.id }, "a VM does not go on");
       });
-      if (signal.aborted) throw new SkerryError("canceled", "The move was canceled.", { cause: error });
-      const cause = this.#unreachable ?? error;
       if (cause instanceof SkerryError) throw cause;
       throw new SkerryError("move_failed", `The move broke off: ${reasonOf(cause)}`, { cause });
     }
   }
 
+  #goHome(): Promise<void> {
+    this.#home ??= this.#goOn().catch((cause: unknown) => {
+      this.#home = undefined;
+      throw new SkerryError("move_failed", `The VM does not go on yet: ${reasonOf(cause)}`, { cause });
+    });
+    return this.#home;
+  }
+
   async #goOn(): Promise<void> {
     const { live, goneOn } = this.#options;
-    try {
-      await callBack(live.qmp);
-      if (this.#hold !== undefined) await wakeGuest(live.channel);
-      await goneOn();
-    } finally {
-      this.#hold?.release();
-      this.#hold = undefined;
-    }
+    await callBack(live.qmp);
+    if (this.#hold !== undefined) await wakeGuest(live.channel);
+    this.#hold?.release();
+    this.#hold = undefined;
+    await goneOn();
   }
 
   async #sendLayer(digest: string): Promise<void> {
@@ -111,24 +114,19 @@ export class Departure {
   }
 
   /** A socket in the VM's folder that leads to the target, for the one connection that QEMU will make. Nobody but this VM's QEMU may
-   *  connect: every QEMU that a guest has broken into could reach the folder. */
+   *  connect: every QEMU that a guest has broken into could reach the folder. The target has let us in before ours hears of it. */
   async #relay(stream: MoveStream): Promise<AsyncDisposable> {
     const { record, uid, peers } = this.#options;
+    const { signal } = this.#abort;
     const path = join(record.folder, moveSockets[stream]);
+    const target = addAbortSignal(signal, await peers.open(this.#destination, stream, signal));
     await rm(path, { force: true });
-    const server = createServer((left) => {
+    const server = createServer((own) => {
       server.close();
-      left.on("error", () => undefined);
-      left.pause();
-      const lead = (right: Duplex): void => {
-        left.on("data", (part: Buffer) => (this.#bytes[stream] += part.length));
-        splice(left, right);
-      };
-      peers.open(this.#destination, stream, this.#abort.signal).then(lead, (error: unknown) => {
-        this.#options.log.warn({ err: error, vm: record.id, stream }, "a move cannot reach its target");
-        this.#unreachable ??= error;
-        left.destroy();
-      });
+      own.on("error", () => undefined);
+      own.on("data", (part: Buffer) => (this.#bytes[stream] += part.length));
+      if (stream === "disk") this.#expectAnswers(own, target);
+      splice(addAbortSignal(signal, own), target);
     });
     server.listen(path);
     await once(server, "listening");
@@ -140,6 +138,20 @@ export class Departure {
         await rm(path, { force: true });
       },
     };
+  }
+
+  /** What the guest writes to its disk waits for the target too, which may be before anybody asks QEMU how far it is. */
+  #expectAnswers(own: Duplex, target: Duplex): void {
+    const { silentMs } = this.#options.peers;
+    const silent = (): void =>
+      this.#abort.abort(new SkerryError("move_failed", "The target has fallen silent."));
+    let timer: NodeJS.Timeout | undefined;
+    own.on("data", () => (timer ??= setTimeout(silent, silentMs)));
+    target.on("data", () => {
+      clearTimeout(timer);
+      timer = undefined;
+    });
+    own.once("close", () => clearTimeout(timer));
   }
 
   get #destination(): Destination {

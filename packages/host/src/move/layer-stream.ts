@@ -11,8 +11,6 @@ const BLOCK_BYTES = 64 * 1024;
 const READ_BLOCKS = 16;
 const SIZE_BYTES = 8;
 const NUMBER_BYTES = 4;
-/** Of a guest's disk, and so of every layer under it. */
-const LAYER_MAX_BYTES = 1_024 * 1024 ** 3;
 const RANGES_DEADLINE_MS = 30_000;
 const zeros = Buffer.alloc(BLOCK_BYTES);
 
@@ -61,11 +59,17 @@ export async function layerDigest(file: string, dataRanges: string): Promise<str
   return hash.digest("hex");
 }
 
-/** Writes the layer to `file`, which must not exist. Rejects with LayerFault where it is not the one that `digest` names; then the caller
- *  removes what was written. */
+/** What a layer has to be. */
+export interface LayerClaim {
+  readonly digest: string;
+  readonly maxBytes: number;
+}
+
+/** Writes the layer to `file`, which must not exist. Rejects with LayerFault where it is another one; then the caller removes what was
+ *  written. */
 export async function writeLayer(
   file: string,
-  digest: string,
+  { digest, maxBytes }: LayerClaim,
   content: AsyncIterable<Uint8Array>,
 ): Promise<void> {
   const hash = createHash("sha256");
@@ -78,7 +82,7 @@ export async function writeLayer(
     pending = pending.length === 0 ? Buffer.from(part) : Buffer.concat([pending, part]);
     if (size === undefined) {
       if (pending.length < SIZE_BYTES) continue;
-      size = readSize(pending);
+      size = readSize(pending, maxBytes);
       await handle.truncate(size);
       pending = pending.subarray(SIZE_BYTES);
     }
@@ -97,8 +101,8 @@ export async function writeLayer(
   await handle.chmod(0o444);
 }
 
-function readSize(head: Buffer): number {
+function readSize(head: Buffer, maxBytes: number): number {
   const size = head.readBigUInt64LE();
-  if (size > BigInt(LAYER_MAX_BYTES)) throw new LayerFault("it is too large");
+  if (size > BigInt(maxBytes)) throw new LayerFault("it is too large");
   return Number(size);
 }

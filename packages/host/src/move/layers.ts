@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { layerDigest, layerStream, writeLayer } from "./layer-stream.ts";
+import { layerDigest, layerStream, writeLayer, type LayerClaim } from "./layer-stream.ts";
 
 const PART = ".part";
 
@@ -50,12 +50,12 @@ export class Layers {
   }
 
   /** It appears whole or not at all. Two that send the same one at the same time do not disturb each other. */
-  async receive(digest: string, content: AsyncIterable<Uint8Array>): Promise<string> {
+  async receive(claim: LayerClaim, content: AsyncIterable<Uint8Array>): Promise<string> {
     await mkdir(this.#folder, { recursive: true, mode: 0o711 });
-    const file = this.#fileOf(digest);
+    const file = this.#fileOf(claim.digest);
     const part = `${file}-${randomBytes(4).toString("hex")}${PART}`;
     try {
-      await writeLayer(part, digest, content);
+      await writeLayer(part, claim, content);
       await rename(part, file);
       return file;
     } finally {

@@ -145,7 +145,7 @@ export class HostMoves implements Travellers {
     return departure.done;
   }
 
-  /** It goes on here, if it is here. */
+  /** Resolves when it goes on here, if it is here. */
   async stay(id: string, moveId: string): Promise<void> {
     const handedOver = this.#handedOver.get(id);
     if (handedOver?.moveId === moveId) {
@@ -195,9 +195,9 @@ export class HostMoves implements Travellers {
         if (file === undefined) throw new SkerryError("move_refused", "The VM does not stand on this layer.");
         return layers.read(file);
       },
-      goneOn: () => {
+      goneOn: async () => {
+        await engine.change(ref, ({ departure: _over, ...record }) => record);
         this.#departures.delete(id);
-        return engine.change(ref, ({ departure: _over, ...record }) => record);
       },
     });
     this.#departures.set(id, departure);

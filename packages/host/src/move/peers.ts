@@ -19,22 +19,38 @@ export interface Destination {
 const UNIX = "unix:";
 const SECURED = /^https:\/\/([a-z0-9_]+)@\[?([^\]]+?)\]?:(\d{1,5})$/;
 const ERROR_MAX_BYTES = 4_096;
-/** QEMU stands still while it waits for its disk's other end, and is taken for dead after twice as long. */
-const CONNECT_WITHIN_MS = 5_000;
+
+/** How long the other host is waited for. */
+export interface PeerLimits {
+  readonly connectMs: number;
+  /** Until it lets a QEMU in: it may have to start its own first. */
+  readonly admitMs: number;
+  /** Without taking a byte more, or saying a word. */
+  readonly silentMs: number;
+}
+
+const usualLimits: PeerLimits = { connectMs: 5_000, admitMs: 60_000, silentMs: 30_000 };
 
 /** What a host shows to another one; undefined where it belongs to no cluster. */
 type Credentials = () => SecureContextOptions | undefined;
 
 export class Peers {
   readonly #credentials: Credentials;
+  readonly #limits: PeerLimits;
 
-  constructor(credentials: Credentials) {
+  constructor(credentials: Credentials, limits: PeerLimits = usualLimits) {
     this.#credentials = credentials;
+    this.#limits = limits;
+  }
+
+  get silentMs(): number {
+    return this.#limits.silentMs;
   }
 
   /** The conversation of a QEMU here with one there. */
   async open(to: Destination, stream: MoveStream, signal: AbortSignal): Promise<Duplex> {
-    const call = await this.#call(to, stream, { method: "GET", signal });
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.admitMs)]);
+    const call = await this.#call(to, stream, { method: "GET", signal: deadline });
     call.setHeader("connection", "upgrade").setHeader("upgrade", MOVE_PROTOCOL);
     call.end();
     const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
@@ -56,6 +72,7 @@ export class Peers {
       else answer.resume().once("end", () => resolve());
     });
     call.once("error", (error) => reject(unreachable(error)));
+    call.setTimeout(this.#limits.silentMs, () => call.destroy(new Error("it has fallen silent")));
     content.once("error", (error) => call.destroy(error));
     content.pipe(call);
     return promise;
@@ -76,7 +93,7 @@ export class Peers {
   /** Forms of an address: those of control's own directory of hosts. */
   async #dial(address: string, signal: AbortSignal): Promise<Duplex> {
     if (address.startsWith(UNIX)) {
-      return connected(connect(address.slice(UNIX.length)), "connect", signal);
+      return this.#connected(connect(address.slice(UNIX.length)), "connect", signal);
     }
     const [, hostId, host, port] = SECURED.exec(address) ?? [];
     const credentials = this.#credentials();
@@ -88,21 +105,22 @@ export class Peers {
       // The name in the certificate is checked below; names of machines say nothing.
       checkServerIdentity: () => undefined,
     });
-    await connected(socket, "secureConnect", signal);
+    await this.#connected(socket, "secureConnect", signal);
     checkHost(socket, hostId);
     return socket;
   }
-}
 
-/** A connection that nobody waits for any more is closed, and its error, which may come minutes later, is nobody's. */
-async function connected<S extends Socket>(socket: S, event: string, signal: AbortSignal): Promise<S> {
-  socket.on("error", () => undefined);
-  try {
-    await once(socket, event, { signal: AbortSignal.any([signal, AbortSignal.timeout(CONNECT_WITHIN_MS)]) });
-    return socket;
-  } catch (error) {
-    socket.destroy();
-    throw error;
+  /** A connection that nobody waits for any more is closed, and its error, which may come minutes later, is nobody's. */
+  async #connected(socket: Socket, event: string, signal: AbortSignal): Promise<Socket> {
+    socket.on("error", () => undefined);
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.connectMs)]);
+    try {
+      await once(socket, event, { signal: deadline });
+      return socket;
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
   }
 }
 
@@ -114,7 +132,7 @@ function checkHost(socket: TLSSocket, hostId: string): void {
   throw new Error("another host answers at the target's address");
 }
 
-/** Lets two ends talk until one of them ends. What was said before that arrives. */
+/** Lets two ends talk until one of them ends, which one of them may have done already. What was said before that arrives. */
 export function splice(left: Duplex, right: Duplex): void {
   for (const [from, to] of [
     [left, right],
@@ -123,6 +141,7 @@ export function splice(left: Duplex, right: Duplex): void {
     from.pipe(to);
     from.once("error", () => to.destroy());
     from.once("close", () => to.end());
+    if (from.destroyed) to.destroy();
   }
 }
 

@@ -15,8 +15,8 @@ import { adoptVms, type Adopted, type Travellers } from "./adoption.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
 import { bringUp, recordFor, type Draft } from "./creation.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
-import { memoryOf, notRunning, onlyMachines, otherThere, type Entry, type Running } from "./entries.ts";
-import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
+import { Entries, notRunning, onlyMachines, otherThere, type Entry, type Running } from "./entries.ts";
+import { giveBack, type MachineRoom } from "./instance.ts";
 import { changePolicy, reportPolicy } from "./policy.ts";
 import { vmPaths } from "./qemu.ts";
 import { filesBelow, keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
@@ -43,7 +43,7 @@ export interface EngineOptions {
 
 export class VmEngine {
   readonly #options: EngineOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Entries();
   /** Work on a running VM's slot: one at a time, and the VM is not given back while it is under way. */
   readonly #slotWork = new Turns();
   #closing = false;
@@ -54,16 +54,16 @@ export class VmEngine {
   }
 
   list(): Vm[] {
-    return [...this.#entries.values()].map((entry) => shown(entry.record));
+    return this.#entries.all.map((entry) => shown(entry.record));
   }
 
   get(id: string): Vm {
-    return shown(this.#known(id).record);
+    return shown(this.#entries.known(id).record);
   }
 
   /** Where a machine's console is kept, also while it does not run. */
   consoleFile(id: string): string {
-    const { record } = onlyMachines(this.#known(id), "its console is not kept");
+    const { record } = onlyMachines(this.#entries.known(id), "its console is not kept");
     return join(record.folder, vmPaths.console);
   }
 
@@ -74,18 +74,18 @@ export class VmEngine {
 
   /** Guest memory of all VMs that run or begin, MiB. */
   get memoryMib(): number {
-    return memoryOf(this.#entries.values());
+    return this.#entries.memoryMib;
   }
 
   /** Somebody waits for a VM. */
   get isBusy(): boolean {
-    return [...this.#entries.values()].some(({ state }) => state === "creating");
+    return this.#entries.all.some(({ state }) => state === "creating");
   }
 
   /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered. */
   async put(id: string, spec: VmSpec): Promise<Vm> {
     if (this.#options.room.slots.exhausted) await this.#options.pool.giveUp(1);
-    const entry = this.#entries.get(id);
+    const entry = this.#entries.find(id);
     if (entry === undefined) return this.#begin(id, spec, undefined);
     if (entry.record.execution_id === spec.execution_id) {
       if (entry.state === "creating") return entry.done;
@@ -101,18 +101,18 @@ export class VmEngine {
     const abort = new AbortController();
     const done = this.#create(record, bring, abort.signal);
     done.catch(() => undefined); // whoever waits for it hears of it
-    this.#entries.set(record.id, { state: "creating", record, abort, done });
+    this.#entries.set({ state: "creating", record, abort, done });
     return done;
   }
 
   /** Any incarnation, in any state. */
   has(id: string): boolean {
-    return this.#entries.has(id);
+    return this.#entries.find(id) !== undefined;
   }
 
   /** Resolves when it runs, if it is on its way to. */
   async settled(id: string, executionId: string): Promise<Vm> {
-    const entry = this.#entry(id, executionId);
+    const entry = this.#entries.of(id, executionId);
     return entry.state === "creating" ? entry.done : shown(this.running(id, executionId).record);
   }
 
@@ -143,7 +143,7 @@ export class VmEngine {
 
   /** Ends this incarnation of a machine in peace and keeps its disk. One that has ended by itself stays what it is. */
   async stop(id: string, { execution_id, grace_ms }: StopVm): Promise<Vm> {
-    const entry = onlyMachines(this.#entry(id, execution_id), "it cannot be stopped");
+    const entry = onlyMachines(this.#entries.of(id, execution_id), "it cannot be stopped");
     switch (entry.state) {
       case "creating":
       case "ending":
@@ -176,23 +176,8 @@ export class VmEngine {
     }
   }
 
-  #known(id: string): Entry {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) throw new SkerryError("vm_not_found", "There is no such VM on this host.");
-    return entry;
-  }
-
-  #entry(id: string, executionId: string): Entry {
-    const entry = this.#known(id);
-    if (entry.record.execution_id !== executionId)
-      throw new SkerryError("stale_execution", "That incarnation of the VM is not on this host.");
-    return entry;
-  }
-
   running(id: string, executionId: string): Running {
-    const entry = this.#entry(id, executionId);
-    if (entry.state !== "running" || entry.ending !== undefined) throw notRunning(entry);
-    return entry;
+    return this.#entries.running(id, executionId);
   }
 
   /** Asked for anew when its turn comes: a slot of a VM that has ended belongs to nobody, or to another VM. */
@@ -203,7 +188,7 @@ export class VmEngine {
 
   /** Destroys this incarnation. What is not there, or is another incarnation, is left as it is: both are success. */
   async destroy(id: string, executionId: string): Promise<void> {
-    const entry = this.#entries.get(id);
+    const entry = this.#entries.find(id);
     if (entry === undefined || entry.record.execution_id !== executionId) return;
     switch (entry.state) {
       case "creating":
@@ -231,7 +216,7 @@ export class VmEngine {
     return adoptVms(this.#options, {
       travellers,
       running: (record, live, main) => this.#run(record, live, main),
-      ended: (record) => void this.#entries.set(record.id, { state: "ended", record }),
+      ended: (record) => this.#entries.set({ state: "ended", record }),
       end: (record, end) => this.#endNoisily(record, end),
     });
   }
@@ -244,7 +229,7 @@ export class VmEngine {
   /** Lets go of all VMs; they run on, and the next host process adopts them. */
   close(): void {
     this.#closing = true;
-    for (const entry of this.#entries.values()) {
+    for (const entry of this.#entries.all) {
       if (entry.state !== "running") continue;
       entry.live.qmp.close();
       entry.live.channel.close("the host is stopping");
@@ -292,9 +277,9 @@ export class VmEngine {
       ...{ state: "running" as const, record, live, main },
       rest: new Rest(live, this.#options.log),
     };
-    this.#entries.set(record.id, entry);
+    this.#entries.set(entry);
     void endOfVm(record, live, main).then((end) => {
-      if (this.#closing || !this.#isThere(entry) || entry.ending !== undefined) return;
+      if (this.#closing || !this.#entries.holds(entry) || entry.ending !== undefined) return;
       this.#options.log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");
       this.#ended += 1;
       // A guest whose main process has ended is there, and has something to write out.
@@ -306,7 +291,7 @@ export class VmEngine {
     entry.ending = this.#slotWork
       .take(entry.record.id, async () => {
         const { machine } = entry.record;
-        if (machine === undefined || !this.#isThere(entry)) return;
+        if (machine === undefined || !this.#entries.holds(entry)) return;
         entry.record = { ...entry.record, machine: { ...machine, stopping: true } };
         await saveRecord(entry.record);
       })
@@ -319,15 +304,10 @@ export class VmEngine {
   async #finishRunning(entry: Running, end: VmEnd, graceMs: number): Promise<void> {
     const { live } = entry;
     const exit = await endGuest(entry, graceMs, this.#options.log);
-    if (!this.#isThere(entry) || this.#closing) return;
+    if (!this.#entries.holds(entry) || this.#closing) return;
     live.qmp.close();
     live.channel.close(end.reason ?? "the machine was stopped");
     await this.#endNoisily(entry.record, { ...(exit ? { exit } : {}), ...end });
-  }
-
-  /** It may have been destroyed meanwhile. */
-  #isThere(entry: Running): boolean {
-    return this.#entries.get(entry.record.id) === entry;
   }
 
   /** Gives everything back. With an end the VM is remembered, until control has asked for its removal; what cannot be given back now is
@@ -335,10 +315,10 @@ export class VmEngine {
   #end(record: VmRecord, end: VmEnd | undefined): Promise<void> {
     const done = this.#finish(record, end).catch((error: unknown) => {
       const remembered = { ...record, ...(end ?? endOfHost("its cleanup failed")) };
-      this.#entries.set(record.id, { state: "ended", record: remembered, owed: { record, end } });
+      this.#entries.set({ state: "ended", record: remembered, owed: { record, end } });
       throw error;
     });
-    this.#entries.set(record.id, { state: "ending", record, done });
+    this.#entries.set({ state: "ending", record, done });
     return done;
   }
 
@@ -350,15 +330,14 @@ export class VmEngine {
 
   async #finish(record: VmRecord, end: VmEnd | undefined): Promise<void> {
     await this.#slotWork.settled(record.id);
-    const keeps = end !== undefined && keepsDisk(record);
-    await giveBack(this.#options.room, record, keeps ? "disk" : "nothing");
+    const { room } = this.#options;
     if (end === undefined) {
+      await giveBack(room, record);
       this.#entries.delete(record.id);
       return;
     }
     const ended: VmRecord = { ...record, ...end, process: undefined };
-    if (!keeps) await makeFolder(ended.folder);
-    await saveRecord(ended);
-    this.#entries.set(record.id, { state: "ended", record: ended });
+    await giveBack(room, record, { disk: keepsDisk(record), save: () => saveRecord(ended) });
+    this.#entries.set({ state: "ended", record: ended });
   }
 }

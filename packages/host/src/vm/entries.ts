@@ -36,11 +36,57 @@ export interface Running {
   ending?: Promise<void>;
 }
 
-/** Guest memory of all that run or begin, MiB. */
-export function memoryOf(entries: Iterable<Entry>): number {
-  return [...entries]
-    .filter(({ state }) => state !== "ended")
-    .reduce((total, { record }) => total + (findSize(record.size)?.memory_mib ?? 0), 0);
+/** One incarnation of each VM at most. */
+export class Entries {
+  readonly #byId = new Map<string, Entry>();
+
+  get all(): readonly Entry[] {
+    return [...this.#byId.values()];
+  }
+
+  /** Guest memory of all that run or begin, MiB. */
+  get memoryMib(): number {
+    return this.all
+      .filter(({ state }) => state !== "ended")
+      .reduce((total, { record }) => total + (findSize(record.size)?.memory_mib ?? 0), 0);
+  }
+
+  /** Any incarnation, in any state. */
+  find(id: string): Entry | undefined {
+    return this.#byId.get(id);
+  }
+
+  known(id: string): Entry {
+    const entry = this.#byId.get(id);
+    if (entry === undefined) throw new SkerryError("vm_not_found", "There is no such VM on this host.");
+    return entry;
+  }
+
+  of(id: string, executionId: string): Entry {
+    const entry = this.known(id);
+    if (entry.record.execution_id !== executionId)
+      throw new SkerryError("stale_execution", "That incarnation of the VM is not on this host.");
+    return entry;
+  }
+
+  running(id: string, executionId: string): Running {
+    const entry = this.of(id, executionId);
+    if (entry.state !== "running" || entry.ending !== undefined) throw notRunning(entry);
+    return entry;
+  }
+
+  /** It has not been destroyed, nor taken the next step of its life. */
+  holds(entry: Entry): boolean {
+    return this.#byId.get(entry.record.id) === entry;
+  }
+
+  set(entry: Entry): void {
+    this.#byId.set(entry.record.id, entry);
+  }
+
+  delete(id: string): void {
+    this.#byId.delete(id);
+  }
 }
 
 export function onlyMachines(entry: Entry, otherwise: string): Entry {

@@ -112,21 +112,29 @@ export async function startQemu(room: MachineRoom, options: StartOptions): Promi
   }
 }
 
-/** What stays of an instance's folder: nothing, or what a machine's next start needs. */
-export type Keep = "nothing" | "disk";
+/** What stays of an instance that is remembered. */
+export interface Remains {
+  /** Disk and console, which a machine's next start needs. */
+  readonly disk: boolean;
+  /** Writes down that it has ended. */
+  readonly save: () => Promise<void>;
+}
 
 /** Gives back all that the record names, whatever of it exists. Also right for an instance that is half made or half gone.
- *  The slot comes last: once it is free another instance may have it, and a second attempt must not take it away again. */
+ *  The slot comes last, when no record names it any more: once it is free another instance may have it, and a second attempt, by this host
+ *  process or the next, must not take it away again. */
 export async function giveBack(
   room: Pick<MachineRoom, "slots" | "cgroups" | "firstVmUid">,
   record: InstanceRecord,
-  keep: Keep = "nothing",
+  remains?: Remains,
 ): Promise<void> {
   if (record.process !== undefined) await killProcess(record.process);
   else for (const found of await findByName(record.name, uidsOf(room))) await killProcess(found.identity);
   await room.cgroups.remove(cgroupName(record));
-  if (keep === "disk") await keepDisk(record.folder);
-  else await rm(record.folder, { recursive: true, force: true });
+  if (remains === undefined) await rm(record.folder, { recursive: true, force: true });
+  else if (remains.disk) await keepDisk(record.folder);
+  else await makeFolder(record.folder);
+  await remains?.save();
   await room.slots.close(room.slots.slot(record.slot));
 }
 
@@ -143,7 +151,7 @@ export async function makeFolder(folder: string): Promise<void> {
 }
 
 /** A full qcow2 file is as large as the disk and its tables, which take less than 1 %. */
-function fileMibOf(diskGib: number): number {
+export function fileMibOf(diskGib: number): number {
   return Math.ceil(diskGib * 1_024 * 1.02) + 64;
 }
 

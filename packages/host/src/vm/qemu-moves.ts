@@ -12,6 +12,8 @@ const DISK_NODE = "root";
 const EXPORT = "root";
 const TARGET_NODE = "moved";
 const MIRROR_JOB = "move";
+/** The other side's QEMU waits for ours already, and all that they say is who they are. Ours and its guest stand still meanwhile. */
+const OPEN_DISK_WITHIN_MS = 3_000;
 /** What QEMU may take for the last pages, by its own guess of the speed. */
 const DOWNTIME_LIMIT_MS = 100;
 /** A guest that writes memory faster than it can be sent is stopped after this. */
@@ -48,10 +50,11 @@ export async function arrived(qmp: Qmp, signal: AbortSignal): Promise<void> {
 
 /** Copies the disk to the target, and from then on each write too. Resolves when both are the same. */
 export async function mirrorDisk(qmp: Qmp, signal: AbortSignal): Promise<void> {
-  await qmp.execute("blockdev-add", {
+  const disk = {
     ...{ driver: "nbd", "node-name": TARGET_NODE, export: EXPORT },
     server: { type: "unix", path: moveSockets.disk },
-  });
+  };
+  await qmp.execute("blockdev-add", disk, OPEN_DISK_WITHIN_MS);
   await qmp.execute("blockdev-mirror", {
     ...{ "job-id": MIRROR_JOB, device: DISK_NODE, target: TARGET_NODE },
     // What lies below is the same over there.

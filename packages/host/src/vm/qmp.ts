@@ -8,13 +8,18 @@ export class QmpError extends Error {
   override readonly name = "QmpError";
 }
 
+/** Who asks is told after this that there is no answer yet. QEMU gives none while it waits for a slow disk or for another QEMU, and its VM is
+ *  not dead for that. */
 const ANSWER_DEADLINE_MS = 10_000;
+/** One that has given none for so long never will, and is as good as dead. */
+const HUNG_AFTER_MS = 120_000;
 const CONNECT_RETRY_MS = 2;
 /** QEMU's longest answer here is the console ring (64 KiB, escaped); a QEMU that a guest took over may send anything. */
 const LINE_MAX_CHARS = 1024 * 1024;
 
 interface Question {
   readonly command: string;
+  readonly hung: NodeJS.Timeout;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
@@ -53,24 +58,28 @@ export class Qmp {
     return this.#shutdownReason;
   }
 
-  async execute(command: string, args: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
+  async execute(
+    command: string,
+    args: Readonly<Record<string, unknown>> = {},
+    deadlineMs = ANSWER_DEADLINE_MS,
+  ): Promise<unknown> {
     if (this.#socket.destroyed) throw new QmpError(`${command}: QEMU is gone`);
     this.#socket.write(`${JSON.stringify({ execute: command, arguments: args })}\n`);
-    return this.#answer(command);
+    return this.#answer(command, deadlineMs);
   }
 
   close(): void {
     this.#socket.destroy();
   }
 
-  async #answer(command: string): Promise<unknown> {
+  async #answer(command: string, deadlineMs = ANSWER_DEADLINE_MS): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#questions.push({ command, resolve, reject });
+    const hung = setTimeout(() => this.#socket.destroy(), HUNG_AFTER_MS);
+    // It keeps its place when nobody waits any more, because answers are known by their order alone.
+    this.#questions.push({ command, hung, resolve, reject });
     const deadline = setTimeout(() => {
-      // Answers have no number of their own here: after a missing one no later one can be matched.
-      this.#socket.destroy();
-      reject(new QmpError(`${command}: no answer from QEMU in ${ANSWER_DEADLINE_MS} ms`));
-    }, ANSWER_DEADLINE_MS);
+      reject(new QmpError(`${command}: no answer from QEMU in ${deadlineMs} ms`));
+    }, deadlineMs);
     try {
       return await promise;
     } finally {
@@ -100,12 +109,16 @@ export class Qmp {
     }
     const question = this.#questions.shift();
     if (question === undefined) return;
+    clearTimeout(question.hung);
     if (message["error"] === undefined) question.resolve(message["return"] ?? message["QMP"]);
     else question.reject(new QmpError(`${question.command}: ${descriptionOf(message["error"])}`));
   }
 
   #fail(error: Error): void {
-    for (const question of this.#questions.splice(0)) question.reject(error);
+    for (const question of this.#questions.splice(0)) {
+      clearTimeout(question.hung);
+      question.reject(error);
+    }
   }
 }
 
@@ -118,7 +131,7 @@ function objectOf(line: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-/** Ends up in the sandbox's `reason`, so only a word of QEMU's own kind passes. */
+/** Ends up in the VM's `reason`, so only a word of QEMU's own kind passes. */
 function reasonOf(data: unknown): string {
   const reason = (data as { reason?: unknown } | null | undefined)?.reason;
   return typeof reason === "string" && /^[a-z-]{1,40}$/.test(reason) ? reason : "unknown";

@@ -13,6 +13,8 @@ import type { LiveVm } from "./clone.ts";
  *  two seconds after its programs have given memory back its kernel gives it to the host. */
 const FIRST_LOOK_MS = 3_000;
 const LOOK_MAX_MS = 60_000;
+/** A slow disk may still take what the guest wrote before its rest. */
+const WAKE_DEADLINE_MS = 60_000;
 /** Who comes while the guest is held waits for so long. */
 const HELD_WAIT_MS = 30_000;
 const HELD_WAITERS_MAX = 64;
@@ -155,7 +157,7 @@ export class Rest {
 
   async #wake(): Promise<void> {
     if (!this.#rests) return;
-    await this.#live.qmp.execute("cont");
+    await this.#live.qmp.execute("cont", {}, WAKE_DEADLINE_MS);
     await wakeGuest(this.#live.channel);
     this.#rests = false;
   }

@@ -1,0 +1,30 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, rmdir, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
+import { expect, test } from "vitest";
+import { openCgroups } from "../src/vm/cgroup.ts";
+
+const size = findSize(DEFAULT_SIZE) as Size;
+/** Elsewhere a VM has none. */
+const hasTree = (await readFile("/proc/mounts", "utf8")).includes(" cgroup2 rw");
+
+test.skipIf(!hasTree)("a VM's cgroup goes with all that runs in it, whoever started it", async () => {
+  const cgroups = await openCgroups(`skerry-unit-${process.pid}`);
+  const folder = (await cgroups.create("sbx_a-exe_1", size)) ?? "";
+  const stranger = spawn("sleep", ["600"], { stdio: "ignore" });
+  try {
+    await once(stranger, "spawn");
+    await writeFile(join(folder, "cgroup.procs"), String(stranger.pid));
+    const ended = once(stranger, "exit");
+    await cgroups.remove("sbx_a-exe_1");
+    await expect(ended).resolves.toEqual([null, "SIGKILL"]);
+    await expect(stat(folder)).rejects.toThrow("ENOENT");
+    await cgroups.remove("sbx_a-exe_1");
+  } finally {
+    stranger.kill("SIGKILL");
+    await rmdir(folder).catch(() => undefined);
+    await rmdir(dirname(folder));
+  }
+});

@@ -1,0 +1,77 @@
+// What `skerry down` does with VMs, without a host process and without a guest.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { clearVms } from "../src/clear.ts";
+import type { HostConfig } from "../src/config.ts";
+import type { ProcessIdentity } from "../src/vm/process.ts";
+import { readRecords } from "../src/vm/record.ts";
+import { FakeQemu } from "./support/fake-qemu.ts";
+import { buildNative, type Native } from "./support/native.ts";
+import { testRange } from "./support/network.ts";
+import { leave, recordIn } from "./support/records.ts";
+
+const unit = `${process.pid.toString(16)}c`;
+
+let native: Native;
+let stateFolder: string;
+let qemu: ChildProcess;
+
+beforeAll(async () => {
+  native = await buildNative();
+});
+afterAll(() => native[Symbol.asyncDispose]());
+beforeEach(async () => {
+  stateFolder = await mkdtemp("/tmp/skerry-unit-clear-");
+  qemu = spawn("sleep", ["600"], { stdio: "ignore" });
+  await once(qemu, "spawn");
+});
+afterEach(async () => {
+  qemu.kill("SIGKILL");
+  await rm(stateFolder, { recursive: true });
+});
+
+function config(): HostConfig {
+  return {
+    stateFolder,
+    instance: `unit-${unit}`,
+    nativeFolder: native.folder,
+    firstVmUid: 1_899_100_000,
+    network: {
+      table: `skerry_unit_${unit}`,
+      linkPrefix: `u${unit}`,
+      range: testRange(5),
+      seed: 0,
+      resolverPort: 10_053,
+    },
+  } as unknown as HostConfig; // the rest is for a host that runs
+}
+
+async function identityOf({ pid = 0 }: ChildProcess): Promise<ProcessIdentity> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  return { pid, startTicks: Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]) };
+}
+
+test("a machine that has arrived and was not decided about is not run for its end: it may run elsewhere", async () => {
+  const vmsFolder = join(stateFolder, "vms");
+  const { folder } = await leave(
+    recordIn(vmsFolder, "mch_a", {
+      status: "creating",
+      process: await identityOf(qemu),
+      machine: { command: null, keeps_disk: true, stopping: false },
+      arrival: { move_id: "mov_1", whole: true },
+    }),
+  );
+  await writeFile(join(folder, "disk.qcow2"), "disk");
+  await using control = await FakeQemu.listen(join(folder, "qmp.sock"));
+  const ended = once(qemu, "exit");
+  await clearVms(config(), pino({ level: "silent" }));
+  expect(control.told).toEqual([]);
+  await ended;
+  expect((await readRecords(vmsFolder))[0]?.record?.status).toBe("gone");
+  expect((await readdir(folder)).toSorted()).toEqual(["disk.qcow2", "vm.json"]);
+});

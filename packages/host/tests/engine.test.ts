@@ -1,0 +1,68 @@
+// What is left of VMs whose host dies, or whose disk is full, in the middle of their end: no slot may belong to two of them.
+
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
+import { readRecords, type VmRecord } from "../src/vm/record.ts";
+import { leave, recordIn } from "./support/records.ts";
+import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
+
+let disk: SmallDisk;
+let vmsFolder: string;
+let engine: VmEngine;
+/** What the VM's record says when its slot becomes free. */
+let freed: (string | undefined)[];
+
+beforeEach(async () => {
+  disk = await mountSmallDisk("engine", 1);
+  vmsFolder = join(disk.folder, "vms");
+  await mkdir(vmsFolder);
+  freed = [];
+  const room = {
+    slots: {
+      adopt: () => undefined,
+      slot: (number: number) => ({ number }),
+      close: async () => void freed.push((await onDisk())?.status),
+      sweep: async () => 0,
+    },
+    cgroups: { remove: async () => undefined },
+    firstVmUid: 1_899_000_000,
+  };
+  const options = { room, vmsFolder, instance: `unit${process.pid}-engine`, log: pino({ level: "silent" }) };
+  // The rest is for VMs that begin.
+  engine = new VmEngine(options as unknown as EngineOptions);
+});
+
+afterEach(() => disk[Symbol.asyncDispose]());
+
+async function onDisk(): Promise<VmRecord | undefined> {
+  return (await readRecords(vmsFolder)).find(({ id }) => id === "mch_a")?.record;
+}
+
+const travellers = { arrived: () => undefined, handedOver: () => undefined };
+
+test.each<[string, Partial<VmRecord>]>([
+  ["a machine", { machine: { command: null, keeps_disk: true, stopping: false } }],
+  ["a sandbox", {}],
+])("the record of %s says that it has ended before its slot is free", async (_what, changes) => {
+  await leave(recordIn(vmsFolder, "mch_a", changes));
+  await engine.adopt(travellers);
+  expect(freed).toEqual(["gone"]);
+});
+
+test("a machine whose end cannot be written down keeps its slot until it can", async () => {
+  const { execution_id } = await leave(
+    recordIn(vmsFolder, "mch_a", { machine: { command: null, keeps_disk: true, stopping: false } }),
+  );
+  const full = join(disk.folder, "full");
+  await writeFile(full, Buffer.alloc(2 * 1024 ** 2)).catch(() => undefined);
+  await engine.adopt(travellers);
+  expect([engine.get("mch_a").status, (await onDisk())?.status, freed]).toEqual(["gone", "running", []]);
+  await expect(engine.stop("mch_a", { execution_id, grace_ms: 0 })).rejects.toThrow("ENOSPC");
+  expect(freed).toEqual([]);
+  await rm(full);
+  await engine.stop("mch_a", { execution_id, grace_ms: 0 });
+  expect(freed).toEqual(["gone"]);
+});

@@ -1,0 +1,41 @@
+// A QEMU of which there is only the control socket: it stands still, agrees to everything, and remembers what it was told.
+
+import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+
+export class FakeQemu implements AsyncDisposable {
+  readonly told: string[] = [];
+  /** Runs before a command is answered, and before all that come after it are. */
+  before: (command: string) => Promise<void> = async () => undefined;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor() {
+    this.#server = createServer((socket) => this.#serve(socket));
+  }
+
+  static async listen(path: string): Promise<FakeQemu> {
+    const qemu = new FakeQemu();
+    qemu.#server.listen(path);
+    await once(qemu.#server, "listening");
+    return qemu;
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket.on("error", () => undefined));
+    socket.write('{"QMP":{}}\n');
+    let last = Promise.resolve();
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      const { execute } = JSON.parse(text) as { execute: string };
+      this.told.push(execute);
+      last = Promise.all([last, this.before(execute)]).then(() => {
+        socket.write('{"return":{"status":"paused"}}\n');
+      });
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}

@@ -1,0 +1,36 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { saveRecord, type VmRecord } from "../../src/vm/record.ts";
+
+/** Of a VM that runs, or ran: its process has ended. */
+export function recordIn(vmsFolder: string, id: string, changes: Partial<VmRecord> = {}): VmRecord {
+  return {
+    id,
+    execution_id: "exe_1",
+    template: "base",
+    size: "shared-cpu-1x",
+    status: "running",
+    reason: null,
+    started_at: "2026-11-20T16:21:09.123Z",
+    name: `skerry-1a2b3c:${id}:exe_1`,
+    folder: join(vmsFolder, id),
+    slot: 3,
+    process: { pid: process.pid, startTicks: 0 },
+    egress: {
+      mode: "deny_all",
+      allow_cidrs: ["203.0.113.0/24"],
+      deny_cidrs: [],
+      allow_ports: [443],
+      dns: false,
+    },
+    egress_version: 2,
+    ...changes,
+  };
+}
+
+/** As a host process that was killed has left it. */
+export async function leave(record: VmRecord): Promise<VmRecord> {
+  await mkdir(record.folder, { recursive: true });
+  await saveRecord(record);
+  return record;
+}
