@@ -128,10 +128,11 @@ const deaths: readonly (readonly [what: string, command: string, expected: Parti
 test.each(deaths)(
   "when the guest %s, the reason says so, and the disk stays",
   async (_what, command, expected) => {
-    const before = (await host.call<HostInfo>("GET", "/info")).body.ended;
+    const told = async () => (await host.call<HostInfo>("GET", "/info")).body.ended;
+    const before = await told();
     await start(`echo here >> /root/lives; sync; ${command}`);
-    expect(await ended()).toMatchObject({ status: "gone", ...expected });
-    expect((await host.call<HostInfo>("GET", "/info")).body.ended).not.toBe(before);
+    await until("the host tells of it", async () => (await told()) !== before);
+    expect(await seen()).toMatchObject({ status: "gone", ...expected });
     await nothingRuns();
     expect(await host.files(ID)).toEqual(KEPT);
   },
