@@ -1,5 +1,5 @@
 // All sandboxes wake from the same frozen template. These tests hold two of them against each other, and both against the host:
-// what must differ differs, the clocks are right, and neither finds a way to the other or out.
+// what must differ differs, the clocks are right, and neither finds a way to the other or to the host.
 
 import { spawn } from "node:child_process";
 import { readFile, readlink } from "node:fs/promises";
@@ -77,26 +77,22 @@ test("the clocks of both sandboxes agree with the host's within two seconds", as
   }
 });
 
-describe("a sandbox has no way out:", () => {
+describe("a sandbox has no way to its host or its neighbours, also where it may go anywhere:", () => {
   test("it sees one link and only its own addresses", async () => {
     const [links] = await inBoth("ls /sys/class/net | tr '\\n' ' '");
     expect(links?.trim().split(" ").length).toBeLessThanOrEqual(2);
   });
 
-  test("it reaches neither the API through its gateway, nor the host, nor the Internet, nor a name server", async () => {
+  test("it reaches neither the API through its gateway, nor the host", async () => {
     const targets = [
       ["169.254.0.22", Number(new URL(platform.apiUrl).port)],
       ["169.254.0.22", 7070],
       ["127.0.0.1", Number(new URL(platform.apiUrl).port)],
-      // An address that documentation owns: nobody is disturbed, should a packet ever get out.
-      ["192.0.2.1", 443],
       ...hostAddresses().map((address) => [address, Number(new URL(platform.apiUrl).port)]),
     ];
     const tried = JSON.parse(await outputOf(platform, one.id, probe(targets))) as Record<string, string>;
     expect(Object.keys(tried)).toHaveLength(new Set(targets.map(String)).size);
     for (const [target, result] of Object.entries(tried)) expect(result, target).toMatch(/^no/);
-    const name = "python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 443)'";
-    expect((await execute(platform, one.id, { command: name, timeout: "2m" })).exit_code).not.toBe(0);
   });
 
   test("it does not reach a server in another sandbox, at any address of their links", async () => {
@@ -166,8 +162,8 @@ test("a sandbox counts time with the processor's counter or KVM's clock, which l
   for (const used of await inBoth(source)) expect(["tsc", "kvm-clock"]).toContain(used);
 });
 
-test("a sandbox's clock runs as fast as the host's: over a minute it strays by less than 0.5 %", async () => {
-  await sleep(Math.max(0, firstReading.hostAfterMs + 60_000 - now()));
+test("a sandbox's clock runs as fast as the host's: over half a minute it strays by less than 0.5 %", async () => {
+  await sleep(Math.max(0, firstReading.hostAfterMs + 30_000 - now()));
   const last = await readClock(one);
   const guestMs = last.guestMs - firstReading.guestMs;
   // Somewhere between the two, however slow the calls were.

@@ -37,12 +37,12 @@ function run(command: string, more: Omit<ExecuteRequest, "command"> = {}) {
   return execute(platform, sandbox.id, { command, ...more });
 }
 
-test("a gigabyte of output comes back cut at 10 MiB, and the servers' memory stays bounded", async () => {
+test("two hundred megabytes of output come back cut at 10 MiB, and the servers' memory stays bounded", async () => {
   const pids = await serverPids();
   const before = await Promise.all(pids.map((pid) => restartPeak(pid)));
   // NUL is the worst case: each takes six characters of JSON.
   const answer = await execute(platform, sandbox.id, {
-    command: "head -c 1000000000 /dev/zero",
+    command: "head -c 200000000 /dev/zero",
     timeout: "5m",
   });
   expect(answer).toMatchObject({ exit_code: 0, truncated: true, timed_out: false });
@@ -53,7 +53,7 @@ test("a gigabyte of output comes back cut at 10 MiB, and the servers' memory sta
 
 test("a fork bomb ends with its timeout", async () => {
   const command = "bomb() { bomb | bomb & bomb | bomb & }; bomb; sleep 60";
-  const answer = await execute(platform, sandbox.id, { command, timeout: "10s" });
+  const answer = await execute(platform, sandbox.id, { command, timeout: "5s" });
   expect(answer).toMatchObject({ timed_out: true, exit_code: 137 });
   // The kernel takes a moment to carry away a thousand dead processes; kernel threads are children of 2.
   await until("nothing is left of it", async () => {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { newInstallation, openPlatform, skerry } from "./support/platform.ts";
 
 /** An installation of one test, which is stopped and removed at its end. */
@@ -19,28 +19,33 @@ async function installation(env: Readonly<Record<string, string>> = {}) {
   };
 }
 
+// Of two tests: starting what runs is no work.
+let one: Awaited<ReturnType<typeof installation>>;
+beforeAll(async () => {
+  one = await installation();
+});
+afterAll(() => one[Symbol.asyncDispose]());
+
 test("two skerry up at once start one Skerry, and both end when it is ready", async () => {
-  await using here = await installation();
-  await Promise.all([skerry(here.env, "up"), skerry(here.env, "up")]);
-  expect(await supervisorsOf(here.state)).toHaveLength(1);
-  const platform = await openPlatform(here.state, here.env);
+  await Promise.all([skerry(one.env, "up"), skerry(one.env, "up")]);
+  expect(await supervisorsOf(one.state)).toHaveLength(1);
+  const platform = await openPlatform(one.state, one.env);
   expect(await platform.client.health()).toBeDefined();
 });
 
 test("the operator sees hosts and background services at the command line, and runs one by hand", async () => {
-  await using here = await installation();
-  await skerry(here.env, "up");
-  const { client } = await openPlatform(here.state, here.env);
+  await skerry(one.env, "up");
+  const { client } = await openPlatform(one.state, one.env);
   const [host] = (await client.hosts.page()).items;
-  const table = await skerry(here.env, "host", "list");
+  const table = await skerry(one.env, "host", "list");
   expect(table).toContain(`${host?.id}`);
-  expect(await skerry(here.env, "host", "show", host?.id ?? "")).toContain("online since");
-  expect(JSON.parse(await skerry(here.env, "service", "run", "vm-cleanup"))).toMatchObject({ failed: 0 });
-  expect(await skerry(here.env, "service", "list")).toMatch(/vm-cleanup +30 s/);
-  await expect(skerry(here.env, "service", "run", "nothing")).rejects.toThrow("vm-cleanup");
-  expect(await skerry(here.env, "host", "drain", host?.id ?? "", "--json")).toContain('"maintenance"');
+  expect(await skerry(one.env, "host", "show", host?.id ?? "")).toContain("online since");
+  expect(JSON.parse(await skerry(one.env, "service", "run", "vm-cleanup"))).toMatchObject({ failed: 0 });
+  expect(await skerry(one.env, "service", "list")).toMatch(/vm-cleanup +30 s/);
+  await expect(skerry(one.env, "service", "run", "nothing")).rejects.toThrow("vm-cleanup");
+  expect(await skerry(one.env, "host", "drain", host?.id ?? "", "--json")).toContain('"maintenance"');
   await expect(client.sandboxes.create({ template: "base" })).rejects.toThrow("No host is online");
-  expect(await skerry(here.env, "host", "activate", host?.id ?? "", "--json")).toContain('"online"');
+  expect(await skerry(one.env, "host", "activate", host?.id ?? "", "--json")).toContain('"online"');
 });
 
 test("settings for another server are kept, and the token of this one is saved beside them", async () => {

@@ -128,10 +128,11 @@ const deaths: readonly (readonly [what: string, command: string, expected: Parti
 test.each(deaths)(
   "when the guest %s, the reason says so, and the disk stays",
   async (_what, command, expected) => {
-    const before = (await host.call<HostInfo>("GET", "/info")).body.ended;
+    const told = async () => (await host.call<HostInfo>("GET", "/info")).body.ended;
+    const before = await told();
     await start(`echo here >> /root/lives; sync; ${command}`);
-    expect(await ended()).toMatchObject({ status: "gone", ...expected });
-    expect((await host.call<HostInfo>("GET", "/info")).body.ended).not.toBe(before);
+    await until("the host tells of it", async () => (await told()) !== before);
+    expect(await seen()).toMatchObject({ status: "gone", ...expected });
     await nothingRuns();
     expect(await host.files(ID)).toEqual(KEPT);
   },
@@ -154,25 +155,26 @@ test("when QEMU is killed the reason says so, and the disk of that moment boots"
 });
 
 test("a console that is flooded with whatever bytes neither fills the disk nor keeps the agent from answering", async () => {
-  const flood = "cat /dev/urandom /dev/urandom";
-  const running = await start(`printf '\\033[2J\\377\\376'; ${flood}`);
+  const flood = "until [ -e /root/flood ]; do sleep 0.1; done; cat /dev/urandom /dev/urandom";
+  const running = await start(`printf '\\033[2J\\377\\376\\n'; ${flood}`);
+  await until("its bytes are there", async () => (await said(1)) === "\x1b[2J\xff\xfe\n");
+  await host.execute(ID, running, "touch /root/flood");
   const file = join(host.folder, "host/vms", ID, "console.log");
   await until("it has written a lot", async () => (await stat(file)).size > MIB / 4);
   expect(await host.execute(ID, running, "echo alive")).toBe("alive\n");
   expect((await stat(file)).size).toBeLessThanOrEqual(8 * MIB + 4_096);
   expect((await stop(running, 1_000)).body.status).toBe("stopped");
-  expect(await said(10_000)).toContain("\x1b[2J\xff\xfe");
 });
 
 test("a host that was killed finds its machine, follows it to its end, and a stop that was cut off is finished", async () => {
   const running = await start(
-    "i=0; while [ ! -e /root/go ]; do i=$((i+1)); echo $i > /root/count; sleep 0.05; done; exit 7",
+    "i=0; while [ ! -e /root/go ]; do i=$((i+1)); echo $i >> /root/count; sleep 0.05; done; exit 7",
   );
   await host.end("SIGKILL");
   await host.start();
   expect((await seen()).status).toBe("running");
   // The same process goes on: its count does not begin anew.
-  await host.execute(ID, running, "test $(cat /root/count) -gt 1; touch /root/go");
+  expect(await host.execute(ID, running, "grep -cx 1 /root/count; touch /root/go")).toBe("1\n");
   expect(await ended()).toMatchObject({ cause: "main_exited", exit: { exit_code: 7 } });
 
   const deaf = await start("trap '' TERM; while :; do sleep 0.1; done");

@@ -4,12 +4,20 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Machine } from "../packages/sdk/src/skerry.ts";
 import { namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
-import { qemuPidOf, serverPid, skerry, startPlatform, until, type Platform } from "./support/platform.ts";
+import {
+  eagerServices,
+  qemuPidOf,
+  serverPid,
+  skerry,
+  startPlatform,
+  until,
+  type Platform,
+} from "./support/platform.ts";
 
 let platform: Platform;
 
 beforeAll(async () => {
-  platform = await startPlatform({ assets: inject("assets") });
+  platform = await startPlatform({ assets: inject("assets"), env: eagerServices });
 });
 afterAll(() => platform.stop());
 
@@ -74,9 +82,11 @@ test("a machine runs its command, and is stopped, started and restarted from its
     const lines = await machines().logs(id);
     return lines.filter((line) => line.startsWith("hello")).length === 3;
   });
+  const greetings = () => heard.filter((line) => line === `hello from ${hostname}`).length;
+  await until("whoever follows has heard the last one", async () => greetings() === 2);
   await machines().destroy(id);
   await follow;
-  expect(heard.filter((line) => line === `hello from ${hostname}`)).toHaveLength(2);
+  expect(greetings()).toBe(2);
   expect((await machines().get(id)).status).toBe("destroyed");
   await nothingRuns();
 });

@@ -33,7 +33,7 @@ test.each(programs)("%s: program %d runs, and prints what it says", async (...[f
   await writeFile(path, program.replaceAll("http://127.0.0.1:7070", platform.apiUrl));
   const { stdout } = await promisify(execFile)(process.execPath, [path], {
     env: { ...process.env, SKERRY_API_TOKEN: platform.token },
-    timeout: 120_000,
+    timeout: 240_000,
   });
   const printed = [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text = ""]) => text);
   for (const text of printed) expect(stdout).toContain(asPrinted(text));

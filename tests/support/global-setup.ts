@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { leftovers } from "./leftovers.ts";
-import { startPlatform } from "./platform.ts";
+import { eagerServices, startPlatform } from "./platform.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -19,7 +19,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const register = join(await mkdtemp("/tmp/skerry-run-"), "instances");
   process.env["SKERRY_TEST_REGISTER"] = register;
   const assets = await assetsFolder();
-  const platform = await startPlatform({ assets: assets.folder });
+  const platform = await startPlatform({ assets: assets.folder, env: eagerServices });
   project.provide("assets", assets.folder);
   project.provide("platformState", platform.state);
   return async () => {

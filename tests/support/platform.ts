@@ -1,6 +1,6 @@
 // A whole Skerry of the tests' own: state folder, port, PostgreSQL, host and control, started by the same command as a user's.
 
-import { createHash } from "node:crypto";
+import { createHash, randomInt } from "node:crypto";
 import { spawn } from "node:child_process";
 import { appendFile, chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -22,6 +22,12 @@ export interface Platform {
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
+
+/** For platforms whose tests wait for what background services do. Their own periods are tried in `hosts.test.ts` and `kill.test.ts`. */
+export const eagerServices = {
+  SKERRY_HEARTBEAT_INTERVAL_MS: "1000",
+  SKERRY_REAPER_INTERVAL_MS: "1000",
+} as const;
 
 export interface PlatformOptions {
   readonly assets: string;
@@ -216,11 +222,11 @@ export async function serverPid(
   return identity.pid;
 }
 
-/** Waits until a condition holds. The deadline is against hanging; no test measures with it. */
+/** Waits until a condition holds. The deadline is against hanging, also where it is for a boot on a busy machine; no test measures with it. */
 export async function until(
   what: string,
   condition: () => Promise<boolean>,
-  deadlineMs = 60_000,
+  deadlineMs = 120_000,
 ): Promise<void> {
   const end = Date.now() + deadlineMs;
   while (!(await condition())) {
@@ -229,11 +235,19 @@ export async function until(
   }
 }
 
+/** Nobody is given a port below by the kernel, which hands out ephemeral ones for connections as well: one of those could be taken before its
+ *  server listens. */
+const PORTS = { first: 20_000, behindLast: 32_768 };
+
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+  for (;;) {
+    const port = randomInt(PORTS.first, PORTS.behindLast);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) =>
+      server.once("error", () => resolve(false)).listen(port, () => resolve(true)),
+    );
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }

@@ -273,7 +273,7 @@ test("what cannot be right is refused with code 2 before anything is sent", asyn
     expect(stderr, args.join(" ")).not.toBe("");
   }
   expect(server.received).toEqual([]);
-}, 60_000);
+});
 
 test("every command explains itself with examples", async () => {
   await using shell = await Shell.open();
@@ -305,4 +305,4 @@ test("every command explains itself with examples", async () => {
     expect(stdout.toString()).toMatch(/Examples:\n {2}\$ .*skerry /);
     expect(stdout.toString()).toContain("--api-url");
   }
-}, 60_000);
+});

@@ -34,12 +34,12 @@ function uploadHead(path: string, bytes: number): string {
 
 test("an upload may take as long as it likes while its bytes keep coming", async () => {
   // Nothing but silence may end it: whoever counts from its beginning is far over any limit here.
-  await using server = await listening({ headMs: 500, idleMs: 60_000, checkMs: 10 });
+  await using server = await listening({ headMs: 2_000, idleMs: 60_000, checkMs: 10 });
   const socket = server.connect();
   socket.write(uploadHead("slow", 10));
   for (let sent = 0; sent < 10; sent += 1) {
     socket.write("x");
-    await sleep(100);
+    await sleep(300);
   }
   const [answer] = (await once(socket, "data")) as [Buffer];
   expect(answer.toString()).toContain("200 OK");

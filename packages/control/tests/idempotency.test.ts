@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import { sweeper } from "../src/background/sweeper.ts";
 import { SkerryError } from "@skerry/contract/errors";
@@ -17,8 +17,6 @@ beforeAll(async () => {
   await world.beat();
   other = await openReplica(world);
 });
-// A host that was silent for long gets no sandboxes, and a test here may take long.
-beforeEach(() => world.beat());
 afterAll(async () => {
   await other[Symbol.asyncDispose]();
   await world[Symbol.asyncDispose]();

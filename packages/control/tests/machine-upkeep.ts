@@ -25,8 +25,13 @@ export class MachineUpkeep {
   }
 
   /** The time of every machine in the queue has come. */
-  async allDue(): Promise<void> {
-    await sql`update restarts set due_at = now()`.execute(this.#world.db);
+  allDue(): Promise<void> {
+    return this.due("0 s");
+  }
+
+  /** The time of every machine in the queue comes then. */
+  async due(later: string): Promise<void> {
+    await sql`update restarts set due_at = now() + ${later}::interval`.execute(this.#world.db);
   }
 
   async get(id: string): Promise<Machine> {

@@ -43,6 +43,7 @@ test("a machine whose QEMU is killed is started again from its disk, after a pau
   const failed = await upkeep.get(id);
   expect(failed).toMatchObject({ status: "failed", reason: "killed by signal 9", restarts: 0 });
   expect(Date.parse(failed.restart_at ?? "")).toBeGreaterThan(Date.parse(failed.stopped_at ?? ""));
+  await upkeep.due("1 min");
   expect(await upkeep.startWaiting()).toMatchObject({ examined: 0 });
   await upkeep.allDue();
   expect(await upkeep.startWaiting()).toMatchObject({ examined: 1, changed: 1, failed: 0 });
@@ -230,6 +231,7 @@ test("the manager sleeps until the first one is due", async () => {
   const { id } = await world.createMachine();
   world.host.end(id, "it ended");
   await upkeep.cleanUp();
+  await upkeep.due("1 min");
   const { nextMs = 0 } = await upkeep.startWaiting();
-  expect([nextMs > 0, nextMs <= 1_000]).toEqual([true, true]);
+  expect([nextMs > 0, nextMs <= 60_000]).toEqual([true, true]);
 });

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { pino } from "pino";
-import { inject } from "vitest";
+import { beforeEach, inject } from "vitest";
 import type { Machine } from "@skerry/contract/machines";
 import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
 import type { Sandbox } from "@skerry/contract/sandboxes";
@@ -40,6 +40,11 @@ export const generousLimits: InstallationLimits = {
   authFailuresPerMinute: 1_000_000,
   vcpusPerCpu: 16,
 };
+
+/** Those that are open. */
+const worlds = new Set<World>();
+// A host that was silent for long gets no VMs, and the tests before this one may have taken long.
+beforeEach(() => Promise.all([...worlds].map((world) => world.beat())));
 
 export class World implements AsyncDisposable {
   readonly host = new FakeHost();
@@ -89,6 +94,7 @@ export class World implements AsyncDisposable {
     world.#server = await buildServer(world.context);
     world.#document = new ApiDocument(world.#server.app.swagger());
     await world.#server.app.listen({ host: "127.0.0.1", port: 0 });
+    worlds.add(world);
     return world;
   }
 
@@ -175,6 +181,7 @@ export class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    worlds.delete(this);
     await this.#server?.stop(0);
     await this.context.hosts.close();
     await Promise.all(this.#endings.map((end) => end()));
@@ -185,7 +192,7 @@ export class World implements AsyncDisposable {
 
 /** Resolves when the condition holds; for things that happen on the other side of a socket. */
 export async function eventually(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 60_000;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`it did not happen: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -38,7 +38,7 @@ const withCgroups = test.skipIf(hierarchy === undefined);
 
 withCgroups("a timeout also kills what has left the command's session and process group", async () => {
   const escape = "setsid sh -c 'setsid sleep 300 & echo $!' ; sleep 300";
-  const ended = await agent.link.execute(escape, { timeout_ms: 500 });
+  const ended = await agent.link.execute(escape, { timeout_ms: 3_000 });
   expect(ended.result).toMatchObject({ exit_code: 137, timed_out: true });
   const pid = ended.stdout.toString().trim();
   expect(pid).toMatch(/^\d+$/u);
@@ -64,13 +64,14 @@ withCgroups(
 );
 
 withCgroups("the cgroup of a command is removed when its last background child has ended", async () => {
-  const ended = await agent.link.execute("sleep 0.5 & cat /proc/self/cgroup");
+  const ended = await agent.link.execute("sleep 300 & echo $!; cat /proc/self/cgroup");
   const folder = path.join(
     root,
     "run",
     path.basename(/^0::(.*)$/mu.exec(ended.stdout.toString())?.[1] ?? ""),
   );
   expect(existsSync(folder)).toBe(true);
+  process.kill(Number.parseInt(ended.stdout.toString(), 10), "SIGKILL");
   await until(() => !existsSync(folder));
 });
 

@@ -6,7 +6,7 @@ import { FakeGuest } from "./support/fake-guest.ts";
 
 const DEADLINE_MS = 10_000;
 /** For answers that never come. */
-const SHORT_MS = 100;
+const SHORT_MS = 500;
 const MIB = 1024 * 1024;
 
 let guest: FakeGuest;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { runProgram } from "../src/run.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 60_000;
 
 // QEMU is dynamically linked, opens the file read-write and maps it privately; so does this.
 const PROBE = String.raw`

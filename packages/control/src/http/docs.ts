@@ -5,7 +5,6 @@ import { Type } from "typebox";
 import { docsPage, type Json } from "./docs-page.ts";
 import { docsStyle } from "./docs-style.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers } from "./schemas.ts";
 
 const STYLE_HASH = createHash("sha256").update(docsStyle).digest("base64");
 /** Our one style and nothing else: no script, no picture, no form, no other origin. */
@@ -23,7 +22,6 @@ export const docsRoutes: Routes = (app, _options, done) => {
         summary: "This API as a page for people",
         response: {
           200: { description: "The page.", content: { "text/html": { schema: Type.String() } } },
-          ...errorAnswers,
         },
       },
     },

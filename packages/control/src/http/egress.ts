@@ -3,7 +3,7 @@ import type { Context } from "../services/context.ts";
 import { getEgress, setEgress } from "../services/egress.ts";
 import { callerOf } from "./auth.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 import { vmParams, type VmResource } from "./vm-resources.ts";
 
 /** What a microVM may reach, and what it tried. */
@@ -20,7 +20,7 @@ export function egressRoutes(context: Context, resource: VmResource): Routes {
           summary: `Replace the egress rules of a running ${kind.noun}; they are in force when the answer comes`,
           params,
           body: ref(EgressRequest),
-          response: { 200: ref(EgressReport), ...errorAnswers },
+          response: { 200: ref(EgressReport) },
         },
       },
       (request) =>
@@ -34,7 +34,7 @@ export function egressRoutes(context: Context, resource: VmResource): Routes {
           tags: [tag],
           summary: `Egress rules, traffic and the last denied destinations of a ${kind.noun}`,
           params,
-          response: { 200: ref(EgressReport), ...errorAnswers },
+          response: { 200: ref(EgressReport) },
         },
       },
       (request) => getEgress(context, callerOf(request), { kind, id: request.params.id }),

@@ -107,9 +107,10 @@ const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
   downloadMachineFile: [...inMachine, ...inFiles],
 };
 
-/** Replaces the answers `4XX` and `5XX` of a route by one for each status, with the codes that it comes with. Answers that many calls share go into `shared`. */
+/** Adds an answer for each status of an error, with the codes that it comes with. No route names them: each would cost a serializer at every
+ *  start, and errors are sent as text. Answers that many calls share go into `shared`. */
 export function documentErrors(operation: Json, shared: Json): void {
-  const { "4XX": _4, "5XX": _5, ...answers } = operation["responses"] as Json;
+  const answers = { ...(operation["responses"] as Json) };
   const codes = codesOf(operation);
   const statuses = new Set(codes.map((code) => errorStatus[code]));
   for (const status of [...statuses].toSorted((a, b) => a - b)) {

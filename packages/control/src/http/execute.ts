@@ -13,7 +13,7 @@ import { toSkerryError } from "./errors.ts";
 import { EventStream } from "./event-stream.ts";
 import { endOf } from "./request-end.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 import { vmParams, type VmResource } from "./vm-resources.ts";
 
 export function executeRoutes(context: Context, resource: VmResource): Routes {
@@ -33,7 +33,7 @@ export function executeRoutes(context: Context, resource: VmResource): Routes {
           params: vmParams(resource.kind.noun),
           querystring: ExecuteQuery,
           body: ref(ExecuteRequest),
-          response: { 200: ref(ExecuteResponse), ...errorAnswers },
+          response: { 200: ref(ExecuteResponse) },
         },
       },
       async (request, reply) => {

@@ -9,7 +9,7 @@ import type { VmKind } from "../services/vms.ts";
 import { callerOf } from "./auth.ts";
 import { endOf } from "./request-end.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 import { vmParams, type VmResource } from "./vm-resources.ts";
 
 const RAW = "application/octet-stream";
@@ -35,7 +35,7 @@ export function fileRoutes(context: Context, resource: VmResource): Routes {
           summary: "Write a file; missing parent directories are made, and it appears whole or not at all",
           params,
           querystring: FileWriteQuery,
-          response: { 200: ref(FileWritten), ...errorAnswers },
+          response: { 200: ref(FileWritten) },
         },
       },
       async (request, reply) => {
@@ -59,7 +59,7 @@ export function fileRoutes(context: Context, resource: VmResource): Routes {
           summary: "Read a file; with `?list=true`, list a directory",
           params,
           querystring: FileQuery,
-          response: { 200: ref(DirectoryListing), ...errorAnswers },
+          response: { 200: ref(DirectoryListing) },
         },
       },
       async (request, reply) => {

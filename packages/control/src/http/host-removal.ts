@@ -2,7 +2,6 @@ import { Type } from "typebox";
 import type { Context } from "../services/context.ts";
 import { removeHost } from "../services/host-removal.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers } from "./schemas.ts";
 
 export function hostRemovalRoute(context: Context): Routes {
   return (app, _options, done) => {
@@ -24,7 +23,7 @@ export function hostRemovalRoute(context: Context): Routes {
             },
             { additionalProperties: false },
           ),
-          response: { 204: Type.Null({ description: "It is none of our hosts." }), ...errorAnswers },
+          response: { 204: Type.Null({ description: "It is none of our hosts." }) },
         },
       },
       async (request, reply) => {

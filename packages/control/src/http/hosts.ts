@@ -4,7 +4,7 @@ import { Host, HostList } from "@skerry/contract/hosts";
 import type { Context } from "../services/context.ts";
 import { activateHost, drainHost, getHost, listHosts } from "../services/hosts.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 
 const HostPath = Type.Object({ id: Type.String() });
 
@@ -18,7 +18,7 @@ export function hostRoutes(context: Context): Routes {
           tags: ["hosts"],
           summary: "The machines that VMs run on, newest first",
           querystring: PageQuery,
-          response: { 200: ref(HostList), ...errorAnswers },
+          response: { 200: ref(HostList) },
         },
       },
       (request) => listHosts(context, request.query),
@@ -31,7 +31,7 @@ export function hostRoutes(context: Context): Routes {
           tags: ["hosts"],
           summary: "One host: how it is, what it has, and what is taken of it",
           params: HostPath,
-          response: { 200: ref(Host), ...errorAnswers },
+          response: { 200: ref(Host) },
         },
       },
       (request) => getHost(context, request.params.id),
@@ -46,7 +46,7 @@ export function hostRoutes(context: Context): Routes {
           description:
             "Answers at once; the host is in `maintenance` when the last one has left. A host that is offline is drained when it is back.",
           params: HostPath,
-          response: { 200: ref(Host), ...errorAnswers },
+          response: { 200: ref(Host) },
         },
       },
       (request) => drainHost(context, request.params.id),
@@ -59,7 +59,7 @@ export function hostRoutes(context: Context): Routes {
           tags: ["hosts"],
           summary: "Let the host have VMs again: cancels a drain, ends maintenance",
           params: HostPath,
-          response: { 200: ref(Host), ...errorAnswers },
+          response: { 200: ref(Host) },
         },
       },
       (request) => activateHost(context, request.params.id),

@@ -10,7 +10,7 @@ import { emptyBodyIsObject } from "./bodies.ts";
 import { created } from "./creation.ts";
 import { countingFailures } from "./rate-limits.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 
 export function joiningRoutes(context: Context): Routes {
   return (app, _options, done) => {
@@ -27,7 +27,7 @@ export function joiningRoutes(context: Context): Routes {
           tags: ["hosts"],
           summary:
             "A token by which one machine becomes a host within the next hour; it is in this answer and nowhere else",
-          response: { 201: ref(JoinToken), ...errorAnswers },
+          response: { 201: ref(JoinToken) },
         },
       },
       async (request, reply) =>
@@ -45,7 +45,7 @@ export function joiningRoutes(context: Context): Routes {
           description:
             "Needs no API token: the request proves that its sender has a join token, without sending it. The same machine may ask again.",
           body: ref(JoinRequest),
-          response: { 200: ref(JoinAnswer), ...errorAnswers },
+          response: { 200: ref(JoinAnswer) },
         },
       },
       (request) => guarded(request, request.body.proof, () => joinHost(context, request.body)),
@@ -59,7 +59,7 @@ export function joiningRoutes(context: Context): Routes {
           summary:
             "Have control call a host that has just been certified; the answer says why where that fails",
           body: ref(JoinConfirmation),
-          response: { 200: ref(HostJoined), ...errorAnswers },
+          response: { 200: ref(HostJoined) },
         },
       },
       (request) => guarded(request, request.body.proof, () => confirmHost(context, request.body)),

@@ -10,7 +10,7 @@ import { toSkerryError } from "./errors.ts";
 import { EventStream } from "./event-stream.ts";
 import { endOf } from "./request-end.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 import { vmParams } from "./vm-resources.ts";
 
 const MachineParams = vmParams("machine");
@@ -32,7 +32,7 @@ export function machineLogRoutes(context: Context): Routes {
             "destroyed, which is one `end`; or one `error` with an `Error`. A comment every 15 s keeps the connection alive.",
           params: MachineParams,
           querystring: MachineLogsQuery,
-          response: { 200: ref(MachineLogs), ...errorAnswers },
+          response: { 200: ref(MachineLogs) },
         },
       },
       async (request, reply) => {

@@ -11,7 +11,7 @@ import { emptyBodyIsObject } from "./bodies.ts";
 import { created } from "./creation.ts";
 import { withLabels } from "./labels.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 import { vmParams } from "./vm-resources.ts";
 
 const MachineParams = vmParams("machine");
@@ -26,7 +26,7 @@ export function machineRoutes(context: Context): Routes {
           tags: ["machines"],
           summary: "Create a machine; it runs when the answer comes",
           body: ref(MachineCreateRequest),
-          response: { 201: ref(Machine), ...errorAnswers },
+          response: { 201: ref(Machine) },
         },
       },
       // A client that goes away stops nothing: the row is a wish, and is carried out.
@@ -49,7 +49,7 @@ export function machineRoutes(context: Context): Routes {
           tags: ["machines"],
           summary: "The machines of the organization, newest first; `metadata.KEY=VALUE` filters by a label",
           querystring: MachineListQuery,
-          response: { 200: ref(MachineList), ...errorAnswers },
+          response: { 200: ref(MachineList) },
         },
       },
       (request) => listMachinesOf(context, callerOf(request), withLabels(request.query)),
@@ -62,7 +62,7 @@ export function machineRoutes(context: Context): Routes {
           tags: ["machines"],
           summary: "One machine",
           params: MachineParams,
-          response: { 200: ref(Machine), ...errorAnswers },
+          response: { 200: ref(Machine) },
         },
       },
       async (request) => machineOf(await getMachine(context, callerOf(request), request.params.id)),
@@ -75,7 +75,7 @@ export function machineRoutes(context: Context): Routes {
           tags: ["machines"],
           summary: "Destroy a machine and its disk, whatever its status; a second time does nothing",
           params: MachineParams,
-          response: { 204: Type.Null({ description: "It is destroyed." }), ...errorAnswers },
+          response: { 204: Type.Null({ description: "It is destroyed." }) },
         },
       },
       async (request, reply) => {
@@ -129,7 +129,7 @@ export function machineLifeRoutes(context: Context): Routes {
             summary,
             params: MachineParams,
             body: ref(NoFields),
-            response: { 200: ref(Machine), 202: ref(Machine), ...errorAnswers },
+            response: { 200: ref(Machine), 202: ref(Machine) },
           },
         },
         async (request, reply) => {

@@ -13,7 +13,7 @@ import { callerOf } from "./auth.ts";
 import { created } from "./creation.ts";
 import { OrganizationParams } from "./organizations.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 
 const MemberParams = Type.Object({
   ...OrganizationParams.properties,
@@ -31,7 +31,7 @@ export function memberRoutes(context: Context): Routes {
           summary: "The members of an organization, newest users first",
           params: OrganizationParams,
           querystring: PageQuery,
-          response: { 200: ref(MemberList), ...errorAnswers },
+          response: { 200: ref(MemberList) },
         },
       },
       (request) => listMembersOf(context, callerOf(request), request.query),
@@ -45,7 +45,7 @@ export function memberRoutes(context: Context): Routes {
           summary: "Add a member, new or known; the answer has a first token to hand over",
           params: OrganizationParams,
           body: ref(MemberAddRequest),
-          response: { 201: ref(MemberAdded), ...errorAnswers },
+          response: { 201: ref(MemberAdded) },
         },
       },
       async (request, reply) => {
@@ -62,7 +62,7 @@ export function memberRoutes(context: Context): Routes {
           summary: "Change the role of a member",
           params: MemberParams,
           body: ref(MemberUpdateRequest),
-          response: { 200: ref(Member), ...errorAnswers },
+          response: { 200: ref(Member) },
         },
       },
       (request) =>
@@ -76,7 +76,7 @@ export function memberRoutes(context: Context): Routes {
           tags: ["organizations"],
           summary: "Remove a member; the member's tokens in this organization end",
           params: MemberParams,
-          response: { 204: Type.Null({ description: "The member is removed." }), ...errorAnswers },
+          response: { 204: Type.Null({ description: "The member is removed." }) },
         },
       },
       async (request, reply) => {

@@ -6,7 +6,6 @@ import type { Format } from "../metrics/families.ts";
 import type { Context } from "../services/context.ts";
 import { Scraper } from "../services/metrics.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers } from "./schemas.ts";
 
 const contentTypes: Readonly<Record<Format, string>> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
@@ -33,7 +32,6 @@ export function metricsRoute(context: Context): Routes {
                 "application/openmetrics-text": { schema: Type.String() },
               },
             },
-            ...errorAnswers,
           },
         },
       },

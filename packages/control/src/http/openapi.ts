@@ -5,7 +5,7 @@ import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { documentAccess } from "./access-document.ts";
 import { documentErrors } from "./error-document.ts";
-import { errorAnswers } from "./schemas.ts";
+
 import { vmResources } from "./vm-resources.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 
@@ -49,7 +49,7 @@ export function openapiRoute(app: FastifyInstance): void {
         operationId: "getOpenapi",
         tags: ["platform"],
         summary: "This document",
-        response: { 200: Type.Object({}, { description: "OpenAPI 3.1." }), ...errorAnswers },
+        response: { 200: Type.Object({}, { description: "OpenAPI 3.1." }) },
       },
     },
     (_request, reply) => {

@@ -16,7 +16,7 @@ import {
 import { callerOf } from "./auth.ts";
 import { created } from "./creation.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 
 /** The organization that the access table has as `path`: the caller is one of it. */
 export const OrganizationParams = Type.Object({
@@ -35,7 +35,7 @@ export function organizationRoutes(context: Context): Routes {
           description:
             "Only tokens of the operator's organization, the first one of an installation, can have the scope.",
           body: ref(OrganizationCreateRequest),
-          response: { 201: ref(Organization), ...errorAnswers },
+          response: { 201: ref(Organization) },
         },
       },
       async (request, reply) => {
@@ -51,7 +51,7 @@ export function organizationRoutes(context: Context): Routes {
           tags: ["organizations"],
           summary: "The organizations that you are a member of, newest first",
           querystring: PageQuery,
-          response: { 200: ref(OrganizationList), ...errorAnswers },
+          response: { 200: ref(OrganizationList) },
         },
       },
       (request) => listOrganizationsOf(context, callerOf(request), request.query),
@@ -64,7 +64,7 @@ export function organizationRoutes(context: Context): Routes {
           tags: ["organizations"],
           summary: "One organization",
           params: OrganizationParams,
-          response: { 200: ref(Organization), ...errorAnswers },
+          response: { 200: ref(Organization) },
         },
       },
       (request) => getOrganization(context, callerOf(request)),
@@ -78,7 +78,7 @@ export function organizationRoutes(context: Context): Routes {
           summary: "Change an organization; what is not named stays",
           params: OrganizationParams,
           body: ref(OrganizationUpdateRequest),
-          response: { 200: ref(Organization), ...errorAnswers },
+          response: { 200: ref(Organization) },
         },
       },
       (request) => changeOrganization(context, callerOf(request), request.body),

@@ -15,7 +15,7 @@ import { emptyBodyIsObject } from "./bodies.ts";
 import { created } from "./creation.ts";
 import { withLabels } from "./labels.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 import { vmParams } from "./vm-resources.ts";
 
 const SandboxParams = vmParams("sandbox");
@@ -30,7 +30,7 @@ export function sandboxRoutes(context: Context): Routes {
           tags: ["sandboxes"],
           summary: "Create a sandbox; it is usable when the answer comes",
           body: ref(SandboxCreateRequest),
-          response: { 201: ref(Sandbox), ...errorAnswers },
+          response: { 201: ref(Sandbox) },
         },
       },
       // A client that goes away stops nothing: the row is a wish, and is carried out.
@@ -53,7 +53,7 @@ export function sandboxRoutes(context: Context): Routes {
           tags: ["sandboxes"],
           summary: "The sandboxes of the organization, newest first; `metadata.KEY=VALUE` filters by a label",
           querystring: SandboxListQuery,
-          response: { 200: ref(SandboxList), ...errorAnswers },
+          response: { 200: ref(SandboxList) },
         },
       },
       (request) => listSandboxesOf(context, callerOf(request), withLabels(request.query)),
@@ -66,7 +66,7 @@ export function sandboxRoutes(context: Context): Routes {
           tags: ["sandboxes"],
           summary: "One sandbox",
           params: SandboxParams,
-          response: { 200: ref(Sandbox), ...errorAnswers },
+          response: { 200: ref(Sandbox) },
         },
       },
       async (request) => sandboxOf(await getSandbox(context, callerOf(request), request.params.id)),
@@ -86,7 +86,7 @@ export function sandboxLifetimeRoutes(context: Context): Routes {
           tags: ["sandboxes"],
           summary: "Destroy a sandbox, whatever its status; a second time does nothing",
           params: SandboxParams,
-          response: { 204: Type.Null({ description: "It is destroyed." }), ...errorAnswers },
+          response: { 204: Type.Null({ description: "It is destroyed." }) },
         },
       },
       async (request, reply) => {
@@ -104,7 +104,7 @@ export function sandboxLifetimeRoutes(context: Context): Routes {
           summary: "Push the expiry of a sandbox back, never forward",
           params: SandboxParams,
           body: ref(KeepaliveRequest),
-          response: { 200: ref(Sandbox), ...errorAnswers },
+          response: { 200: ref(Sandbox) },
         },
       },
       (request) =>

@@ -92,9 +92,6 @@ export function original(schema: TSchema): TSchema {
   return found;
 }
 
-/** The answers that every call may give beside its own. */
-export const errorAnswers = { "4xx": ref(ErrorResponse), "5xx": ref(ErrorResponse) };
-
 function idOf(schema: TSchema): string | undefined {
   const id = (schema as { $id?: unknown }).$id;
   return typeof id === "string" ? id : undefined;

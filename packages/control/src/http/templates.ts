@@ -4,7 +4,7 @@ import { sizes } from "@skerry/contract/sizes";
 import type { Context } from "../services/context.ts";
 import { getTemplate, listTemplates } from "../services/templates.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 
 /** What a sandbox can be made of: templates and sizes. */
 export function templateRoutes(context: Context): Routes {
@@ -16,7 +16,7 @@ export function templateRoutes(context: Context): Routes {
           operationId: "listSizes",
           tags: ["templates"],
           summary: "The sizes that a microVM can have",
-          response: { 200: ref(SizeList), ...errorAnswers },
+          response: { 200: ref(SizeList) },
         },
       },
       () => ({ items: [...sizes] }),
@@ -28,7 +28,7 @@ export function templateRoutes(context: Context): Routes {
           operationId: "listTemplates",
           tags: ["templates"],
           summary: "The templates that sandboxes are cloned from",
-          response: { 200: ref(TemplateList), ...errorAnswers },
+          response: { 200: ref(TemplateList) },
         },
       },
       async () => ({ items: await listTemplates(context) }),
@@ -41,7 +41,7 @@ export function templateRoutes(context: Context): Routes {
           tags: ["templates"],
           summary: "One template, by name or id",
           params: Type.Object({ template: Type.String() }),
-          response: { 200: ref(Template), ...errorAnswers },
+          response: { 200: ref(Template) },
         },
       },
       (request) => getTemplate(context, request.params.template),

@@ -7,7 +7,7 @@ import { callerOf } from "./auth.ts";
 import { emptyBodyIsObject } from "./bodies.ts";
 import { created } from "./creation.ts";
 import type { Routes } from "./routes.ts";
-import { errorAnswers, ref } from "./schemas.ts";
+import { ref } from "./schemas.ts";
 
 export function tokenRoutes(context: Context): Routes {
   return (app, _options, done) => {
@@ -22,7 +22,7 @@ export function tokenRoutes(context: Context): Routes {
           description:
             "It never outlives the token of this request: without `expires_in` both end together, a longer one is refused.",
           body: ref(TokenCreateRequest),
-          response: { 201: ref(TokenCreated), ...errorAnswers },
+          response: { 201: ref(TokenCreated) },
         },
       },
       async (request, reply) =>
@@ -44,7 +44,7 @@ export function tokenRoutes(context: Context): Routes {
           tags: ["tokens"],
           summary: "The tokens of the organization, newest first, without their secrets",
           querystring: PageQuery,
-          response: { 200: ref(TokenList), ...errorAnswers },
+          response: { 200: ref(TokenList) },
         },
       },
       (request) => listTokensOf(context, callerOf(request), request.query),
@@ -57,7 +57,7 @@ export function tokenRoutes(context: Context): Routes {
           tags: ["tokens"],
           summary: "Revoke a token and all that it minted; the next request with any of them is refused",
           params: Type.Object({ id: Type.String() }),
-          response: { 204: Type.Null({ description: "It is revoked." }), ...errorAnswers },
+          response: { 204: Type.Null({ description: "It is revoked." }) },
         },
       },
       async (request, reply) => {

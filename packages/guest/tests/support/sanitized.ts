@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { AgentLink } from "./agent-link.ts";
 
 const GUEST_FOLDER = path.join(import.meta.dirname, "../..");
-const EXIT_DEADLINE_MS = 10_000;
+const EXIT_DEADLINE_MS = 60_000;
 
 export interface Build extends AsyncDisposable {
   readonly folder: string;

@@ -281,9 +281,10 @@ export class VmEngine {
     void endOfVm(record, live, main).then((end) => {
       if (this.#closing || !this.#entries.holds(entry) || entry.ending !== undefined) return;
       this.#options.log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");
-      this.#ended += 1;
       // A guest whose main process has ended is there, and has something to write out.
-      entry.ending = this.#finishRunning(entry, entry.record.machine?.stopping === true ? stopped : end, 0);
+      const finished = this.#finishRunning(entry, entry.record.machine?.stopping === true ? stopped : end, 0);
+      // Not before it is listed as ended: control looks once, when it hears of it.
+      entry.ending = finished.then(() => void (this.#ended += 1));
     });
   }
 

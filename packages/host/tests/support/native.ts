@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { runProgram } from "../../src/run.ts";
 
 const source = join(import.meta.dirname, "../../native");
-const BUILD_DEADLINE_MS = 60_000;
+const BUILD_DEADLINE_MS = 180_000;
 
 export interface Native extends AsyncDisposable {
   readonly folder: string;

@@ -21,7 +21,9 @@ import { buildNative } from "./native.ts";
 import { testRange, testSlotsOptions } from "./network.ts";
 import { pino } from "pino";
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 60_000;
+/** Of whoever waits for an answer that should come. */
+const PATIENCE_S = 20;
 const RESOLVER_PORT = 10_053;
 
 const WORLD_PROGRAM = `
@@ -49,7 +51,7 @@ export interface Wire {
   readonly host: string;
   readonly resolver: { readonly address: string; readonly port: number };
   /** Runs a shell line in the guest's namespace; resolves with what it printed, "failed" where it failed. */
-  guest(line: string): Promise<string>;
+  guest(line: string, patienceS?: number): Promise<string>;
   spawnInGuest(line: string): ChildProcess;
   stop(): Promise<void>;
 }
@@ -85,9 +87,9 @@ export async function layWire(name: string): Promise<Wire> {
     ...[`--net=/run/netns/${worldNetns}`, "--", process.execPath, "-e", WORLD_PROGRAM, world, "80", "443"],
   ]);
   await once(server.stdout, "data");
-  const inGuest = (line: string): [string, string[]] => [
+  const inGuest = (line: string, patienceS = PATIENCE_S): [string, string[]] => [
     "nsenter",
-    [`--net=/run/netns/${guestNetns}`, "--", "timeout", "2", "bash", "-c", line],
+    [`--net=/run/netns/${guestNetns}`, "--", "timeout", String(patienceS), "bash", "-c", line],
   ];
   return {
     slot,
@@ -97,7 +99,7 @@ export async function layWire(name: string): Promise<Wire> {
     host,
     resolver: { address: range.resolver, port: RESOLVER_PORT },
     rules: new EgressRules({ range, resolverPort: RESOLVER_PORT, slots }),
-    guest: (line) => runProgram(...inGuest(line), { deadlineMs: DEADLINE_MS }).catch(() => "failed"),
+    guest: (...asked) => runProgram(...inGuest(...asked), { deadlineMs: DEADLINE_MS }).catch(() => "failed"),
     spawnInGuest: (line) => spawn(...inGuest(line)),
     async stop() {
       const ended = once(server, "exit");
