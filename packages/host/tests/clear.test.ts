@@ -44,7 +44,7 @@ function config(): HostConfig {
     network: {
       table: `skerry_unit_${unit}`,
       linkPrefix: `u${unit}`,
-      range: testRange(5),
+      range: testRange(2),
       seed: 0,
       resolverPort: 10_053,
     },
