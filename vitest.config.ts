@@ -9,6 +9,7 @@ export default defineConfig({
     hookTimeout: 5 * MINUTE_MS,
     // Without it a machine with two cores gets one: these mostly wait, for PostgreSQL and for each other.
     maxWorkers: 2,
+    expect: { poll: { timeout: MINUTE_MS } },
     projects: [
       {
         extends: true,

@@ -90,6 +90,10 @@ function admit(stream: Duplex): void {
   stream.write(`${head}\r\n\r\n`);
 }
 
+function peersThatWait(silentMs: number): Peers {
+  return new Peers(() => undefined, { connectMs: 60_000, admitMs: silentMs, silentMs });
+}
+
 async function depart(changes: Partial<DepartureOptions> = {}): Promise<Departure> {
   let channel;
   ({ channel, peer } = await guest.greeted());
@@ -110,7 +114,7 @@ async function depart(changes: Partial<DepartureOptions> = {}): Promise<Departur
     begin: async () => void steps.push("begins"),
     goneOn: async () => void steps.push("goes on"),
     layer: () => Promise.reject(new Error("nobody asks for one")),
-    peers: new Peers(() => undefined, { connectMs: 5_000, admitMs: 300, silentMs: 300 }),
+    peers: peersThatWait(60_000),
     log,
     ...changes,
   });
@@ -120,9 +124,9 @@ test.each([
   ["never answers", () => undefined],
   ["lets it in and falls silent", admit],
   ["greets and then falls silent", (stream: Duplex) => (admit(stream), void stream.write(NBD_GREETING))],
-])("a VM goes on at home when a target %s", { timeout: 60_000 }, async (_what, meet) => {
+])("a VM goes on at home when a target %s", async (_what, meet) => {
   await listen(meet);
-  const departure = await depart();
+  const departure = await depart({ peers: peersThatWait(300) });
   await expect(departure.done).rejects.toMatchObject({ code: "move_failed" });
   expect(await runState(source.qmp)).toBe("running");
   expect(steps).toEqual(["begins", "goes on"]);
@@ -186,7 +190,7 @@ test("a VM is whole at a target that does as it should, and stands still at home
 test("a target that falls silent when the disk is copied holds up neither the VM nor what is written in it", async () => {
   await using _other = await willing();
   const written = await writer();
-  const departure = await depart();
+  const departure = await depart({ peers: peersThatWait(3_000) });
   using _user = await rest.use();
   await expect.poll(() => mirrorStatus()).toBe("ready");
   streams[0]?.unpipe();

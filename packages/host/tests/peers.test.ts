@@ -13,7 +13,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { Peers, type Destination } from "../src/move/peers.ts";
 
 const never = new AbortController().signal;
-const limits = { connectMs: 200, admitMs: 200, silentMs: 200 };
+const limits = { connectMs: 1_000, admitMs: 1_000, silentMs: 1_000 };
 
 let folder: string;
 let server: Server;
