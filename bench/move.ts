@@ -26,7 +26,7 @@ async function moveBetween(platform: Platform, rounds: number): Promise<Measure[
   const still = new Series({
     what: "a guest of 256 MiB stands still while it moves",
     unit: "ms",
-    bar: "median ≤ 2000",
+    bar: "max ≤ 2000",
   });
   const whole = new Series({ what: "drain of a host with one sandbox", unit: "ms", bar: "–" });
   const second = await joinHost(platform);

@@ -141,8 +141,9 @@ function isAtSource(vm: MovableVm | undefined, move: MoveRow): vm is MovableVm {
 async function decide(context: Context, move: MoveRow, service: string): Promise<MoveRow | undefined> {
   const decided = context.db.transaction().execute(async (transaction) => {
     const vm = await switchHost(transaction, move);
-    // It was destroyed or stopped, or its host was taken for dead.
-    if (vm === undefined) return proceed(transaction, move, "canceling", "the VM ended on its way");
+    // It was destroyed or stopped, or one of the hosts was taken for dead.
+    if (vm === undefined)
+      return proceed(transaction, move, "canceling", "the VM has ended, or the target is lost");
     const resuming = await proceed(transaction, move, "resuming");
     if (resuming === undefined) throw new Overtaken();
     const resource = move.vm_id.startsWith("mch_") ? "machine" : "sandbox";
