@@ -281,8 +281,8 @@ test("the next sandbox in a slot finds nothing of the one before", async () => {
   throw new Error("the slot was never used again");
 });
 
-test("sixty sandboxes come and go, each slot several times, and leave nothing", async () => {
-  for (let round = 0; round < 15; round += 1) {
+test("three hundred sandboxes come and go, and leave nothing", async () => {
+  for (let round = 0; round < 75; round += 1) {
     const made = await Promise.all(
       Array.from({ length: 4 }, () =>
         platform.client.sandboxes.create({ template: "base", egress: { mode: "deny_all" } }),
