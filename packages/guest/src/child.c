@@ -80,15 +80,13 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
     read_child(request, outcome);
   case LIST:
     list_child(request, outcome);
-  case CONFIGURE:
-    configure_child(request, outcome);
-  case WAKE:
-    wake_child(request, outcome);
   case REST:
     rest_child(request, outcome);
   case SHUTDOWN:
     shutdown_child(request, outcome);
-  case TERMINATE: // the agent's own to do
+  case CONFIGURE: // the agent's own to do
+  case WAKE:
+  case TERMINATE:
     break;
   }
   _exit(1);
@@ -111,7 +109,7 @@ static pid_t fork_into(int cgroup_fd, bool *outside) {
 bool child_start(struct child *child, const struct request *request, struct outcome *outcome) {
   struct pipe pipes[3] = {{-1, -1}, {-1, -1}, {-1, -1}};
   bool execute = request->operation == EXECUTE || request->operation == MAIN, outside = true;
-  bool system = request->operation >= CONFIGURE;
+  bool system = request->operation >= REST;
   memset(outcome, 0, sizeof *outcome);
   child->group = execute ? cgroup_take() : (struct cgroup){.fd = -1};
   child->pid = -1;

@@ -1,4 +1,4 @@
-// Every operation is one forked child with up to three pipes, so whatever hangs (a dead file system, a FIFO)
+// An operation is one forked child with up to three pipes, so whatever hangs (a dead file system, a FIFO)
 // hangs that child alone. What it has to say beyond its pipes it writes into its slot of memory shared with
 // the agent; a command has lost that memory with its execve.
 #ifndef SKERRY_CHILD_H
@@ -35,8 +35,6 @@ noreturn void execute_child(const struct request *request, struct outcome *outco
 noreturn void write_child(const struct request *request, struct outcome *outcome);
 noreturn void read_child(const struct request *request, struct outcome *outcome);
 noreturn void list_child(const struct request *request, struct outcome *outcome);
-noreturn void configure_child(const struct request *request, struct outcome *outcome);
-noreturn void wake_child(const struct request *request, struct outcome *outcome);
 noreturn void rest_child(const struct request *request, struct outcome *outcome);
 noreturn void shutdown_child(const struct request *request, struct outcome *outcome);
 
@@ -44,7 +42,9 @@ noreturn void child_fail(struct outcome *outcome, const char *code, const char *
 noreturn void child_fail_errno(struct outcome *outcome, const char *doing);
 noreturn void child_succeed(struct outcome *outcome, const char *result);
 
-// In the agent: what a child cannot do for it.
+// In the agent: what a child cannot do for it, and what cannot hang and is waited for before anything else, so
+// that a fork would only cost time.
+void machine_freshen(const struct request *request, struct outcome *outcome); // clock, entropy and, once, its name
 bool environment_keep(const struct request *configure); // for every later command
 void shutdown_begin(void);                              // kills every process but the agent
 
