@@ -58,13 +58,13 @@ async function createOnce(
   await sandbox?.destroy();
 }
 
-/** A host that nobody reaches. The row of the sandbox that is copied has to be there before. */
+/** A host that nobody reaches, and whose sandboxes nobody takes for lost. The row of the sandbox that is copied has to be there before. */
 function prepare(id: string): string {
   return `
     insert into hosts
     select (jsonb_populate_record(h, jsonb_build_object(
-      'id', '${ELSEWHERE}', 'name', 'bench-elsewhere', 'address', '/run/skerry-bench/nobody.sock', 'status', 'offline',
-      'last_heartbeat', now() - interval '1 day'))).*
+      'id', '${ELSEWHERE}', 'name', 'bench-elsewhere', 'address', 'unix:/run/skerry-bench/nobody.sock',
+      'status', 'maintenance', 'desired', 'drained', 'key_sha256', null))).*
     from hosts h join sandboxes s on s.host_id = h.id where s.id = '${id}';`;
 }
 
