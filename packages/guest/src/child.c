@@ -111,6 +111,11 @@ bool child_start(struct child *child, const struct request *request, struct outc
   bool execute = request->operation == EXECUTE || request->operation == MAIN, outside = true;
   bool system = request->operation >= REST;
   memset(outcome, 0, sizeof *outcome);
+  if (request->operation == CONFIGURE || request->operation == WAKE) {
+    machine_freshen(request, outcome);
+    *child = (struct child){.pid = 0, .pipes = {-1, -1, -1}, .group = {.fd = -1}};
+    return true;
+  }
   child->group = execute ? cgroup_take() : (struct cgroup){.fd = -1};
   child->pid = -1;
   if (open_pipes(pipes, request)) {
@@ -159,16 +164,25 @@ static const char *code_of(int error) {
   }
 }
 
-void child_fail(struct outcome *outcome, const char *code, const char *message) {
+static void fail(struct outcome *outcome, const char *code, const char *message) {
   snprintf(outcome->error, sizeof outcome->error, "{\"code\":\"%s\",\"message\":\"%s\"}", code, message);
+}
+
+void child_fail(struct outcome *outcome, const char *code, const char *message) {
+  fail(outcome, code, message);
   _exit(1);
 }
 
-void child_fail_errno(struct outcome *outcome, const char *doing) {
+void outcome_fail_errno(struct outcome *outcome, const char *doing) {
   char message[160];
   int error = errno;
   snprintf(message, sizeof message, "%s: %s", doing, strerror(error));
-  child_fail(outcome, code_of(error), message);
+  fail(outcome, code_of(error), message);
+}
+
+void child_fail_errno(struct outcome *outcome, const char *doing) {
+  outcome_fail_errno(outcome, doing);
+  _exit(1);
 }
 
 void child_succeed(struct outcome *outcome, const char *result) {

@@ -20,7 +20,7 @@ struct outcome {
 };
 
 struct child {
-  pid_t pid;
+  pid_t pid;    // 0 where it was done without one
   int pipes[3]; // the agent's ends, -1 where there is none
   struct cgroup group;
 };
@@ -40,11 +40,13 @@ noreturn void shutdown_child(const struct request *request, struct outcome *outc
 
 noreturn void child_fail(struct outcome *outcome, const char *code, const char *message);
 noreturn void child_fail_errno(struct outcome *outcome, const char *doing);
+void outcome_fail_errno(struct outcome *outcome, const char *doing); // the same for who goes on
 noreturn void child_succeed(struct outcome *outcome, const char *result);
 
-// In the agent: what a child cannot do for it, and what cannot hang and is waited for before anything else, so
-// that a fork would only cost time.
+// In the agent, without a child: it cannot hang and everything waits for it, so a fork would only cost time.
 void machine_freshen(const struct request *request, struct outcome *outcome); // clock, entropy and, once, its name
+
+// In the agent: what a child cannot do for it.
 bool environment_keep(const struct request *configure); // for every later command
 void shutdown_begin(void);                              // kills every process but the agent
 

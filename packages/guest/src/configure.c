@@ -45,18 +45,14 @@ static void rename_machine(const struct request *request) {
   write_file("/etc/machine-id", id);
 }
 
-static void cannot(struct outcome *outcome, const char *what) {
-  snprintf(outcome->error, sizeof outcome->error, "{\"code\":\"io_error\",\"message\":\"cannot %s: %s\"}", what,
-           strerror(errno));
-}
-
 void machine_freshen(const struct request *request, struct outcome *outcome) {
-  memset(outcome, 0, sizeof *outcome);
   struct timespec clock = {.tv_sec = request->clock_us / 1000000,
                            .tv_nsec = request->clock_us % 1000000 * 1000};
-  if (machine_is_ours && !mix_entropy(request->entropy)) return cannot(outcome, "mix the entropy");
-  if (machine_is_ours && clock_settime(CLOCK_REALTIME, &clock) != 0) return cannot(outcome, "set the clock");
-  if (machine_is_ours && request->operation == CONFIGURE) rename_machine(request);
+  if (machine_is_ours) {
+    if (!mix_entropy(request->entropy)) return outcome_fail_errno(outcome, "cannot mix the entropy");
+    if (clock_settime(CLOCK_REALTIME, &clock) != 0) return outcome_fail_errno(outcome, "cannot set the clock");
+    if (request->operation == CONFIGURE) rename_machine(request);
+  }
   strcpy(outcome->result, "{}");
 }
 

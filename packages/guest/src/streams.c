@@ -62,15 +62,6 @@ static void watch_main(struct stream *stream, const struct request *request) {
   channel_send_json(FRAME_HEAD, last_id, "{}"); // it runs, or has
 }
 
-// Its answer goes the way of all others, because the queue may be full.
-static void answer_fresh(struct stream *stream, const struct request *request) {
-  machine_freshen(request, stream->outcome);
-  stream->id = last_id;
-  stream->operation = request->operation;
-  stream->exited = true;
-  stream->outputs[0].fd = stream->outputs[1].fd = -1;
-}
-
 static void open_stream(const struct frame *frame) {
   if (frame->stream <= last_id) return send_error(frame->stream, "bad_request", "stream numbers must rise");
   last_id = frame->stream;
@@ -92,7 +83,6 @@ static void open_stream(const struct frame *frame) {
   if (request.operation == CONFIGURE && !environment_keep(&request)) {
     return send_error(last_id, "out_of_memory", "no memory for the environment");
   }
-  if (request.operation == CONFIGURE || request.operation == WAKE) return answer_fresh(stream, &request);
   stream->started_us = now_us();
   if (!child_start(&child, &request, stream->outcome)) {
     return send_error(last_id, "out_of_memory", "no memory or no number is left for another process");
@@ -100,6 +90,7 @@ static void open_stream(const struct frame *frame) {
   stream->id = last_id;
   stream->operation = request.operation;
   stream->pid = child.pid;
+  stream->exited = child.pid == 0;
   stream->group = child.group;
   stream->credit = stream->input.credit = WINDOW_BYTES;
   stream->input.fd = child.pipes[0];

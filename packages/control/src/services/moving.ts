@@ -12,9 +12,9 @@ import { hostAddress } from "../store/hosts.ts";
 import {
   findMove,
   findVm,
-  isMoveWanted,
   proceed,
   switchHost,
+  whyUnwanted,
   type MovableVm,
   type MoveRow,
 } from "../store/moves.ts";
@@ -231,8 +231,8 @@ function abortUnwanted(context: Context, move: MoveRow, stop: AbortSignal): Abor
   const look = async (): Promise<void> => {
     while (!signal.aborted) {
       await sleep(WANTED_LOOK_MS, undefined, { signal });
-      if (await isMoveWanted(context.db, move.id)) continue;
-      controller.abort(new SkerryError("host_unreachable", "a host of the move is offline"));
+      const why = await whyUnwanted(context.db, move.id);
+      if (why !== undefined) controller.abort(new SkerryError("canceled", why));
     }
   };
   // A database that is away is noticed by the move itself.

@@ -30,12 +30,11 @@ export class VmRoutes {
     return kept.route;
   }
 
-  keep({ id, org_id, execution_id }: Omit<VmRoute, "address">, address: string): VmRoute {
+  keep({ id, org_id, execution_id }: Omit<VmRoute, "address">, address: string): void {
     const route = { id, org_id, execution_id, address };
     this.forget(id);
     this.#kept.set(id, { route, untilMs: performance.now() + FRESH_MS });
     if (this.#kept.size > ROUTES_MAX) this.#dropOldest();
-    return route;
   }
 
   forget(id: string): void {

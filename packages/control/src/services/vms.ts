@@ -117,6 +117,8 @@ export async function destroyOnHost(
   row: Pick<VmRow, "id" | "host_id" | "execution_id">,
   stop?: AbortSignal,
 ): Promise<void> {
+  // Also where the host does not confirm, nobody is led into it any more.
+  context.routes.forget(row.id);
   const address = await hostAddress(context.db, row.host_id);
   if (address !== undefined) await context.hosts.client(address).destroyVm(row, stop);
 }

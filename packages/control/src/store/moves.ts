@@ -145,14 +145,17 @@ export async function findMove(db: Queries, id: string): Promise<MoveRow | undef
   return rows[0];
 }
 
-/** Whether it should still get to its target: nobody has called it back, and both hosts are heard of. */
-export async function isMoveWanted(db: Queries, id: string): Promise<boolean> {
-  const { rows } = await sql`
-    select 1 from moves
-    where id = ${id} and status in ('preparing', 'sending') and not exists (
-      select 1 from hosts where id in (from_host_id, to_host_id) and (status = 'offline' or removed_at is not null)
-    )`.execute(db);
-  return rows.length > 0;
+/** Why it should not get to its target any more; undefined where it should. */
+export async function whyUnwanted(db: Queries, id: string): Promise<string | undefined> {
+  const { rows } = await sql<{ why: string | null }>`
+    select case
+      when status not in ('preparing', 'sending') then 'it was called back'
+      when exists (
+        select 1 from hosts where id in (from_host_id, to_host_id) and (status = 'offline' or removed_at is not null)
+      ) then 'a host of the move is offline'
+    end as why
+    from moves where id = ${id}`.execute(db);
+  return rows.map(({ why }) => why ?? undefined)[0];
 }
 
 /** Those that wait for a host that does not answer keep nobody else from moving. */
