@@ -40,6 +40,13 @@ test("a sandbox that was destroyed through another replica since is not running"
   expect((await execute()).body.code).toBe("sandbox_not_running");
 });
 
+test("a sandbox that was destroyed is not entered, also where its host has not confirmed it yet", async () => {
+  two.first.failures.set("destroy", new SkerryError("host_unavailable", "not now"));
+  expect((await two.world.call("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
+  expect(two.first.vms.has(id)).toBe(true);
+  expect((await execute()).body.code).toBe("sandbox_not_running");
+});
+
 test("what is known of a sandbox opens it neither to strangers nor under the name of a machine", async () => {
   const stranger = await two.world.strangerToken();
   expect((await execute(`/v1/sandboxes/${id}`, stranger)).body.code).toBe("sandbox_not_found");
