@@ -7,7 +7,8 @@
 //   POST   /identity/request?key=                   CertificateRequest, of a new key, or of the current one
 //   PUT    /identity            HostCertificate     204; it is in use from now on
 //   GET    /vms                                     VmList
-//   PUT    /vms/{id}            VmSpec              Vm; answers once the guest agent has answered
+//   PUT    /vms/{id}            VmSpec              Vm; answers once the guest agent has answered, or when a clone that
+//                                                 waited was taken: it is `creating`, and what is asked of it waits
 //   GET    /vms/{id}                                Vm
 //   DELETE /vms/{id}?execution_id=                  204, also where it is gone already; a machine's disk and console log go too
 //   POST   /vms/{id}/stop       StopVm              Vm, `stopped`; only machines can be stopped

@@ -69,7 +69,7 @@ export class HostMoves implements Travellers {
 
   async luggage(id: string, executionId: string): Promise<Luggage> {
     const { engine, layers } = this.#options;
-    const { record } = engine.running(id, executionId);
+    const { record } = await engine.usable(id, executionId);
     const { below } = record;
     if (below === undefined) {
       throw new SkerryError(

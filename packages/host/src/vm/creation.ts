@@ -33,9 +33,31 @@ export interface Wish {
   readonly kept: VmRecord | undefined;
 }
 
-/** Keeps the record of a VM that is being made while it changes: whatever happens, what it names now has to be given back. */
-export interface Draft {
+/** A VM that is being made. */
+export class Draft {
+  /** Changes meanwhile: whatever happens, what it names now has to be given back. */
   record: VmRecord;
+  readonly #promise = Promise.withResolvers<void>();
+  #isPromised = false;
+
+  constructor(record: VmRecord) {
+    this.record = record;
+  }
+
+  /** Whoever wished for the VM need not wait for its end: a clone was taken for it, and if that does not wake, another one is made. */
+  promise(): void {
+    this.#isPromised = true;
+    this.#promise.resolve();
+  }
+
+  /** Resolves when it is. */
+  get promised(): Promise<void> {
+    return this.#promise.promise;
+  }
+
+  get isPromised(): boolean {
+    return this.#isPromised;
+  }
 }
 
 /** What there is of a VM before anything was done. Takes its network slot. */
@@ -124,6 +146,7 @@ async function wake(
     await rename(warm.record.folder, record.folder);
     // Not before: from here on the draft names all that there is.
     await refuseWhenDiskIsLow(options.vmsFolder);
+    draft.promise();
     // Until its policy is in force the slot passes nothing, and nothing of the user's runs before both are done.
     await settled([saveRecord(record), loadPolicy(options.room, record), awaken(live, spec)]);
     return live;

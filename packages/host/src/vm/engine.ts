@@ -13,7 +13,7 @@ import type { MainProcess } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { adoptVms, type Adopted, type Travellers } from "./adoption.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
-import { bringUp, recordFor, type Draft } from "./creation.ts";
+import { bringUp, Draft, recordFor } from "./creation.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
 import { Entries, notRunning, onlyMachines, otherThere, type Entry, type Running } from "./entries.ts";
 import { giveBack, type MachineRoom } from "./instance.ts";
@@ -82,7 +82,8 @@ export class VmEngine {
     return this.#entries.all.some(({ state }) => state === "creating");
   }
 
-  /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered. */
+  /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered, or when a clone that waited was taken for
+   *  it: then it is being woken, and whatever is asked of it waits for that. */
   async put(id: string, spec: VmSpec): Promise<Vm> {
     if (this.#options.room.slots.exhausted) await this.#options.pool.giveUp(1);
     const entry = this.#entries.find(id);
@@ -99,10 +100,11 @@ export class VmEngine {
   /** A VM that is there when `bring` has resolved. What the draft names is given back where it fails. */
   begin(record: VmRecord, bring: Bring): Promise<Vm> {
     const abort = new AbortController();
-    const done = this.#create(record, bring, abort.signal);
+    const draft = new Draft(record);
+    const done = this.#create(draft, bring, abort.signal);
     done.catch(() => undefined); // whoever waits for it hears of it
     this.#entries.set({ state: "creating", record, abort, done });
-    return done;
+    return Promise.race([done, draft.promised.then(() => shown(record))]);
   }
 
   /** Any incarnation, in any state. */
@@ -127,8 +129,7 @@ export class VmEngine {
 
   /** The guest of this incarnation, awake until it is disposed of. */
   async use(id: string, executionId: string): Promise<GuestUse> {
-    await this.settled(id, executionId);
-    const { live, rest } = this.running(id, executionId);
+    const { live, rest } = await this.usable(id, executionId);
     const use = await rest.use();
     return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
   }
@@ -180,9 +181,16 @@ export class VmEngine {
     return this.#entries.running(id, executionId);
   }
 
+  /** Waits for one that is on its way. Why another one did not come, its entry says. */
+  async usable(id: string, executionId: string): Promise<Running> {
+    const entry = this.#entries.of(id, executionId);
+    if (entry.state === "creating") await entry.done.catch(() => undefined);
+    return this.running(id, executionId);
+  }
+
   /** Asked for anew when its turn comes: a slot of a VM that has ended belongs to nobody, or to another VM. */
   async #onSlot<T>(id: string, executionId: string, work: (entry: Running) => Promise<T>): Promise<T> {
-    await this.settled(id, executionId);
+    await this.usable(id, executionId);
     return this.#slotWork.take(id, () => work(this.running(id, executionId)));
   }
 
@@ -245,8 +253,7 @@ export class VmEngine {
     return this.begin(record, (draft, signal) => bringUp(this.#options, draft, wish, signal));
   }
 
-  async #create(begun: VmRecord, bring: Bring, signal: AbortSignal): Promise<Vm> {
-    const draft: Draft = { record: begun };
+  async #create(draft: Draft, bring: Bring, signal: AbortSignal): Promise<Vm> {
     try {
       const live = await bring(draft, signal);
       const { machine } = draft.record;
@@ -260,9 +267,10 @@ export class VmEngine {
       this.#run(record, live, await mainOf(record, live));
       return shown(record);
     } catch (error) {
-      const { record } = draft;
+      const { record, isPromised } = draft;
       const reason = error instanceof Error ? error.message : "it could not be started";
-      await this.#endNoisily(record, keepsDisk(record) ? endOfHost(reason) : undefined);
+      await this.#endNoisily(record, keepsDisk(record) || isPromised ? endOfHost(reason) : undefined);
+      if (isPromised) this.#ended += 1;
       if (signal.aborted)
         throw new SkerryError("canceled", "The VM was destroyed while it was being created.", {
           cause: error,

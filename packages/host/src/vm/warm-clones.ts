@@ -16,8 +16,10 @@ import { saveRecord, type VmRecord } from "./record.ts";
 
 /** Folder names of waiting clones begin with it, and no id of a VM does. */
 const WARM_PREFIX = "warm_";
-/** Emulated, a program's first start takes ten times as long as its second. */
+/** Emulated, a program's first start takes ten times as long as its second, and the guest's way to it still gets faster after that: with three
+ *  instead of one, create and first command took 50 instead of 58 ms, for 0.3 MiB of memory (medians of 12, in turns). */
 const WARM_UP_COMMAND = "true";
+const WARM_UP_ROUNDS = 3;
 const WARM_UP_DEADLINE_MS = 10_000;
 
 export interface WarmClonesOptions {
@@ -104,7 +106,8 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
 
 async function warmUp({ qmp, channel }: LiveVm): Promise<void> {
   try {
-    await runCommand(channel, WARM_UP_COMMAND, WARM_UP_DEADLINE_MS);
+    for (let round = 0; round < WARM_UP_ROUNDS; round += 1)
+      await runCommand(channel, WARM_UP_COMMAND, WARM_UP_DEADLINE_MS);
     await giveIdentity({ qmp, channel }, { hostname: "waiting", env: {} });
   } catch (error) {
     qmp.close();

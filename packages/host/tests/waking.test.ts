@@ -1,0 +1,123 @@
+// A clone that waited is promised to whoever wished for a VM before it is awake. Nothing of theirs may notice.
+
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { NO_EGRESS } from "../src/network/egress.ts";
+import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
+import { saveRecord } from "../src/vm/record.ts";
+import { FakeGuest, type Peer } from "./support/fake-guest.ts";
+import { recordIn } from "./support/records.ts";
+
+const spec = {
+  ...{ execution_id: "exe_a", template: "base", size: "shared-cpu-1x", hostname: "a", env: {} },
+  ...{ egress: NO_EGRESS, egress_version: 1 },
+};
+
+/** A host that does not wait has gone on by then. */
+const FAULT_SHOWS_MS = 50;
+
+let vmsFolder: string;
+let guest: FakeGuest;
+let peer: Peer;
+let engine: VmEngine;
+let closedSlots: number[];
+/** When the policy is in force. */
+let policy: PromiseWithResolvers<void>;
+/** When QEMU lets the guest go on. */
+let goesOn: PromiseWithResolvers<void>;
+
+beforeEach(async () => {
+  vmsFolder = await mkdtemp("/tmp/skerry-unit-waking-");
+  guest = await FakeGuest.start();
+  closedSlots = [];
+  policy = Promise.withResolvers();
+  goesOn = Promise.withResolvers();
+  const greeted = await guest.greeted();
+  peer = greeted.peer;
+  const record = recordIn(vmsFolder, "warm_a", { status: "creating", slot: 7 });
+  await mkdir(record.folder);
+  await saveRecord(record);
+  const qmp = {
+    closed: Promise.withResolvers<void>().promise,
+    execute: () => goesOn.promise,
+    close: () => undefined,
+  };
+  const room = {
+    slots: {
+      exhausted: false,
+      take: () => ({ number: 8 }),
+      slot: (number: number) => ({ number }),
+      close: async ({ number }: { number: number }) => void closedSlots.push(number),
+    },
+    egress: { load: () => policy.promise },
+    cgroups: { remove: async () => undefined },
+    firstVmUid: 1_899_000_000,
+  };
+  const options = {
+    ...{ room, vmsFolder, instance: `unit${process.pid}-waking`, log: pino({ level: "silent" }) },
+    pool: { take: () => ({ record, live: { qmp, channel: greeted.channel } }) },
+    library: { frozen: () => Promise.reject(new Error("the template is broken")) },
+  };
+  // The rest is for VMs without a clone that waits.
+  engine = new VmEngine(options as unknown as EngineOptions);
+});
+
+afterEach(async () => {
+  engine.close();
+  await guest[Symbol.asyncDispose]();
+  await rm(vmsFolder, { recursive: true, force: true });
+});
+
+test("who asks something of a clone that is being woken waits until its policy is in force and it is somebody", async () => {
+  expect((await engine.put("sbx_a", spec)).status).toBe("creating");
+  let isUsable = false;
+  const using = engine.use("sbx_a", "exe_a").then((use) => {
+    isUsable = true;
+    return use;
+  });
+  goesOn.resolve();
+  const { id, operation } = await peer.opened();
+  expect(operation).toMatchObject({ op: "configure", hostname: "a" });
+  await peer.close(id, {});
+  await sleep(FAULT_SHOWS_MS);
+  expect([isUsable, engine.get("sbx_a").status]).toEqual([false, "creating"]);
+  policy.resolve();
+  (await using)[Symbol.dispose]();
+  expect(engine.get("sbx_a").status).toBe("running");
+});
+
+test("a policy alone makes nobody of it: its owner waits for the guest too", async () => {
+  await engine.put("sbx_a", spec);
+  const using = engine.use("sbx_a", "exe_a");
+  policy.resolve();
+  goesOn.resolve();
+  const { id } = await peer.opened();
+  await sleep(FAULT_SHOWS_MS);
+  expect(engine.get("sbx_a").status).toBe("creating");
+  await peer.close(id, {});
+  (await using)[Symbol.dispose]();
+});
+
+test("a clone that does not wake, and cannot be replaced, is a VM that ended, and says why", async () => {
+  const before = engine.ended;
+  await engine.put("sbx_a", spec);
+  const asked = engine.use("sbx_a", "exe_a");
+  policy.resolve();
+  goesOn.reject(new Error("QEMU was killed"));
+  await expect(asked).rejects.toMatchObject({ code: "vm_not_running", message: "the template is broken" });
+  expect(engine.get("sbx_a")).toMatchObject({ status: "gone", reason: "the template is broken" });
+  expect(engine.ended).toBeGreaterThan(before);
+  expect(new Set(closedSlots)).toEqual(new Set([7, 8]));
+});
+
+test("a VM that is destroyed while its clone wakes leaves nothing", async () => {
+  await engine.put("sbx_a", spec);
+  const destroyed = engine.destroy("sbx_a", "exe_a");
+  policy.resolve();
+  goesOn.resolve();
+  await peer.close((await peer.opened()).id, {});
+  await destroyed;
+  expect([engine.list(), closedSlots]).toEqual([[], [7]]);
+});
