@@ -24,7 +24,7 @@ export interface HostConfig {
   readonly socket: string;
   /** Group that may talk to the socket: the control plane's. */
   readonly socketGid: number | undefined;
-  /** `launch`, `private-memory.so` and the guest's `agent`, as the build made them. */
+  /** `launch`, the libraries for QEMU and the guest's `agent`, as the build made them. */
   readonly nativeFolder: string;
   /** One folder per template description. */
   readonly templatesFolder: string;

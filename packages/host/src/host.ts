@@ -49,6 +49,8 @@ export type StepReport = <T>(title: string, work: () => Promise<T>) => Promise<T
 const VERSION_DEADLINE_MS = 10_000;
 /** Kept back from VMs for the system, PostgreSQL and ourselves: this much, or a tenth of a large machine. */
 const RESERVE_MIB = 1_536;
+/** Under the names that QEMU packages of today know. */
+const NO_DISASSEMBLER = ["no-disassembler.4.so", "no-disassembler.5.so"] as const;
 /** First version with `rom=off`, which maps a memory file privately without write access. */
 const PRIVATE_READONLY_SINCE = [8, 2] as const;
 
@@ -76,7 +78,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     cgroups: await openCgroups(config.instance),
     launcher: join(config.nativeFolder, "launch"),
     consoleLog: join(config.nativeFolder, "console-log"),
-    privateMemory: mapsPrivately(qemuVersion) ? undefined : await preloadable(config),
+    ...(await librariesFor(qemuVersion, config)),
     qemu,
     kvmGid: verdict.accelerator === "kvm" ? (await stat("/dev/kvm")).gid : undefined,
     firstVmUid: config.firstVmUid,
@@ -157,10 +159,20 @@ function namesOf({ name, endpoint }: HostConfig): Pick<HostInfo, "name" | "endpo
   return { name, ...(endpoint === undefined ? {} : { endpoint }) };
 }
 
+async function librariesFor(
+  qemuVersion: string,
+  config: HostConfig,
+): Promise<Pick<MachineRoom, "privateMemory" | "noDisassembler">> {
+  return {
+    privateMemory: mapsPrivately(qemuVersion) ? undefined : await preloadable(config, "private-memory.so"),
+    noDisassembler: await Promise.all(NO_DISASSEMBLER.map((file) => preloadable(config, file))),
+  };
+}
+
 /** QEMU's users preload it, and a checkout may lie in a folder that is closed to them, such as /root. */
-async function preloadable(config: HostConfig): Promise<string> {
-  const copy = join(config.stateFolder, "private-memory.so");
-  await copyFile(join(config.nativeFolder, "private-memory.so"), `${copy}.part`);
+async function preloadable(config: HostConfig, file: string): Promise<string> {
+  const copy = join(config.stateFolder, file);
+  await copyFile(join(config.nativeFolder, file), `${copy}.part`);
   await chmod(`${copy}.part`, 0o444);
   await rename(`${copy}.part`, copy);
   return copy;

@@ -31,6 +31,8 @@ export interface MachineRoom {
   readonly consoleLog: string;
   /** Preloaded where QEMU cannot map a file privately without write access; see private-memory.c. */
   readonly privateMemory: string | undefined;
+  /** Preloaded; see no-disassembler.c. Those under another name than the library of this QEMU do nothing. */
+  readonly noDisassembler: readonly string[];
   readonly qemu: string;
   readonly kvmGid: number | undefined;
   readonly firstVmUid: number;
@@ -169,8 +171,13 @@ export function cgroupName(record: Pick<InstanceRecord, "name">): string {
 }
 
 function qemuEnvironment(room: MachineRoom, options: StartOptions): Record<string, string> {
-  if (options.purpose !== "clone" || room.privateMemory === undefined) return {};
-  return { LD_PRELOAD: room.privateMemory, SKERRY_PRIVATE_MEMORY: options.files.memory };
+  const { privateMemory, noDisassembler } = room;
+  if (options.purpose !== "clone" || privateMemory === undefined)
+    return { LD_PRELOAD: noDisassembler.join(":") };
+  return {
+    LD_PRELOAD: [...noDisassembler, privateMemory].join(":"),
+    SKERRY_PRIVATE_MEMORY: options.files.memory,
+  };
 }
 
 /** Waits for QEMU's control socket, but not for a QEMU that has ended. */

@@ -14,6 +14,7 @@ export interface Native extends AsyncDisposable {
   readonly forget: string;
   readonly dataRanges: string;
   readonly privateMemory: string;
+  readonly noDisassembler: readonly string[];
 }
 
 export async function buildNative(): Promise<Native> {
@@ -26,6 +27,7 @@ export async function buildNative(): Promise<Native> {
     forget: join(folder, "forget"),
     dataRanges: join(folder, "data-ranges"),
     privateMemory: join(folder, "private-memory.so"),
+    noDisassembler: [4, 5].map((version) => join(folder, `no-disassembler.${version}.so`)),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
 }
