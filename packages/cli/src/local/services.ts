@@ -7,8 +7,9 @@ import { databaseUrl, type Layout } from "./layout.ts";
 import type { ServiceName } from "./supervisor-state.ts";
 import type { SystemUser } from "./system-user.ts";
 
-/** In MiB. Buffers that have passed through are freed when V8's nursery is swept, and a small one is swept often: docs/decisions/5. */
-const SMALL_NURSERY = "--max-semi-space-size=2";
+/** Buffers that have passed through are freed when V8's nursery is swept. The first bounds the nursery in MiB, the second has it swept for every
+ *  4 MiB of buffers, before they are a reason to go through the whole heap: docs/decisions/5. */
+const SMALL_NURSERY = ["--max-semi-space-size=2", "--scavenger-max-new-space-capacity-mb=1"] as const;
 
 export interface Service {
   readonly name: ServiceName;
@@ -31,7 +32,7 @@ export function serviceOf(name: ServiceName, layout: Layout, user: SystemUser | 
   const defined = Object.entries({ ...common, ...settings }).filter(([, value]) => value !== undefined);
   return {
     name,
-    args: [SMALL_NURSERY, join(layout.dist, `${name}.js`), "serve"],
+    args: [...SMALL_NURSERY, join(layout.dist, `${name}.js`), "serve"],
     env: Object.fromEntries(defined),
   };
 }
