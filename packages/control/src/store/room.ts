@@ -1,13 +1,10 @@
 // What is free on hosts, and what an organization holds: what a VM that is to be placed depends on.
 
-import { sql } from "kysely";
+import { sql, type RawBuilder } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
 import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
-import { machineStatusesOnHost } from "@skerry/contract/machine-states";
-import { moveStatusesOnTarget } from "@skerry/contract/move-states";
 import type { Template } from "@skerry/contract/platform";
 import { LIMIT_MAX, type LimitName, type QuotaName } from "@skerry/contract/quotas";
-import { sandboxStatusesOnHost } from "@skerry/contract/sandbox-states";
 import type { Database, Queries } from "./database.ts";
 
 /** A host that may get VMs, and what is taken of it. */
@@ -33,11 +30,7 @@ export interface Room {
 /** All hosts that may get VMs. */
 export async function availableHosts(db: Queries): Promise<HostLoad[]> {
   const { rows } = await sql<HostLoad>`
-    select ${hostColumns}
-    from hosts h
-    left join (
-      select host_id, sum(memory_mib) as memory_mib, sum(vcpus) as vcpus from ${onHosts} as vms group by host_id
-    ) used on used.host_id = h.id
+    select ${hostColumns} from hosts h cross join lateral (${taken(sql.ref("h.id"))}) taken
     where ${isAvailable}
     order by h.id`.execute(db);
   return rows;
@@ -58,25 +51,35 @@ export async function lockRoom(transaction: Queries, orgId: string, hostId: stri
     select o.egress_default, held.*, h.*,
       (select json_object_agg(name, value) from organization_limits where org_id = o.id) as exceptions
     from organizations o
-    cross join (${heldBy(orgId)}) held
+    cross join lateral (${heldBy(sql.ref("o.id"))}) held
     left join (
-      select ${hostColumns}
-      from hosts h
-      cross join lateral (
-        select sum(memory_mib) as memory_mib, sum(vcpus) as vcpus from ${onHosts} as vms where host_id = h.id
-      ) used
+      select ${hostColumns} from hosts h cross join lateral (${taken(sql.ref("h.id"))}) taken
       where h.id = ${hostId} and ${isAvailable}
     ) h on true
     where o.id = ${orgId}`.execute(transaction);
   const [row] = rows;
   if (row === undefined) throw new Error(`there is no organization ${orgId}`);
+  if (row.held_entries + (row.used_entries ?? 0) > ENTRIES_MAX) await balance(transaction, [orgId, hostId]);
   return roomOf(row);
+}
+
+/** Entries that are added up again and again before somebody makes one of them. */
+const ENTRIES_MAX = 64;
+
+/** Whatever is added meanwhile is not seen here, and stays. Each entry is deleted once, and counts in the sum of whoever deleted it. */
+async function balance(transaction: Queries, accounts: readonly string[]): Promise<void> {
+  await sql`
+    with balanced as (delete from room_entries where account = any(${accounts}::text[]) returning *)
+    insert into room_entries
+    select account, sum(sandboxes), sum(machines), sum(vcpus), sum(memory_mib), sum(disk_gib)
+    from balanced group by account`.execute(transaction);
 }
 
 interface RoomRow extends HeldRow, Omit<HostLoad, "id"> {
   readonly egress_default: Egress["mode"];
   readonly exceptions: Partial<Record<LimitName, number>> | null;
   readonly id: string | null;
+  readonly used_entries: number | null;
 }
 
 function roomOf(row: RoomRow): Room {
@@ -91,7 +94,7 @@ function roomOf(row: RoomRow): Room {
 
 /** What an organization holds at this moment. */
 export async function held(db: Database, orgId: string): Promise<Readonly<Record<QuotaName, number>>> {
-  const { rows } = await heldBy(orgId).execute(db);
+  const { rows } = await heldBy(sql.val(orgId)).execute(db);
   const [row] = rows;
   if (row === undefined) throw new Error("a sum returned no row");
   return heldOf(row);
@@ -99,6 +102,7 @@ export async function held(db: Database, orgId: string): Promise<Readonly<Record
 
 /** Its names are not those of a host's columns. */
 interface HeldRow {
+  readonly held_entries: number;
   readonly held_sandboxes: number;
   readonly held_machines: number;
   readonly held_vcpus: number;
@@ -116,45 +120,28 @@ function heldOf(row: HeldRow): Record<QuotaName, number> {
   };
 }
 
-const sandboxIsOnHost = sql`status in (${sql.join(sandboxStatusesOnHost)})`;
-const machineIsOnHost = sql`status in (${sql.join(machineStatusesOnHost)})`;
+/** An organization without limits may hold more than an answer can say. */
+const sumOf = (column: string) =>
+  sql`least(coalesce(sum(${sql.ref(column)}), 0), ${sql.lit(LIMIT_MAX)})::integer`;
 
-/** vCPUs and memory of what runs, disk of what exists. Nothing exists of a machine that never ran. */
-function heldBy(orgId: string) {
-  const capped = (sum: string) => sql`least(coalesce(sum(${sql.ref(sum)}), 0), ${LIMIT_MAX})::integer`;
+function heldBy(orgId: RawBuilder<unknown>) {
   return sql<HeldRow>`
     select
-      coalesce(sum(sandbox), 0)::integer as held_sandboxes,
-      coalesce(sum(1 - sandbox), 0)::integer as held_machines,
-      ${capped("vcpus")} as held_vcpus,
-      ${capped("memory_mib")} as held_memory_mib,
-      ${capped("disk_gib")} as held_disk_gib
-    from (
-      select 1 as sandbox, disk_gib,
-        case when ${sandboxIsOnHost} then vcpus end as vcpus,
-        case when ${sandboxIsOnHost} then memory_mib end as memory_mib
-      from sandboxes where org_id = ${orgId} and status not in ('failed', 'destroyed')
-      union all
-      select 0, disk_gib,
-        case when ${machineIsOnHost} then vcpus end,
-        case when ${machineIsOnHost} then memory_mib end
-      from machines
-      where org_id = ${orgId} and status <> 'destroyed' and not (status in ('failed', 'stopped') and started_at is null)
-    ) things`;
+      count(*)::integer as held_entries, ${sumOf("sandboxes")} as held_sandboxes, ${sumOf("machines")} as held_machines,
+      ${sumOf("vcpus")} as held_vcpus, ${sumOf("memory_mib")} as held_memory_mib, ${sumOf("disk_gib")} as held_disk_gib
+    from room_entries where account = ${orgId}`;
 }
 
-/** What holds memory and CPUs of hosts. A VM on its way holds them twice. */
-const onHosts = sql`(
-  select host_id, memory_mib, vcpus from sandboxes where ${sandboxIsOnHost} and status <> 'destroyed'
-  union all
-  select host_id, memory_mib, vcpus from machines where ${machineIsOnHost} and status <> 'destroyed'
-  union all
-  select to_host_id, memory_mib, vcpus from moves where status in (${sql.join(moveStatusesOnTarget)})
-)`;
+/** VMs on their way to a host hold it too. */
+function taken(hostId: RawBuilder<unknown>) {
+  return sql`
+    select count(*)::integer as entries, ${sumOf("vcpus")} as vcpus, ${sumOf("memory_mib")} as memory_mib
+    from room_entries where account = ${hostId}`;
+}
 
 const hostColumns = sql`
   h.id, h.address, h.cpus, h.memory_mib, h.templates,
-  coalesce(used.memory_mib, 0)::integer as used_memory_mib, coalesce(used.vcpus, 0)::integer as used_vcpus`;
+  taken.memory_mib as used_memory_mib, taken.vcpus as used_vcpus, taken.entries as used_entries`;
 
 const isAvailable = sql`
   h.status = 'online' and h.desired = 'active' and not h.unsettled
