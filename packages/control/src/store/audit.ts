@@ -3,6 +3,7 @@
 import { sql, type Selectable } from "kysely";
 import { firstIdAt } from "@skerry/contract/ids";
 import type { Database, Queries, Tables } from "./database.ts";
+import { prepared } from "./prepared.ts";
 import { unhurried } from "./unhurried.ts";
 
 export type AuditRow = Selectable<Tables["audit_events"]>;
@@ -22,7 +23,7 @@ export async function insertAuditEventAfterwards(db: Database, event: NewAuditEv
   const values = columns.map((column) => sql`${event[column]}::text`);
   await sql`
     insert into audit_events (${sql.join(columns.map((column) => sql.ref(column)))})
-    select ${sql.join(values)} from ${unhurried}`.execute(db);
+    select ${sql.join(values)} from ${unhurried} ${prepared}`.execute(db);
 }
 
 export interface AuditFilter {

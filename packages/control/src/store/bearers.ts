@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import type { Role, Scope } from "@skerry/contract/access";
 import type { Database } from "./database.ts";
 import { LookUps } from "./look-ups.ts";
+import { prepared } from "./prepared.ts";
 
 /** Who a token speaks for. `membership` is null where that is nobody in the organization that was asked for. */
 export interface Bearer {
@@ -55,7 +56,7 @@ const lookUps = new LookUps<Bearer>(async (db, keys) => {
     left join memberships m on m.user_id = t.user_id and m.org_id = coalesce(nullif(w.org_id, ''), t.org_id)
       and (m.org_id = t.org_id or not t.bound)
     left join organizations o on o.id = m.org_id
-    where t.revoked_at is null and (t.expires_at is null or t.expires_at > now())`.execute(db);
+    where t.revoked_at is null and (t.expires_at is null or t.expires_at > now()) ${prepared}`.execute(db);
   return rows.map(({ key, org_id, role, operator, ...bearer }) => [
     key,
     { ...bearer, membership: org_id === null ? null : { org_id, role, operator } },

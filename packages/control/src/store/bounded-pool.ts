@@ -3,6 +3,7 @@
 
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import type pg from "pg";
+import { preparedName } from "./prepared.ts";
 
 /** A connection that misses the deadline is cut: its query fails as with any lost connection, and nobody gets it again. */
 export function boundedPool(pool: pg.Pool, deadlineMs: number): PostgresPool {
@@ -18,7 +19,7 @@ export function boundedPool(pool: pg.Pool, deadlineMs: number): PostgresPool {
         const timer = setTimeout(() => cut(client), deadlineMs);
         try {
           // Every statement has one of the commands that the type lists, or one that nobody reads.
-          return (await client.query(text, [...values])) as unknown as PostgresQueryResult<Row>;
+          return (await client.query(queryOf(text, values))) as unknown as PostgresQueryResult<Row>;
         } finally {
           clearTimeout(timer);
         }
@@ -30,6 +31,11 @@ export function boundedPool(pool: pg.Pool, deadlineMs: number): PostgresPool {
       };
     },
   };
+}
+
+function queryOf(text: string, values: readonly unknown[]): pg.QueryConfig {
+  const name = preparedName(text);
+  return { text, values: [...values], ...(name === undefined ? {} : { name }) };
 }
 
 function cut(client: pg.PoolClient): void {

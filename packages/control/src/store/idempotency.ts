@@ -2,6 +2,7 @@
 
 import { sql } from "kysely";
 import type { Database, Queries } from "./database.ts";
+import { prepared } from "./prepared.ts";
 import { unhurried } from "./unhurried.ts";
 
 /** Whose key it is. Another organization or user has a ledger of its own. */
@@ -45,7 +46,7 @@ export async function claimKey(db: Database, claim: Claim): Promise<boolean> {
       fingerprint = excluded.fingerprint, attempt_id = excluded.attempt_id, claimed_until = excluded.claimed_until,
       created_at = now(), resource_id = null, answer = null, token_id = null
     where k.created_at < ${ancient}
-    returning 1`.execute(db);
+    returning 1 ${prepared}`.execute(db);
   return rows.length > 0;
 }
 
@@ -72,7 +73,7 @@ export async function nameResource(db: Queries, claim: Claim, resourceId: string
   const { rows } = await sql`
     update idempotency_keys set resource_id = ${resourceId}
     where ${theKey(claim)} and attempt_id = ${claim.attemptId}
-    returning 1`.execute(db);
+    returning 1 ${prepared}`.execute(db);
   return rows.length > 0;
 }
 
@@ -97,7 +98,7 @@ export async function keepAnswerAfterwards(
 ): Promise<void> {
   await sql`
     update idempotency_keys set answer = ${answer}, token_id = ${tokenId} from ${unhurried}
-    where ${theKey(claim)} and attempt_id = ${claim.attemptId} and answer is null`.execute(db);
+    where ${theKey(claim)} and attempt_id = ${claim.attemptId} and answer is null ${prepared}`.execute(db);
 }
 
 /** For an attempt that failed before it wrote anything: the next one begins afresh. */

@@ -4,6 +4,7 @@
 import { sql } from "kysely";
 import type { RateClass } from "@skerry/contract/access";
 import type { Database } from "./database.ts";
+import { prepared } from "./prepared.ts";
 
 export interface Rate {
   readonly perMinute: number;
@@ -59,7 +60,9 @@ export async function takeTickets(db: Database, wish: TicketWish): Promise<Ticke
       available = ${filled} - ${taken},
       granted = ${taken},
       refilled_at = greatest(b.refilled_at, excluded.refilled_at)
-    returning granted, available, (select per_minute from policy), (select burst from policy)`.execute(db);
+    returning granted, available, (select per_minute from policy), (select burst from policy) ${prepared}`.execute(
+    db,
+  );
   const [row] = rows;
   if (row === undefined) throw new Error("an upsert returned no row");
   return {

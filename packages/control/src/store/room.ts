@@ -6,6 +6,7 @@ import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
 import type { Template } from "@skerry/contract/platform";
 import { LIMIT_MAX, type LimitName, type QuotaName } from "@skerry/contract/quotas";
 import type { Database, Queries } from "./database.ts";
+import { prepared } from "./prepared.ts";
 
 /** A host that may get VMs, and what is taken of it. */
 export interface HostLoad {
@@ -32,7 +33,7 @@ export async function availableHosts(db: Queries): Promise<HostLoad[]> {
   const { rows } = await sql<HostLoad>`
     select ${hostColumns} from hosts h cross join lateral (${taken(sql.ref("h.id"))}) taken
     where ${isAvailable}
-    order by h.id`.execute(db);
+    order by h.id ${prepared}`.execute(db);
   return rows;
 }
 
@@ -43,7 +44,7 @@ export async function lockRoom(transaction: Queries, orgId: string, hostId: stri
   await sql`
     with unhurried as (select set_config('synchronous_commit', 'off', true)),
     organization as materialized (select id from organizations where id = ${orgId} for no key update)
-    select 1 from unhurried, organization, hosts where hosts.id = ${hostId} for no key update of hosts`.execute(
+    select 1 from unhurried, organization, hosts where hosts.id = ${hostId} for no key update of hosts ${prepared}`.execute(
     transaction,
   );
   // A statement of its own: sums taken before the locks would miss what their holders before us wrote.
@@ -56,7 +57,7 @@ export async function lockRoom(transaction: Queries, orgId: string, hostId: stri
       select ${hostColumns} from hosts h cross join lateral (${taken(sql.ref("h.id"))}) taken
       where h.id = ${hostId} and ${isAvailable}
     ) h on true
-    where o.id = ${orgId}`.execute(transaction);
+    where o.id = ${orgId} ${prepared}`.execute(transaction);
   const [row] = rows;
   if (row === undefined) throw new Error(`there is no organization ${orgId}`);
   if (row.held_entries + (row.used_entries ?? 0) > ENTRIES_MAX) await balance(transaction, [orgId, hostId]);

@@ -6,6 +6,7 @@ import type { Database, Queries, Tables } from "./database.ts";
 import { claimedAnew } from "./claims.ts";
 import { LookUps } from "./look-ups.ts";
 import type { NewVm } from "./new-vm.ts";
+import { prepared } from "./prepared.ts";
 import { passes, type VmFilter } from "./vm-filter.ts";
 
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
@@ -14,6 +15,39 @@ export interface NewSandbox extends NewVm {
   readonly mode: "ephemeral" | "persistent";
   readonly timeout_ms: number;
 }
+
+/** All of a row; a type below tells where one is missing. */
+const columns = [
+  "id",
+  "org_id",
+  "name",
+  "template",
+  "mode",
+  "size",
+  "vcpus",
+  "memory_mib",
+  "disk_gib",
+  "status",
+  "version",
+  "execution_id",
+  "host_id",
+  "env",
+  "metadata",
+  "egress",
+  "egress_version",
+  "egress_applied",
+  "timeout_ms",
+  "created_at",
+  "started_at",
+  "expires_at",
+  "destroyed_at",
+  "reason",
+  "claimed_until",
+  "attempts",
+  "retry_at",
+  "host_lost",
+] as const satisfies readonly (keyof SandboxRow)[];
+const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
 
 export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<SandboxRow> {
   return db
@@ -27,7 +61,8 @@ export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<S
       expires_at: sql<Date>`now() + ${sandbox.timeout_ms} * interval '1 millisecond'`,
       claimed_until: claimedAnew,
     })
-    .returningAll()
+    .returning(columns)
+    .modifyEnd(prepared)
     .executeTakeFirstOrThrow();
 }
 
@@ -47,8 +82,8 @@ export function findSandbox(db: Database, orgId: string, id: string): Promise<Sa
 const lookUps = new LookUps<SandboxRow>(async (db, keys) => {
   const wanted = keys.map((key) => key.split(" "));
   const { rows } = await sql<SandboxRow>`
-    select s.* from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
-    join sandboxes s on s.id = wanted.id and s.org_id = wanted.org_id`.execute(db);
+    select ${columnsOf("s")} from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
+    join sandboxes s on s.id = wanted.id and s.org_id = wanted.org_id ${prepared}`.execute(db);
   return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
 });
 
@@ -86,7 +121,7 @@ export async function moveSandbox(
       retry_at = now()
       ${sql.raw(factsOf[to] ?? "")}
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
-    returning *`.execute(db);
+    returning ${columnsOf("sandboxes")} ${prepared}`.execute(db);
   return rows[0];
 }
 
