@@ -1,13 +1,14 @@
 // Starts one QEMU in its confinement: cgroup, network namespace, TAP, sockets, limits, its own uid; then becomes it.
 //
-//   launch --cgroup DIR --netns FILE --tap NAME --uid N [--group N] [--file-mib N] [--listen NAME]...
-//          [--console-log PROGRAM --console FILE] -- PROGRAM ARG...
+//   launch --folder DIR --log FILE [--state FILE] [--env NAME=VALUE]... --cgroup DIR --netns FILE --tap NAME --uid N [--group N]
+//          [--file-mib N] [--listen NAME]... [--console-log PROGRAM --console FILE] -- PROGRAM ARG...
 //
 // It is a program of its own because Node can neither enter a namespace nor open a TAP, and because joining the cgroup
 // before exec leaves no moment in which QEMU runs outside it. QEMU's sockets are made here, so that its folder can be root's
 // from the first moment on: a QEMU that a guest has broken into must not be able to put something else in their place.
-// On exec: fd 0-2 and 3 (the frozen state, if any) as inherited, 10 the TAP, 11 and 12 the sockets in the order of their flags, 13
-// the console, everything else is closed. Any failure ends it with a line on stderr and status 126.
+// It leaves its starter's session, because QEMU outlives the host's processes. On exec: fd 1 and 2 the log, 3 the frozen state, 10 the TAP, 11 and
+// 12 the sockets in the order of their flags, 13 the console, everything else is closed; no variable but those that were given. Any failure
+// ends it with a line in the log, where that could be opened, and status 126.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STATE_FD = 3, TAP_FD = 10, LISTEN_FD = 11, LISTEN_MAX = 2, CONSOLE_FD = 13, OPEN_FILES = 1024, FAILED = 126 };
+enum { VARIABLES_MAX = 16, STATE_FD = 3, TAP_FD = 10, LISTEN_FD = 11, LISTEN_MAX = 2, CONSOLE_FD = 13, OPEN_FILES = 1024, FAILED = 126 };
 
 static bool kept[CONSOLE_FD + 1];
 
@@ -54,6 +55,21 @@ static void keep(int fd, int as, const char *what) {
   if (dup2(fd, as) < 0) fail("dup", what);
   if (fd != as) close(fd);
   kept[as] = true;
+}
+
+// The folder is root's own, so nobody else has put a link there.
+static void open_log(const char *file) {
+  int nothing = open("/dev/null", O_RDWR), log = open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600);
+  if (nothing < 0 || dup2(nothing, 0) < 0) fail("open", "/dev/null");
+  if (log < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0) fail("open", file);
+  if (nothing > 2) close(nothing);
+  if (log > 2) close(log);
+}
+
+static void open_state(const char *file) {
+  int fd = open(file, O_RDONLY);
+  if (fd < 0) fail("open", file);
+  keep(fd, STATE_FD, file);
 }
 
 static void join_cgroup(const char *dir) {
@@ -124,7 +140,7 @@ static void start_console(const char *program, const char *file, const char *uid
 }
 
 static void close_others(void) {
-  for (int fd = STATE_FD + 1; fd <= CONSOLE_FD; fd++) {
+  for (int fd = STATE_FD; fd <= CONSOLE_FD; fd++) {
     if (!kept[fd]) close(fd);
   }
   // A raw call: older C libraries have no wrapper.
@@ -149,12 +165,18 @@ static void drop_privileges(unsigned uid, unsigned group) {
 
 int main(int argc, char **argv) {
   const char *cgroup = NULL, *netns = NULL, *tap = NULL, *user = NULL, *console = NULL, *console_log = NULL;
-  const char *sockets[LISTEN_MAX] = {0};
-  unsigned uid = 0, group = 0, file_mib = 0, listens = 0;
+  const char *folder = NULL, *log = NULL, *state = NULL, *sockets[LISTEN_MAX] = {0};
+  char *variables[VARIABLES_MAX + 1] = {0};
+  unsigned uid = 0, group = 0, file_mib = 0, listens = 0, variables_given = 0;
   int at = 1;
   for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
-    const char *flag = argv[at], *value = argv[at + 1];
-    if (!strcmp(flag, "--cgroup")) cgroup = value;
+    const char *flag = argv[at];
+    char *value = argv[at + 1];
+    if (!strcmp(flag, "--folder")) folder = value;
+    else if (!strcmp(flag, "--log")) log = value;
+    else if (!strcmp(flag, "--state")) state = value;
+    else if (!strcmp(flag, "--env") && variables_given < VARIABLES_MAX) variables[variables_given++] = value;
+    else if (!strcmp(flag, "--cgroup")) cgroup = value;
     else if (!strcmp(flag, "--netns")) netns = value;
     else if (!strcmp(flag, "--tap")) tap = value;
     else if (!strcmp(flag, "--uid")) uid = number(user = value);
@@ -170,9 +192,13 @@ int main(int argc, char **argv) {
   }
   if (at >= argc - 1 || uid == 0 || !console != !console_log) {
     errno = EINVAL;
-    fail("usage:", "launch --uid N [--cgroup DIR] [--netns FILE --tap NAME] [--group N] [--file-mib N] [--listen NAME]... "
+    fail("usage:", "launch --uid N [--folder DIR] [--log FILE] [--state FILE] [--env NAME=VALUE]... [--cgroup DIR] [--netns FILE --tap NAME] [--group N] [--file-mib N] [--listen NAME]... "
                    "[--console-log PROGRAM --console FILE] -- PROGRAM ARG...");
   }
+  setsid(); // a starter may have done so
+  if (folder && chdir(folder)) fail("enter", folder);
+  if (log) open_log(log);
+  if (state) open_state(state);
   if (cgroup) join_cgroup(cgroup);
   if (netns) enter_netns(netns);
   if (tap) open_tap(tap);
@@ -184,6 +210,6 @@ int main(int argc, char **argv) {
   if (console) start_console(console_log, console, user);
   close_others();
   drop_privileges(uid, group);
-  execv(argv[at + 1], argv + at + 1);
+  execve(argv[at + 1], argv + at + 1, variables);
   fail("exec", argv[at + 1]);
 }

@@ -1,6 +1,7 @@
 // The host agent. `serve` runs it; `prepare` does beforehand, with progress on stdout, what takes long: kernel, images, and the
 // frozen template of the default size; `clear` destroys what a host that does not run has left running.
 
+import { join } from "node:path";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import { pino, type Logger } from "pino";
 import { clearVms } from "./clear.ts";
@@ -11,6 +12,8 @@ import { serveSecured } from "./http/secured.ts";
 import { lockStateFolder } from "./lock.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
 import { systemServers } from "./network/name-servers.ts";
+import { letRun } from "./run.ts";
+import { Runner } from "./runner.ts";
 
 const silentStep: StepReport = (_title, work) => work();
 
@@ -34,6 +37,7 @@ const reportedStep: StepReport = async (step, work) => {
 };
 
 async function serve(config: HostConfig, log: Logger): Promise<void> {
+  await startRunner(config, log);
   const host = await openHost(config, log, silentStep);
   const below = await host.engine.filesBelow();
   await host.moves.sweep(below);
@@ -55,6 +59,14 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   await Promise.all([host.slots.stop(), forwarder.close()]);
   server.server.closeAllConnections();
   await server.close();
+}
+
+async function startRunner({ nativeFolder }: HostConfig, log: Logger): Promise<void> {
+  const runner = await Runner.start(join(nativeFolder, "runner"));
+  letRun(runner);
+  void runner.gone.then(() =>
+    log.warn("the runner has died; programs are started without it, which is slower"),
+  );
 }
 
 /** Guests' names are looked up by this process, so they cannot be while it is down; everything else about egress is. */

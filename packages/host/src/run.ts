@@ -1,6 +1,8 @@
 // Runs a program without a shell, with a deadline, and says what it said when it fails.
 
 import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import type { Program, ProgramListener, Runner } from "./runner.ts";
 
 /** A program ended with a failure; `message` holds the end of what it printed. */
 export class RunError extends Error {
@@ -8,6 +10,8 @@ export class RunError extends Error {
 }
 
 const TAIL_CHARS = 2_000;
+/** What a shell says of a program that it cannot start. */
+const NOT_STARTED = 127;
 
 export interface RunOptions {
   readonly deadlineMs: number;
@@ -27,6 +31,18 @@ export interface StartedProgram {
   kill(): void;
 }
 
+let runner: Runner | undefined;
+
+/** From now on it starts programs that ask for no folder, environment or signal of their own; undefined: this process does. */
+export function letRun(it: Runner | undefined): void {
+  runner = it;
+}
+
+/** Undefined where there is none, or none any more. */
+export function runnerNow(): Runner | undefined {
+  return runner?.isThere === true ? runner : undefined;
+}
+
 /** Runs to the end and resolves with standard output; rejects with RunError. */
 export function runProgram(program: string, args: readonly string[], options: RunOptions): Promise<string> {
   return startProgram(program, args, options).finish(options.input ?? "");
@@ -39,40 +55,75 @@ export function startProgram(
   args: readonly string[],
   options: Omit<RunOptions, "input">,
 ): StartedProgram {
-  const child = spawn(program, args, {
-    stdio: ["pipe", "pipe", "pipe"],
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    ...(options.env === undefined ? {} : { env: options.env }),
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
-  });
-  let stdout = "";
+  const output: Buffer[] = [];
   let tail = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    stdout += text;
-    tail = (tail + text).slice(-TAIL_CHARS);
-  });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    tail = (tail + text).slice(-TAIL_CHARS);
-  });
-  child.stdin.on("error", () => undefined); // it may end without reading
-  const ended = new Promise<string>((resolve, reject) => {
-    child.once("error", (error) => reject(new RunError(`${program}: ${error.message}`, { cause: error })));
-    child.once("close", (code, signal) => {
-      if (code === 0) resolve(stdout);
-      else reject(new RunError(`${program} ended with ${code ?? signal ?? "?"}: ${tail.trim()}`));
-    });
-  });
+  const { promise: ended, resolve, reject } = Promise.withResolvers<string>();
   ended.catch(() => undefined); // nobody may be waiting yet
-  const kill = (): void => void child.kill("SIGKILL");
+  const says = (bytes: Buffer): void => void (tail = (tail + bytes.toString()).slice(-TAIL_CHARS));
+  const listener: ProgramListener = {
+    output: (bytes) => {
+      output.push(bytes);
+      says(bytes);
+    },
+    error: says,
+    ended: (how) => {
+      if ("code" in how && how.code === 0) resolve(Buffer.concat(output).toString());
+      else reject(new RunError(`${program} ended with ${wordOf(how)}: ${tail.trim()}`));
+    },
+    lost: () => reject(new RunError(`${program}: nobody knows how it ended`)),
+  };
+  const { cwd, env, signal } = options;
+  const isPlain = cwd === undefined && env === undefined && signal === undefined;
+  const started =
+    (isPlain ? runnerNow() : undefined)?.run(program, args, listener) ??
+    start(program, args, options, listener);
   return {
     get waits() {
-      return child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+      return !started.hasEnded;
     },
     finish: async (input) => {
-      const deadline = setTimeout(kill, options.deadlineMs);
-      child.stdin.end(input);
+      const deadline = setTimeout(() => started.kill(), options.deadlineMs);
+      started.input(input);
       return ended.finally(() => clearTimeout(deadline));
     },
-    kill,
+    kill: () => started.kill(),
+  };
+}
+
+function wordOf(how: Parameters<ProgramListener["ended"]>[0]): string {
+  if ("code" in how) return String(how.code);
+  const [name] = Object.entries(constants.signals).find(([, number]) => number === how.signal) ?? [];
+  return name ?? `signal ${how.signal}`;
+}
+
+/** Without a runner. */
+function start(
+  program: string,
+  args: readonly string[],
+  { cwd, env, signal }: Omit<RunOptions, "input">,
+  listener: ProgramListener,
+): Program {
+  const child = spawn(program, args, {
+    stdio: ["pipe", "pipe", "pipe"],
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  child.stdout.on("data", (bytes: Buffer) => listener.output(bytes));
+  child.stderr.on("data", (bytes: Buffer) => listener.error(bytes));
+  child.stdin.on("error", () => undefined); // it may end without reading
+  child.once("error", (error) => {
+    listener.error(Buffer.from(error.message));
+    listener.ended({ code: NOT_STARTED });
+  });
+  child.once("close", (code, ended) =>
+    listener.ended(ended === null ? { code: code ?? NOT_STARTED } : { signal: constants.signals[ended] }),
+  );
+  return {
+    get hasEnded() {
+      return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+    },
+    input: (text) => void child.stdin.end(text),
+    kill: () => void child.kill("SIGKILL"),
   };
 }

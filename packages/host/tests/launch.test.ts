@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmod, mkdtemp, open, readdir, rm, stat } from "node:fs/promises";
+import { chmod, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findSize } from "@skerry/contract/sizes";
@@ -70,11 +70,32 @@ test("a program dumps no core and opens a bounded number of files", async () => 
   expect(stdout).toMatch(/^Max open files +1024 +1024 /m);
 });
 
-test("a program inherits the frozen state as file 3, and no other file", async () => {
+test("a program has its folder and its variables, and no others, and what it says is added to its log", async () => {
+  const folder = await mkdtemp("/tmp/skerry-unit-launch-");
+  try {
+    const log = join(folder, "log");
+    await writeFile(log, "before\n");
+    const files = ["--folder", folder, "--log", "log", "--env", "COLOR=blue", "--env", "EMPTY="];
+    const script = "pwd; echo error >&2; cat; exec /usr/bin/env";
+    const ended = await launch([...files, ...asUser, "--", "/bin/sh", "-c", script]);
+    expect(ended).toEqual({ code: 0, stdout: "", stderr: "" });
+    const [first, where, error, ...variables] = (await readFile(log, "utf8")).trim().split("\n");
+    expect([first, where, error]).toEqual(["before", folder, "error"]);
+    // The shell adds one of its own.
+    expect(new Set(variables)).toEqual(new Set(["COLOR=blue", "EMPTY=", `PWD=${folder}`]));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("a program finds the frozen state as file 3, and inherits no other file", async () => {
   const file = await open("/etc/hostname", "r");
   try {
     const inherited = Array.from({ length: 12 }, () => file.fd);
-    const { stdout } = await launch([...asUser, "--", "/bin/ls", "/proc/self/fd"], inherited);
+    const { stdout } = await launch(
+      [...asUser, "--state", "/etc/hostname", "--", "/bin/ls", "/proc/self/fd"],
+      inherited,
+    );
     // 4 is the folder that ls itself reads.
     expect(
       stdout

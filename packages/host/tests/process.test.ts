@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { TAP } from "../src/network/guest-link.ts";
-import { RunError, runProgram } from "../src/run.ts";
+import { letRun, RunError, runProgram } from "../src/run.ts";
+import { Runner } from "../src/runner.ts";
 import { findByName, isAlive, killProcess, launchQemu } from "../src/vm/process.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testSlots } from "./support/network.ts";
@@ -83,47 +84,55 @@ test("a killed process has ended when the call returns, and killing it again is 
   await killProcess(found.identity);
 });
 
-test("a launched program is confined, is known by its identity, and outlives its starter's session", async () => {
-  const folder = await mkdtemp("/tmp/skerry-unit-process-");
-  const slots = testSlots("p", native.forget);
-  const slot = slots.take();
-  const log = await open(join(folder, "log"), "a");
-  try {
-    await slots.open(slot);
-    const identity = await launchQemu({
-      launcher: native.launch,
-      qemu: "/bin/sh",
-      args: ["-c", 'id -u; echo "$COLOR"; cut -d " " -f 1,6 /proc/$$/stat; exec sleep 600', "sh"],
-      folder: "/",
-      listen: [],
-      console: undefined,
-      confinement: {
-        uid: UID,
-        kvmGid: undefined,
-        netnsFile: slot.netnsFile,
-        tap: TAP,
-        cgroup: undefined,
-        fileMib: 1,
-      },
-      env: { COLOR: "blue" },
-      stateFd: undefined,
-      logFd: log.fd,
-    });
+test.each([
+  ["by a runner", () => Runner.start(native.runner)],
+  ["without one", () => undefined],
+])(
+  "a program that is launched %s is confined, is known by its identity, and has its own session",
+  async (_how, start) => {
+    const runner = await start();
+    letRun(runner);
+    const folder = await mkdtemp("/tmp/skerry-unit-process-");
+    const slots = testSlots("p", native.forget);
+    const slot = slots.take();
     try {
-      expect(await isAlive(identity)).toBe(true);
-      const said = await logged(join(folder, "log"), 3);
-      // Its session is its own: the id of a session is the pid of its first process.
-      expect(said).toEqual([String(UID), "blue", `${identity.pid} ${identity.pid}`]);
+      await slots.open(slot);
+      const identity = await launchQemu({
+        launcher: native.launch,
+        qemu: "/bin/sh",
+        args: ["-c", 'id -u; echo "$COLOR"; cut -d " " -f 1,6 /proc/$$/stat; exec sleep 600', "sh"],
+        folder,
+        listen: [],
+        console: undefined,
+        confinement: {
+          uid: UID,
+          kvmGid: undefined,
+          netnsFile: slot.netnsFile,
+          tap: TAP,
+          cgroup: undefined,
+          fileMib: 1,
+        },
+        env: { COLOR: "blue" },
+        state: undefined,
+        log: "log",
+      });
+      try {
+        expect(await isAlive(identity)).toBe(true);
+        const said = await logged(join(folder, "log"), 3);
+        // Its session is its own: the id of a session is the pid of its first process.
+        expect(said).toEqual([String(UID), "blue", `${identity.pid} ${identity.pid}`]);
+      } finally {
+        await killProcess(identity);
+      }
+      expect(await isAlive(identity)).toBe(false);
     } finally {
-      await killProcess(identity);
+      await slots.close(slot);
+      await rm(folder, { recursive: true, force: true });
+      letRun(undefined);
+      if (runner !== undefined) process.kill(runner.pid, "SIGKILL");
     }
-    expect(await isAlive(identity)).toBe(false);
-  } finally {
-    await log.close();
-    await slots.close(slot);
-    await rm(folder, { recursive: true, force: true });
-  }
-});
+  },
+);
 
 /** The first lines of a file that is still being written. */
 async function logged(file: string, lines: number): Promise<string[]> {
@@ -142,5 +151,7 @@ test("a program's output is returned, its failure told with its last words, and 
   await expect(failing).rejects.toThrow(RunError);
   await expect(failing).rejects.toThrow(/^sh ended with 3: (out\nerr|err\nout)$/);
   await expect(runProgram("sleep", ["600"], { deadlineMs: 50 })).rejects.toThrow("sleep ended with SIGKILL");
-  await expect(runProgram("/nowhere", [], { deadlineMs })).rejects.toThrow("/nowhere: spawn /nowhere ENOENT");
+  await expect(runProgram("/nowhere", [], { deadlineMs })).rejects.toThrow(
+    "/nowhere ended with 127: spawn /nowhere ENOENT",
+  );
 });

@@ -235,7 +235,7 @@ export class Arrival {
       diskGib,
       purpose: "arrival",
       isMachine: record.machine !== undefined,
-      stateFd: undefined,
+      state: undefined,
     });
     draft.record = { ...record, process: started.process };
     try {

@@ -187,7 +187,7 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     diskGib: description.disk_gib,
     purpose: "template",
     isMachine: false,
-    stateFd: undefined,
+    state: undefined,
   });
   try {
     await room.egress.load(room.slots.slot(record.slot), NO_EGRESS);

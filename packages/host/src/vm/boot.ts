@@ -86,7 +86,7 @@ async function startBooting({ room, library, record, size }: BootOptions): Promi
     diskGib: await diskGibOf(below),
     purpose: "boot",
     isMachine: true,
-    stateFd: undefined,
+    state: undefined,
   });
 }
 

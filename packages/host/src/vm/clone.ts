@@ -1,7 +1,7 @@
 // From a frozen template to a guest that answers: overlay, QEMU, restore, resume, identity.
 
 import { randomBytes } from "node:crypto";
-import { chmod, copyFile, open } from "node:fs/promises";
+import { chmod, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { VmSpec } from "@skerry/contract/host-api";
 import type { Size } from "@skerry/contract/sizes";
@@ -98,29 +98,24 @@ export async function adoptClone(record: VmRecord): Promise<LiveVm> {
   }
 }
 
-async function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
+function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
   const { room, record, size, frozen, boot } = options;
-  const state = await open(frozen.state, "r");
-  try {
-    return await startQemu(room, {
-      record,
-      size,
-      machine: frozen.machine,
-      files: {
-        kernel: boot.kernel,
-        initramfs: boot.initramfs,
-        memory: frozen.memory,
-        rootImage: frozen.rootImage,
-        frozenDisk: frozen.disk,
-      },
-      diskGib: frozen.diskGib,
-      purpose: "clone",
-      isMachine: options.isMachine,
-      stateFd: state.fd,
-    });
-  } finally {
-    await state.close();
-  }
+  return startQemu(room, {
+    record,
+    size,
+    machine: frozen.machine,
+    files: {
+      kernel: boot.kernel,
+      initramfs: boot.initramfs,
+      memory: frozen.memory,
+      rootImage: frozen.rootImage,
+      frozenDisk: frozen.disk,
+    },
+    diskGib: frozen.diskGib,
+    purpose: "clone",
+    isMachine: options.isMachine,
+    state: frozen.state,
+  });
 }
 
 async function restore(qmp: Qmp): Promise<void> {

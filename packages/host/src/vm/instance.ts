@@ -55,7 +55,8 @@ export interface StartOptions {
   readonly diskGib: number;
   readonly purpose: Purpose;
   readonly isMachine: boolean;
-  readonly stateFd: number | undefined;
+  /** The frozen device state. */
+  readonly state: string | undefined;
 }
 
 export interface StartedQemu {
@@ -64,6 +65,8 @@ export interface StartedQemu {
 }
 
 const QMP_DEADLINE_MS = 20_000;
+/** QEMU's own messages. */
+const LOG = "qemu.log";
 const LOG_TAIL_BYTES = 2_000;
 /** Of a machine, until it is destroyed. */
 const KEPT: ReadonlySet<string> = new Set([RECORD, vmPaths.disk, vmPaths.console]);
@@ -83,35 +86,30 @@ export async function startQemu(room: MachineRoom, options: StartOptions): Promi
     room.slots.open(slot),
     purpose !== "template" ? chown(join(record.folder, vmPaths.disk), uid, uid) : undefined,
   ]);
-  const log = await open(join(record.folder, "qemu.log"), "a", 0o600);
-  try {
-    const process = await launchQemu({
-      launcher: room.launcher,
-      qemu: room.qemu,
-      args: qemuArguments({
-        ...options,
-        name: record.name,
-        privateReadonly: room.privateMemory === undefined,
-      }),
-      folder: record.folder,
-      listen: listenOn,
-      console: options.isMachine ? { program: room.consoleLog, file: vmPaths.console } : undefined,
-      confinement: {
-        uid,
-        kvmGid: room.kvmGid,
-        netnsFile: slot.netnsFile,
-        tap: TAP,
-        cgroup,
-        fileMib: fileMibOf(options.diskGib),
-      },
-      env: qemuEnvironment(room, options),
-      stateFd: options.stateFd,
-      logFd: log.fd,
-    });
-    return { process, qmp: await connectQmp(record.folder, process) };
-  } finally {
-    await log.close();
-  }
+  const process = await launchQemu({
+    launcher: room.launcher,
+    qemu: room.qemu,
+    args: qemuArguments({
+      ...options,
+      name: record.name,
+      privateReadonly: room.privateMemory === undefined,
+    }),
+    folder: record.folder,
+    listen: listenOn,
+    console: options.isMachine ? { program: room.consoleLog, file: vmPaths.console } : undefined,
+    confinement: {
+      uid,
+      kvmGid: room.kvmGid,
+      netnsFile: slot.netnsFile,
+      tap: TAP,
+      cgroup,
+      fileMib: fileMibOf(options.diskGib),
+    },
+    env: qemuEnvironment(room, options),
+    state: options.state,
+    log: LOG,
+  });
+  return { process, qmp: await connectQmp(record.folder, process) };
 }
 
 /** What stays of an instance that is remembered. */
@@ -197,7 +195,7 @@ async function connectQmp(folder: string, process: ProcessIdentity): Promise<Qmp
 }
 
 async function logTail(folder: string): Promise<string> {
-  const log = await open(join(folder, "qemu.log"), "r").catch(() => undefined);
+  const log = await open(join(folder, LOG), "r").catch(() => undefined);
   if (log === undefined) return "it left no message";
   try {
     const { size } = await log.stat();

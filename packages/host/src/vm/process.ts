@@ -3,12 +3,10 @@
 import { spawn } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { RunError, runnerNow } from "../run.ts";
+import type { ProcessIdentity, Runner } from "../runner.ts";
 
-export interface ProcessIdentity {
-  readonly pid: number;
-  /** Field 22 of /proc/PID/stat: clock ticks between boot and the start of the process. */
-  readonly startTicks: number;
-}
+export type { ProcessIdentity };
 
 export interface Confinement {
   readonly uid: number;
@@ -32,10 +30,10 @@ export interface LaunchOptions {
   readonly console: ConsoleLog | undefined;
   readonly confinement: Confinement;
   readonly env: Readonly<Record<string, string>>;
-  /** Inherited as fd 3: the frozen device state. */
-  readonly stateFd: number | undefined;
-  /** Open file that takes QEMU's own messages. */
-  readonly logFd: number;
+  /** Opened as fd 3: the frozen device state. */
+  readonly state: string | undefined;
+  /** In the folder; takes QEMU's own messages. */
+  readonly log: string;
 }
 
 /** A program of ours that keeps what it reads in a file in the folder. */
@@ -49,10 +47,13 @@ const PROCESS_NAME = /^[a-z0-9_:-]{1,200}$/;
 const EXIT_POLL_MS = 10;
 const EXIT_DEADLINE_MS = 10_000;
 
-/** Starts QEMU in its own session, so that it outlives this process. */
+/** Starts QEMU, which outlives this process. */
 export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentity> {
   const { confinement } = options;
   const args = [
+    ...["--folder", options.folder, "--log", options.log],
+    ...(options.state === undefined ? [] : ["--state", options.state]),
+    ...Object.entries(options.env).flatMap(([name, value]) => ["--env", `${name}=${value}`]),
     ...["--netns", confinement.netnsFile, "--tap", confinement.tap, "--uid", String(confinement.uid)],
     ...["--file-mib", String(confinement.fileMib)],
     ...(confinement.kvmGid === undefined ? [] : ["--group", String(confinement.kvmGid)]),
@@ -63,12 +64,13 @@ export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentit
       : ["--console-log", options.console.program, "--console", options.console.file]),
     ...["--", options.qemu, ...options.args],
   ];
-  const child = spawn(options.launcher, args, {
-    cwd: options.folder,
-    env: options.env,
-    detached: true,
-    stdio: ["ignore", options.logFd, options.logFd, options.stateFd ?? "ignore"],
-  });
+  const runner = runnerNow();
+  return runner === undefined ? start(options.launcher, args) : startBy(runner, options.launcher, args);
+}
+
+/** What becomes of it, its files tell. */
+async function start(program: string, args: readonly string[]): Promise<ProcessIdentity> {
+  const child = spawn(program, args, { stdio: "ignore" });
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", reject);
@@ -77,6 +79,19 @@ export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentit
   // Our own child cannot be reaped, and its pid not re-used, before this event loop has turned.
   const pid = child.pid ?? 0;
   return { pid, startTicks: (await startTicksOf(pid)) ?? 0 };
+}
+
+function startBy(runner: Runner, program: string, args: readonly string[]): Promise<ProcessIdentity> {
+  return new Promise((resolve, reject) => {
+    let words = "";
+    const fail = (): void => reject(new RunError(`${program} could not be started: ${words}`));
+    runner.run(program, args, {
+      started: resolve,
+      output: () => undefined,
+      error: (bytes) => void (words += bytes.toString()),
+      ...{ ended: fail, lost: fail },
+    });
+  });
 }
 
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {

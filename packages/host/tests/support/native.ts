@@ -13,6 +13,7 @@ export interface Native extends AsyncDisposable {
   readonly consoleLog: string;
   readonly forget: string;
   readonly dataRanges: string;
+  readonly runner: string;
   readonly privateMemory: string;
   readonly noDisassembler: readonly string[];
 }
@@ -26,6 +27,7 @@ export async function buildNative(): Promise<Native> {
     consoleLog: join(folder, "console-log"),
     forget: join(folder, "forget"),
     dataRanges: join(folder, "data-ranges"),
+    runner: join(folder, "runner"),
     privateMemory: join(folder, "private-memory.so"),
     noDisassembler: [4, 5].map((version) => join(folder, `no-disassembler.${version}.so`)),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),

@@ -1,0 +1,106 @@
+// The process that starts programs for the host: nothing that they say is lost, and nothing of them stays.
+
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { letRun, runProgram, startProgram } from "../src/run.ts";
+import { Runner } from "../src/runner.ts";
+import { buildNative, type Native } from "./support/native.ts";
+
+const deadlineMs = 20_000;
+const POLL_MS = 20;
+
+let native: Native;
+let runner: Runner;
+
+beforeAll(async () => {
+  native = await buildNative();
+});
+afterAll(() => native[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  runner = await Runner.start(native.runner);
+  letRun(runner);
+});
+afterEach(async () => {
+  letRun(undefined);
+  if (runner.isThere) process.kill(runner.pid, "SIGKILL");
+  await runner.gone;
+});
+
+/** Its parent as the kernel knows it. */
+async function parentOf(pid: number): Promise<number | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+  return stat === undefined ? undefined : Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+}
+
+async function hasEnded(pid: number): Promise<boolean> {
+  for (const end = Date.now() + deadlineMs; Date.now() < end; await sleep(POLL_MS))
+    if ((await parentOf(pid)) === undefined) return true;
+  return false;
+}
+
+test("programs are its children, and say all that they have to say", async () => {
+  expect(Number(await runProgram("sh", ["-c", "echo $PPID"], { deadlineMs }))).toBe(runner.pid);
+  const much = "åäö and more\n".repeat(100_000);
+  expect(await runProgram("cat", [], { deadlineMs, input: much })).toBe(much);
+  expect(await runProgram("printf", ["%s|", "", "two words", "$HOME"], { deadlineMs })).toBe(
+    "|two words|$HOME|",
+  );
+});
+
+test("fifty at once each get their own answer", async () => {
+  const asked = Array.from({ length: 50 }, (_, index) => String(index));
+  const said = await Promise.all(asked.map((input) => runProgram("cat", [], { deadlineMs, input })));
+  expect(said).toEqual(asked);
+});
+
+test("a program that fails, one that is killed and one that there is not are told apart", async () => {
+  const failing = runProgram("sh", ["-c", "echo out; echo err >&2; exit 3"], { deadlineMs });
+  await expect(failing).rejects.toThrow(/^sh ended with 3: (out\nerr|err\nout)$/);
+  await expect(runProgram("sleep", ["600"], { deadlineMs: 50 })).rejects.toThrow("sleep ended with SIGKILL");
+  const missing = runProgram("/nowhere/program", [], { deadlineMs });
+  await expect(missing).rejects.toThrow("/nowhere/program ended with 127: No such file or directory");
+});
+
+test("a program that waits for its input does so until it gets it, is killed, or nobody is left to give it", async () => {
+  const first = startProgram("cat", [], { deadlineMs });
+  expect(first.waits).toBe(true);
+  expect(await first.finish("late")).toBe("late");
+  expect(first.waits).toBe(false);
+  const second = startProgram("cat", [], { deadlineMs });
+  second.kill();
+  await expect(second.finish("too late")).rejects.toThrow("cat ended with SIGKILL");
+  const said = await runProgram("sh", ["-c", "cat >&2 & echo $!"], { deadlineMs });
+  expect(await hasEnded(Number(said))).toBe(true);
+});
+
+test("a program that does not read its input is no harm", async () => {
+  expect(await runProgram("true", [], { deadlineMs, input: "x".repeat(1_000_000) })).toBe("");
+});
+
+test("when it dies its programs fail, those that wait end, and others start without it", async () => {
+  const waiting = startProgram("sh", ["-c", "echo $$ >&2; cat"], { deadlineMs });
+  const child = Number(
+    await runProgram("sh", ["-c", `cat /proc/${runner.pid}/task/*/children`], { deadlineMs }).then(
+      (pids) => pids.split(" ")[0],
+    ),
+  );
+  process.kill(runner.pid, "SIGKILL");
+  await expect(waiting.finish("")).rejects.toThrow("nobody knows how it ended");
+  expect(await hasEnded(child)).toBe(true);
+  expect(Number(await runProgram("sh", ["-c", "echo $PPID"], { deadlineMs }))).toBe(process.pid);
+});
+
+test("it ends with the process that started it", async () => {
+  const script = `
+    const { spawn } = require("node:child_process");
+    const child = spawn(process.argv[1], [], { stdio: ["pipe", "pipe", "inherit"] });
+    child.once("spawn", () => { console.log(child.pid); process.kill(process.pid, "SIGKILL"); });`;
+  const said = await runProgram(
+    "sh",
+    ["-c", `"$0" -e "$1" "$2" || true`, process.execPath, script, native.runner],
+    { deadlineMs },
+  );
+  expect(await hasEnded(Number(said))).toBe(true);
+});
