@@ -30,6 +30,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+// Below the servers that speak for all guests, also where no cgroup says so.
+enum { NICENESS = 5 };
+
 enum { VARIABLES_MAX = 16, STATE_FD = 3, TAP_FD = 10, LISTEN_FD = 11, LISTEN_MAX = 2, CONSOLE_FD = 13, OPEN_FILES = 1024, FAILED = 126 };
 
 static bool kept[CONSOLE_FD + 1];
@@ -196,6 +199,8 @@ int main(int argc, char **argv) {
                    "[--console-log PROGRAM --console FILE] -- PROGRAM ARG...");
   }
   setsid(); // a starter may have done so
+  errno = 0;
+  if (nice(NICENESS) < 0 && errno) fail("set", "priority");
   if (folder && chdir(folder)) fail("enter", folder);
   if (log) open_log(log);
   if (state) open_state(state);

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { chmod, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { getPriority } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findSize } from "@skerry/contract/sizes";
@@ -86,6 +87,11 @@ test("a program has its folder and its variables, and no others, and what it say
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+});
+
+test("a program yields to the servers of its host", async () => {
+  const { stdout } = await launch([...asUser, "--", "/usr/bin/nice"]);
+  expect(Number(stdout)).toBeGreaterThan(getPriority());
 });
 
 test("a program finds the frozen state as file 3, and inherits no other file", async () => {

@@ -215,7 +215,14 @@ async function checkStateFolder(layout: Layout): Promise<Outcome> {
 }
 
 async function checkBuild(layout: Layout): Promise<Outcome> {
-  const files = ["control.js", "host.js", "native/agent", "native/launch", "native/private-memory.so"];
+  const files = [
+    "control.js",
+    "host.js",
+    "native/agent",
+    "native/launch",
+    "native/runner",
+    "native/private-memory.so",
+  ];
   for (const file of files) {
     if (!(await isThere(join(layout.dist, file))))
       return fault(`${file} is missing`, "Run npm run quickstart; it builds.");
