@@ -4,7 +4,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmod, chown, copyFile, mkdir, mkdtemp, open, readFile, readlink, rm } from "node:fs/promises";
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, readlink, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -114,20 +114,14 @@ export class Floor implements AsyncDisposable {
     const confinement = ["--netns", `/run/netns/${netns}`, "--tap", "tap0", "--uid", String(uid)];
     const group = kvmGroup === undefined ? [] : ["--group", kvmGroup];
     const sockets = ["--listen", "qmp.sock", "--listen", "agent.sock"];
-    const state = await open(join(frozenFolder, "state"), "r");
-    try {
-      const args = [...confinement, ...group, ...sockets, "--file-mib", String(FILE_MIB), "--", ...command];
-      const qemu = spawn(LAUNCHER, args, {
-        cwd: folder,
-        env,
-        stdio: ["ignore", "ignore", "pipe", state.fd],
-      });
-      await once(qemu, "spawn");
-      this.#running.add(qemu);
-      return qemu;
-    } finally {
-      await state.close();
-    }
+    const state = ["--state", join(frozenFolder, "state")];
+    const variables = Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
+    const files = ["--file-mib", String(FILE_MIB)];
+    const args = [...state, ...variables, ...confinement, ...group, ...sockets, ...files, "--", ...command];
+    const qemu = spawn(LAUNCHER, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+    await once(qemu, "spawn");
+    this.#running.add(qemu);
+    return qemu;
   }
 
   async #kill(qemu: ChildProcess): Promise<void> {
