@@ -69,7 +69,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const range = await openHostNetwork({ ...config.network, log });
   const slots = new Slots({
     prefix: config.instance,
-    ...{ linkPrefix, range, ready },
+    ...{ linkPrefix, range, ready, isBusy: () => engine.isBusy },
     forget: join(config.nativeFolder, "forget"),
   });
   const room: MachineRoom = {

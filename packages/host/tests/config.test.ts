@@ -54,7 +54,7 @@ test("an empty setting is none, and every fault is told at once", () => {
 
 test("the network has defaults, takes settings, and tells every fault in them", () => {
   const { network } = readConfig(env);
-  expect(network).toMatchObject({ range: undefined, resolverPort: 10_053, nameServers: [], readySlots: 4 });
+  expect(network).toMatchObject({ range: undefined, resolverPort: 10_053, nameServers: [], readySlots: 16 });
   expect(`${network.linkPrefix}-4094`.length).toBeLessThanOrEqual(15);
   const set = readConfig({
     ...env,

@@ -15,6 +15,8 @@ const LINKS_FOLDER = "/sys/class/net";
 const IP_DEADLINE_MS = 10_000;
 /** Longer than a sandbox takes to get its rules. */
 const REFILL_DELAY_MS = 100;
+/** Each is a program that waits: so many of those that are taken next have one. */
+const LOADERS = 4;
 /** After a failed preparation; the next take tries again at once. */
 const REFILL_PAUSE_MS = 5_000;
 
@@ -40,6 +42,8 @@ export interface SlotsOptions {
   readonly forget: string;
   /** How many are kept ready once `fill` was called. */
   readonly ready: number;
+  /** Somebody waits for a VM; slots for later can wait until nobody does. */
+  readonly isBusy?: () => boolean;
 }
 
 export class Slots {
@@ -178,12 +182,19 @@ export class Slots {
     if (this.#filling !== undefined || Date.now() < this.#pausedUntilMs) return;
     // Whoever has just taken a slot loads rules into it, and the kernel does one such thing at a time.
     this.#filling = sleep(REFILL_DELAY_MS)
-      .then(() => this.#makeReady())
+      .then(() => {
+        this.#startLoaders();
+        return this.#makeReady();
+      })
       .finally(() => (this.#filling = undefined));
   }
 
   async #makeReady(): Promise<void> {
     while (this.#ready.length < this.#keptReady) {
+      if (this.#options.isBusy?.() === true) {
+        await sleep(REFILL_DELAY_MS);
+        continue;
+      }
       const number = this.#unused();
       if (number === undefined) return;
       this.#busy.add(number);
@@ -197,8 +208,15 @@ export class Slots {
         return;
       }
       this.#made.add(number);
-      this.#loaders.set(number, startLoadingRules(slot.netns));
       this.#ready.push(number);
+      this.#startLoaders();
+    }
+  }
+
+  /** In those that are taken next. */
+  #startLoaders(): void {
+    for (const number of this.#ready.slice(0, LOADERS)) {
+      if (!this.#loaders.has(number)) this.#loaders.set(number, startLoadingRules(this.slot(number).netns));
     }
   }
 
@@ -212,7 +230,7 @@ export class Slots {
   }
 }
 
-/** Closed from the first moment: the rules are loaded while all links are down. */
+/** Closed from the first moment: the rules are loaded before a link in it is there or up. */
 async function make({ netns, link }: Slot, addresses: AddressPair): Promise<void> {
   await ipBatch([
     `netns add ${netns}`,
@@ -221,19 +239,14 @@ async function make({ netns, link }: Slot, addresses: AddressPair): Promise<void
     `addr add ${addresses.gateway}/${addresses.prefix} dev ${link}`,
     `link set ${link} up`,
   ]);
+  await loadRules(baseScript(addresses.slot), netns);
+  await setParameters(SLOT_PARAMETERS, netns);
   await ipBatch(
     [
       `tuntap add ${TAP} mode tap vnet_hdr`,
       `link set ${TAP} address ${GATEWAY_MAC}`,
       `addr add ${GATEWAY_CIDR} dev ${TAP}`,
       `addr add ${addresses.slot}/${addresses.prefix} dev ${UPLINK}`,
-    ],
-    netns,
-  );
-  await loadRules(baseScript(addresses.slot), netns);
-  await setParameters(SLOT_PARAMETERS, netns);
-  await ipBatch(
-    [
       `link set ${UPLINK} up`,
       `link set ${TAP} up`,
       `route add default via ${addresses.gateway} dev ${UPLINK}`,
