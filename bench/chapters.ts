@@ -90,7 +90,7 @@ export const chapters: readonly Chapter[] = [
     name: "requests",
     title: "Requests",
     about: "Asked by wrk over 50 kept connections; the request log is written.",
-    measure: ({ platform }) => measureHttp(platform),
+    measure: measureHttp,
   },
   {
     name: "egress",

@@ -6,17 +6,19 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { psql } from "../tests/support/organizations.ts";
 import type { Platform } from "../tests/support/platform.ts";
+import type { Bench } from "./bench.ts";
 import type { Measure } from "./report.ts";
+import { range } from "./series.ts";
 
 const CONNECTIONS = 50;
-const RUNS = 5;
 const RUN_S = 3;
 /** Clones of the one row in the list; with it there are 10,000. */
 const MANY = 9_999;
 const PATHS = 500;
 const PAGE_SAMPLES = 200;
 
-export async function measureHttp(platform: Platform): Promise<Measure[]> {
+export async function measureHttp({ platform, scale }: Bench): Promise<Measure[]> {
+  const runs = scale.requestRuns;
   const { id } = await platform.client.sandboxes.create({ template: "base" });
   await platform.client.sandboxes.destroy(id);
   const ids = Array.from({ length: MANY }, (_, n) => `sbx_${String(n).padStart(26, "0")}`);
@@ -24,8 +26,8 @@ export async function measureHttp(platform: Platform): Promise<Measure[]> {
     await psql(platform, cloneRow(id));
     const paths = ids.slice(0, PATHS).map((clone) => `/v1/sandboxes/${clone}`);
     return [
-      ...(await load(platform, "`GET /v1/health`", ["/v1/health"], 15_000)),
-      ...(await load(platform, "`GET /v1/sandboxes/{id}` with a token", paths, 4_000)),
+      ...(await load(platform, { what: "`GET /v1/health`", paths: ["/v1/health"], bar: 15_000, runs })),
+      ...(await load(platform, { what: "`GET /v1/sandboxes/{id}` with a token", paths, bar: 4_000, runs })),
       ...(await measurePages(platform, ids[PAGE_ITEMS] ?? "")),
     ];
   } finally {
@@ -40,14 +42,16 @@ interface Run {
   readonly failed: number;
 }
 
-async function load(
-  platform: Platform,
-  what: string,
-  paths: readonly string[],
-  bar: number,
-): Promise<Measure[]> {
+interface Load {
+  readonly what: string;
+  readonly paths: readonly string[];
+  readonly bar: number;
+  readonly runs: number;
+}
+
+async function load(platform: Platform, { what, paths, bar, runs: wanted }: Load): Promise<Measure[]> {
   const runs: Run[] = [];
-  for (let round = 0; round < RUNS; round += 1) runs.push(await wrk(platform, paths));
+  for (const _ of range(wanted)) runs.push(await wrk(platform, paths));
   return [
     {
       what: `${what}, ${CONNECTIONS} connections`,

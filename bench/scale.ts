@@ -7,6 +7,7 @@ export interface Scale {
   readonly executeRounds: number;
   readonly bulkRounds: number;
   readonly burst: { readonly vms: number; readonly repeats: number };
+  readonly requestRuns: number;
   readonly sustainedS: number;
   /** `dense` VMs are weighed, `all` run at once. */
   readonly fleet: { readonly dense: number; readonly all: number; readonly idleS: number };
@@ -28,6 +29,7 @@ export const full: Scale = {
   executeRounds: 50,
   bulkRounds: 10,
   burst: { vms: 100, repeats: 3 },
+  requestRuns: 5,
   sustainedS: 600,
   fleet: { dense: 100, all: 200, idleS: 10 },
   growth: { passes: 3, rounds: 10 },
@@ -43,10 +45,11 @@ export const quick: Scale = {
   executeRounds: 10,
   bulkRounds: 2,
   burst: { vms: 20, repeats: 1 },
-  sustainedS: 60,
+  requestRuns: 2,
+  sustainedS: 20,
   fleet: { dense: 20, all: 30, idleS: 3 },
-  growth: { passes: 1, rounds: 5 },
-  hosts: { rounds: 2, placements: 200 },
-  move: { rounds: 6 },
+  growth: { passes: 1, rounds: 4 },
+  hosts: { rounds: 1, placements: 200 },
+  move: { rounds: 4 },
   egress: { takes: 8, loads: 8, slots: 30, streams: 1 },
 };
