@@ -119,9 +119,12 @@ static uint64_t start_ticks(pid_t pid) {
 static void run(uint32_t id, char *text, size_t length) {
   char *arguments[ARGUMENTS_MAX + 1];
   int ends[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, error = 0, many = 0;
-  for (size_t at = 0; at < length && many < ARGUMENTS_MAX; at += strlen(text + at) + 1) arguments[many++] = text + at;
+  if (length == 0 || text[length - 1] != 0) error = EINVAL;
+  for (size_t at = 0; at < length && !error; at += strlen(text + at) + 1) {
+    if (many == ARGUMENTS_MAX) error = E2BIG;
+    else arguments[many++] = text + at;
+  }
   arguments[many] = NULL;
-  if (many == 0 || text[length - 1] != 0) error = EINVAL;
   for (int i = 0; i < 3 && !error; i++) {
     if (pipe2(ends[i], O_CLOEXEC) != 0) error = errno;
   }

@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
+import { signalName } from "./signals.ts";
 import type { Program, ProgramListener, Runner } from "./runner.ts";
 
 /** A program ended with a failure; `message` holds the end of what it printed. */
@@ -68,7 +69,12 @@ export function startProgram(
     error: says,
     ended: (how) => {
       if ("code" in how && how.code === 0) resolve(Buffer.concat(output).toString());
-      else reject(new RunError(`${program} ended with ${wordOf(how)}: ${tail.trim()}`));
+      else
+        reject(
+          new RunError(
+            `${program} ended with ${"code" in how ? how.code : signalName(how.signal)}: ${tail.trim()}`,
+          ),
+        );
     },
     lost: () => reject(new RunError(`${program}: nobody knows how it ended`)),
   };
@@ -88,12 +94,6 @@ export function startProgram(
     },
     kill: () => started.kill(),
   };
-}
-
-function wordOf(how: Parameters<ProgramListener["ended"]>[0]): string {
-  if ("code" in how) return String(how.code);
-  const [name] = Object.entries(constants.signals).find(([, number]) => number === how.signal) ?? [];
-  return name ?? `signal ${how.signal}`;
 }
 
 /** Without a runner. */

@@ -7,6 +7,8 @@ import type { Readable, Writable } from "node:stream";
 const asks = { run: 1, input: 2, kill: 3 } as const;
 const tells = { started: 1, output: 2, error: 3, ended: 4 } as const;
 const HEADER_BYTES = 12;
+/** A runner that has not started a program by then never will. */
+const START_DEADLINE_MS = 10_000;
 
 /** What a process is known by: a pid alone may be another one's by now. */
 export interface ProcessIdentity {
@@ -38,6 +40,8 @@ export class Runner {
   readonly pid: number;
   readonly #requests: Writable;
   readonly #listeners = new Map<number, ProgramListener>();
+  /** By id, until it is heard of for the first time. */
+  readonly #starting = new Map<number, NodeJS.Timeout>();
   #answers: Buffer = Buffer.alloc(0);
   #lastId = 0;
   #isThere = true;
@@ -60,7 +64,7 @@ export class Runner {
       child.once("error", reject);
     });
     const runner = new Runner(child.pid ?? 0, stdin, stdout);
-    // Whoever waits for a program has a deadline that keeps this process alive.
+    // Whoever waits for a program has a deadline that keeps this process alive. Pipes of a child are sockets, which Node's types do not tell.
     child.unref();
     for (const stream of [stdin, stdout]) (stream as unknown as { unref(): void }).unref();
     return runner;
@@ -79,6 +83,10 @@ export class Runner {
   run(program: string, args: readonly string[], listener: ProgramListener): Program {
     const id = (this.#lastId += 1);
     this.#listeners.set(id, listener);
+    this.#starting.set(
+      id,
+      setTimeout(() => this.#giveUp(), START_DEADLINE_MS),
+    );
     this.#ask(asks.run, id, [program, ...args].map((argument) => `${argument}\0`).join(""));
     const isListening = (): boolean => this.#listeners.has(id);
     return {
@@ -115,6 +123,7 @@ export class Runner {
   #tell(type: number, id: number, payload: Buffer): void {
     const listener = this.#listeners.get(id);
     if (listener === undefined) return;
+    this.#hasStarted(id);
     if (type === tells.started) {
       const [pid, startTicks] = [payload.readBigUInt64LE(0), payload.readBigUInt64LE(8)];
       listener.started?.({ pid: Number(pid), startTicks: Number(startTicks) });
@@ -127,8 +136,23 @@ export class Runner {
     listener.ended(how >= 0 ? { code: how } : { signal: -how });
   }
 
+  #hasStarted(id: number): void {
+    clearTimeout(this.#starting.get(id));
+    this.#starting.delete(id);
+  }
+
+  /** It is there and does nothing: without it everything goes on, more slowly. */
+  #giveUp(): void {
+    try {
+      process.kill(this.pid, "SIGKILL");
+    } catch {
+      // It ended between the two.
+    }
+  }
+
   #lose(): void {
     this.#isThere = false;
+    for (const id of [...this.#starting.keys()]) this.#hasStarted(id);
     const left = [...this.#listeners.values()];
     this.#listeners.clear();
     for (const listener of left) listener.lost();

@@ -63,7 +63,7 @@ test("a program that fails, one that is killed and one that there is not are tol
   await expect(missing).rejects.toThrow("/nowhere/program ended with 127: No such file or directory");
 });
 
-test("a program that waits for its input does so until it gets it, is killed, or nobody is left to give it", async () => {
+test("a program that waits for its input does so until it gets it or is killed", async () => {
   const first = startProgram("cat", [], { deadlineMs });
   expect(first.waits).toBe(true);
   expect(await first.finish("late")).toBe("late");
@@ -71,8 +71,6 @@ test("a program that waits for its input does so until it gets it, is killed, or
   const second = startProgram("cat", [], { deadlineMs });
   second.kill();
   await expect(second.finish("too late")).rejects.toThrow("cat ended with SIGKILL");
-  const said = await runProgram("sh", ["-c", "cat >&2 & echo $!"], { deadlineMs });
-  expect(await hasEnded(Number(said))).toBe(true);
 });
 
 test("a program that does not read its input is no harm", async () => {
@@ -90,6 +88,17 @@ test("when it dies its programs fail, those that wait end, and others start with
   await expect(waiting.finish("")).rejects.toThrow("nobody knows how it ended");
   expect(await hasEnded(child)).toBe(true);
   expect(Number(await runProgram("sh", ["-c", "echo $PPID"], { deadlineMs }))).toBe(process.pid);
+});
+
+test("a program with more arguments than it takes is refused, and not started without them", async () => {
+  const asked = runProgram("true", Array.from({ length: 300 }, String), { deadlineMs });
+  await expect(asked).rejects.toThrow("true ended with 127: Argument list too long");
+});
+
+test("one that stands still is given up, and programs start without it", async () => {
+  process.kill(runner.pid, "SIGSTOP");
+  await expect(runProgram("true", [], { deadlineMs })).rejects.toThrow("nobody knows how it ended");
+  expect(await runProgram("echo", ["still"], { deadlineMs })).toBe("still\n");
 });
 
 test("it ends with the process that started it", async () => {

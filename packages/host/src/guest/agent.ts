@@ -8,7 +8,7 @@ import type { MainExit } from "@skerry/contract/host-api";
 import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
 import type { DirectoryListing, ExecuteExit } from "@skerry/contract/sandboxes";
 import { randomBytes } from "node:crypto";
-import { constants } from "node:os";
+import { signalName } from "../signals.ts";
 import type { GuestChannel } from "./channel.ts";
 import { ListingFault, ListingReader } from "./listing.ts";
 import { integer, natural } from "./numbers.ts";
@@ -58,7 +58,7 @@ export async function exitOf(stream: GuestStream): Promise<ExecuteExit> {
     exit_code: integer(result["exit_code"]),
     duration_ms: natural(result["duration_ms"]),
     timed_out: result["timed_out"] === true,
-    signal: signal === 0 ? null : (signalName(signal) ?? `signal ${signal}`),
+    signal: signal === 0 ? null : signalName(signal),
     oom_killed: result["oom_killed"] === true,
     truncated: result["truncated"] === true,
     usage: { cpu_ms: natural(result["cpu_ms"]), memory_peak_bytes: natural(result["memory_peak_bytes"]) },
@@ -216,8 +216,4 @@ function errorOfRefusal(refusal: GuestRefusal): SkerryError {
   const known = Object.hasOwn(refusals, refusal.code) ? refusals[refusal.code as GuestErrorCode] : undefined;
   const [code, message] = known ?? ["guest_failed", "The VM's agent failed."];
   return new SkerryError(code, message, { cause: refusal });
-}
-
-function signalName(number: number): string | undefined {
-  return Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
 }

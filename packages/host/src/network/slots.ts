@@ -213,9 +213,9 @@ export class Slots {
     }
   }
 
-  /** In those that are taken next. */
+  /** In those that are taken next; in none once no more are kept. */
   #startLoaders(): void {
-    for (const number of this.#ready.slice(0, LOADERS)) {
+    for (const number of this.#ready.slice(0, Math.min(LOADERS, this.#keptReady))) {
       if (!this.#loaders.has(number)) this.#loaders.set(number, startLoadingRules(this.slot(number).netns));
     }
   }

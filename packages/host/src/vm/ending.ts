@@ -1,7 +1,7 @@
 // How a VM ended, in words for its owner and as a cause that decides whether it is started again.
 
-import { constants } from "node:os";
 import type { MainExit, VmCause } from "@skerry/contract/host-api";
+import { signalName } from "../signals.ts";
 
 /** What is remembered of a VM that has ended. */
 export interface VmEnd {
@@ -62,9 +62,4 @@ export function endOfHost(reason: string): VmEnd {
 
 function gone(cause: VmCause, reason: string): VmEnd {
   return { status: "gone", reason, cause };
-}
-
-function signalName(number: number): string {
-  const [name] = Object.entries(constants.signals).find(([, value]) => value === number) ?? [];
-  return name ?? `signal ${number}`;
 }

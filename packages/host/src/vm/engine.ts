@@ -97,7 +97,7 @@ export class VmEngine {
     return this.#putAgain(entry, id, spec);
   }
 
-  /** A VM that is there when `bring` has resolved. What the draft names is given back where it fails. */
+  /** A VM that is there when `bring` has resolved; resolves then, or when it is promised. What the draft names is given back where it fails. */
   begin(record: VmRecord, bring: Bring): Promise<Vm> {
     const abort = new AbortController();
     const draft = new Draft(record);
@@ -270,6 +270,7 @@ export class VmEngine {
       const { record, isPromised } = draft;
       const reason = error instanceof Error ? error.message : "it could not be started";
       await this.#endNoisily(record, keepsDisk(record) || isPromised ? endOfHost(reason) : undefined);
+      // Control counts on it, and looks only when it is told to.
       if (isPromised) this.#ended += 1;
       if (signal.aborted)
         throw new SkerryError("canceled", "The VM was destroyed while it was being created.", {
