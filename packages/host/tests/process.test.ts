@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -134,10 +135,11 @@ test.each([
   },
 );
 
-/** The first lines of a file that is still being written. */
+/** The first lines of a file that is still being written: the launcher makes it, some time after it was started. */
 async function logged(file: string, lines: number): Promise<string[]> {
   for (let attempt = 0; attempt < 500; attempt += 1) {
-    const found = (await readFile(file, "utf8")).split("\n").slice(0, -1);
+    const text = existsSync(file) ? await readFile(file, "utf8") : "";
+    const found = text.split("\n").slice(0, -1);
     if (found.length >= lines) return found;
     await sleep(10);
   }
