@@ -23,6 +23,11 @@
 #define GUEST_NETMASK "255.255.255.252"
 #define GATEWAY_ADDRESS "169.254.0.22"
 
+// What a template is called while it is frozen: as long as what its clones will be called. All code is cold
+// in a clone that writes over it, and changing the length of a file took one 5 ms more (emulated, n = 15).
+#define TEMPLATE_HOSTNAME "sandbox-0000000000000000000000"
+#define TEMPLATE_MACHINE_ID "00000000000000000000000000000000\n"
+
 enum { DEVICE_WAIT_MS = 10000, FILES_SOFT = 16384, FILES_HARD = 1048576 };
 
 bool machine_is_ours = false;
@@ -153,10 +158,12 @@ void write_file(const char *path, const char *text) {
     if (fd >= 0) close(fd);
     unlink(path);
     fd = open(path, flags | O_EXCL, 0644);
+    stat.st_size = 0;
   }
   if (fd < 0) return;
   ssize_t written = write(fd, text, strlen(text));
-  if (written >= 0 && ftruncate(fd, written) != 0) printf("skerry: %s: %s\n", path, strerror(errno));
+  if (written >= 0 && written != stat.st_size && ftruncate(fd, written) != 0)
+    printf("skerry: %s: %s\n", path, strerror(errno));
   close(fd);
 }
 
@@ -201,9 +208,9 @@ int boot(void) {
   mount_at("cgroup2", "/sys/fs/cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   cgroup_start("/sys/fs/cgroup");
   start_network();
-  sethostname("sandbox", strlen("sandbox"));
-  write_hosts("sandbox");
-  write_file("/etc/machine-id", "uninitialized\n"); // a clone only has to write over it
+  sethostname(TEMPLATE_HOSTNAME, strlen(TEMPLATE_HOSTNAME));
+  write_hosts(TEMPLATE_HOSTNAME);
+  write_file("/etc/machine-id", TEMPLATE_MACHINE_ID);
   write_file("/etc/resolv.conf", "nameserver " GATEWAY_ADDRESS "\n");
   setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES_SOFT, FILES_HARD});
   machine_is_ours = true;
