@@ -22,6 +22,8 @@ import { FencedDialect, type Fence } from "./fence.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** A new one is a process of PostgreSQL's that knows no statement of ours yet, and a burst opens all at once. */
+const IDLE_CONNECTION_MS = 10 * 60_000;
 /** No query of ours takes seconds; one that does is stuck behind a lock, and is ended by PostgreSQL. */
 const STATEMENT_TIMEOUT_MS = 8_000;
 /** After this nobody will answer any more. */
@@ -245,6 +247,7 @@ function open(
     connectionString: url,
     max: POOL_MAX_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: statementMs,
     application_name: "skerry-control",
