@@ -8,6 +8,7 @@ import { runService, type BackgroundService, type FencedService } from "../src/b
 import { fencedDatabase, openDatabase } from "../src/store/database.ts";
 import { LeaseLostError, type Fence } from "../src/store/fence.ts";
 import { listLeases } from "../src/store/leases.ts";
+import { Door } from "./door.ts";
 import { eventually, waitingForLocks, World } from "./world.ts";
 
 let world: World;
@@ -112,6 +113,33 @@ test("a bell that rings while the service runs makes it run once more", async ()
     observer: deaf,
   });
   expect(runs).toBe(2);
+});
+
+test("a bell that rings while the database is away is heard once it is back", async () => {
+  await using door = await Door.open(world.databaseUrl);
+  const db = openDatabase(door.databaseUrl, () => undefined);
+  const stop = new AbortController();
+  const bells = new Bells();
+  let runs = 0;
+  const work = async () => {
+    runs += 1;
+    return nothing;
+  };
+  // It is the bell that it hears, and not its time that has come.
+  const service = sweeperThat(work, 3_600_000);
+  const running = runService(service, bells.of("sweeper"), {
+    stop: stop.signal,
+    leases: new Leases(db, "here"),
+    observer: deaf,
+  });
+  await eventually(async () => (await listLeases(world.db))[0]?.last_run != null, "the service has run");
+  door.shut("closed");
+  await expect(bells.ring(db, "sweeper")).rejects.toThrow();
+  door.reopen();
+  await eventually(() => runs === 2, "the bell is heard");
+  stop.abort();
+  await running;
+  await db.destroy();
 });
 
 test("the lease of a dead holder lapses, one that is only slow keeps it", async () => {

@@ -8,6 +8,8 @@ import { ringLease } from "../store/leases.ts";
 /** Ends a wait early. Rings coalesce: many rings, one activation. */
 export class Bell {
   #rung = new AbortController();
+  /** Somebody rang, and the database could not be told. */
+  isOwed = false;
 
   ring(): void {
     this.#rung.abort();
@@ -16,6 +18,17 @@ export class Bell {
   async wait(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#rung.signal }).catch(() => undefined);
     this.#rung = new AbortController();
+  }
+
+  /** Says in the lease that the service is due. Where that fails, the service says it itself before its next turn. */
+  async tell(db: Database, service: ServiceName): Promise<void> {
+    try {
+      await ringLease(db, service);
+      this.isOwed = false;
+    } catch (error) {
+      this.isOwed = true;
+      throw error;
+    }
   }
 }
 
@@ -31,12 +44,13 @@ export class Bells {
     return bell;
   }
 
-  /** Says in the lease that the service is due. Then this replica looks, unless another one is at it, which will look again. */
+  /** Says that the service is due. Then this replica looks, unless another one is at it, which will look again. */
   async ring(db: Database, service: ServiceName): Promise<void> {
+    const bell = this.of(service);
     try {
-      await ringLease(db, service);
+      await bell.tell(db, service);
     } finally {
-      this.of(service).ring();
+      bell.ring();
     }
   }
 }

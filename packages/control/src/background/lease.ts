@@ -3,7 +3,9 @@
 
 import { setInterval } from "node:timers";
 import type { Database, LeaseRun } from "../store/database.ts";
+import type { ServiceName } from "../services/context.ts";
 import type { Fence } from "../store/fence.ts";
+import type { Bell } from "./bells.ts";
 import { finishLease, renewLease, takeLease, type HeldLease } from "../store/leases.ts";
 
 /** After this the lease of a holder that is not heard of lapses. Short, because it delays what the dead one was at; a living one that it
@@ -19,6 +21,11 @@ export class Leases {
   constructor(db: Database, holder: string) {
     this.#db = db;
     this.#holder = holder;
+  }
+
+  /** What was rung while the database was away. */
+  async passOn(bell: Bell, service: ServiceName): Promise<void> {
+    if (bell.isOwed) await bell.tell(this.#db, service);
   }
 
   /** Where it is not due or another replica runs it: how long until that may have changed. */

@@ -1,7 +1,7 @@
 // The loop that every background service runs in.
 
 import type { ServiceName } from "../services/context.ts";
-import type { LeaseRun } from "../store/database.ts";
+import { isDatabaseOutage, type LeaseRun } from "../store/database.ts";
 import type { Fence } from "../store/fence.ts";
 import type { Bell } from "./bells.ts";
 import type { Lease, Leases } from "./lease.ts";
@@ -21,8 +21,6 @@ export interface Report {
 export interface BackgroundService {
   readonly name: ServiceName;
   readonly everyMs: number;
-  /** After an activation that threw; without it `everyMs`. */
-  readonly retryMs?: number;
   /** Takes no input, so that a restart, a timer and a wake-up all run the same code. Its next turn is its retry. */
   activate(stop: AbortSignal): Promise<Report>;
 }
@@ -45,21 +43,25 @@ interface Run {
   readonly stop: AbortSignal;
 }
 
+/** After a turn that ended because the database was away. Whatever was under way then should not wait for the next period. */
+const AWAY_PAUSE_MS = 1_000;
+
 /** Resolves after `stop`, when the activation that was under way has ended. */
 export async function runService(fenced: FencedService, bell: Bell, run: Run): Promise<void> {
   const ring = () => bell.ring();
   run.stop.addEventListener("abort", ring, { once: true });
   while (!run.stop.aborted) {
-    const pauseMs = await takeTurn(fenced, run);
+    const pauseMs = await takeTurn(fenced, bell, run);
     if (pauseMs > 0) await bell.wait(pauseMs);
   }
   run.stop.removeEventListener("abort", ring);
 }
 
 /** Activates the service where it is its turn, and on this replica. Returns how long to pause before the next look. */
-async function takeTurn({ service, fence }: FencedService, run: Run): Promise<number> {
+async function takeTurn({ service, fence }: FencedService, bell: Bell, run: Run): Promise<number> {
   const startedMs = performance.now();
   try {
+    await run.leases.passOn(bell, service.name);
     const lease = await run.leases.take(service.name, fence, run.stop);
     // Somebody may ring on another replica and die before that replica has heard it.
     if ("waitMs" in lease) return Math.min(lease.waitMs, service.everyMs);
@@ -69,7 +71,7 @@ async function takeTurn({ service, fence }: FencedService, run: Run): Promise<nu
   } catch (error) {
     // The database is away: the lease lapses.
     if (!run.stop.aborted) run.observer.onError(service.name, error, performance.now() - startedMs);
-    return pauseAfterError(service);
+    return Math.min(AWAY_PAUSE_MS, service.everyMs);
   }
 }
 
@@ -90,7 +92,7 @@ async function activateOnce(
     return {
       duration_ms: tookMs(),
       error: String(error),
-      nextMs: stop.aborted ? 0 : pauseAfterError(service),
+      nextMs: stop.aborted ? 0 : pauseAfterError(service, error),
     };
   }
 }
@@ -99,8 +101,8 @@ export function pauseAfter({ everyMs }: BackgroundService, { more, nextMs = ever
   return more ? 0 : Math.min(nextMs, everyMs);
 }
 
-function pauseAfterError({ everyMs, retryMs = everyMs }: BackgroundService): number {
-  return retryMs;
+function pauseAfterError({ everyMs }: BackgroundService, error: unknown): number {
+  return isDatabaseOutage(error) ? Math.min(AWAY_PAUSE_MS, everyMs) : everyMs;
 }
 
 /** Adds up what several pieces of work did. A piece that threw has failed. */
