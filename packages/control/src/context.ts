@@ -22,6 +22,8 @@ export interface OpenedContext extends AsyncDisposable {
 export function openContext(config: Config, log: Logger): OpenedContext {
   const db = openDatabase(config.databaseUrl, (error) => {
     log.warn({ err: error }, "a connection to the database was lost");
+    // Whoever was at work on a VM could not say so in its row, nor ring.
+    context.ring("vm-cleanup");
   });
   const authority = new Authority(db);
   const hosts = new HostDirectory(() => authority.credentials());

@@ -2,6 +2,7 @@
 
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { listLeases } from "../src/store/leases.ts";
 import { Door, type Shut } from "./door.ts";
 import { startControl } from "./replica.ts";
 import { eventually, World, type Answer } from "./world.ts";
@@ -23,6 +24,7 @@ test.each(["closed", "silent"] satisfies Shut[])(
       SKERRY_DATABASE_URL: door.databaseUrl,
       SKERRY_REAPER_INTERVAL_MS: "200",
       SKERRY_HEARTBEAT_INTERVAL_MS: "200",
+      SKERRY_VM_CLEANUP_INTERVAL_MS: "3600000",
     });
     const { url } = control;
     const running = await world.createSandbox();
@@ -53,6 +55,9 @@ test.each(["closed", "silent"] satisfies Shut[])(
       world.db,
     );
 
+    const cleanedUp = async () =>
+      (await listLeases(world.db)).find(({ name }) => name === "vm-cleanup")?.last_run_at?.getTime();
+    const before = await cleanedUp();
     door.reopen();
     await eventually(
       async () => (await call("GET", `/v1/sandboxes/${running.id}`)).status === 200,
@@ -62,5 +67,6 @@ test.each(["closed", "silent"] satisfies Shut[])(
     expect([retry.status, retry.text.includes("running")]).toEqual([201, true]);
     expect((await call("GET", `/v1/sandboxes/${running.id}`)).body["status"]).toBe("running");
     await eventually(() => !world.host.vms.has(due.id), "the reaper works again");
+    await eventually(async () => (await cleanedUp()) !== before, "what was left in the middle is looked at");
   },
 );
