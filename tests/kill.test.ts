@@ -171,10 +171,12 @@ async function pidsOf(victim: Victim): Promise<number[]> {
   return (await qemuProcesses(platform.instance)).map(({ pid }) => pid);
 }
 
-/** The supervisor has started again what was killed, and a sandbox answers through both servers. */
+/** The supervisor has started again what was killed, and a sandbox answers through both servers. Where it is, control knows also without
+ *  its database, so the row is read first. */
 async function servicesBack(): Promise<void> {
-  await until("control and host answer again", async () =>
-    survivor.execute("true").then(
+  const used = async () => (await survivor.refresh()).execute("true");
+  await until("control, its database and the host answer again", async () =>
+    used().then(
       (run) => run.exit_code === 0,
       () => false,
     ),

@@ -1,6 +1,6 @@
 // The life of a sandbox from its first request to its last trace, with real microVMs behind it.
 
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, inject, test } from "vitest";
 import type { Sandbox, SandboxList } from "@skerry/contract/sandboxes";
 import type { TokenCreated } from "@skerry/contract/tokens";
 import {
@@ -13,22 +13,16 @@ import {
   type Api,
 } from "./support/api.ts";
 import { newStranger } from "./support/organizations.ts";
-import { call, inventory, until } from "./support/platform.ts";
-import { sharedPlatform } from "./support/shared.ts";
+import { call, eagerServices, inventory, startPlatform, until } from "./support/platform.ts";
 
 const HOUR_MS = 3_600_000;
 
-const platform = await sharedPlatform();
-const made: string[] = [];
+// One of its own: nobody else changes what there is of it.
+const platform = await startPlatform({ assets: inject("assets"), env: eagerServices });
+afterAll(() => platform.stop());
 
-afterAll(async () => {
-  for (const id of made) await destroySandbox(platform, id);
-});
-
-async function create(body: object = { template: "base" }): Promise<Sandbox> {
-  const sandbox = await createSandbox(platform, body);
-  made.push(sandbox.id);
-  return sandbox;
+function create(body: object = { template: "base" }): Promise<Sandbox> {
+  return createSandbox(platform, body);
 }
 
 function post(body: unknown, api: Api = platform): Promise<Response> {

@@ -2,9 +2,10 @@
 
 import { run } from "./run.ts";
 
-/** Of the link's two ends. */
-const HERE = "10.253.78.1";
-const THERE = "10.253.78.2";
+/** Of the link's two ends. Test files that run at the same time have networks of their own. */
+const NETWORK = `10.253.${process.env["VITEST_POOL_ID"] ?? "0"}`;
+const HERE = `${NETWORK}.1`;
+const THERE = `${NETWORK}.2`;
 
 export class MachineApart implements AsyncDisposable {
   /** Where it reaches this machine. */

@@ -5,6 +5,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { run } from "./run.ts";
 
 /** Networks in which every address answers. Documentation networks (RFC 5737) stand for public ones. */
@@ -19,6 +20,10 @@ export const dnsServer = "203.0.113.53";
 /** The machine's own address on the link to the world. */
 export const machineAddress = "10.255.77.1";
 const WORLD_ADDRESS = "10.255.77.2";
+/** There is one at a time, because it holds fixed networks of this machine; whoever comes second waits for as long as a test file takes. */
+const NETNS = "skworld";
+const WAIT_MS = 8 * 60_000;
+const LOOK_MS = 500;
 
 export interface Arrival {
   readonly protocol: "tcp" | "udp" | "dns";
@@ -30,16 +35,11 @@ export interface Arrival {
 
 export class World implements AsyncDisposable {
   readonly arrivals: Arrival[] = [];
-  readonly #netns: string;
-  readonly #link: string;
+  readonly #link = `skw${process.pid}`;
   #servers: ChildProcess | undefined;
 
-  private constructor() {
-    this.#netns = `skworld-${process.pid}`;
-    this.#link = `skw${process.pid}`;
-  }
-
   static async open(): Promise<World> {
+    await takeNamespace();
     const world = new World();
     try {
       await world.#build();
@@ -63,27 +63,14 @@ export class World implements AsyncDisposable {
       servers.kill("SIGKILL");
       await ended;
     }
-    // The link's other end and the routes over it go with the namespace.
-    await run("ip", "netns", "del", this.#netns).catch(() => undefined);
+    // The link's other end and the routes over it go with it. The namespace comes last: who has it has the networks.
     await run("ip", "link", "del", this.#link).catch(() => undefined);
+    await run("ip", "netns", "del", NETNS).catch(() => undefined);
   }
 
   async #build(): Promise<void> {
-    const inside = (...args: readonly string[]) => run("ip", "-n", this.#netns, ...args);
-    await run("ip", "netns", "add", this.#netns);
-    await run(
-      "ip",
-      "link",
-      "add",
-      this.#link,
-      "type",
-      "veth",
-      "peer",
-      "name",
-      "machine",
-      "netns",
-      this.#netns,
-    );
+    const inside = (...args: readonly string[]) => run("ip", "-n", NETNS, ...args);
+    await run("ip", "link", "add", this.#link, "type", "veth", "peer", "name", "machine", "netns", NETNS);
     await run("ip", "addr", "add", `${machineAddress}/30`, "dev", this.#link);
     await run("ip", "link", "set", this.#link, "up");
     await inside("addr", "add", `${WORLD_ADDRESS}/30`, "dev", "machine");
@@ -98,7 +85,7 @@ export class World implements AsyncDisposable {
   async #serve(): Promise<void> {
     const script = join(import.meta.dirname, "world-servers.py");
     const ports = [...tcpPorts, sinkPort, udpPort].map(String);
-    this.#servers = spawn("ip", ["netns", "exec", this.#netns, "python3", "-u", script, ...ports], {
+    this.#servers = spawn("ip", ["netns", "exec", NETNS, "python3", "-u", script, ...ports], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     const { stdout } = this.#servers;
@@ -110,5 +97,16 @@ export class World implements AsyncDisposable {
         else this.arrivals.push(JSON.parse(line) as Arrival);
       });
     });
+  }
+}
+
+/** Only one can make it. */
+async function takeNamespace(): Promise<void> {
+  for (const endMs = performance.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
+    try {
+      return void (await run("ip", "netns", "add", NETNS));
+    } catch (error) {
+      if (performance.now() > endMs) throw error;
+    }
   }
 }
