@@ -5,7 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Egress } from "@skerry/contract/egress";
 import { AddressRange } from "../packages/host/src/network/addresses.ts";
 import { EgressRules } from "../packages/host/src/network/egress.ts";
-import { Slots, type Slot } from "../packages/host/src/network/slots.ts";
+import type { Slot } from "../packages/host/src/network/slot.ts";
+import { Slots } from "../packages/host/src/network/slots.ts";
 import { sinkPort, World } from "../tests/support/world.ts";
 import { create, type Bench } from "./bench.ts";
 import type { Measure } from "./report.ts";
@@ -16,8 +17,12 @@ const READY_PAUSE_MS = 300;
 
 export async function measureEgress({ scale }: Bench): Promise<Measure[]> {
   const range = AddressRange.parse(RANGE);
-  const forget = join(import.meta.dirname, "../dist/native/forget");
-  const slots = new Slots({ prefix: "skbench", linkPrefix: "skb", range, forget, ready: 2 });
+  const native = join(import.meta.dirname, "../dist/native");
+  const slots = new Slots({
+    ...{ prefix: "skbench", linkPrefix: "skb", range, ready: 2 },
+    ...{ forget: join(native, "forget"), enter: join(native, "enter") },
+    log: { warn: () => undefined }, // `drain` throws
+  });
   const rules = new EgressRules({ range, resolverPort: 10_053, slots });
   const { takes, loads: loadCount, slots: manySlots } = scale.egress;
   const taken: Slot[] = [];
@@ -48,8 +53,8 @@ export async function measureEgress({ scale }: Bench): Promise<Measure[]> {
       { what: "replace a policy by one of 1,000 CIDRs", unit: "ms", samples: loads, bar: "≤ 50" },
     ];
   } finally {
-    await slots.drain();
     for (const slot of taken) await slots.close(slot);
+    await slots.drain();
   }
 }
 

@@ -1,11 +1,11 @@
-// Makes the kernel forget every connection that an address has begun, so that the next slot with this address
-// inherits none and a guest that is gone holds no place in the machine's table of connections: an established
-// one would stay for five days.
+// Makes the kernel forget every connection that some addresses have begun, so that the next slot with such an
+// address inherits none and a guest that is gone holds no place in the machine's table of connections: an
+// established one would stay for five days.
 //
-//   forget ADDRESS
+//   forget <addresses, one on each line
 //
-// Only netlink can do it, and Node does not speak that. Any failure ends it with a line on stderr and
-// status 1.
+// Only netlink can do it, and Node does not speak that. The kernel goes through its whole table, however many
+// addresses there are. Any failure ends it with a line on stderr and status 1.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,6 +26,11 @@ struct request {
   struct nlmsghdr head;
   struct nfgenmsg family;
   char attributes[1024];
+};
+
+struct addresses {
+  in_addr_t *all;
+  size_t count;
 };
 
 static _Noreturn void fail(const char *step) {
@@ -85,28 +90,45 @@ static bool append(struct request *request, const struct nlattr *copied) {
   return true;
 }
 
-/** Deletes the connection of this message where it was begun by `address`. One that has ended meanwhile is
- * none the worse. */
-static void consider(int fd, const struct nlmsghdr *message, in_addr_t address) {
+static int by_value(const void *one, const void *other) {
+  return memcmp(one, other, sizeof(in_addr_t));
+}
+
+static struct addresses read_addresses(void) {
+  static char line[INET_ADDRSTRLEN + 1];
+  struct addresses read = {0};
+  while (fgets(line, sizeof line, stdin)) {
+    line[strcspn(line, "\n")] = 0;
+    read.all = realloc(read.all, (read.count + 1) * sizeof *read.all);
+    if (read.all == NULL) fail("no memory");
+    if (inet_pton(AF_INET, line, &read.all[read.count++]) == 1) continue;
+    errno = EINVAL;
+    fail(line);
+  }
+  if (ferror(stdin)) fail("read");
+  if (read.count > 0) qsort(read.all, read.count, sizeof *read.all, by_value);
+  return read;
+}
+
+/** Deletes the connection of this message where one of them began it. One that has ended meanwhile is none the
+ * worse. */
+static void consider(int fd, const struct nlmsghdr *message, const struct addresses *gone) {
   if (message->nlmsg_len < NLMSG_SPACE(sizeof(struct nfgenmsg))) return;
   const char *bytes = (const char *)NLMSG_DATA(message) + NLMSG_ALIGN(sizeof(struct nfgenmsg));
   size_t length = message->nlmsg_len - NLMSG_SPACE(sizeof(struct nfgenmsg));
   const struct nlattr *tuple = attribute(bytes, length, CTA_TUPLE_ORIG);
   const struct nlattr *source = inside(inside(tuple, CTA_TUPLE_IP), CTA_IP_V4_SRC);
-  if (source == NULL || source->nla_len != NLA_HDRLEN + sizeof address) return;
-  if (memcmp((const char *)source + NLA_HDRLEN, &address, sizeof address) != 0) return;
+  if (source == NULL || source->nla_len != NLA_HDRLEN + sizeof *gone->all) return;
+  if (!bsearch((const char *)source + NLA_HDRLEN, gone->all, gone->count, sizeof *gone->all, by_value)) return;
   struct request request = request_of(IPCTNL_MSG_CT_DELETE, 0);
   if (append(&request, tuple) && append(&request, attribute(bytes, length, CTA_ZONE)) &&
       append(&request, attribute(bytes, length, CTA_ID)))
     send_request(fd, &request);
 }
 
-int main(int count, char **words) {
-  struct in_addr address;
-  if (count != 2 || inet_pton(AF_INET, words[1], &address) != 1) {
-    fprintf(stderr, "usage: forget ADDRESS\n");
-    return 1;
-  }
+int main(void) {
+  struct addresses gone = read_addresses();
+  if (gone.count == 0) return 0;
   static char buffer[BUFFER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
   int listing = open_netlink();
   int deleting = open_netlink();
@@ -122,7 +144,7 @@ int main(int count, char **words) {
         errno = -((const struct nlmsgerr *)NLMSG_DATA(one))->error;
         fail("list");
       }
-      consider(deleting, one, address.s_addr);
+      consider(deleting, one, &gone);
     }
   }
 }

@@ -32,8 +32,9 @@ const GRACE_MS = 10_000;
 export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
   const { stateFolder, instance, firstVmUid, network } = config;
   const range = await openHostNetwork({ ...network, log });
-  const forget = join(config.nativeFolder, "forget");
-  const slots = new Slots({ prefix: instance, linkPrefix: network.linkPrefix, range, ready: 0, forget });
+  const [forget, enter] = [join(config.nativeFolder, "forget"), join(config.nativeFolder, "enter")];
+  const { linkPrefix } = network;
+  const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, forget, enter, log });
   const room = { slots, cgroups: await openCgroups(instance), firstVmUid };
   const failures: unknown[] = [];
   const found = await readRecords(join(stateFolder, "vms"));

@@ -70,7 +70,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const slots = new Slots({
     prefix: config.instance,
     ...{ linkPrefix, range, ready, isBusy: () => engine.isBusy },
-    forget: join(config.nativeFolder, "forget"),
+    ...{ forget: join(config.nativeFolder, "forget"), enter: join(config.nativeFolder, "enter"), log },
   });
   const room: MachineRoom = {
     slots,

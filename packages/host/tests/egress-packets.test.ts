@@ -134,9 +134,9 @@ test("names are looked up through the slot's gateway where the policy says so, a
 test("a slot that has lost all its rules passes nothing", async () => {
   await wire.rules.replace(wire.slot, { ...closed, mode: "allow_all" });
   expect(await tcp(wire.world, 80)).toBe("hello\n");
-  await loadRules("delete table inet skerry_policy", wire.slot.netns);
+  await loadRules("delete table inet skerry_policy", wire.slot);
   expect(await tcp(wire.world, 80, SILENCE_S)).toBe("failed");
-  await loadRules("flush ruleset", wire.slot.netns);
+  await loadRules("flush ruleset", wire.slot);
   expect(await tcp(wire.world, 80, SILENCE_S)).toBe("failed");
   expect(await udp(wire.world, 80, SILENCE_S)).toBe("failed");
 });
@@ -149,6 +149,7 @@ test("with its slot this machine forgets the connections that a guest has begun,
   expect(of(await tracked()).length).toBeGreaterThan(3);
   const others = (await tracked()).length - of(await tracked()).length;
   await wire.slots.close(wire.slot);
+  await wire.slots.drain();
   const after = await tracked();
   expect(of(after)).toEqual([]);
   expect(after.length).toBeGreaterThan(others / 2);

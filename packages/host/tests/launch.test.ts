@@ -116,7 +116,7 @@ test("a program finds the frozen state as file 3, and inherits no other file", a
 });
 
 test("a program is in its network namespace, with the TAP as file 10", async () => {
-  const slots = testSlots("l", native.forget);
+  const slots = testSlots("l", native);
   const slot = slots.take();
   await slots.open(slot);
   try {
@@ -130,6 +130,7 @@ test("a program is in its network namespace, with the TAP as file 10", async () 
     expect(stdout).toMatch(new RegExp(`^iff:\t${TAP}$`, "m"));
   } finally {
     await slots.close(slot);
+    await slots.drain();
   }
 });
 

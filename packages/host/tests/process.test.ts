@@ -94,7 +94,7 @@ test.each([
     const runner = await start();
     letRun(runner);
     const folder = await mkdtemp("/tmp/skerry-unit-process-");
-    const slots = testSlots("p", native.forget);
+    const slots = testSlots("p", native);
     const slot = slots.take();
     try {
       await slots.open(slot);
@@ -128,6 +128,7 @@ test.each([
       expect(await isAlive(identity)).toBe(false);
     } finally {
       await slots.close(slot);
+      await slots.drain();
       await rm(folder, { recursive: true, force: true });
       letRun(undefined);
       if (runner !== undefined) process.kill(runner.pid, "SIGKILL");

@@ -9,7 +9,7 @@ import { testRange, testSlotsOptions } from "./support/network.ts";
 
 const DEADLINE_MS = 10_000;
 const native = await buildNative();
-const options = testSlotsOptions("s", native.forget);
+const options = testSlotsOptions("s", native);
 const { prefix, linkPrefix } = options;
 const few = { ...options, range: AddressRange.parse(testRange().cidr.replace("/24", "/29")) };
 
@@ -137,11 +137,9 @@ test("the first rules of a ready slot are loaded by a program that waits there, 
     await slots.open(slot);
     await slots.loadFirst(slot, "create table inet loaded");
     const loaded = await runProgram(
-      "nsenter",
-      [`--net=${slot.netnsFile}`, "--", "nft", "list", "table", "inet", "loaded"],
-      {
-        deadlineMs: DEADLINE_MS,
-      },
+      slot.enter,
+      ["--net", slot.netnsFile, "--", "nft", "list", "table", "inet", "loaded"],
+      { deadlineMs: DEADLINE_MS },
     );
     expect(loaded).toContain("table inet loaded");
     await expect(slots.loadFirst(slot, "create table inet loaded")).rejects.toThrow("exists");

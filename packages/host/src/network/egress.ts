@@ -7,7 +7,8 @@ import { readTraffic } from "./egress-report.ts";
 import { listTable, loadRules } from "./inside.ts";
 import { OwnAddresses } from "./own-addresses.ts";
 import { policyScript } from "./policy-rules.ts";
-import type { Slot, Slots } from "./slots.ts";
+import type { Slot } from "./slot.ts";
+import type { Slots } from "./slots.ts";
 
 /** Of a guest that nobody uses yet. Until this is loaded, its slot passes nothing either. */
 export const NO_EGRESS: Egress = {
@@ -41,11 +42,11 @@ export class EgressRules {
 
   /** In force when it resolves, for open connections too; where it rejects, what was in force before still is. */
   async replace(slot: Slot, policy: Egress): Promise<void> {
-    await loadRules(this.#script(policy, "replace"), slot.netns);
+    await loadRules(this.#script(policy, "replace"), slot);
   }
 
   async report(slot: Slot, policy: Egress): Promise<EgressReport> {
-    return { ...policy, ...readTraffic(await listTable("inet", BASE_TABLE, slot.netns), Date.now()) };
+    return { ...policy, ...readTraffic(await listTable("inet", BASE_TABLE, slot), Date.now()) };
   }
 
   #script(policy: Egress, load: "first" | "replace"): string {

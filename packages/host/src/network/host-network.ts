@@ -2,11 +2,11 @@
 // else, and forwarding. The claim on the range is an address on the loopback device, labelled with the host's name: the kernel
 // gives it to one host only, keeps it over a restart of ours, and forgets it with the machine.
 
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import type { Logger } from "pino";
 import { defaultRanges, type AddressRange } from "./addresses.ts";
-import { ipBatch, loadRules, setParameters } from "./inside.ts";
+import { ipBatch, loadRules } from "./inside.ts";
 import { addressesIn, parseIpv4 } from "./ipv4.ts";
 import { removeRootScript, rootScript } from "./root-rules.ts";
 
@@ -39,7 +39,7 @@ export async function openHostNetwork(options: HostNetworkOptions): Promise<Addr
     }),
   );
   if ((await readFile(FORWARDING, "utf8")).trim() === "0") {
-    await setParameters({ "net.ipv4.ip_forward": 1 });
+    await writeFile(FORWARDING, "1");
     options.log.info("IPv4 forwarding was off on this machine and is on now, for the egress of sandboxes");
   }
   return range;

@@ -5,46 +5,68 @@ import { runProgram, startProgram, type StartedProgram } from "../run.ts";
 const NETNS_FOLDER = "/run/netns";
 const DEADLINE_MS = 10_000;
 
+/** A namespace to run a program in. */
+export interface Inside {
+  readonly netnsFile: string;
+  /** The program `native/enter.c`. */
+  readonly enter: string;
+}
+
 export function netnsFileOf(netns: string): string {
   return `${NETNS_FOLDER}/${netns}`;
 }
 
 /** `ip` commands, one after the other, up to the first that fails. */
 export async function ipBatch(commands: readonly string[], netns?: string): Promise<void> {
-  const where = netns === undefined ? [] : ["-n", netns];
-  await runProgram("ip", [...where, "-batch", "-"], {
+  await runIpBatch(netns === undefined ? [] : ["-n", netns], commands);
+}
+
+/** The same, to the last; rejects where one has failed. */
+export async function ipBatchToEnd(commands: readonly string[]): Promise<void> {
+  await runIpBatch(["-force"], commands);
+}
+
+async function runIpBatch(flags: readonly string[], commands: readonly string[]): Promise<void> {
+  await runProgram("ip", [...flags, "-batch", "-"], {
     deadlineMs: DEADLINE_MS,
     input: `${commands.join("\n")}\n`,
   });
 }
 
 /** Loads a script as one transaction: the whole of it, or nothing. */
-export async function loadRules(script: string, netns?: string): Promise<void> {
-  const [program, args] = command(["nft", "-f", "-"], netns);
+export async function loadRules(script: string, inside?: Inside): Promise<void> {
+  const [program, args] = command(["nft", "-f", "-"], inside);
   await runProgram(program, args, { deadlineMs: DEADLINE_MS, input: script });
 }
 
 /** What `loadRules` does, begun ahead: the program waits in the namespace for its script. Where this process dies it reads an empty one. */
-export function startLoadingRules(netns: string): StartedProgram {
-  const [program, args] = command(["nft", "-f", "-"], netns);
+export function startLoadingRules(inside: Inside): StartedProgram {
+  const [program, args] = command(["nft", "-f", "-"], inside);
   return startProgram(program, args, { deadlineMs: DEADLINE_MS });
 }
 
 /** A table as nft's JSON. */
-export async function listTable(family: string, table: string, netns?: string): Promise<unknown> {
-  const [program, args] = command(["nft", "-j", "list", "table", family, table], netns);
+export async function listTable(family: string, table: string, inside: Inside): Promise<unknown> {
+  const [program, args] = command(["nft", "-j", "list", "table", family, table], inside);
   return JSON.parse(await runProgram(program, args, { deadlineMs: DEADLINE_MS }));
 }
 
-/** Sets kernel parameters; one that this kernel does not have is passed over. */
-export async function setParameters(values: Readonly<Record<string, number>>, netns?: string): Promise<void> {
-  const pairs = Object.entries(values).map(([name, value]) => `${name}=${value}`);
-  const [program, args] = command(["sysctl", "-q", "-e", "-w", ...pairs], netns);
-  await runProgram(program, args, { deadlineMs: DEADLINE_MS });
+/** In a new namespace: kernel parameters (one that this kernel does not have is passed over), a TAP, and rules. */
+export async function furnish(
+  inside: Inside,
+  { parameters, tap, rules }: { parameters: Readonly<Record<string, number>>; tap: string; rules: string },
+): Promise<void> {
+  const settings = Object.entries(parameters).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
+  const [program, args] = command(["nft", "-f", "-"], inside, [...settings, "--tap", tap]);
+  await runProgram(program, args, { deadlineMs: DEADLINE_MS, input: rules });
 }
 
-function command(words: readonly [string, ...string[]], netns: string | undefined): [string, string[]] {
+function command(
+  words: readonly [string, ...string[]],
+  inside: Inside | undefined,
+  before: readonly string[] = [],
+): [string, string[]] {
   const [program, ...args] = words;
-  if (netns === undefined) return [program, args];
-  return ["nsenter", [`--net=${netnsFileOf(netns)}`, "--", program, ...args]];
+  if (inside === undefined) return [program, args];
+  return [inside.enter, ["--net", inside.netnsFile, ...before, "--", program, ...args]];
 }

@@ -2,31 +2,20 @@
 // and rules that pass nothing until a policy is loaded. A few are kept ready, so that taking one costs nothing; one that was used is
 // removed with everything in it, and its number waits behind all others before it is used again.
 
-import { readdir } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AddressPair, AddressRange } from "./addresses.ts";
-import { baseScript } from "./base-rules.ts";
-import { GATEWAY_CIDR, GATEWAY_MAC, TAP, UPLINK } from "./guest-link.ts";
-import { ipBatch, loadRules, netnsFileOf, setParameters, startLoadingRules } from "./inside.ts";
-import { runProgram, type StartedProgram } from "../run.ts";
+import type { Logger } from "pino";
+import type { AddressRange } from "./addresses.ts";
+import { Connections } from "./connections.ts";
+import { loadRules, netnsFileOf, startLoadingRules } from "./inside.ts";
+import { linkNames, makeSlot, namespaceNames, removeSlot, type Slot } from "./slot.ts";
+import type { StartedProgram } from "../run.ts";
 
-const NETNS_FOLDER = "/run/netns";
-const LINKS_FOLDER = "/sys/class/net";
-const IP_DEADLINE_MS = 10_000;
 /** Longer than a sandbox takes to get its rules. */
 const REFILL_DELAY_MS = 100;
 /** Each is a program that waits: so many of those that are taken next have one. */
 const LOADERS = 4;
 /** After a failed preparation; the next take tries again at once. */
 const REFILL_PAUSE_MS = 5_000;
-
-export interface Slot {
-  readonly number: number;
-  readonly netns: string;
-  readonly netnsFile: string;
-  /** Name of this machine's end of the link. */
-  readonly link: string;
-}
 
 export class SlotsExhausted extends Error {
   override readonly name = "SlotsExhausted";
@@ -40,6 +29,9 @@ export interface SlotsOptions {
   readonly range: AddressRange;
   /** The program `native/forget.c`. */
   readonly forget: string;
+  /** The program `native/enter.c`. */
+  readonly enter: string;
+  readonly log: Pick<Logger, "warn">;
   /** How many are kept ready once `fill` was called. */
   readonly ready: number;
   /** Somebody waits for a VM; slots for later can wait until nobody does. */
@@ -61,9 +53,11 @@ export class Slots {
   #filling: Promise<void> | undefined;
   #pausedUntilMs = 0;
   #keptReady = 0;
+  readonly #connections: Connections;
 
   constructor(options: SlotsOptions) {
     this.#options = options;
+    this.#connections = new Connections(options.forget, options.log);
   }
 
   /** How many there can be at once. */
@@ -84,9 +78,9 @@ export class Slots {
   }
 
   slot(number: number): Slot {
-    const { prefix, linkPrefix } = this.#options;
+    const { prefix, linkPrefix, enter } = this.#options;
     const netns = `${prefix}-${number}`;
-    return { number, netns, netnsFile: netnsFileOf(netns), link: `${linkPrefix}-${number}` };
+    return { number, netns, netnsFile: netnsFileOf(netns), enter, link: `${linkPrefix}-${number}` };
   }
 
   /** A ready slot where there is one, otherwise one for which nothing exists yet; `open` makes up for it. */
@@ -105,22 +99,21 @@ export class Slots {
 
   /** Makes namespace, links and closed rules, unless the slot was kept ready. */
   async open(slot: Slot): Promise<void> {
-    if (this.#made.delete(slot.number)) return;
-    await make(slot, this.#options.range.pair(slot.number));
+    if (!this.#made.delete(slot.number)) await this.#make(slot);
   }
 
   /** Loads rules into a slot that has just been taken, without the time that a program takes to start, if it was a ready one. */
   async loadFirst(slot: Slot, script: string): Promise<void> {
     const loader = this.#takeLoader(slot.number);
     if (loader?.waits === true) await loader.finish(script);
-    else await loadRules(script, slot.netns);
+    else await loadRules(script, slot);
   }
 
   /** Removes the slot with everything in it, and only then frees the number. Nothing there is not an error. */
   async close(slot: Slot): Promise<void> {
     this.#takeLoader(slot.number)?.kill();
-    await remove(slot);
-    await this.#forgetConnections(slot);
+    await removeSlot(slot);
+    this.#forgetSoon(slot);
     this.#made.delete(slot.number);
     if (!this.#busy.delete(slot.number)) return;
     this.#returned.add(slot.number);
@@ -129,8 +122,12 @@ export class Slots {
 
   /** Removes what a killed predecessor left: all of ours whose slot nobody has taken. Resolves with how many there were. */
   async sweep(): Promise<number> {
-    const left = [...(await this.#existing())].filter((number) => !this.#busy.has(number));
+    const isFree = (number: number): boolean => !this.#busy.has(number);
+    const left = [...(await this.#existing())].filter(isFree);
     for (const number of left) await this.close(this.slot(number));
+    // It may have removed others without their connections.
+    for (const number of Array(this.capacity).keys()) if (isFree(number)) this.#forgetSoon(this.slot(number));
+    await this.#connections.allForgotten();
     return left.length;
   }
 
@@ -145,20 +142,28 @@ export class Slots {
     this.#keptReady = 0;
     await this.#filling;
     for (const number of [...this.#loaders.keys()]) this.#takeLoader(number)?.kill();
+    // What fails is in the log, and the next host process does it.
+    await this.#connections.allForgotten().catch(() => undefined);
   }
 
   /** Stops, and removes the ready ones. */
   async drain(): Promise<void> {
     await this.stop();
     for (const number of this.#ready.splice(0)) await this.close(this.slot(number));
+    await this.#connections.allForgotten();
   }
 
-  /** Those inside the slot ended with it; these are this machine's own, which it translates. */
-  async #forgetConnections({ number }: Slot): Promise<void> {
-    const { forget, range } = this.#options;
+  /** Whoever had the number before has left no connections when it begins. */
+  async #make(slot: Slot): Promise<void> {
+    const addresses = this.#options.range.pair(slot.number);
+    await this.#connections.forgotten(addresses.slot);
+    await makeSlot(slot, addresses);
+  }
+
+  /** Connections inside the slot ended with it; these are this machine's own, which it translates. */
+  #forgetSoon({ number }: Slot): void {
     // A number beyond the range is of a predecessor with a larger one.
-    if (number >= this.capacity) return;
-    await runProgram(forget, [range.pair(number).slot], { deadlineMs: IP_DEADLINE_MS });
+    if (number < this.capacity) this.#connections.forgetSoon(this.#options.range.pair(number).slot);
   }
 
   #takeLoader(number: number): StartedProgram | undefined {
@@ -200,7 +205,7 @@ export class Slots {
       this.#busy.add(number);
       const slot = this.slot(number);
       try {
-        await make(slot, this.#options.range.pair(number));
+        await this.#make(slot);
       } catch {
         // Whoever needs a slot meets the same failure and reports it.
         this.#pausedUntilMs = Date.now() + REFILL_PAUSE_MS;
@@ -216,7 +221,7 @@ export class Slots {
   /** In those that are taken next; in none once no more are kept. */
   #startLoaders(): void {
     for (const number of this.#ready.slice(0, Math.min(LOADERS, this.#keptReady))) {
-      if (!this.#loaders.has(number)) this.#loaders.set(number, startLoadingRules(this.slot(number).netns));
+      if (!this.#loaders.has(number)) this.#loaders.set(number, startLoadingRules(this.slot(number)));
     }
   }
 
@@ -228,59 +233,4 @@ export class Slots {
         .map((name) => Number(name.slice(start.length + 1)));
     return new Set([...numbered(await namespaceNames(), prefix), ...numbered(await linkNames(), linkPrefix)]);
   }
-}
-
-/** Closed from the first moment: the rules are loaded before a link in it is there or up. */
-async function make({ netns, link }: Slot, addresses: AddressPair): Promise<void> {
-  await ipBatch([
-    `netns add ${netns}`,
-    `link add ${link} type veth peer name ${UPLINK} netns ${netns}`,
-    `link set ${link} addrgenmode none`,
-    `addr add ${addresses.gateway}/${addresses.prefix} dev ${link}`,
-    `link set ${link} up`,
-  ]);
-  await loadRules(baseScript(addresses.slot), netns);
-  await setParameters(SLOT_PARAMETERS, netns);
-  await ipBatch(
-    [
-      `tuntap add ${TAP} mode tap vnet_hdr`,
-      `link set ${TAP} address ${GATEWAY_MAC}`,
-      `addr add ${GATEWAY_CIDR} dev ${TAP}`,
-      `addr add ${addresses.slot}/${addresses.prefix} dev ${UPLINK}`,
-      `link set ${UPLINK} up`,
-      `link set ${TAP} up`,
-      `route add default via ${addresses.gateway} dev ${UPLINK}`,
-    ],
-    netns,
-  );
-}
-
-const SLOT_PARAMETERS = {
-  "net.ipv6.conf.all.disable_ipv6": 1,
-  "net.ipv6.conf.default.disable_ipv6": 1,
-  "net.ipv4.ip_forward": 1,
-  "net.ipv4.conf.all.accept_redirects": 0,
-  "net.ipv4.conf.all.send_redirects": 0,
-  // Refusals go to the guest that asked for them, and to nobody else.
-  "net.ipv4.icmp_ratelimit": 0,
-} as const;
-
-/** The link goes first: the kernel takes a namespace apart later, and the name must be free when the number is. */
-async function remove(slot: Slot): Promise<void> {
-  await ignoringMissing(["link", "del", slot.link], linkNames);
-  await ignoringMissing(["netns", "del", slot.netns], namespaceNames);
-}
-
-async function ignoringMissing(args: readonly string[], names: () => Promise<string[]>): Promise<void> {
-  await runProgram("ip", args, { deadlineMs: IP_DEADLINE_MS }).catch(async (error: unknown) => {
-    if ((await names()).includes(args.at(-1) ?? "")) throw error;
-  });
-}
-
-function namespaceNames(): Promise<string[]> {
-  return readdir(NETNS_FOLDER).catch(() => []);
-}
-
-function linkNames(): Promise<string[]> {
-  return readdir(LINKS_FOLDER).catch(() => []);
 }

@@ -7,7 +7,8 @@ import type { Size } from "@skerry/contract/sizes";
 import { VM_UIDS_PER_HOST } from "../config.ts";
 import type { EgressRules } from "../network/egress.ts";
 import { TAP } from "../network/guest-link.ts";
-import type { Slot, Slots } from "../network/slots.ts";
+import type { Slot } from "../network/slot.ts";
+import type { Slots } from "../network/slots.ts";
 import type { Cgroups } from "./cgroup.ts";
 import {
   findByName,

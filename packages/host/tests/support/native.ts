@@ -11,6 +11,7 @@ export interface Native extends AsyncDisposable {
   readonly folder: string;
   readonly launch: string;
   readonly consoleLog: string;
+  readonly enter: string;
   readonly forget: string;
   readonly dataRanges: string;
   readonly runner: string;
@@ -25,6 +26,7 @@ export async function buildNative(): Promise<Native> {
     folder,
     launch: join(folder, "launch"),
     consoleLog: join(folder, "console-log"),
+    enter: join(folder, "enter"),
     forget: join(folder, "forget"),
     dataRanges: join(folder, "data-ranges"),
     runner: join(folder, "runner"),

@@ -1,7 +1,9 @@
 // Slots of a test's own: names and addresses that no other test and no host of a user has.
 
+import { pino } from "pino";
 import { AddressRange } from "../../src/network/addresses.ts";
 import { Slots, type SlotsOptions } from "../../src/network/slots.ts";
+import type { Native } from "./native.ts";
 
 /** Worker processes of the test runner have different ids, and the ranges of two that run at the same time differ: also where their ids are
  *  neighbours. */
@@ -14,16 +16,21 @@ export function testRange(offset: 0 | 1 | 2 | 3 = 0): AddressRange {
 }
 
 /** `name` tells the slots of one test file from those of another: up to four letters. */
-export function testSlotsOptions(name: string, forget: string): SlotsOptions {
+export function testSlotsOptions(
+  name: string,
+  { enter, forget }: Pick<Native, "enter" | "forget">,
+): SlotsOptions {
   return {
     prefix: `unit${process.pid}-${name}`,
     linkPrefix: `u${id.toString(16)}${name}`,
     range: testRange(),
     ready: 2,
+    enter,
     forget,
+    log: pino({ level: "silent" }),
   };
 }
 
-export function testSlots(name: string, forget: string): Slots {
-  return new Slots(testSlotsOptions(name, forget));
+export function testSlots(name: string, native: Pick<Native, "enter" | "forget">): Slots {
+  return new Slots(testSlotsOptions(name, native));
 }

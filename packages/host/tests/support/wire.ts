@@ -14,7 +14,8 @@ import {
 } from "../../src/network/guest-link.ts";
 import { openHostNetwork, removeHostNetwork } from "../../src/network/host-network.ts";
 import { ipBatch, loadRules } from "../../src/network/inside.ts";
-import { Slots, type Slot } from "../../src/network/slots.ts";
+import type { Slot } from "../../src/network/slot.ts";
+import { Slots } from "../../src/network/slots.ts";
 import { runProgram } from "../../src/run.ts";
 import { formatIpv4 } from "../../src/network/ipv4.ts";
 import { buildNative } from "./native.ts";
@@ -58,7 +59,7 @@ export interface Wire {
 
 export async function layWire(name: string): Promise<Wire> {
   const native = await buildNative();
-  const options = testSlotsOptions(name, native.forget);
+  const options = testSlotsOptions(name, native);
   const { prefix, linkPrefix, range } = options;
   const network = { table: `skerry_${prefix.replace("-", "_")}`, linkPrefix };
   const worldRange = testRange(1).network.base;
@@ -106,6 +107,7 @@ export async function layWire(name: string): Promise<Wire> {
       server.kill("SIGKILL");
       await ended;
       await slots.close(slot);
+      await slots.drain();
       await ipBatch([`link del ${worldLink}`, `netns del ${worldNetns}`, `netns del ${guestNetns}`]);
       await removeHostNetwork(network);
       await native[Symbol.asyncDispose]();
@@ -125,7 +127,7 @@ async function standIn(slot: Slot, guestNetns: string, slotAddress: string): Pro
   );
   // The pin went with the TAP.
   const pin = baseScript(slotAddress).slice(baseScript(slotAddress).indexOf("table netdev"));
-  await loadRules(`table netdev skerry_base {}\ndelete table netdev skerry_base\n${pin}`, slot.netns);
+  await loadRules(`table netdev skerry_base {}\ndelete table netdev skerry_base\n${pin}`, slot);
   await ipBatch(
     [`addr add ${GUEST_ADDRESS}/30 dev eth0`, "link set eth0 up", `route add default via ${GATEWAY_ADDRESS}`],
     guestNetns,
