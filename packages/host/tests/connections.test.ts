@@ -94,6 +94,8 @@ test("a number that was used is made into a slot again when its connections are 
   // As long as it takes to make one that nobody had.
   await slots.open(two);
   expect(await stand.namespaces()).toEqual([two.netns]);
+  // Without its link nobody can tell whether it was silent.
+  await run("ip", ["link", "del", two.link]);
   await slots.close(two);
   await slots.close(three);
   await stand.openGate();
@@ -131,6 +133,25 @@ test("connections are forgotten also when nobody waits for it, and after a failu
   await expect.poll(() => stand.warnings, { timeout: DEADLINE_MS }).toBeGreaterThan(0);
   await rm(refuse);
   await expect.poll(() => stand.runs("ended"), { timeout: DEADLINE_MS }).toEqual([[first]]);
+});
+
+test("a slot out of which nothing has come needs no run, and one out of which something has come does", async () => {
+  await using stand = await Stand.open();
+  const { slots } = stand;
+  const [one] = [slots.take(), slots.take(), slots.take()];
+  await writeFile(join(stand.folder, "refuse"), "");
+  await slots.open(one);
+  await slots.close(one);
+  expect(slots.take()).toEqual(one);
+  await slots.open(one);
+  expect(await stand.runs("begun")).toEqual([]);
+  await rm(join(stand.folder, "refuse"));
+  await slots.loadFirst(one, "flush ruleset");
+  const send = `require("node:dgram").createSocket("udp4").send("x", 9, "${range.pair(0).gateway}", () => process.exit())`;
+  await run(native.enter, ["--net", one.netnsFile, "--", process.execPath, "-e", send]);
+  await slots.close(one);
+  await slots.stop();
+  expect(await stand.runs("ended")).toEqual([[first]]);
 });
 
 test("a sweep forgets the connections of every number that nobody has, also where a predecessor left nothing else", async () => {

@@ -1,6 +1,6 @@
 // One slot in the kernel: how it is made, and how it is taken away.
 
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import type { AddressPair } from "./addresses.ts";
 import { baseScript } from "./base-rules.ts";
 import { GATEWAY_CIDR, GATEWAY_MAC, TAP, UPLINK } from "./guest-link.ts";
@@ -56,6 +56,12 @@ export async function removeSlot({ netns, link }: Slot): Promise<void> {
   await ipBatchToEnd([`link del ${link}`, `netns del ${netns}`]).catch(async (error: unknown) => {
     if ((await linkNames()).includes(link) || (await namespaceNames()).includes(netns)) throw error;
   });
+}
+
+/** Whether nothing has ever come out of it, so that this machine knows no connection of it. Where its link is gone, nobody can tell. */
+export async function isSilent({ link }: Slot): Promise<boolean> {
+  const packets = await readFile(`${LINKS_FOLDER}/${link}/statistics/rx_packets`, "utf8").catch(() => "");
+  return packets.trim() === "0";
 }
 
 export function namespaceNames(): Promise<string[]> {

@@ -7,7 +7,7 @@ import type { Logger } from "pino";
 import type { AddressRange } from "./addresses.ts";
 import { Connections } from "./connections.ts";
 import { loadRules, netnsFileOf, startLoadingRules } from "./inside.ts";
-import { linkNames, makeSlot, namespaceNames, removeSlot, type Slot } from "./slot.ts";
+import { isSilent, linkNames, makeSlot, namespaceNames, removeSlot, type Slot } from "./slot.ts";
 import type { StartedProgram } from "../run.ts";
 
 /** Longer than a sandbox takes to get its rules. */
@@ -112,8 +112,9 @@ export class Slots {
   /** Removes the slot with everything in it, and only then frees the number. Nothing there is not an error. */
   async close(slot: Slot): Promise<void> {
     this.#takeLoader(slot.number)?.kill();
+    const silent = await isSilent(slot);
     await removeSlot(slot);
-    this.#forgetSoon(slot);
+    if (!silent) this.#forgetSoon(slot);
     this.#made.delete(slot.number);
     if (!this.#busy.delete(slot.number)) return;
     this.#returned.add(slot.number);
