@@ -132,8 +132,6 @@ test("a clone that dies while it waits is replaced, and whoever asks meanwhile g
 test("what waits when the host is killed is removed, and new ones wait", async () => {
   await poolIsFull();
   await using sandbox = await create();
-  // One whose clone is still being woken goes with its host.
-  await sandbox.execute("true");
   const before = await waitingClones(platform);
   process.kill(await serverPid(platform, "host"), "SIGKILL");
   await until("a clone waits that did not before", async () =>

@@ -26,7 +26,7 @@ export class LoneHost {
   readonly #env: Readonly<Record<string, string>>;
   #child: ChildProcess | undefined;
 
-  private constructor(folder: string, assets: string) {
+  private constructor(folder: string, assets: string, env: Readonly<Record<string, string>>) {
     const state = join(folder, "host");
     this.folder = folder;
     this.instance = `skerry-${createHash("sha256").update(state).digest("hex").slice(0, 6)}`;
@@ -39,14 +39,15 @@ export class LoneHost {
       SKERRY_TEMPLATES: join(root, "templates"),
       SKERRY_WARM_MIN: "0",
       SKERRY_LOG_LEVEL: "error",
+      ...env,
     };
   }
 
   /** Whoever opens it closes it. */
-  static async open(assets: string): Promise<LoneHost> {
+  static async open(assets: string, env: Readonly<Record<string, string>> = {}): Promise<LoneHost> {
     const folder = await mkdtemp("/tmp/skerry-test-");
     await chmod(folder, 0o711);
-    const host = new LoneHost(folder, assets);
+    const host = new LoneHost(folder, assets, env);
     const register = process.env["SKERRY_TEST_REGISTER"];
     if (register !== undefined) await appendFile(register, `${host.instance} ${folder}\n`);
     await host.start();

@@ -2,18 +2,17 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { clearVms } from "../src/clear.ts";
 import type { HostConfig } from "../src/config.ts";
-import type { ProcessIdentity } from "../src/vm/process.ts";
 import { readRecords } from "../src/vm/record.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testRange } from "./support/network.ts";
-import { leave, recordIn } from "./support/records.ts";
+import { identityOf, leave, recordIn } from "./support/records.ts";
 
 const unit = `${process.pid.toString(16)}c`;
 
@@ -49,11 +48,6 @@ function config(): HostConfig {
       resolverPort: 10_053,
     },
   } as unknown as HostConfig; // the rest is for a host that runs
-}
-
-async function identityOf({ pid = 0 }: ChildProcess): Promise<ProcessIdentity> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-  return { pid, startTicks: Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]) };
 }
 
 test("a machine that has arrived and was not decided about is not run for its end: it may run elsewhere", async () => {

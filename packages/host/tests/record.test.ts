@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { filesBelow, readRecords, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
@@ -41,6 +41,16 @@ test("of a machine also its main process, what its disk stands on and how it end
   expect([...(await filesBelow(vms))]).toEqual(["/images/base.ext4", "/frozen/base-1/disk.qcow2"]);
 });
 
+test("a record whose folder still has another name is that of no VM", async () => {
+  const clone = await record("warm_a");
+  await saveRecord(clone);
+  const waking = { hostname: "a", env: { TOKEN: "secret" } };
+  await saveRecord({ ...recordIn(vms, "sbx_a"), waking }, clone.folder);
+  expect(await readRecords(vms)).toEqual([{ id: "warm_a", folder: clone.folder, record: undefined }]);
+  await rename(clone.folder, join(vms, "sbx_a"));
+  expect((await readRecords(vms))[0]?.record).toEqual({ ...recordIn(vms, "sbx_a"), waking });
+});
+
 test("a host without a folder for VMs has none", async () => {
   expect(await readRecords(join(vms, "not-there"))).toEqual([]);
 });
@@ -67,6 +77,7 @@ test.each([
   ["a record of another folder", { folder: "/" }],
   ["a record without a policy", { egress: undefined }],
   ["a record with half a policy", { egress: { mode: "allow_all" } }],
+  ["a record of a waking without an environment", { waking: { hostname: "a" } }],
   ["a record that does not count its policies", { egress_version: undefined }],
 ])("a folder with %s in the place of its record is shown as one without", async (_what, damage) => {
   const good = await record("sbx_a");

@@ -1,17 +1,24 @@
 // A clone that waited is promised to whoever wished for a VM before it is awake. Nothing of theirs may notice.
 
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress.ts";
 import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
-import { saveRecord } from "../src/vm/record.ts";
+import { readRecords, saveRecord } from "../src/vm/record.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 import { recordIn } from "./support/records.ts";
 
 const spec = {
-  ...{ execution_id: "exe_a", template: "base", size: "shared-cpu-1x", hostname: "a", env: {} },
+  ...{
+    execution_id: "exe_a",
+    template: "base",
+    size: "shared-cpu-1x",
+    hostname: "a",
+    env: { TOKEN: "secret" },
+  },
   ...{ egress: NO_EGRESS, egress_version: 1 },
 };
 
@@ -88,6 +95,17 @@ test("who asks something of a clone that is being woken waits until its policy i
   expect(engine.get("sbx_a").status).toBe("running");
 });
 
+test("who is answered is in the VM's record, with all that its guest still lacks, and that only until its guest has it", async () => {
+  await engine.put("sbx_a", spec);
+  const [found] = await readRecords(vmsFolder);
+  expect(found?.record).toMatchObject({ id: "sbx_a", slot: 7, waking: { hostname: "a", env: spec.env } });
+  policy.resolve();
+  goesOn.resolve();
+  await peer.close((await peer.opened()).id, {});
+  (await engine.use("sbx_a", "exe_a"))[Symbol.dispose]();
+  expect(await readFile(join(vmsFolder, "sbx_a/vm.json"), "utf8")).not.toContain("secret");
+});
+
 test("a policy alone makes nobody of it: its owner waits for the guest too", async () => {
   await engine.put("sbx_a", spec);
   const using = engine.use("sbx_a", "exe_a");
@@ -110,6 +128,7 @@ test("a clone that does not wake, and cannot be replaced, is a VM that ended, an
   expect(engine.get("sbx_a")).toMatchObject({ status: "gone", reason: "the template is broken" });
   expect(engine.ended).toBeGreaterThan(before);
   expect(new Set(closedSlots)).toEqual(new Set([7, 8]));
+  expect(await readFile(join(vmsFolder, "sbx_a/vm.json"), "utf8")).not.toContain("secret");
 });
 
 test("a VM that is destroyed while its clone wakes leaves nothing", async () => {

@@ -27,7 +27,7 @@ import type { Running } from "../vm/entries.ts";
 import { uidOf, type MachineRoom } from "../vm/instance.ts";
 import { vmPaths } from "../vm/qemu.ts";
 import { Qmp, QmpError } from "../vm/qmp.ts";
-import type { VmRecord } from "../vm/record.ts";
+import { shown, type VmRecord } from "../vm/record.ts";
 import { Arrival } from "./arrival.ts";
 import { Departure } from "./departure.ts";
 import type { Layers } from "./layers.ts";
@@ -54,6 +54,13 @@ interface HandedOver {
   readonly done: Promise<Vm>;
 }
 
+interface Arriving {
+  readonly executionId: string;
+  readonly arrival: Arrival;
+  /** Resolves when it goes on here. */
+  readonly done: Promise<Vm>;
+}
+
 const GIB = 1024 ** 3;
 const RECONNECT_DEADLINE_MS = 10_000;
 
@@ -61,7 +68,7 @@ export class HostMoves implements Travellers {
   readonly #options: MovesOptions;
   readonly #departures = new Map<string, Departure>();
   readonly #handedOver = new Map<string, HandedOver>();
-  readonly #arrivals = new Map<string, { readonly executionId: string; readonly arrival: Arrival }>();
+  readonly #arrivals = new Map<string, Arriving>();
 
   constructor(options: MovesOptions) {
     this.#options = options;
@@ -122,8 +129,12 @@ export class HostMoves implements Travellers {
 
   async resume(id: string, order: ResumeOrder): Promise<Vm> {
     const known = this.#arrivals.get(id);
-    if (known?.executionId === order.execution_id) known.arrival.resume(order);
-    return this.#options.engine.settled(id, order.execution_id);
+    if (known?.executionId === order.execution_id) {
+      known.arrival.resume(order);
+      return known.done;
+    }
+    const { record } = this.#options.engine.running(id, order.execution_id); // goes on already, or never will
+    return shown(record);
   }
 
   /** For what its source sends. */
@@ -209,7 +220,7 @@ export class HostMoves implements Travellers {
 
   #begin(record: VmRecord, arrival: Arrival, size: Size): void {
     const done = this.#options.engine.begin(record, (draft, signal) => arrival.bringUp(draft, size, signal));
-    const entry = { executionId: record.execution_id, arrival };
+    const entry = { executionId: record.execution_id, arrival, done };
     this.#arrivals.set(record.id, entry);
     const forget = (): void =>
       void (this.#arrivals.get(record.id) === entry && this.#arrivals.delete(record.id));

@@ -13,7 +13,15 @@ import { cgroupName, uidsOf, type MachineRoom } from "./instance.ts";
 import { findByName, isAlive, killProcess } from "./process.ts";
 import { vmPaths } from "./qemu.ts";
 import { Qmp } from "./qmp.ts";
-import { hasEnded, keepsDisk, readRecords, saveRecord, type FoundFolder, type VmRecord } from "./record.ts";
+import {
+  hasEnded,
+  keepsDisk,
+  readRecords,
+  saveRecord,
+  type FoundFolder,
+  type VmRecord,
+  type Waking,
+} from "./record.ts";
 
 /** Nobody was there to hear why. */
 const endedUnseen: VmEnd = {
@@ -35,6 +43,8 @@ export interface AdoptionOptions {
 export interface Foundlings {
   readonly travellers: Travellers;
   running(record: VmRecord, live: LiveVm, main: MainProcess | undefined): void;
+  /** Its host was killed between taking a clone for it and the end of its waking. Nobody waits for the rest of it here. */
+  waking(record: VmRecord, waking: Waking): void;
   ended(record: VmRecord): void;
   /** Gives back what it does not keep; without an end it keeps nothing and is forgotten. What fails is remembered and not thrown. */
   end(record: VmRecord, end: VmEnd | undefined): Promise<void>;
@@ -89,18 +99,28 @@ async function adoptLive(
   foundlings: Foundlings,
   record: VmRecord,
 ): Promise<boolean> {
-  if (record.status === "creating" || record.process === undefined) {
-    // Whoever asked for it got an error; control asks again or has given up.
+  const { waking } = record;
+  if ((record.status === "creating" && waking === undefined) || record.process === undefined) {
+    // Whoever asked for it got an error, and control asks again or has given up. What was promised has to be heard of.
     const end = endOfHost("its host was restarted while it was starting");
-    await foundlings.end(record, keepsDisk(record) ? end : undefined);
+    await foundlings.end(record, keepsDisk(record) || waking !== undefined ? end : undefined);
     return false;
   }
   if (!(await isAlive(record.process))) {
     await foundlings.end(record, record.machine?.stopping === true ? stopped : endedUnseen);
     return false;
   }
+  if (waking === undefined) return adoptRunning(options, foundlings, record);
+  foundlings.waking(record, waking);
+  return true;
+}
+
+async function adoptRunning(
+  { room: { slots, egress }, log }: AdoptionOptions,
+  foundlings: Foundlings,
+  record: VmRecord,
+): Promise<boolean> {
   try {
-    const { slots, egress } = options.room;
     // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
     await egress.replace(slots.slot(record.slot), record.egress);
     const live = await adoptClone(record);
@@ -110,7 +130,7 @@ async function adoptLive(
     return true;
   } catch (error) {
     const reason = error instanceof Error ? error.message : "the microVM does not answer";
-    options.log.warn({ vm: record.id, reason }, "a VM could not be adopted");
+    log.warn({ vm: record.id, reason }, "a VM could not be adopted");
     await foundlings.end(record, endOfHost(reason));
     return false;
   }

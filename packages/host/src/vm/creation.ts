@@ -9,11 +9,11 @@ import type { Logger } from "pino";
 import { SlotsExhausted, type Slots } from "../network/slots.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import { bootKept } from "./boot.ts";
-import { giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
+import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
 import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
 import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
 import { vmPaths } from "./qemu.ts";
-import { saveRecord, type VmRecord } from "./record.ts";
+import { saveRecord, type VmRecord, type Waking } from "./record.ts";
 import type { WarmVm } from "./warm-clones.ts";
 
 export interface CreationOptions {
@@ -75,7 +75,7 @@ export function recordFor(options: CreationOptions, id: string, wish: Wish): VmR
     egress: spec.egress,
     egress_version: spec.egress_version,
     ...machineOf(wish),
-    ...(warm === undefined ? unstarted(options, id, spec) : started(warm.record)),
+    ...(warm === undefined ? unstarted(options, id, spec) : started(warm.record, spec)),
   };
 }
 
@@ -117,7 +117,7 @@ async function boot(
   });
 }
 
-type Started = Pick<VmRecord, "name" | "slot" | "process" | "below">;
+type Started = Pick<VmRecord, "name" | "slot" | "process" | "below" | "waking">;
 
 function unstarted({ room, instance }: CreationOptions, id: string, spec: VmSpec): Started {
   return {
@@ -127,9 +127,9 @@ function unstarted({ room, instance }: CreationOptions, id: string, spec: VmSpec
   };
 }
 
-/** What a clone that waited brings with it. */
-function started({ name, slot, process, below }: VmRecord): Started {
-  return { name, slot, process, ...(below === undefined ? {} : { below }) };
+/** What a clone that waited brings with it, and what it lacks. */
+function started({ name, slot, process, below }: VmRecord, { hostname, env }: VmSpec): Started {
+  return { name, slot, process, waking: { hostname, env }, ...(below === undefined ? {} : { below }) };
 }
 
 /** Makes a clone that waited this VM; undefined where none did, or where it has died since. */
@@ -142,13 +142,10 @@ async function wake(
   const { record } = draft;
   const { live } = warm;
   try {
-    await rm(record.folder, { recursive: true, force: true });
-    await rename(warm.record.folder, record.folder);
-    // Not before: from here on the draft names all that there is.
-    await refuseWhenDiskIsLow(options.vmsFolder);
+    await takeOver(options, warm.record, record);
     draft.promise();
     // Until its policy is in force the slot passes nothing, and nothing of the user's runs before both are done.
-    await settled([saveRecord(record), loadPolicy(options.room, record), awaken(live, spec)]);
+    await settled([loadPolicy(options.room, record), awaken(live, spec)]);
     return live;
   } catch (error) {
     options.log.warn({ err: error, vm: record.id }, "a waiting clone could not be woken");
@@ -166,6 +163,33 @@ async function wake(
     draft.record = next;
     return undefined;
   }
+}
+
+/** With the rename the clone becomes this VM: until then the next host process removes it like any that waited, and from then on it
+ *  finishes the waking. */
+async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record: VmRecord): Promise<void> {
+  await settled([
+    saveRecord(record, waited.folder),
+    rm(record.folder, { recursive: true, force: true }),
+    refuseWhenDiskIsLow(vmsFolder),
+  ]);
+  await rename(waited.folder, record.folder);
+}
+
+/** Finishes what a host process before this one began. Nothing of the user's has run in this guest, so nobody notices what is done twice. */
+export async function finishWaking(
+  { slots, egress: rules }: MachineRoom,
+  draft: Draft,
+  waking: Waking,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  draft.promise();
+  const { record } = draft;
+  await rules.replace(slots.slot(record.slot), record.egress);
+  const live = await adoptClone(record);
+  await giveIdentity(live, waking);
+  signal.throwIfAborted();
+  return live;
 }
 
 async function clone(

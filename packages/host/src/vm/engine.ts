@@ -1,5 +1,6 @@
-// Every VM of this host, and the only place where one begins or ends. The folders under `vms/` are the truth on disk, the
-// QEMU processes are the truth in the kernel; this class keeps the two together and survives being killed at any line.
+// Every VM of this host, and the only place where one begins; caretaker.ts sees to those that run, and to the end of all. The folders under
+// `vms/` are the truth on disk, the QEMU processes are the truth in the kernel; this class keeps the two together and survives being killed
+// at any line.
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,22 +10,19 @@ import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
-import type { MainProcess } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { adoptVms, type Adopted, type Travellers } from "./adoption.ts";
+import { Caretaker } from "./caretaker.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
-import { bringUp, Draft, recordFor } from "./creation.ts";
-import { endOfHost, stopped, type VmEnd } from "./ending.ts";
+import { bringUp, Draft, finishWaking, recordFor } from "./creation.ts";
+import { endOfHost } from "./ending.ts";
 import { Entries, notRunning, onlyMachines, otherThere, type Entry, type Running } from "./entries.ts";
-import { giveBack, type MachineRoom } from "./instance.ts";
+import type { MachineRoom } from "./instance.ts";
 import { changePolicy, reportPolicy } from "./policy.ts";
 import { vmPaths } from "./qemu.ts";
 import { filesBelow, keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
-import { Rest } from "./rest.ts";
-import { endGuest } from "./stopping.ts";
 import { Turns } from "./turns.ts";
 import type { WarmPool } from "./warm-pool.ts";
-import { endOfVm } from "./watch.ts";
 
 type Bring = (draft: Draft, signal: AbortSignal) => Promise<LiveVm>;
 
@@ -46,11 +44,12 @@ export class VmEngine {
   readonly #entries = new Entries();
   /** Work on a running VM's slot: one at a time, and the VM is not given back while it is under way. */
   readonly #slotWork = new Turns();
-  #closing = false;
-  #ended = Math.floor(Date.now() / 1_000);
+  readonly #caretaker: Caretaker;
 
   constructor(options: EngineOptions) {
+    const { room, log } = options;
     this.#options = options;
+    this.#caretaker = new Caretaker({ room, entries: this.#entries, slotWork: this.#slotWork, log });
   }
 
   list(): Vm[] {
@@ -69,7 +68,7 @@ export class VmEngine {
 
   /** Changes whenever a VM has ended by itself, and with each start of the host. */
   get ended(): number {
-    return this.#ended;
+    return this.#caretaker.ended;
   }
 
   /** Guest memory of all VMs that run or begin, MiB. */
@@ -112,12 +111,6 @@ export class VmEngine {
     return this.#entries.find(id) !== undefined;
   }
 
-  /** Resolves when it runs, if it is on its way to. */
-  async settled(id: string, executionId: string): Promise<Vm> {
-    const entry = this.#entries.of(id, executionId);
-    return entry.state === "creating" ? entry.done : shown(this.running(id, executionId).record);
-  }
-
   /** Remembers something more of a VM that runs. */
   change(ref: Pick<Vm, "id" | "execution_id">, work: (record: VmRecord) => VmRecord): Promise<void> {
     return this.#onSlot(ref.id, ref.execution_id, async (entry) => {
@@ -151,12 +144,12 @@ export class VmEngine {
         await entry.done.catch(() => undefined);
         return this.stop(id, { execution_id, grace_ms });
       case "running":
-        if (entry.ending === undefined) await this.#stopRunning(entry, grace_ms);
+        if (entry.ending === undefined) await this.#caretaker.stop(entry, grace_ms);
         else await entry.ending;
         return this.stop(id, { execution_id, grace_ms });
       case "ended":
         if (entry.owed === undefined) return shown(entry.record);
-        await this.#end(entry.owed.record, entry.owed.end);
+        await this.#caretaker.end(entry.owed.record, entry.owed.end);
         return this.stop(id, { execution_id, grace_ms });
     }
   }
@@ -172,7 +165,7 @@ export class VmEngine {
         return this.put(id, spec);
       case "ended":
         if (entry.owed === undefined) return this.#begin(id, spec, entry.record);
-        await this.#end(entry.owed.record, entry.owed.end);
+        await this.#caretaker.end(entry.owed.record, entry.owed.end);
         return this.put(id, spec);
     }
   }
@@ -207,13 +200,13 @@ export class VmEngine {
       case "running":
         entry.live.qmp.close();
         entry.live.channel.close("the VM was destroyed");
-        return this.#end(entry.record, undefined);
+        return this.#caretaker.end(entry.record, undefined);
       case "ending":
         await entry.done.catch(() => undefined);
         // It may have been kept, or what it had could not be given back.
         return this.destroy(id, executionId);
       case "ended":
-        if (entry.owed !== undefined) return this.#end(entry.owed.record, undefined);
+        if (entry.owed !== undefined) return this.#caretaker.end(entry.owed.record, undefined);
         await rm(entry.record.folder, { recursive: true, force: true });
         this.#entries.delete(id);
     }
@@ -223,9 +216,11 @@ export class VmEngine {
   adopt(travellers: Travellers): Promise<Adopted> {
     return adoptVms(this.#options, {
       travellers,
-      running: (record, live, main) => this.#run(record, live, main),
+      running: (record, live, main) => this.#caretaker.watch(record, live, main),
+      waking: (record, waking) =>
+        void this.begin(record, (draft, signal) => finishWaking(this.#options.room, draft, waking, signal)),
       ended: (record) => this.#entries.set({ state: "ended", record }),
-      end: (record, end) => this.#endNoisily(record, end),
+      end: (record, end) => this.#caretaker.endNoisily(record, end),
     });
   }
 
@@ -236,7 +231,7 @@ export class VmEngine {
 
   /** Lets go of all VMs; they run on, and the next host process adopts them. */
   close(): void {
-    this.#closing = true;
+    this.#caretaker.close();
     for (const entry of this.#entries.all) {
       if (entry.state !== "running") continue;
       entry.live.qmp.close();
@@ -256,98 +251,26 @@ export class VmEngine {
   async #create(draft: Draft, bring: Bring, signal: AbortSignal): Promise<Vm> {
     try {
       const live = await bring(draft, signal);
-      const { machine } = draft.record;
+      const { machine, waking: _over, ...made } = draft.record;
       const record: VmRecord = {
-        ...draft.record,
+        ...made,
         ...{ status: "running", started_at: new Date().toISOString() },
         ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: true } }),
       };
       draft.record = record;
       await saveRecord(record);
-      this.#run(record, live, await mainOf(record, live));
+      this.#caretaker.watch(record, live, await mainOf(record, live));
       return shown(record);
     } catch (error) {
       const { record, isPromised } = draft;
       const reason = error instanceof Error ? error.message : "it could not be started";
-      await this.#endNoisily(record, keepsDisk(record) || isPromised ? endOfHost(reason) : undefined);
-      // Control counts on it, and looks only when it is told to.
-      if (isPromised) this.#ended += 1;
+      if (isPromised && !signal.aborted) await this.#caretaker.breakPromise(record, reason);
+      else await this.#caretaker.endNoisily(record, keepsDisk(record) ? endOfHost(reason) : undefined);
       if (signal.aborted)
         throw new SkerryError("canceled", "The VM was destroyed while it was being created.", {
           cause: error,
         });
       throw error;
     }
-  }
-
-  /** From here on the VM is watched. */
-  #run(record: VmRecord, live: LiveVm, main: MainProcess | undefined): void {
-    const entry: Running = {
-      ...{ state: "running" as const, record, live, main },
-      rest: new Rest(live, this.#options.log),
-    };
-    this.#entries.set(entry);
-    void endOfVm(record, live, main).then((end) => {
-      if (this.#closing || !this.#entries.holds(entry) || entry.ending !== undefined) return;
-      this.#options.log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");
-      // A guest whose main process has ended is there, and has something to write out.
-      const finished = this.#finishRunning(entry, entry.record.machine?.stopping === true ? stopped : end, 0);
-      // Not before it is listed as ended: control looks once, when it hears of it.
-      entry.ending = finished.then(() => void (this.#ended += 1));
-    });
-  }
-
-  async #stopRunning(entry: Running, graceMs: number): Promise<void> {
-    entry.ending = this.#slotWork
-      .take(entry.record.id, async () => {
-        const { machine } = entry.record;
-        if (machine === undefined || !this.#entries.holds(entry)) return;
-        entry.record = { ...entry.record, machine: { ...machine, stopping: true } };
-        await saveRecord(entry.record);
-      })
-      .catch((error: unknown) => this.#options.log.warn({ err: error }, "a stop could not be noted down"))
-      .then(() => this.#finishRunning(entry, stopped, graceMs));
-    await entry.ending;
-  }
-
-  /** Never rejects: what could not be given back is remembered. */
-  async #finishRunning(entry: Running, end: VmEnd, graceMs: number): Promise<void> {
-    const { live } = entry;
-    const exit = await endGuest(entry, graceMs, this.#options.log);
-    if (!this.#entries.holds(entry) || this.#closing) return;
-    live.qmp.close();
-    live.channel.close(end.reason ?? "the machine was stopped");
-    await this.#endNoisily(entry.record, { ...(exit ? { exit } : {}), ...end });
-  }
-
-  /** Gives everything back. With an end the VM is remembered, until control has asked for its removal; what cannot be given back now is
-   *  remembered too, and tried again then. */
-  #end(record: VmRecord, end: VmEnd | undefined): Promise<void> {
-    const done = this.#finish(record, end).catch((error: unknown) => {
-      const remembered = { ...record, ...(end ?? endOfHost("its cleanup failed")) };
-      this.#entries.set({ state: "ended", record: remembered, owed: { record, end } });
-      throw error;
-    });
-    this.#entries.set({ state: "ending", record, done });
-    return done;
-  }
-
-  async #endNoisily(record: VmRecord, end: VmEnd | undefined): Promise<void> {
-    await this.#end(record, end).catch((failure: unknown) => {
-      this.#options.log.error({ err: failure, vm: record.id }, "a VM could not be cleaned up yet");
-    });
-  }
-
-  async #finish(record: VmRecord, end: VmEnd | undefined): Promise<void> {
-    await this.#slotWork.settled(record.id);
-    const { room } = this.#options;
-    if (end === undefined) {
-      await giveBack(room, record);
-      this.#entries.delete(record.id);
-      return;
-    }
-    const ended: VmRecord = { ...record, ...end, process: undefined };
-    await giveBack(room, record, { disk: keepsDisk(record), save: () => saveRecord(ended) });
-    this.#entries.set({ state: "ended", record: ended });
   }
 }

@@ -3,7 +3,7 @@
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Egress } from "@skerry/contract/egress";
-import { Vm } from "@skerry/contract/host-api";
+import { Vm, VmSpec } from "@skerry/contract/host-api";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import type { ProcessIdentity } from "./process.ts";
@@ -29,6 +29,10 @@ const MachineRecord = Type.Object(
 );
 export type MachineRecord = Static<typeof MachineRecord>;
 
+/** What makes a clone somebody. */
+const Waking = Type.Pick(VmSpec, ["hostname", "env"]);
+export type Waking = Static<typeof Waking>;
+
 export interface VmRecord extends Vm {
   /** Name of the QEMU process. */
   readonly name: string;
@@ -48,6 +52,9 @@ export interface VmRecord extends Vm {
   readonly departure?: { readonly move_id: string };
   /** It is on its way here. Whole: it could go on here. */
   readonly arrival?: { readonly move_id: string; readonly whole: boolean };
+  /** Its clone was taken, and somebody may count on it already: what its guest still has to be given. Not kept any longer, because an
+   *  environment holds secrets. */
+  readonly waking?: Waking;
 }
 
 export const RECORD = "vm.json";
@@ -66,15 +73,16 @@ const recordShape = Compile(
     tsc_khz: Type.Optional(Type.Integer({ minimum: 1 })),
     departure: Type.Optional(Type.Object({ move_id: Type.String() })),
     arrival: Type.Optional(Type.Object({ move_id: Type.String(), whole: Type.Boolean() })),
+    waking: Type.Optional(Waking),
     process: Type.Optional(
       Type.Object({ pid: Type.Integer({ minimum: 2 }), startTicks: Type.Integer({ minimum: 0 }) }),
     ),
   }),
 );
 
-/** Replaces the record whole: a host that is killed here leaves the old one. */
-export async function saveRecord(record: VmRecord): Promise<void> {
-  const file = join(record.folder, RECORD);
+/** Replaces the record whole: a host that is killed here leaves the old one. `folder`: where the VM's folder is as long as it has another name. */
+export async function saveRecord(record: VmRecord, folder = record.folder): Promise<void> {
+  const file = join(folder, RECORD);
   await writeFile(`${file}.part`, JSON.stringify(record), { mode: 0o600 });
   await rename(`${file}.part`, file);
 }

@@ -1,10 +1,12 @@
-// A QEMU of which there is only the control socket: it stands still, agrees to everything, and remembers what it was told.
+// A QEMU of which there is only the control socket: it agrees to everything, and remembers what it was told.
 
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 
 export class FakeQemu implements AsyncDisposable {
   readonly told: string[] = [];
+  /** Whether its guest goes on or stands still. */
+  status: "running" | "paused" = "paused";
   /** Runs before a command is answered, and before all that come after it are. */
   before: (command: string) => Promise<void> = async () => undefined;
   readonly #server: Server;
@@ -29,7 +31,7 @@ export class FakeQemu implements AsyncDisposable {
       const { execute } = JSON.parse(text) as { execute: string };
       this.told.push(execute);
       last = Promise.all([last, this.before(execute)]).then(() => {
-        socket.write('{"return":{"status":"paused"}}\n');
+        socket.write(`{"return":{"status":"${this.status}"}}\n`);
       });
     });
   }

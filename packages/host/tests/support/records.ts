@@ -1,5 +1,7 @@
-import { mkdir } from "node:fs/promises";
+import type { ChildProcess } from "node:child_process";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { ProcessIdentity } from "../../src/vm/process.ts";
 import { saveRecord, type VmRecord } from "../../src/vm/record.ts";
 
 /** Of a VM that runs, or ran: its process has ended. */
@@ -33,4 +35,10 @@ export async function leave(record: VmRecord): Promise<VmRecord> {
   await mkdir(record.folder, { recursive: true });
   await saveRecord(record);
   return record;
+}
+
+/** Of a process that stands for a QEMU. */
+export async function identityOf({ pid = 0 }: ChildProcess): Promise<ProcessIdentity> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  return { pid, startTicks: Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]) };
 }
