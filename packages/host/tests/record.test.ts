@@ -1,7 +1,14 @@
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { filesBelow, readRecords, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
+import {
+  filesBelow,
+  prepareRecord,
+  readRecords,
+  saveRecord,
+  shown,
+  type VmRecord,
+} from "../src/vm/record.ts";
 import { recordIn } from "./support/records.ts";
 
 let vms: string;
@@ -45,8 +52,9 @@ test("a record whose folder still has another name is that of no VM", async () =
   const clone = await record("warm_a");
   await saveRecord(clone);
   const waking = { hostname: "a", env: { TOKEN: "secret" } };
-  await saveRecord({ ...recordIn(vms, "sbx_a"), waking }, clone.folder);
+  await prepareRecord({ ...recordIn(vms, "sbx_a"), waking }, clone.folder);
   expect(await readRecords(vms)).toEqual([{ id: "warm_a", folder: clone.folder, record: undefined }]);
+  expect((await stat(join(clone.folder, "vm.json"))).mode & 0o777).toBe(0o600);
   await rename(clone.folder, join(vms, "sbx_a"));
   expect((await readRecords(vms))[0]?.record).toEqual({ ...recordIn(vms, "sbx_a"), waking });
 });

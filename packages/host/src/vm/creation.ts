@@ -13,7 +13,7 @@ import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "./c
 import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
 import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
 import { vmPaths } from "./qemu.ts";
-import { saveRecord, type VmRecord, type Waking } from "./record.ts";
+import { prepareRecord, saveRecord, type VmRecord, type Waking } from "./record.ts";
 import type { WarmVm } from "./warm-clones.ts";
 
 export interface CreationOptions {
@@ -169,7 +169,7 @@ async function wake(
  *  finishes the waking. */
 async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record: VmRecord): Promise<void> {
   await settled([
-    saveRecord(record, waited.folder),
+    prepareRecord(record, waited.folder),
     rm(record.folder, { recursive: true, force: true }),
     refuseWhenDiskIsLow(vmsFolder),
   ]);

@@ -80,11 +80,17 @@ const recordShape = Compile(
   }),
 );
 
-/** Replaces the record whole: a host that is killed here leaves the old one. `folder`: where the VM's folder is as long as it has another name. */
-export async function saveRecord(record: VmRecord, folder = record.folder): Promise<void> {
-  const file = join(folder, RECORD);
+/** Replaces the record whole: a host that is killed here leaves the old one. */
+export async function saveRecord(record: VmRecord): Promise<void> {
+  const file = join(record.folder, RECORD);
   await writeFile(`${file}.part`, JSON.stringify(record), { mode: 0o600 });
   await rename(`${file}.part`, file);
+}
+
+/** For a folder that is given the VM's name after this, and is no VM's until then, whatever of the record is in it: so nothing has to be
+ *  replaced whole, which takes four times as long (1.3 instead of 0.3 ms). */
+export async function prepareRecord(record: VmRecord, folder: string): Promise<void> {
+  await writeFile(join(folder, RECORD), JSON.stringify(record), { mode: 0o600 });
 }
 
 export interface FoundFolder {
