@@ -1,9 +1,21 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const MINUTE_MS = 60_000;
 
+/** They take minutes: whoever begins one of them last waits for it alone. */
+const LONG = /tests\/(kill|move)\.test\.ts$/;
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => Number(LONG.test(b.moduleId)) - Number(LONG.test(a.moduleId)));
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     // A deadline against hanging, not a measure: these run on slow and busy machines.
     testTimeout: 2 * MINUTE_MS,
     hookTimeout: 5 * MINUTE_MS,
