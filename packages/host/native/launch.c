@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 // Below the servers that speak for all guests, also where no cgroup says so.
-enum { NICENESS = 5 };
+enum { NICENESS = 10 };
 
 enum { VARIABLES_MAX = 16, STATE_FD = 3, TAP_FD = 10, LISTEN_FD = 11, LISTEN_MAX = 2, CONSOLE_FD = 13, OPEN_FILES = 1024, FAILED = 126 };
 

@@ -98,7 +98,7 @@ async function depart(changes: Partial<DepartureOptions> = {}): Promise<Departur
   let channel;
   ({ channel, peer } = await guest.greeted());
   const live = { qmp: source.qmp, channel };
-  rest = new Rest(live, log);
+  rest = new Rest(live, log, { atOnce: false });
   return new Departure({
     live,
     rest,

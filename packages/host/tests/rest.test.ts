@@ -29,7 +29,7 @@ test("who wants something of a guest whose disk is slow waits for it, and gets i
   const written = Promise.withResolvers<void>();
   qemu.before = async (command) => (command === "stop" ? written.promise : undefined);
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const rest = new Rest({ qmp, channel }, pino({ level: "silent" }));
+  const rest = new Rest({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
   vi.advanceTimersByTime(SLOW_MS);
   await peer.close((await peer.opened()).id, { idle: true });
   await expect.poll(() => qemu.told).toContain("stop");
@@ -40,6 +40,21 @@ test("who wants something of a guest whose disk is slow waits for it, and gets i
   written.resolve();
   await peer.close((await peer.opened()).id, {}); // it is woken
   using _awake = await use;
+  channel.close("the test is over");
+  qmp.close();
+});
+
+test("a guest in which nothing has run can be put to rest without being asked, and is woken by whoever comes", async () => {
+  await using guest = await FakeGuest.start();
+  await using qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
+  const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
+  const { channel, peer } = await guest.greeted();
+  const rest = new Rest({ qmp, channel }, pino({ level: "silent" }), { atOnce: true });
+  await expect.poll(() => qemu.told).toContain("stop");
+  const use = rest.use();
+  await peer.close((await peer.opened()).id, {}); // it is woken
+  using _awake = await use;
+  expect(qemu.told.filter((command) => ["stop", "cont"].includes(command))).toEqual(["stop", "cont"]);
   channel.close("the test is over");
   qmp.close();
 });

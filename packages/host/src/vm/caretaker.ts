@@ -34,12 +34,15 @@ export class Caretaker {
     return this.#ended;
   }
 
-  /** From here on the VM is watched. */
-  watch(record: VmRecord, live: LiveVm, main: MainProcess | undefined): void {
+  /** From here on the VM is watched. An unused one stands still until somebody comes, where others are still waited for: a hundred that are
+   *  idle take more than half a core (emulated), and after seconds write out what their names have changed on their disks. */
+  watch(record: VmRecord, live: LiveVm, main: MainProcess | undefined, { isUnused = false } = {}): void {
     const { entries, log } = this.#options;
+    const atOnce =
+      isUnused && entries.all.some(({ state, record: { id } }) => state === "creating" && id !== record.id);
     const entry: Running = {
       ...{ state: "running" as const, record, live, main },
-      rest: new Rest(live, log),
+      rest: new Rest(live, log, { atOnce }),
     };
     entries.set(entry);
     void endOfVm(record, live, main).then((end) => {

@@ -37,6 +37,8 @@ export interface Wish {
 export class Draft {
   /** Changes meanwhile: whatever happens, what it names now has to be given back. */
   record: VmRecord;
+  /** Nothing of its user's has run in it. */
+  isUnused = false;
   readonly #promise = Promise.withResolvers<void>();
   #isPromised = false;
 
@@ -99,6 +101,7 @@ export async function bringUp(
       ? ((await wake(options, draft, wish)) ?? (await clone(options, draft, wish, signal)))
       : await boot(options, draft, wish, signal);
   signal.throwIfAborted();
+  draft.isUnused = wish.kept === undefined;
   return live;
 }
 

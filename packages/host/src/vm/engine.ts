@@ -259,7 +259,8 @@ export class VmEngine {
       };
       draft.record = record;
       await saveRecord(record);
-      this.#caretaker.watch(record, live, await mainOf(record, live));
+      const main = await mainOf(record, live);
+      this.#caretaker.watch(record, live, main, { isUnused: draft.isUnused && main === undefined });
       return shown(record);
     } catch (error) {
       const { record, isPromised } = draft;

@@ -40,10 +40,12 @@ export class Rest {
   #waiters = 0;
   #lastLeft: PromiseWithResolvers<void> | undefined;
 
-  constructor(live: LiveVm, log: Logger) {
+  /** `atOnce` where nothing has run in the guest yet, so that there is nothing to ask for; who wants something of it is there before. */
+  constructor(live: LiveVm, log: Logger, { atOnce }: { readonly atOnce: boolean }) {
     this.#live = live;
     this.#log = log;
-    this.#lookIn(FIRST_LOOK_MS);
+    if (atOnce) this.#turn(() => this.#stop()).catch((error: unknown) => this.#notAtRest(error));
+    else this.#lookIn(FIRST_LOOK_MS);
     void live.channel.closed.then(() => clearTimeout(this.#timer));
   }
 
@@ -133,12 +135,14 @@ export class Rest {
   #lookIn(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#look(ms).catch((error: unknown) => {
-        // Whoever uses the guest next hears of what is wrong with it.
-        this.#log.debug({ err: error }, "a guest could not be put to rest");
-      });
+      this.#look(ms).catch((error: unknown) => this.#notAtRest(error));
     }, ms);
     this.#timer.unref();
+  }
+
+  /** Whoever uses the guest next hears of what is wrong with it. */
+  #notAtRest(error: unknown): void {
+    this.#log.debug({ err: error }, "a guest could not be put to rest");
   }
 
   async #look(ms: number): Promise<void> {
