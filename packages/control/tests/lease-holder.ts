@@ -1,6 +1,7 @@
 // A process that takes a lease and writes under it. A test stops it in the middle of a transaction, lets another one take over, and hears
 // what becomes of the rest. Arguments: URL of the database, name of the lease.
 
+import { once } from "node:events";
 import { sql } from "kysely";
 import { Leases } from "../src/background/lease.ts";
 import { fencedDatabase, openDatabase } from "../src/store/database.ts";
@@ -18,8 +19,10 @@ const outcome = await fenced
   .transaction()
   .execute(async (transaction) => {
     await sql`insert into users (id, name) values ('usr_1', 'of the transaction')`.execute(transaction);
+    // Before anybody hears that it may be stopped.
+    const goesOn = once(process, "SIGUSR1");
     tell("writing");
-    await new Promise((resolve) => process.once("SIGUSR1", resolve));
+    await goesOn;
     await sql`insert into users (id, name) values ('usr_2', 'of the transaction')`.execute(transaction);
   })
   .then(
