@@ -6,7 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress.ts";
+import type { LiveVm } from "../src/vm/clone.ts";
 import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
+import type { Qmp } from "../src/vm/qmp.ts";
 import { readRecords, saveRecord } from "../src/vm/record.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 import { recordIn } from "./support/records.ts";
@@ -30,6 +32,9 @@ let guest: FakeGuest;
 let peer: Peer;
 let engine: VmEngine;
 let closedSlots: number[];
+let live: LiveVm;
+/** What QEMU was told. */
+let told: string[];
 /** When the policy is in force. */
 let policy: PromiseWithResolvers<void>;
 /** When QEMU lets the guest go on. */
@@ -39,6 +44,7 @@ beforeEach(async () => {
   vmsFolder = await mkdtemp("/tmp/skerry-unit-waking-");
   guest = await FakeGuest.start();
   closedSlots = [];
+  told = [];
   policy = Promise.withResolvers();
   goesOn = Promise.withResolvers();
   const greeted = await guest.greeted();
@@ -48,9 +54,13 @@ beforeEach(async () => {
   await saveRecord(record);
   const qmp = {
     closed: Promise.withResolvers<void>().promise,
-    execute: () => goesOn.promise,
+    execute: (command: string) => {
+      told.push(command);
+      return goesOn.promise;
+    },
     close: () => undefined,
   };
+  live = { qmp: qmp as unknown as Qmp, channel: greeted.channel };
   const room = {
     slots: {
       exhausted: false,
@@ -64,7 +74,7 @@ beforeEach(async () => {
   };
   const options = {
     ...{ room, vmsFolder, instance: `unit${process.pid}-waking`, log: pino({ level: "silent" }) },
-    pool: { take: () => ({ record, live: { qmp, channel: greeted.channel } }) },
+    pool: { take: () => ({ record, live }) },
     library: { frozen: () => Promise.reject(new Error("the template is broken")) },
   };
   // The rest is for VMs without a clone that waits.
@@ -139,4 +149,35 @@ test("a VM that is destroyed while its clone wakes leaves nothing", async () => 
   await peer.close((await peer.opened()).id, {});
   await destroyed;
   expect([engine.list(), closedSlots]).toEqual([[], [7]]);
+});
+
+/** Until it is destroyed, which is what comes back. */
+function beginAnother(): () => Promise<void> {
+  const record = recordIn(vmsFolder, "sbx_other", { status: "creating", slot: 9 });
+  const made = engine.begin(record, (_draft, signal) => {
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("destroyed"))));
+  });
+  made.catch(() => undefined);
+  return () => engine.destroy(record.id, record.execution_id);
+}
+
+test("an unused VM stands still while others are still made", async () => {
+  const endOther = beginAnother();
+  await engine.put("sbx_a", spec);
+  policy.resolve();
+  goesOn.resolve();
+  await peer.close((await peer.opened()).id, {});
+  await expect.poll(() => told).toEqual(["cont", "stop"]);
+  await endOther();
+});
+
+test("one that comes from elsewhere goes on: something may run in it", async () => {
+  const endOther = beginAnother();
+  goesOn.resolve();
+  const record = recordIn(vmsFolder, "sbx_a", { status: "creating", slot: 7 });
+  await mkdir(record.folder);
+  await engine.begin(record, async () => live);
+  await sleep(FAULT_SHOWS_MS);
+  expect([engine.get("sbx_a").status, told]).toEqual(["running", []]);
+  await endOther();
 });

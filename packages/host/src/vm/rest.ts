@@ -40,7 +40,7 @@ export class Rest {
   #waiters = 0;
   #lastLeft: PromiseWithResolvers<void> | undefined;
 
-  /** `atOnce` where nothing has run in the guest yet, so that there is nothing to ask for; who wants something of it is there before. */
+  /** `atOnce` where nothing has run in the guest yet, so that it need not be asked. */
   constructor(live: LiveVm, log: Logger, { atOnce }: { readonly atOnce: boolean }) {
     this.#live = live;
     this.#log = log;
