@@ -5,19 +5,17 @@ import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { namespaces } from "./support/leftovers.ts";
-import {
-  qemuPidOf,
-  serverPid,
-  startPlatform,
-  until,
-  waitingClones,
-  type Platform,
-} from "./support/platform.ts";
+import { serverPid, startPlatform, until, waitingClones, type Platform } from "./support/platform.ts";
+import { machineAddresses } from "./support/machine-addresses.ts";
 import { equip, expectAnswers, probing, type Destination } from "./support/probing.ts";
 import { run } from "./support/run.ts";
+import { sharedPlatform } from "./support/shared.ts";
+import { netnsOf, slotOf, type Slot } from "./support/slots.ts";
 import { dnsServer, machineAddress, udpPort, World } from "./support/world.ts";
 
 const READY_SLOTS = 2;
+/** What the slots of every Skerry host are in. */
+const SLOTS = "198.18.0.0/15";
 
 let world: World;
 let platform: Platform;
@@ -130,18 +128,13 @@ test("an allowed port on a denied address, and a denied port on an allowed one, 
 });
 
 test("the machine's ports cannot be reached through any of its addresses, not even where a CIDR names them", async () => {
-  const own = (await run("hostname", "-I"))
-    .trim()
-    .split(/\s+/)
-    .filter((address) => address.includes("."));
   const addresses = new Set([
-    ...own,
+    ...machineAddresses(),
     machineAddress,
     "169.254.0.22",
-    "127.0.0.1",
-    await slotGateway(sandbox),
+    (await slotOf(platform, sandbox.id)).gateway,
   ]);
-  await sandbox.setEgress({ allow_cidrs: ["10.255.77.0/30", "198.18.0.0/15"] });
+  await sandbox.setEgress({ allow_cidrs: ["10.255.77.0/30", SLOTS] });
   const before = machineCalls;
   const ports = [...addresses].map((address): Destination => ["tcp", address, machinePort]);
   await expectAll(false, ports);
@@ -152,12 +145,38 @@ test("the machine's ports cannot be reached through any of its addresses, not ev
 
 test("two sandboxes cannot reach each other", async () => {
   await using other = await armed();
-  await other.execute("python3 -m http.server 8080 >/dev/null 2>&1 &");
-  await until("it serves", async () => {
-    const asked = await other.execute("curl -s -o /dev/null http://127.0.0.1:8080/");
-    return asked.exit_code === 0;
-  });
-  const addresses = await slotAddresses(other);
+  await serve(other);
+  await expectNoWayTo(await slotOf(platform, other.id));
+});
+
+test("a sandbox of another Skerry host on this machine cannot be reached, not even where a CIDR names it", async () => {
+  const elsewhere = await sharedPlatform();
+  await using other = await elsewhere.client.sandboxes.create({ template: "base" });
+  await serve(other);
+  const slot = await slotOf(elsewhere, other.id);
+  await sandbox.setEgress({ allow_cidrs: [SLOTS] });
+  await expectNoWayTo(slot);
+  await expectAll(false, [["tcp", slot.gateway, machinePort]]);
+  await sandbox.setEgress({ mode: "allow_all" });
+  await expectNoWayTo(slot);
+});
+
+/** Has it greet whoever connects. */
+async function serve(guest: Sandbox): Promise<void> {
+  const server = [
+    "import socket",
+    'listener = socket.create_server(("", 8080))',
+    "while True:",
+    "    caller, _ = listener.accept()",
+    '    caller.sendall(b"hello")',
+    "    caller.close()",
+  ].join("\n");
+  await guest.execute(`python3 -c '${server}' >/dev/null 2>&1 &`);
+  const ask = `python3 -c 'import socket; print(socket.create_connection(("127.0.0.1", 8080)).recv(9))'`;
+  await until("it serves", async () => (await guest.execute(ask)).stdout.includes("hello"));
+}
+
+async function expectNoWayTo({ addresses }: Slot): Promise<void> {
   expect(addresses).not.toEqual([]);
   await expectAll(
     false,
@@ -166,7 +185,7 @@ test("two sandboxes cannot reach each other", async () => {
       ["icmp", address, 0],
     ]),
   );
-});
+}
 
 test("names are looked up only where that is allowed, and only at our server", async () => {
   const lookup = `python3 -c 'import socket; print(socket.gethostbyname("name.test"))'`;
@@ -263,11 +282,11 @@ test("the next sandbox in a slot finds nothing of the one before", async () => {
   const first = await armed();
   await first.setEgress({ mode: "deny_all" });
   await expectAll(false, [["tcp", "203.0.113.10", 80]], first);
-  const slot = await netnsOf(first);
+  const slot = await netnsOf(platform, first.id);
   await first.destroy();
   for (let attempt = 0; attempt < 30; attempt += 1) {
     await using next = await platform.client.sandboxes.create({ template: "base", timeout: "1h" });
-    if ((await netnsOf(next)) !== slot) continue;
+    if ((await netnsOf(platform, next.id)) !== slot) continue;
     const report = await next.egress();
     expect(report).toMatchObject({
       mode: "allow_all",
@@ -310,21 +329,4 @@ async function traces(): Promise<Record<string, number>> {
   const inPlace = (await namespaces(platform.instance)).length;
   const tables = (await run("nft", "list", "tables")).split(platform.instance.replace("-", "_")).length - 1;
   return { links, addresses, namespaces: inPlace, tables };
-}
-
-/** The network namespace of a sandbox, by its QEMU process. */
-async function netnsOf(one: Sandbox): Promise<string> {
-  return (await run("ip", "netns", "identify", String(await qemuPidOf(platform, one.id)))).trim();
-}
-
-/** Every IPv4 address inside a sandbox's slot but loopback and the guest's link. */
-async function slotAddresses(one: Sandbox): Promise<string[]> {
-  const text = await run("ip", "-n", await netnsOf(one), "-o", "-4", "addr");
-  const found = [...text.matchAll(/inet ([\d.]+)/g)].map(([, address]) => address ?? "");
-  return found.filter((address) => !address.startsWith("127.") && !address.startsWith("169.254."));
-}
-
-async function slotGateway(one: Sandbox): Promise<string> {
-  const routes = await run("ip", "-n", await netnsOf(one), "route", "show", "default");
-  return /via ([\d.]+)/.exec(routes)?.[1] ?? "";
 }
