@@ -1,11 +1,11 @@
 // Who did what to which resource.
 
 import { Type, type Static } from "typebox";
-import { pageOf, PageQuery, Timestamp } from "./common.ts";
+import { Nullable, OneOf, pageOf, PageQuery, Timestamp } from "./common.ts";
 
 const closed = { additionalProperties: false } as const;
 
-const orNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+const orNull = (description: string) => Nullable(Type.String(), { description });
 
 export const AuditEvent = Type.Object(
   {
@@ -13,7 +13,7 @@ export const AuditEvent = Type.Object(
     at: Timestamp,
     actor: Type.Object(
       {
-        kind: Type.Union([Type.Literal("user"), Type.Literal("system")]),
+        kind: OneOf(["user", "system"]),
         user_id: orNull("Null where the platform acted by itself."),
         token_id: orNull("The token of the request."),
         service: orNull("The background service that acted; null where a user did."),
@@ -29,7 +29,7 @@ export const AuditEvent = Type.Object(
       { kind: Type.String(), id: orNull("Null where the call names none, or none that could exist.") },
       closed,
     ),
-    outcome: Type.Union([Type.Literal("success"), Type.Literal("denied"), Type.Literal("failure")], {
+    outcome: OneOf(["success", "denied", "failure"], {
       description:
         "`denied`: the caller lacked a role or a scope. `failure`: it broke off, and may or may not have taken effect.",
     }),

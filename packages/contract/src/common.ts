@@ -25,14 +25,25 @@ export const Metadata = Type.Record(Type.String(), Type.String(), {
   description: "Your own labels, name to value; lists can be filtered by them.",
 });
 
-export function Nullable<T extends TSchema>(schema: T) {
-  return Type.Union([schema, Type.Null()]);
+/** One of these words. An `enum`, because a union of literals would be compiled and tried branch by branch. */
+export function OneOf<const Word extends string>(
+  words: readonly Word[],
+  options: Readonly<{ description?: string; default?: Word }> = {},
+) {
+  return Type.Unsafe<Word>({ type: "string", enum: [...words], ...options });
+}
+
+/** This type or null, for a schema of one type and without an `$id`. One list of types, for the same reason. */
+export function Nullable<T extends TSchema & { readonly type: string }>(
+  schema: T,
+  options: Readonly<{ description?: string }> = {},
+) {
+  return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, "null"], ...options });
 }
 
 export const ErrorResponse = Type.Object(
   {
-    // A union built from a list has lost its literal types, so they are given back by name.
-    code: Type.Unsafe<ErrorCode>(Type.Union(Object.keys(errorStatus).map((code) => Type.Literal(code)))),
+    code: OneOf(Object.keys(errorStatus) as ErrorCode[]),
     message: Type.String({ description: "What was wrong with this request, in one sentence." }),
     remediation: Type.Optional(Type.String({ description: "What to do about it." })),
     context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
@@ -56,7 +67,7 @@ export type PageQuery = Static<typeof PageQuery>;
 /** A page of a list: newest first, `next_cursor` null on the last page. */
 export function pageOf<Item extends TSchema>(item: Item, id: string) {
   return Type.Object(
-    { items: Type.Array(item), next_cursor: Type.Union([Type.String(), Type.Null()]) },
+    { items: Type.Array(item), next_cursor: Nullable(Type.String()) },
     { $id: id, ...closed },
   );
 }

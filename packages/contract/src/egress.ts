@@ -9,14 +9,14 @@
 //   5. the mode: `allow_all` allows, `deny_all` denies                  rule `deny_all`
 
 import { Type, type Static } from "typebox";
-import { Timestamp } from "./common.ts";
+import { OneOf, Timestamp } from "./common.ts";
 
 const closed = { additionalProperties: false } as const;
 
 /** Entries of each list in a policy. */
 export const EGRESS_MAX_ENTRIES = 1_000;
 
-export const EgressMode = Type.Union([Type.Literal("allow_all"), Type.Literal("deny_all")], {
+export const EgressMode = OneOf(["allow_all", "deny_all"], {
   description: "What happens to a destination that no CIDR names.",
 });
 
@@ -77,7 +77,7 @@ export const EgressDenial = Type.Object(
     address: Type.String(),
     port: Type.Integer({ description: "0 where the protocol has none." }),
     protocol: Type.String({ examples: ["tcp", "udp", "icmp"] }),
-    rule: Type.Unsafe<(typeof denyRules)[number]>(Type.Union(denyRules.map((rule) => Type.Literal(rule)))),
+    rule: OneOf(denyRules),
     count: Type.Integer({ description: "Packets refused." }),
     last_at: Timestamp,
   },

@@ -21,7 +21,7 @@
 //   GET    /vms/{id}/directory?path=                DirectoryListing
 
 import { Type, type Static } from "typebox";
-import { Env, Timestamp } from "./common.ts";
+import { Env, Nullable, OneOf, Timestamp } from "./common.ts";
 import { Egress } from "./egress.ts";
 import { Template } from "./platform.ts";
 
@@ -50,7 +50,7 @@ export const VmSpec = Type.Object(
       Type.Object(
         {
           /** Shell command line of the main process, whose end is the machine's. Null: it has none. */
-          command: Type.Union([Type.String(), Type.Null()]),
+          command: Nullable(Type.String()),
         },
         closed,
       ),
@@ -92,15 +92,10 @@ export const Vm = Type.Object(
     size: Type.String(),
     /** `gone`: the VM ended by itself or was lost; its resources are given back and `reason` says why. `stopped`: it was told to, and its
      *  disk is kept. Of a machine that is gone the disk is kept too. */
-    status: Type.Union([
-      Type.Literal("creating"),
-      Type.Literal("running"),
-      Type.Literal("stopped"),
-      Type.Literal("gone"),
-    ]),
-    reason: Type.Union([Type.String(), Type.Null()]),
+    status: OneOf(["creating", "running", "stopped", "gone"]),
+    reason: Nullable(Type.String()),
     /** Absent where it has not ended by itself. */
-    cause: Type.Optional(Type.Unsafe<VmCause>(Type.Union(vmCauses.map((cause) => Type.Literal(cause))))),
+    cause: Type.Optional(OneOf(vmCauses)),
     /** Of a machine whose main process has ended, also because it was told to. */
     exit: Type.Optional(MainExit),
     started_at: Timestamp,
@@ -153,7 +148,7 @@ export const HostInfo = Type.Object(
       Type.String({ description: "Where other hosts reach it, ADDRESS:PORT. Absent where they do not." }),
     ),
     version: Type.String(),
-    accelerator: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
+    accelerator: OneOf(["kvm", "tcg"]),
     accelerator_reason: Type.String({ description: "Why this accelerator." }),
     qemu_version: Type.String(),
     kernel_version: Type.String(),
@@ -161,7 +156,7 @@ export const HostInfo = Type.Object(
     /** Which CPU its guests see; a VM can only go on where it is the same. Absent from hosts of versions before it. */
     cpu: Type.Optional(Type.String()),
     /** The rate by which its emulated guests tell the time; null where they need none. */
-    tsc_khz: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
+    tsc_khz: Type.Optional(Nullable(Type.Integer())),
     cpus: Type.Integer(),
     memory_mib: Type.Integer({ description: "Memory that VMs may use in all." }),
     templates: Type.Array(Template),
@@ -205,7 +200,7 @@ export const ExecuteCommand = Type.Object(
   {
     execution_id: Type.String({ maxLength: 64 }),
     command: Type.String(),
-    workdir: Type.Union([Type.String(), Type.Null()]),
+    workdir: Nullable(Type.String()),
     env: Env,
     timeout_ms: Type.Integer({ minimum: 1 }),
     /** Bytes of stdout, and of stderr, after which the rest is dropped; 0 for no limit. */

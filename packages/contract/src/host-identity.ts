@@ -2,6 +2,7 @@
 // says what its holder is; addresses and DNS names say nothing.
 
 import { Type, type Static } from "typebox";
+import { OneOf } from "./common.ts";
 import { idPattern } from "./ids.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -43,10 +44,7 @@ export const CertificateRequest = Type.Object(
 export type CertificateRequest = Static<typeof CertificateRequest>;
 
 /** A host that joins again shows by its key that it is the one that it was; otherwise each certificate has a key of its own. */
-export const CertificateRequestQuery = Type.Object(
-  { key: Type.Optional(Type.Union([Type.Literal("new"), Type.Literal("current")])) },
-  closed,
-);
+export const CertificateRequestQuery = Type.Object({ key: Type.Optional(OneOf(["new", "current"])) }, closed);
 
 /** What makes a host one of the cluster. */
 export const HostCertificate = Type.Object(

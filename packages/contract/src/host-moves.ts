@@ -15,6 +15,7 @@
 //   GET    /vms/{id}/arrival/disk, …/memory         `Upgrade: skerry-move`; from then on what the two QEMUs say to each other
 
 import { Type, type Static } from "typebox";
+import { Nullable, OneOf } from "./common.ts";
 import { Egress } from "./egress.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -37,14 +38,14 @@ export type MoveStream = (typeof moveStreams)[number];
 /** What a running guest cannot do without: it has seen this machine. */
 export const Footing = Type.Object(
   {
-    accelerator: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
+    accelerator: OneOf(["kvm", "tcg"]),
     qemu_version: Type.String({ maxLength: 200 }),
     cpu: Type.String({
       maxLength: 200,
       description: "Which CPU a guest sees, in a form that can be compared.",
     }),
     /** The rate by which an emulated guest tells the time; null where the hardware tells it. */
-    tsc_khz: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
+    tsc_khz: Nullable(Type.Integer({ minimum: 1 })),
   },
   closed,
 );
@@ -57,7 +58,7 @@ export const Luggage = Type.Object(
     footing: Footing,
     disk_gib: Type.Integer({ minimum: 1, maximum: 1_024 }),
     /** Absent for a sandbox. */
-    machine: Type.Optional(Type.Object({ command: Type.Union([Type.String(), Type.Null()]) }, closed)),
+    machine: Type.Optional(Type.Object({ command: Nullable(Type.String()) }, closed)),
     /** What its disk stands on, by content. */
     below: Type.Object({ root_image: Digest, frozen_disk: Digest }, closed),
   },

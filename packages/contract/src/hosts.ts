@@ -1,9 +1,9 @@
 // Hosts as the operator sees them.
 
 import { Type, type Static } from "typebox";
-import { pageOf, Timestamp } from "./common.ts";
+import { Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
 import { HostUsage } from "./host-api.ts";
-import { hostStatuses, hostWishes, type HostStatus, type HostWish } from "./host-states.ts";
+import { hostStatuses, hostWishes } from "./host-states.ts";
 import { Template } from "./platform.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -13,23 +13,15 @@ export const Host = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),
-    status: Type.Unsafe<HostStatus>(
-      Type.Union(
-        hostStatuses.map((status) => Type.Literal(status)),
-        {
-          description:
-            "`offline`: not heard of for 30 s, and what ran there has failed. `draining`: its VMs are leaving. `maintenance`: they have left.",
-        },
-      ),
-    ),
+    status: OneOf(hostStatuses, {
+      description:
+        "`offline`: not heard of for 30 s, and what ran there has failed. `draining`: its VMs are leaving. `maintenance`: they have left.",
+    }),
     status_since: Timestamp,
-    desired: Type.Unsafe<HostWish>(
-      Type.Union(
-        hostWishes.map((wish) => Type.Literal(wish)),
-        { description: "What the operator wants. Only a host that is online and wanted active gets VMs." },
-      ),
-    ),
-    waits_for: Type.Union([Type.String(), Type.Null()], {
+    desired: OneOf(hostWishes, {
+      description: "What the operator wants. Only a host that is online and wanted active gets VMs.",
+    }),
+    waits_for: Nullable(Type.String(), {
       description: "What a drain cannot go on without, or why a host that is back gets no VMs yet.",
     }),
     last_heartbeat: Timestamp,
@@ -53,18 +45,18 @@ export const Host = Type.Object(
       },
       closed,
     ),
-    accelerator: Type.Union([Type.String(), Type.Null()], { description: "`kvm`, or `tcg`: emulation." }),
-    accelerator_reason: Type.Union([Type.String(), Type.Null()]),
+    accelerator: Nullable(Type.String(), { description: "`kvm`, or `tcg`: emulation." }),
+    accelerator_reason: Nullable(Type.String()),
     versions: Type.Object(
       {
-        skerry: Type.Union([Type.String(), Type.Null()]),
-        qemu: Type.Union([Type.String(), Type.Null()]),
-        kernel: Type.Union([Type.String(), Type.Null()]),
+        skerry: Nullable(Type.String()),
+        qemu: Nullable(Type.String()),
+        kernel: Nullable(Type.String()),
       },
       { ...closed, description: "What the host said last; null where it has not said anything yet." },
     ),
     templates: Type.Array(Template),
-    usage: Type.Union([HostUsage, Type.Null()], {
+    usage: Nullable(HostUsage, {
       description: "What the machine itself has used, when it was last heard of.",
     }),
   },

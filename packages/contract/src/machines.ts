@@ -1,7 +1,7 @@
 // The machine as `/v1` shows it: a microVM that is meant to keep running.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, Metadata, Nullable, pageOf, PageQuery, Timestamp } from "./common.ts";
+import { Duration, Env, Metadata, Nullable, OneOf, pageOf, PageQuery, Timestamp } from "./common.ts";
 import { formatDuration } from "./durations.ts";
 import { Egress, EgressRequest } from "./egress.ts";
 import {
@@ -17,7 +17,6 @@ import {
   machineStatuses,
   machineWishes,
   restartPolicies,
-  type MachineStatus,
   type MachineWish,
   type RestartPolicy,
 } from "./machine-states.ts";
@@ -25,12 +24,11 @@ import { DEFAULT_SIZE } from "./sizes.ts";
 
 const closed = { additionalProperties: false } as const;
 
-// A union built from a list has lost its literal types, so they are given back by name.
-const Status = Type.Unsafe<MachineStatus>(Type.Union(machineStatuses.map((status) => Type.Literal(status))));
-const Wish = Type.Unsafe<MachineWish>(Type.Union(machineWishes.map((wish) => Type.Literal(wish))));
-const policies = Type.Union(restartPolicies.map((policy) => Type.Literal(policy)));
+const Status = OneOf(machineStatuses);
+const Wish = OneOf(machineWishes);
+const policies = OneOf(restartPolicies);
 
-const maxRetries = Type.Union([Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_MAX }), Type.Null()], {
+const maxRetries = Nullable(Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_MAX }), {
   description: `Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: ${RESTART_RETRIES_DEFAULT} with \`on-failure\`, null with \`always\`.`,
 });
 

@@ -1,26 +1,16 @@
 // Organizations, who is in them, and who is calling.
 
 import { Type, type Static } from "typebox";
-import { roles, type Role } from "./access.ts";
-import { pageOf, Timestamp } from "./common.ts";
+import { roles } from "./access.ts";
+import { Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
 import { EgressMode } from "./egress.ts";
 import { Scopes, TokenCreated } from "./tokens.ts";
 
 const closed = { additionalProperties: false } as const;
 
-const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
-
 const Name = Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." });
 const Email = Type.String({ minLength: 3, maxLength: 254, pattern: "^[^@\\s]+@[^@\\s]+$" });
-// A union built from a list has lost its literal types, so they are given back by name.
-const RoleName = (description: string) =>
-  Type.Unsafe<Role>(
-    Type.Union(
-      roles.map((role) => Type.Literal(role)),
-      { description },
-    ),
-  );
+const RoleName = (description: string) => OneOf(roles, { description });
 const EgressDefault = {
   ...EgressMode,
   description: "The egress mode of sandboxes whose request names neither a mode nor allowed CIDRs.",

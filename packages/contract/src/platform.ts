@@ -1,6 +1,7 @@
 // What the platform says of itself: health, sizes and templates.
 
 import { Type, type Static } from "typebox";
+import { OneOf } from "./common.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -46,7 +47,7 @@ export const SizeInfo = Type.Object(
     name: Type.String(),
     vcpus: Type.Integer(),
     memory_mib: Type.Integer(),
-    cpu: Type.Union([Type.Literal("shared"), Type.Literal("performance")]),
+    cpu: OneOf(["shared", "performance"]),
   },
   { $id: "Size", ...closed },
 );
@@ -60,7 +61,7 @@ export const Template = Type.Object(
     description: Type.String(),
     // Quotas are counted in it, and a host that has joined may say anything.
     disk_gib: Type.Integer({ minimum: 1, maximum: 1_024 }),
-    status: Type.Union([Type.Literal("ready"), Type.Literal("building"), Type.Literal("failed")]),
+    status: OneOf(["ready", "building", "failed"]),
   },
   { $id: "Template", ...closed },
 );

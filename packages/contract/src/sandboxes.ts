@@ -1,7 +1,7 @@
 // The sandbox as `/v1` shows it: what a client sends, and what it gets back.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, Metadata, Nullable, pageOf, PageQuery, Timestamp } from "./common.ts";
+import { Duration, Env, Metadata, Nullable, OneOf, pageOf, PageQuery, Timestamp } from "./common.ts";
 import {
   COMMAND_MAX_CHARS,
   EXECUTE_TIMEOUT_DEFAULT_MS,
@@ -13,15 +13,14 @@ import {
 } from "./limits.ts";
 import { formatDuration } from "./durations.ts";
 import { Egress, EgressRequest } from "./egress.ts";
-import { sandboxStatuses, type SandboxStatus } from "./sandbox-states.ts";
+import { sandboxStatuses } from "./sandbox-states.ts";
 import { DEFAULT_SIZE } from "./sizes.ts";
 
 const closed = { additionalProperties: false } as const;
 
-// A union built from a list has lost its literal types, so they are given back by name.
-const Status = Type.Unsafe<SandboxStatus>(Type.Union(sandboxStatuses.map((status) => Type.Literal(status))));
+const Status = OneOf(sandboxStatuses);
 
-export const Mode = Type.Union([Type.Literal("ephemeral"), Type.Literal("persistent")], {
+export const Mode = OneOf(["ephemeral", "persistent"], {
   description: "`ephemeral`: destroyed when its timeout expires.",
 });
 
@@ -152,7 +151,7 @@ export type ExecuteResponse = Static<typeof ExecuteResponse>;
 export const ExecuteQuery = Type.Object(
   {
     encoding: Type.Optional(
-      Type.Union([Type.Literal("utf8"), Type.Literal("base64")], {
+      OneOf(["utf8", "base64"], {
         default: "utf8",
         description: "`utf8`: bytes that are not UTF-8 become U+FFFD. `base64`: the exact bytes.",
       }),
@@ -190,12 +189,7 @@ export const DirectoryEntry = Type.Object(
   {
     name: Type.String(),
     size: Type.Integer({ minimum: 0 }),
-    type: Type.Union([
-      Type.Literal("file"),
-      Type.Literal("directory"),
-      Type.Literal("symlink"),
-      Type.Literal("other"),
-    ]),
+    type: OneOf(["file", "directory", "symlink", "other"]),
     modified: Timestamp,
   },
   { $id: "DirectoryEntry", ...closed },

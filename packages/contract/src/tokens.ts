@@ -1,15 +1,12 @@
 // API tokens. The secret is in the answer that mints it and nowhere else.
 
 import { Type, type Static } from "typebox";
-import { scopes, type Scope } from "./access.ts";
-import { Duration, pageOf, Timestamp } from "./common.ts";
+import { scopes } from "./access.ts";
+import { Duration, Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
 
 const closed = { additionalProperties: false } as const;
 
-// A union built from a list has lost its literal types, so they are given back by name.
-const ScopeName = Type.Unsafe<Scope>(Type.Union(scopes.map((scope) => Type.Literal(scope))));
-
-export const Scopes = Type.Array(ScopeName, {
+export const Scopes = Type.Array(OneOf(scopes), {
   minItems: 1,
   maxItems: scopes.length,
   uniqueItems: true,
@@ -43,8 +40,8 @@ const tokenFields = {
   scopes: Scopes,
   bound: Type.Boolean({ description: "It works in this organization only, also with `X-Org-ID`." }),
   created_at: Timestamp,
-  expires_at: Type.Union([Timestamp, Type.Null()]),
-  last_used_at: Type.Union([Timestamp, Type.Null()]),
+  expires_at: Nullable(Timestamp),
+  last_used_at: Nullable(Timestamp),
 };
 
 export const Token = Type.Object(tokenFields, { $id: "Token", ...closed });

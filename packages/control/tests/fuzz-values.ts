@@ -45,10 +45,10 @@ export class Values {
 
   /** As the schema wants it, as far as a schema can say. */
   valid(schema: Json): fc.Arbitrary<unknown> {
-    const { $ref: ref, enum: values, anyOf, type } = schema;
+    const { $ref: ref, enum: values, type } = schema;
     if (typeof ref === "string") return this.valid(this.#schemas[ref.split("/").at(-1) ?? ""] ?? {});
     if (Array.isArray(values)) return fc.constantFrom(...(values as unknown[]));
-    if (Array.isArray(anyOf)) return fc.oneof(...(anyOf as Json[]).map((branch) => this.valid(branch)));
+    if (Array.isArray(type)) return fc.oneof(...type.map((one) => this.#plain(String(one), schema)));
     return this.#plain(String(type), schema);
   }
 

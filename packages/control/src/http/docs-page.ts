@@ -209,12 +209,10 @@ function curl(call: Call, example: unknown): string {
 }
 
 function typeOf(schema: Json): Html {
-  const { $ref: ref, enum: values, anyOf, type, items } = schema;
+  const { $ref: ref, enum: values, type, items } = schema;
   if (typeof ref === "string") return link(lastWord(ref));
   if (Array.isArray(values)) return html`${values.map((value) => `"${String(value)}"`).join(" | ")}`;
-  if (Array.isArray(anyOf)) {
-    return html`${(anyOf as Json[]).map((branch, index) => [index > 0 ? " or " : "", typeOf(branch)])}`;
-  }
+  if (Array.isArray(type)) return html`${type.join(" or ")}`;
   if (type === "array") return html`list of ${typeOf((items ?? {}) as Json)}`;
   return html`${typeof type === "string" ? type : "anything"}`;
 }

@@ -67,7 +67,7 @@ type Json = { [key: string]: unknown };
 
 /** What a schema of a route cannot say: raw bodies, event streams, the name of a path's rest. */
 function completed(document: Json): Json {
-  const plain = simplified(document) as Json;
+  const plain = described(document) as Json;
   const paths = plain["paths"] as Json;
   for (const { path } of vmResources) {
     const files = paths[`${path}/{id}/files/{*}`] as Json;
@@ -135,28 +135,14 @@ const REPLAYED = {
   schema: { type: "string", enum: ["true"] },
 };
 
-/** Unions of literals become enums, and answers without a description of their own get a true one. */
-function simplified(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(simplified);
+/** Answers without a description of their own get a true one. */
+function described(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(described);
   if (typeof value !== "object" || value === null) return value;
-  const { anyOf, ...rest } = value as Json;
-  if (Array.isArray(anyOf)) {
-    const literals = anyOf.flatMap(literalsOf);
-    if (literals.length === anyOf.length) {
-      return { ...(simplified(rest) as Json), type: "string", enum: literals };
-    }
-  }
   return Object.fromEntries(
     Object.entries(value).map(([key, part]) => [
       key,
-      key === "description" && part === "Default Response" ? "The answer." : simplified(part),
+      key === "description" && part === "Default Response" ? "The answer." : described(part),
     ]),
   );
-}
-
-function literalsOf(branch: unknown): string[] {
-  const { type, enum: values, const: only } = branch as { type?: unknown; enum?: unknown; const?: unknown };
-  if (type !== "string") return [];
-  if (typeof only === "string") return [only];
-  return Array.isArray(values) && values.length === 1 ? [String(values[0])] : [];
 }

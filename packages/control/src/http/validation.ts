@@ -49,7 +49,7 @@ function faultError(faults: readonly Fault[], checked: Checked): SkerryError {
       remediation: "Send `Content-Type: application/json` and an object such as {}.",
     });
   }
-  return new SkerryError("bad_request", `"${field}" ${sentenceOf(faults, fault)}.`, { context: { field } });
+  return new SkerryError("bad_request", `"${field}" ${sentenceOf(fault)}.`, { context: { field } });
 }
 
 function unknownField(fault: Fault & { keyword: "additionalProperties" }): SkerryError {
@@ -71,20 +71,21 @@ function missingField(fault: Fault & { keyword: "required" }): SkerryError {
 
 const SHOWN_CHARS = 60;
 
-function sentenceOf(faults: readonly Fault[], fault: Fault): string {
+function sentenceOf(fault: Fault): string {
   const { keyword, params } = fault;
-  if (keyword === "const") {
-    const allowed = faults.flatMap((other) => (other.keyword === "const" ? [other.params.allowedValue] : []));
-    return `must be one of ${allowed.map((value) => JSON.stringify(value)).join(", ")}`;
+  if (keyword === "enum") {
+    return `must be one of ${params.allowedValues.map((value) => JSON.stringify(value)).join(", ")}`;
   }
   if (keyword === "minLength" && params.limit === 1) return "must not be empty";
   if (keyword === "maxLength") return `must not be longer than ${params.limit} characters`;
   return keyword === "type" ? `must be ${article(params.type)}` : fault.message;
 }
 
-function article(type: string | readonly string[]): string {
-  const name = String(type);
-  return /^[aeio]/.test(name) ? `an ${name}` : `a ${name}`;
+function article(types: string | readonly string[]): string {
+  return [types]
+    .flat()
+    .map((name) => (name === "null" ? name : /^[aeio]/.test(name) ? `an ${name}` : `a ${name}`))
+    .join(" or ");
 }
 
 /** `/env/PATH` as people write it: `env.PATH`. */

@@ -2,6 +2,7 @@
 
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Nullable } from "@skerry/contract/common";
 import { Egress } from "@skerry/contract/egress";
 import { Vm, VmSpec } from "@skerry/contract/host-api";
 import { Type, type Static } from "typebox";
@@ -19,7 +20,7 @@ export type DiskBelow = Static<typeof DiskBelow>;
 const MachineRecord = Type.Object(
   {
     /** Its main process. */
-    command: Type.Union([Type.String(), Type.Null()]),
+    command: Nullable(Type.String()),
     /** It has run, so its disk may hold what nobody else has: the disk stays when the VM ends. */
     keeps_disk: Type.Boolean(),
     /** It was told to stop: however it ends now, that is what it did. */
