@@ -31,14 +31,17 @@ async function createMachine(
   const wish = readMachineWish(request);
   return timed(context.metrics.machineStart, async () => {
     const { row, address } = await reserve(context, roomFor(caller, wish), async (transaction, found) => {
-      const written = await insertMachine(transaction, {
-        ...newVm("machine", caller, wish, found),
-        command: wish.command,
-        stop_timeout_ms: wish.stopTimeoutMs,
-        restart_policy: wish.restart.policy,
-        restart_max_retries: wish.restart.maxRetries,
-      });
-      await attempt.begun(transaction, written.id);
+      const vm = newVm("machine", caller, wish, found);
+      const [written] = await Promise.all([
+        insertMachine(transaction, {
+          ...vm,
+          command: wish.command,
+          stop_timeout_ms: wish.stopTimeoutMs,
+          restart_policy: wish.restart.policy,
+          restart_max_retries: wish.restart.maxRetries,
+        }),
+        attempt.begun(transaction, vm.id),
+      ]);
       return written;
     });
     return bringUp(context, row, { address, reason: null });

@@ -34,12 +34,11 @@ async function createSandbox(
   const wish = readWish(request);
   return timed(context.metrics.sandboxCreation, async () => {
     const { row, address } = await reserve(context, roomFor(caller, wish), async (transaction, found) => {
-      const written = await insertSandbox(transaction, {
-        ...newVm("sandbox", caller, wish, found),
-        mode: wish.mode,
-        timeout_ms: wish.timeoutMs,
-      });
-      await attempt.begun(transaction, written.id);
+      const vm = newVm("sandbox", caller, wish, found);
+      const [written] = await Promise.all([
+        insertSandbox(transaction, { ...vm, mode: wish.mode, timeout_ms: wish.timeoutMs }),
+        attempt.begun(transaction, vm.id),
+      ]);
       return written;
     });
     using _claim = keepClaim(context, () => extendClaim(context.db, row.id));

@@ -19,6 +19,7 @@ import type { Template } from "@skerry/contract/platform";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
 import { boundedPool } from "./bounded-pool.ts";
 import { FencedDialect, type Fence } from "./fence.ts";
+import { openingPool } from "./opening.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -251,11 +252,12 @@ function open(
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: statementMs,
     application_name: "skerry-control",
+    pipeline: true,
   });
   pool.on("error", onLostConnection);
   // The pool listens only to connections that are idle; one that breaks while a query holds it would end the process.
   pool.on("connect", (client) => client.on("error", onLostConnection));
-  const bounded = boundedPool(pool, answerMs);
+  const bounded = openingPool(boundedPool(pool, answerMs));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: bounded }) });
   pools.set(db, { pool, bounded });
   return db;

@@ -6,6 +6,7 @@ import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
 import type { Template } from "@skerry/contract/platform";
 import { LIMIT_MAX, type LimitName, type QuotaName } from "@skerry/contract/quotas";
 import type { Database, Queries } from "./database.ts";
+import { opening } from "./opening.ts";
 import { prepared } from "./prepared.ts";
 
 /** A host that may get VMs, and what is taken of it. */
@@ -41,14 +42,12 @@ export async function availableHosts(db: Queries): Promise<HostLoad[]> {
  *  commits: nobody is told of it before a later commit is, and that brings this one along. */
 export async function lockRoom(transaction: Queries, orgId: string, hostId: string): Promise<Room> {
   // The organization first, everywhere: who locks in another order waits for each other.
-  await sql`
+  const locked = sql`${opening}
     with unhurried as (select set_config('synchronous_commit', 'off', true)),
     organization as materialized (select id from organizations where id = ${orgId} for no key update)
-    select 1 from unhurried, organization, hosts where hosts.id = ${hostId} for no key update of hosts ${prepared}`.execute(
-    transaction,
-  );
-  // A statement of its own: sums taken before the locks would miss what their holders before us wrote.
-  const { rows } = await sql<RoomRow>`
+    select 1 from unhurried, organization, hosts where hosts.id = ${hostId} for no key update of hosts ${prepared}`;
+  // A statement of its own, carried out after it: sums taken before the locks would miss what their holders before us wrote.
+  const summed = sql<RoomRow>`${opening}
     select o.egress_default, held.*, h.*,
       (select json_object_agg(name, value) from organization_limits where org_id = o.id) as exceptions
     from organizations o
@@ -57,7 +56,8 @@ export async function lockRoom(transaction: Queries, orgId: string, hostId: stri
       select ${hostColumns} from hosts h cross join lateral (${taken(sql.ref("h.id"))}) taken
       where h.id = ${hostId} and ${isAvailable}
     ) h on true
-    where o.id = ${orgId} ${prepared}`.execute(transaction);
+    where o.id = ${orgId} ${prepared}`;
+  const [, { rows }] = await Promise.all([locked.execute(transaction), summed.execute(transaction)]);
   const [row] = rows;
   if (row === undefined) throw new Error(`there is no organization ${orgId}`);
   if (row.held_entries + (row.used_entries ?? 0) > ENTRIES_MAX) await balance(transaction, [orgId, hostId]);
