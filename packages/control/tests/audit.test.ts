@@ -162,6 +162,26 @@ test("a token is not minted where its event cannot be stored", async () => {
   expect(rows).toEqual([]);
 });
 
+test("a sandbox does not run where its event cannot be stored", async () => {
+  await sql`alter table audit_events rename to hidden`.execute(world.db);
+  const answer = await world.call("POST", "/v1/sandboxes", { body: { template: "base" } });
+  await sql`alter table hidden rename to audit_events`.execute(world.db);
+  expect(answer.status).toBe(500);
+  const { rows } = await sql<{ status: string }>`select status from sandboxes`.execute(world.db);
+  expect(rows).toEqual([{ status: "creating" }]);
+});
+
+test("a sandbox that was destroyed while it was created was not created", async () => {
+  world.host.beforeStart = async (id) => {
+    await world.call("DELETE", `/v1/sandboxes/${id}`);
+  };
+  const answer = await world.call("POST", "/v1/sandboxes", { body: { template: "base" } });
+  world.host.beforeStart = async () => undefined;
+  expect(answer.status).toBe(409);
+  expect((await audit()).map(({ action }) => action)).toContain("sandbox.destroy");
+  expect(await audit("action=sandbox.create")).toEqual([]);
+});
+
 test("an event that cannot be stored afterwards is in the log of control, and the caller still has what was done", async () => {
   const { id } = await world.createSandbox();
   await sql`alter table audit_events rename to hidden`.execute(world.db);

@@ -105,7 +105,7 @@ async function carryOut(
 /** False where another writer was first. */
 function fail(context: Context, { row, reason }: Action & { kind: "fail" }): Promise<boolean> {
   return context.db.transaction().execute(async (transaction) => {
-    const failed = await moveSandbox(transaction, row, "failed", reason);
+    const failed = await moveSandbox(transaction, row, "failed", { reason });
     if (failed === undefined) return false;
     await recordOwnActs(transaction, { service: SERVICE, action: "sandbox.fail", resource: "sandbox" }, [
       failed,

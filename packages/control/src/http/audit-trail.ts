@@ -5,14 +5,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { idKinds } from "@skerry/contract/ids";
 import {
-  recordCall,
+  eventOfCall,
   recordCallAfterwards,
   succeeded,
   type CallerAct,
   type Ending,
 } from "../services/audit.ts";
 import type { Context } from "../services/context.ts";
-import type { Queries } from "../store/database.ts";
+import type { NewAuditEvent } from "../store/audit.ts";
 import { accessOf } from "./access.ts";
 import { acts } from "./acts.ts";
 import { knownCallerOf } from "./auth.ts";
@@ -50,16 +50,12 @@ export function recordAnswered(context: Context, request: FastifyRequest, answer
   return record(context, request, succeeded);
 }
 
-/** For a creation, in its transaction. */
-export async function recordCreated(
-  transaction: Queries,
-  request: FastifyRequest,
-  answer: unknown,
-): Promise<void> {
+/** For a creation, which writes it together with what it creates. */
+export function eventOfCreation(request: FastifyRequest, created: unknown): NewAuditEvent | undefined {
   const act = actOf(request);
-  if (act === undefined) return;
-  await recordCall(transaction, { ...act, resourceId: idOf(answer) }, succeeded);
+  if (act === undefined) return undefined;
   recorded.set(request, succeeded.outcome);
+  return eventOfCall({ ...act, resourceId: idOf(created) }, succeeded);
 }
 
 /** Once for each outcome: a creation that was recorded may still fail to commit. */

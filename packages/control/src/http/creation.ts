@@ -4,9 +4,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 import type { Context } from "../services/context.ts";
-import { createOnce, type Creation, type KeyedRequest } from "../services/idempotency.ts";
-import type { Queries } from "../store/database.ts";
-import { recordAnswered, recordCreated } from "./audit-trail.ts";
+import { createOnce, type Created, type Creation, type KeyedRequest } from "../services/idempotency.ts";
+import { eventOfCreation, recordAnswered } from "./audit-trail.ts";
 import { callerOf, secretOf } from "./auth.ts";
 import { endOf } from "./request-end.ts";
 
@@ -26,7 +25,7 @@ export async function created<Answer>(
   const asked = {
     caller: callerOf(request),
     request: keyedRequest(request, reply),
-    audit: (transaction: Queries, answer: unknown) => recordCreated(transaction, request, answer),
+    event: (resource: Created) => eventOfCreation(request, resource),
     answered: (answer: Answer) => recordAnswered(context, request, answer),
   };
   const { answer, isReplayed } = await createOnce(context, asked, creation);

@@ -38,13 +38,8 @@ export interface CallerAct extends Act {
   readonly requestId: string;
 }
 
-export async function recordCall(db: Queries, act: CallerAct, ending: Ending): Promise<void> {
-  await insertAuditEvents(db, [eventOfCall(act, ending)]);
-}
-
 /**
- * The same for what has already happened: its caller is told so whether the event can be stored or not. Where it cannot, it goes to
- * the log, whole.
+ * What has already happened: its caller is told so whether the event can be stored or not. Where it cannot, it goes to the log, whole.
  */
 export async function recordCallAfterwards(context: Context, act: CallerAct, ending: Ending): Promise<void> {
   const event = eventOfCall(act, ending);
@@ -80,7 +75,7 @@ export async function recordOwnActs(
 
 const nobody = { user_id: null, token_id: null, address: null, request_id: null } as const;
 
-function eventOfCall(act: CallerAct, ending: Ending): NewAuditEvent {
+export function eventOfCall(act: CallerAct, ending: Ending): NewAuditEvent {
   return {
     id: newId("audit"),
     org_id: act.caller.orgId,

@@ -32,6 +32,11 @@ export class HostLoads {
     if (performance.now() - this.#readAtMs > FRESH_MS) await (this.#reading ??= this.#read());
   }
 
+  /** Begins to refresh. Where that fails, whoever waits for it later tries again and is told. */
+  prefetch(): void {
+    this.refresh().catch(() => undefined);
+  }
+
   /** Resolves when `hosts` is as it is after the call: before somebody is refused. */
   async refreshNow(): Promise<void> {
     // One that is under way may have begun too early.

@@ -10,6 +10,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
+import { insertAuditEvents, type NewAuditEvent } from "../store/audit.ts";
 import type { Queries } from "../store/database.ts";
 import {
   claimKey,
@@ -62,13 +63,13 @@ export interface Creation<Answer> {
 /** The hold that a creation has on its key. Without a key there is nothing to hold, and everything succeeds. */
 export class Attempt {
   readonly #holder: Holder | undefined;
-  readonly #audit: Audit;
+  readonly #event: CreationEvent;
   /** Whether the creation has said what it wrote. */
   isRecorded = false;
 
-  constructor(holder: Holder | undefined, audit: Audit) {
+  constructor(holder: Holder | undefined, event: CreationEvent) {
     this.#holder = holder;
-    this.#audit = audit;
+    this.#event = event;
   }
 
   /** In the transaction that writes a resource which still has to become usable. */
@@ -78,16 +79,26 @@ export class Attempt {
     if (!(await nameResource(transaction, this.#holder.claim, resourceId))) throw inProgress();
   }
 
+  /** For the statement that makes a resource usable which has `begun`: it writes this event too. Without it the event is written when all
+   *  is done, and the answer waits once more. */
+  usable(resource: Created): NewAuditEvent | undefined {
+    return this.#event(resource);
+  }
+
   /** In the transaction that writes a resource which is usable when it commits. */
-  async done(transaction: Queries, answer: unknown): Promise<void> {
+  async done(transaction: Queries, answer: Created): Promise<void> {
     this.isRecorded = true;
     if (this.#holder !== undefined && !(await keep(transaction, this.#holder, answer))) throw inProgress();
-    await this.#audit(transaction, answer);
+    const event = this.#event(answer);
+    if (event !== undefined) await insertAuditEvents(transaction, [event]);
   }
 }
 
-/** Writes the event of a creation in the transaction that makes it true. */
-type Audit = (transaction: Queries, answer: unknown) => Promise<void>;
+/** A resource, or its answer: what its id is read from. A member has no id but that of its user. */
+export type Created = { readonly id: string } | { readonly user_id: string };
+
+/** The event of a creation, which goes where the creation becomes true. Undefined where it leaves none. */
+type CreationEvent = (created: Created) => NewAuditEvent | undefined;
 
 /** A claim, and whose answer it will be. */
 interface Holder {
@@ -102,28 +113,26 @@ export async function createOnce<Answer>(
   asked: {
     readonly caller: Caller;
     readonly request: KeyedRequest | undefined;
-    readonly audit: Audit;
-    /** Told of the answer while it is kept. */
+    readonly event: CreationEvent;
+    /** Told of the answer before it goes out. */
     readonly answered: (answer: Answer) => Promise<void>;
   },
   creation: Creation<Answer>,
 ): Promise<{ readonly answer: Answer; readonly isReplayed: boolean }> {
-  const { caller, request, audit } = asked;
+  const { caller, request, event } = asked;
   if (request === undefined) {
-    return { answer: await attempted(creation, new Attempt(undefined, audit)), isReplayed: false };
+    return { answer: await attempted(creation, new Attempt(undefined, event)), isReplayed: false };
   }
   const holder = { claim: newClaim(caller, request), caller, secret: request.secret };
   const known = await claimOrAnswer(context, { holder, gone: request.gone }, creation);
   if (known !== undefined) return { answer: known.answer, isReplayed: true };
   try {
-    const answer = await attempted(creation, new Attempt(holder, audit));
-    // Where this fails the resource tells the next attempt; the caller has what was asked for.
-    const kept = keepAnswerAfterwards(context.db, holder.claim, sealed(holder, answer)).catch(
-      (error: unknown) => {
-        context.log.warn({ err: error }, "could not keep the answer to an idempotent request");
-      },
-    );
-    await Promise.all([kept, asked.answered(answer)]);
+    const answer = await attempted(creation, new Attempt(holder, event));
+    // Nobody waits for it: until it is kept, and where that fails, the resource tells the next attempt.
+    keepAnswerAfterwards(context.db, holder.claim, sealed(holder, answer)).catch((error: unknown) => {
+      context.log.warn({ err: error }, "could not keep the answer to an idempotent request");
+    });
+    await asked.answered(answer);
     return { answer, isReplayed: false };
   } catch (error) {
     await releaseKey(context.db, holder.claim).catch((cause: unknown) => {

@@ -4,6 +4,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { timed } from "../metrics/timed.ts";
+import type { NewAuditEvent } from "../store/audit.ts";
 import { extendClaim, findSandbox, insertSandbox, moveSandbox, type SandboxRow } from "../store/sandboxes.ts";
 import { keepClaim } from "./claims.ts";
 import type { Caller, Context } from "./context.ts";
@@ -20,6 +21,8 @@ export function sandboxCreation(
   caller: Caller,
   request: SandboxCreateRequest,
 ): Creation<Sandbox> {
+  // So that it is there when the request has claimed its key.
+  context.loads.prefetch();
   return {
     create: async (attempt) => sandboxOf(await createSandbox(context, { caller, request }, attempt)),
     outcome: (id) => outcomeOf(context, caller, id),
@@ -42,7 +45,7 @@ async function createSandbox(
       return written;
     });
     using _claim = keepClaim(context, () => extendClaim(context.db, row.id));
-    return await start(context, row, address);
+    return await start(context, row, { address, event: attempt.usable(row) });
   });
 }
 
@@ -50,17 +53,21 @@ function roomFor({ orgId }: Caller, { template, size }: SandboxWish): RoomWish {
   return { orgId, template, size, quotas: ({ disk_gib }) => ({ sandboxes: 1, disk_gib }) };
 }
 
-async function start(context: Context, row: SandboxRow, address: string): Promise<SandboxRow> {
+async function start(
+  context: Context,
+  row: SandboxRow,
+  { address, event }: { readonly address: string; readonly event: NewAuditEvent | undefined },
+): Promise<SandboxRow> {
   const client = context.hosts.client(address);
   try {
     await client.startVm(row.id, specOf(row));
   } catch (error) {
     await giveBack(context, row, address);
     const reason = error instanceof SkerryError ? error.message : "internal error";
-    await moveSandbox(context.db, row, "failed", `could not start: ${reason}`);
+    await moveSandbox(context.db, row, "failed", { reason: `could not start: ${reason}` });
     throw error;
   }
-  const running = await moveSandbox(context.db, row, "running");
+  const running = await moveSandbox(context.db, row, "running", { event });
   if (running !== undefined) {
     context.routes.keep(running, address);
     return running;

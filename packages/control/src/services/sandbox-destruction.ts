@@ -23,7 +23,7 @@ function markDestroying(context: Context, caller: Caller, id: string): Promise<S
     async () => {
       const row = await getSandbox(context, caller, id);
       if (row.status === "destroying" || row.status === "destroyed") return row;
-      return moveSandbox(context.db, row, "destroying", "destroyed by request");
+      return moveSandbox(context.db, row, "destroying", { reason: "destroyed by request" });
     },
     () => new SkerryError("internal", "The sandbox changed too often to be destroyed."),
   );

@@ -1,6 +1,6 @@
 // The audit log. Rows are added and, when they are old, deleted; the database refuses everything else.
 
-import { sql, type Selectable } from "kysely";
+import { sql, type RawBuilder, type Selectable } from "kysely";
 import { firstIdAt } from "@skerry/contract/ids";
 import type { Database, Queries, Tables } from "./database.ts";
 import { prepared } from "./prepared.ts";
@@ -19,11 +19,16 @@ export async function insertAuditEvents(db: Queries, events: readonly NewAuditEv
 
 /** The event of something that has happened already and is answered now: a crash of PostgreSQL within the next second may take it. */
 export async function insertAuditEventAfterwards(db: Database, event: NewAuditEvent): Promise<void> {
+  await sql`${auditEventFrom(unhurried, event)} ${prepared}`.execute(db);
+}
+
+/** For a statement that does more: writes the event once for each row of `source`. */
+export function auditEventFrom(source: RawBuilder<unknown>, event: NewAuditEvent): RawBuilder<unknown> {
   const columns = Object.keys(event) as (keyof NewAuditEvent)[];
   const values = columns.map((column) => sql`${event[column]}::text`);
-  await sql`
+  return sql`
     insert into audit_events (${sql.join(columns.map((column) => sql.ref(column)))})
-    select ${sql.join(values)} from ${unhurried} ${prepared}`.execute(db);
+    select ${sql.join(values)} from ${source}`;
 }
 
 export interface AuditFilter {

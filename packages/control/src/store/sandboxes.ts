@@ -2,6 +2,7 @@
 
 import { sql, type Selectable } from "kysely";
 import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import { auditEventFrom, type NewAuditEvent } from "./audit.ts";
 import type { Database, Queries, Tables } from "./database.ts";
 import { claimedAnew } from "./claims.ts";
 import { LookUps } from "./look-ups.ts";
@@ -100,16 +101,20 @@ export function listSandboxes(db: Database, filter: VmFilter<SandboxStatus>): Pr
 
 /**
  * Changes the status of exactly the incarnation that the caller saw; undefined when another writer got there first.
- * Each status brings the facts that belong to it: the start of a running sandbox, the end of a destroyed one.
+ * Each status brings the facts that belong to it: the start of a running sandbox, the end of a destroyed one. Where there is an event, it is
+ * in the audit log if and only if the status changed.
  */
 export async function moveSandbox(
   db: Queries,
   seen: Pick<SandboxRow, "id" | "version" | "status">,
   to: SandboxStatus,
-  reason: string | null = null,
+  {
+    reason = null,
+    event,
+  }: { readonly reason?: string | null; readonly event?: NewAuditEvent | undefined } = {},
 ): Promise<SandboxRow | undefined> {
   if (!canMove(seen.status, to)) throw new Error(`a sandbox cannot move from ${seen.status} to ${to}`);
-  const { rows } = await sql<SandboxRow>`
+  const moved = sql<SandboxRow>`
     update sandboxes set
       status = ${to},
       version = version + 1,
@@ -121,7 +126,14 @@ export async function moveSandbox(
       retry_at = now()
       ${sql.raw(factsOf[to] ?? "")}
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
-    returning ${columnsOf("sandboxes")} ${prepared}`.execute(db);
+    returning ${columnsOf("sandboxes")}`;
+  const statement =
+    event === undefined
+      ? moved
+      : sql<SandboxRow>`
+          with moved as (${moved}), event as (${auditEventFrom(sql`moved`, event)})
+          select ${columnsOf("moved")} from moved`;
+  const { rows } = await sql<SandboxRow>`${statement} ${prepared}`.execute(db);
   return rows[0];
 }
 
