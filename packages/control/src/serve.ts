@@ -32,9 +32,9 @@ export async function serve(config: Config): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
 
   await migrateWhenReady(config.databaseUrl, log, stop);
-  const { context, bells } = cleanup.use(openContext(config, log));
+  const { context, background, bells } = cleanup.use(openContext(config, log));
 
-  const schedule = runSchedule(context, config, { bells, stop });
+  const schedule = runSchedule(background, config, { bells, stop });
   cleanup.defer(async () => {
     // Nobody has told us to stop where it is an error that brings us here.
     stopping.abort();
