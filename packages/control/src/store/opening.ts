@@ -30,10 +30,11 @@ export function openingPool(pool: PostgresPool): PostgresPool {
           const beginning = client.query(text, values);
           begun = beginning;
           inOrder = false;
-          // Where it fails, whoever sends the next statement hears of it.
           beginning.then(
-            () => (begun = begun === beginning ? undefined : begun),
-            () => undefined,
+            () => {
+              if (begun === beginning) begun = undefined;
+            },
+            () => undefined, // whoever sends the next statement hears of it
           );
           return UNANSWERED;
         }
