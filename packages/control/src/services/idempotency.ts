@@ -114,7 +114,7 @@ export async function createOnce<Answer>(
     readonly caller: Caller;
     readonly request: KeyedRequest | undefined;
     readonly event: CreationEvent;
-    /** Told of the answer before it goes out. */
+    /** Told of the answer while it is kept. */
     readonly answered: (answer: Answer) => Promise<void>;
   },
   creation: Creation<Answer>,
@@ -128,11 +128,14 @@ export async function createOnce<Answer>(
   if (known !== undefined) return { answer: known.answer, isReplayed: true };
   try {
     const answer = await attempted(creation, new Attempt(holder, event));
-    // Nobody waits for it: until it is kept, and where that fails, the resource tells the next attempt.
-    keepAnswerAfterwards(context.db, holder.claim, sealed(holder, answer)).catch((error: unknown) => {
-      context.log.warn({ err: error }, "could not keep the answer to an idempotent request");
-    });
-    await asked.answered(answer);
+    // Waited for, because the next request may change what the resource would tell. Where it fails the resource tells the next attempt all
+    // the same; the caller has what was asked for.
+    const kept = keepAnswerAfterwards(context.db, holder.claim, sealed(holder, answer)).catch(
+      (error: unknown) => {
+        context.log.warn({ err: error }, "could not keep the answer to an idempotent request");
+      },
+    );
+    await Promise.all([kept, asked.answered(answer)]);
     return { answer, isReplayed: false };
   } catch (error) {
     await releaseKey(context.db, holder.claim).catch((cause: unknown) => {
