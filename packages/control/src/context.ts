@@ -13,9 +13,6 @@ import { HostLoads } from "./services/host-loads.ts";
 import { VmRoutes } from "./services/vm-routes.ts";
 import { openDatabase } from "./store/database.ts";
 
-/** Each service has one query at a time under way, and few have any. */
-const BACKGROUND_CONNECTIONS = 10;
-
 export interface OpenedContext extends AsyncDisposable {
   readonly context: Context;
   /** The same for the background services, with connections of their own: a request gets the one that was used last, and a connection to
@@ -32,7 +29,7 @@ export function openContext(config: Config, log: Logger): OpenedContext {
     context.ring("vm-cleanup");
   };
   const db = openDatabase(config.databaseUrl, onLostConnection);
-  const background = openDatabase(config.databaseUrl, onLostConnection, BACKGROUND_CONNECTIONS);
+  const background = openDatabase(config.databaseUrl, onLostConnection);
   const authority = new Authority(db);
   const hosts = new HostDirectory(() => authority.credentials());
   const bearers = new Bearers(db);

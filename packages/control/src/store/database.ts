@@ -21,7 +21,7 @@ import { boundedPool } from "./bounded-pool.ts";
 import { FencedDialect, type Fence } from "./fence.ts";
 import { openingPool } from "./opening.ts";
 
-const MAX_CONNECTIONS = 20;
+const POOL_MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A new one is a process of PostgreSQL's that knows no statement of ours yet, and a burst opens all at once. */
 const IDLE_CONNECTION_MS = 10 * 60_000;
@@ -230,37 +230,23 @@ export type Database = Kysely<Tables>;
 export type Queries = Database | Transaction<Tables>;
 
 /** Opens nothing yet: the pool connects when the first query comes. `onLostConnection` hears of connections that die. */
-export function openDatabase(
-  url: string,
-  onLostConnection: (error: Error) => void,
-  maxConnections = MAX_CONNECTIONS,
-): Database {
-  const bounds = { maxConnections, statementMs: STATEMENT_TIMEOUT_MS, answerMs: ANSWER_WITHIN_MS };
-  return open(url, onLostConnection, bounds);
+export function openDatabase(url: string, onLostConnection: (error: Error) => void): Database {
+  return open(url, onLostConnection, { statementMs: STATEMENT_TIMEOUT_MS, answerMs: ANSWER_WITHIN_MS });
 }
 
 /** The same for a process, or a part of one, that does nothing else. */
 export function openForMigration(url: string): Database {
-  const bounds = {
-    maxConnections: MAX_CONNECTIONS,
-    statementMs: MIGRATION_WITHIN_MS,
-    answerMs: MIGRATION_WITHIN_MS,
-  };
-  return open(url, () => undefined, bounds);
+  return open(url, () => undefined, { statementMs: MIGRATION_WITHIN_MS, answerMs: MIGRATION_WITHIN_MS });
 }
 
 function open(
   url: string,
   onLostConnection: (error: Error) => void,
-  {
-    maxConnections,
-    statementMs,
-    answerMs,
-  }: { readonly maxConnections: number; readonly statementMs: number; readonly answerMs: number },
+  { statementMs, answerMs }: { readonly statementMs: number; readonly answerMs: number },
 ): Database {
   const pool = new pg.Pool({
     connectionString: url,
-    max: maxConnections,
+    max: POOL_MAX_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     statement_timeout: statementMs,
