@@ -26,7 +26,11 @@ async function start(command: string | null): Promise<string> {
   starts += 1;
   const spec: VmSpec = {
     ...{ execution_id: `exe_${starts}`, template: "base", size: "shared-cpu-1x", hostname: "machine" },
-    ...{ env: { GREETING: "hello" }, egress_version: 1, machine: { command } },
+    ...{
+      env: { GREETING: "hello" },
+      egress_version: 1,
+      machine: { command, disk: starts === 1 ? "new" : "kept" },
+    },
     egress: { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false },
   };
   const { status, body } = await host.call("PUT", `/vms/${ID}`, spec);

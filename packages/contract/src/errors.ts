@@ -38,6 +38,8 @@ export const errorStatus = {
   vm_not_running: 409,
   stale_execution: 409,
   move_refused: 409,
+  disk_gone: 409,
+  disk_unreadable: 409,
   path_is_directory: 409,
   path_not_directory: 409,
   path_not_file: 409,

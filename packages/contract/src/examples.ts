@@ -272,6 +272,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     restart: { policy: "always" },
   },
   MachineList: { items: [machine], next_cursor: "bWNoXzAxa2IzeDdxOXZ0NWM3cjJtOG40cDZ3MXl6" },
+  MachineStartRequest: { new_disk: true },
   MachineLogs: { lines: ["worker: ready", "worker: 3 messages sent"] },
   KeepaliveRequest: { timeout: "10m" },
   ExecuteRequest: { command: "python3 answer.py", workdir: "/work", timeout: "1m" },

@@ -11,6 +11,7 @@
 //                                                 waited was taken: it is `creating`, and what is asked of it waits
 //   GET    /vms/{id}                                Vm
 //   DELETE /vms/{id}?execution_id=                  204, also where it is gone already; a machine's disk and console log go too
+//   POST   /vms/{id}/recover                        Vm, `gone`: a machine whose record was damaged has a new one
 //   POST   /vms/{id}/stop       StopVm              Vm, `stopped`; only machines can be stopped
 //   GET    /vms/{id}/console?lines=&follow=         the console log's last lines as they are, and with follow what comes then
 //   POST   /vms/{id}/execute    ExecuteCommand      frames: DATA, STDERR, then CLOSE (ExecuteExit) or RESET (ErrorBody)
@@ -51,6 +52,9 @@ export const VmSpec = Type.Object(
         {
           /** Shell command line of the main process, whose end is the machine's. Null: it has none. */
           command: Nullable(Type.String()),
+          /** `kept`: the one of its last VM, and nothing is started where the host does not have it. `new`: a fresh one of the template; one
+           *  that is there is removed. */
+          disk: OneOf(["new", "kept"]),
         },
         closed,
       ),
@@ -61,7 +65,9 @@ export const VmSpec = Type.Object(
 export type VmSpec = Static<typeof VmSpec>;
 
 /** Why a VM ended by itself. `main_exited`: `exit` says how. `out_of_memory`: the guest's kernel killed the main process for want of memory.
- *  `guest_failed`: its agent broke the protocol or fell silent. `host_failed`: the host could not go on with it. */
+ *  `guest_failed`: its agent broke the protocol or fell silent. `host_failed`: the host could not go on with it. `disk_unreadable`: the host's
+ *  record of it is damaged; its files are left as they are, its execution id is not known, and what ran has ended. `not_adopted`: the same
+ *  of a record that could not be read, or that a newer version of the host wrote; its QEMU, if there is one, runs on for that version. */
 export const vmCauses = [
   "main_exited",
   "out_of_memory",
@@ -70,6 +76,8 @@ export const vmCauses = [
   "qemu_ended",
   "guest_failed",
   "host_failed",
+  "disk_unreadable",
+  "not_adopted",
 ] as const;
 export type VmCause = (typeof vmCauses)[number];
 

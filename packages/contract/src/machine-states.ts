@@ -5,7 +5,8 @@ export const machineTransitions = {
   creating: ["running", "failed", "destroying"],
   running: ["stopping", "stopped", "failed", "destroying"],
   stopping: ["stopped", "failed", "destroying"],
-  stopped: ["starting", "destroying"],
+  // To failed: its host cannot use its disk.
+  stopped: ["starting", "failed", "destroying"],
   starting: ["running", "failed", "destroying"],
   // To running: its host was taken for dead, and came back with it.
   failed: ["starting", "running", "stopped", "destroying"],
@@ -27,6 +28,11 @@ export const machineStatusesOnHost = ["creating", "running", "stopping", "starti
 /** `on-failure`: when it ended otherwise than by its main process exiting with 0. */
 export const restartPolicies = ["no", "on-failure", "always"] as const;
 export type RestartPolicy = (typeof restartPolicies)[number];
+
+/** What becomes of its disk when its host is lost. `keep`: the machine waits for the host. `disposable`: it is started on another host with a
+ *  new disk. */
+export const restartDisks = ["keep", "disposable"] as const;
+export type RestartDisk = (typeof restartDisks)[number];
 
 /** A machine that ran for this long, in seconds, was well: what it had tried before counts no more. */
 export const HEALTHY_AFTER_S = 10 * 60;

@@ -16,8 +16,10 @@ import {
 import {
   machineStatuses,
   machineWishes,
+  restartDisks,
   restartPolicies,
   type MachineWish,
+  type RestartDisk,
   type RestartPolicy,
 } from "./machine-states.ts";
 import { DEFAULT_SIZE } from "./sizes.ts";
@@ -27,6 +29,7 @@ const closed = { additionalProperties: false } as const;
 const Status = OneOf(machineStatuses);
 const Wish = OneOf(machineWishes);
 const policies = OneOf(restartPolicies);
+const disks = OneOf(restartDisks);
 
 const maxRetries = Nullable(Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_MAX }), {
   description: `Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: ${RESTART_RETRIES_DEFAULT} with \`on-failure\`, null with \`always\`.`,
@@ -66,6 +69,14 @@ export const MachineCreateRequest = Type.Object(
             }),
           ),
           max_retries: Type.Optional(maxRetries),
+          disk: Type.Optional(
+            Type.Unsafe<RestartDisk>({
+              ...disks,
+              default: "keep",
+              description:
+                "What happens when its host is lost. `keep`: the machine waits for the host, which has its disk. `disposable`: by its policy it is started on another host, with a new disk, and what is on the old one is given up.",
+            }),
+          ),
         },
         closed,
       ),
@@ -94,7 +105,14 @@ export const Machine = Type.Object(
     metadata: Metadata,
     egress: Egress,
     command: Nullable(Type.String({ description: "Of the main process." })),
-    restart: Type.Object({ policy: Type.Unsafe<RestartPolicy>(policies), max_retries: maxRetries }, closed),
+    restart: Type.Object(
+      {
+        policy: Type.Unsafe<RestartPolicy>(policies),
+        max_retries: maxRetries,
+        disk: Type.Unsafe<RestartDisk>(disks),
+      },
+      closed,
+    ),
     stop_timeout: Duration,
     host_id: Nullable(Type.String({ description: "Where it runs, or where its disk is." })),
     restarts: Type.Integer({ minimum: 0, description: "How often it was started again by its policy." }),
@@ -104,13 +122,30 @@ export const Machine = Type.Object(
     stopped_at: Nullable(Timestamp),
     destroyed_at: Nullable(Timestamp),
     reason: Nullable(
-      Type.String({ description: "Why it is not running, or what happened to it when it last came to run." }),
+      Type.String({
+        description:
+          "Why it is not running, or what happened to it when it last came to run. It begins with `host_offline: ` where its host does not answer, with `disk_unreadable: ` where the host cannot use its disk, and with `disk_gone: ` where the host does not have it any more.",
+      }),
     ),
     restart_at: Nullable({ ...Timestamp, description: "When it is started again by its policy." }),
   },
   { $id: "Machine", ...closed },
 );
 export type Machine = Static<typeof Machine>;
+
+export const MachineStartRequest = Type.Object(
+  {
+    new_disk: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Start it with a new disk of its template, also where its own is lost or unreadable, or its host is away. What is on the old disk is given up: it is removed.",
+      }),
+    ),
+  },
+  { $id: "MachineStartRequest", ...closed },
+);
+export type MachineStartRequest = Static<typeof MachineStartRequest>;
 
 export const MachineList = pageOf(Machine, "MachineList");
 export type MachineList = Static<typeof MachineList>;

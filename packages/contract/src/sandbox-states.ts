@@ -3,11 +3,13 @@
 /** Every status, and every status it may move to. This table is the diagram. */
 export const sandboxTransitions = {
   creating: ["running", "failed", "destroying"],
-  running: ["pausing", "failed", "destroying"],
+  running: ["pausing", "unreachable", "failed", "destroying"],
+  // Its host has fallen silent, or cannot read its record. It may well run on there.
+  unreachable: ["running", "failed", "destroying"],
   pausing: ["paused", "failed", "destroying"],
   paused: ["resuming", "failed", "destroying"],
   resuming: ["running", "failed", "destroying"],
-  // To running: its host was taken for dead, and came back with it.
+  // To running: only from rows that were written before there was `unreachable`.
   failed: ["running", "destroying"],
   destroying: ["destroyed"],
   destroyed: [],

@@ -12,9 +12,12 @@ import { openCgroups } from "./vm/cgroup.ts";
 import { adoptClone, mainOf } from "./vm/clone.ts";
 import { endOfHost } from "./vm/ending.ts";
 import { cgroupName, giveBack, uidsOf, type MachineRoom } from "./vm/instance.ts";
-import { findByName, killProcess } from "./vm/process.ts";
+import { diskPlaces } from "./vm/disk-below.ts";
+import { findByUid, killProcess } from "./vm/process.ts";
+import { vmPaths } from "./vm/qemu.ts";
 import {
   hasEnded,
+  isWithout,
   keepsDisk,
   readRecords,
   saveRecord,
@@ -22,11 +25,15 @@ import {
   type VmRecord,
 } from "./vm/record.ts";
 import { stopGuest } from "./vm/stopping.ts";
+import { isMachineId, isVmId } from "./vm/unreadable.ts";
+import { WARM_PREFIX } from "./vm/warm-clones.ts";
 
 type ClearRoom = Pick<MachineRoom, "slots" | "cgroups" | "firstVmUid">;
 
 /** Between SIGTERM and SIGKILL to main processes. */
 const GRACE_MS = 10_000;
+/** A machine that does not answer by then is not stopped in peace. */
+const CONNECT_DEADLINE_MS = 10_000;
 
 /** Goes on past a VM that cannot be cleaned up, and reports it at the end. */
 export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
@@ -37,14 +44,15 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
   const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, forget, enter, log });
   const room = { slots, cgroups: await openCgroups(instance), firstVmUid };
   const failures: unknown[] = [];
-  const found = await readRecords(join(stateFolder, "vms"));
+  const found = await readRecords(join(stateFolder, "vms"), { instance, places: diskPlaces(config) });
   // All at once: each may take its main process' grace.
   await Promise.all(
-    found.map((one) => clearVm(room, one).catch((error: unknown) => void failures.push(error))),
+    found.map((one) => clearVm({ room, log }, one).catch((error: unknown) => void failures.push(error))),
   );
-  for (const { identity, name } of await findByName(`${instance}:`, uidsOf(room))) {
+  // Every process of these users is ours, under any name.
+  for (const { identity, name } of await findByUid(uidsOf(room))) {
     await killProcess(identity);
-    await room.cgroups.remove(cgroupName({ name }));
+    if (name !== undefined) await room.cgroups.remove(cgroupName({ name }));
   }
   await slots.sweep();
   await removeHostNetwork(network);
@@ -52,9 +60,23 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
     throw new AggregateError(failures, `${failures.length} VMs could not be cleaned up`);
 }
 
-async function clearVm(room: ClearRoom, { folder, record }: FoundFolder): Promise<void> {
-  // A folder without a record belongs to a VM that was never started, or to one that is found by its name.
-  if (record === undefined) return rm(folder, { recursive: true, force: true });
+interface ClearOptions {
+  readonly room: ClearRoom;
+  readonly log: Logger;
+}
+
+async function clearVm({ room, log }: ClearOptions, { id, folder, found }: FoundFolder): Promise<void> {
+  if (found.kind !== "mine") {
+    // What runs is found by its user. The files of a sandbox are of no use without it; those of a machine are its disk.
+    if (!isMachineId(id)) return isVmId(id) || id.startsWith(WARM_PREFIX) ? remove(folder) : undefined;
+    if (found.kind === "absent" && (await isWithout(join(folder, vmPaths.disk)))) return remove(folder);
+    log.error(
+      { vm: id, folder },
+      "the record of a machine is not understood; its files are left as they are",
+    );
+    return;
+  }
+  const { record } = found;
   if (!keepsDisk(record)) return giveBack(room, record);
   if (hasEnded(record)) return;
   // One that has arrived and has not been decided about may run elsewhere, and must not run here. One that cannot be stopped has the disk
@@ -64,9 +86,14 @@ async function clearVm(room: ClearRoom, { folder, record }: FoundFolder): Promis
   await giveBack(room, record, { disk: true, save: () => saveRecord(ended) });
 }
 
+function remove(folder: string): Promise<void> {
+  return rm(folder, { recursive: true, force: true });
+}
+
 async function stopMachine(record: VmRecord): Promise<void> {
   if (record.process === undefined) return;
-  const live = await adoptClone(record);
+  const signal = AbortSignal.timeout(CONNECT_DEADLINE_MS);
+  const live = await adoptClone(record, { deadlineMs: CONNECT_DEADLINE_MS, signal });
   try {
     const main = await mainOf(record, live);
     await stopGuest({ channel: live.channel, main, rest: undefined }, GRACE_MS);

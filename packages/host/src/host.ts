@@ -21,6 +21,7 @@ import { ensureInitramfs, ensureKernel } from "./templates/boot-files.ts";
 import { TemplateLibrary } from "./templates/library.ts";
 import { chooseAccelerator, cpuOf, tscKhz } from "./vm/accelerator.ts";
 import { openCgroups } from "./vm/cgroup.ts";
+import { diskPlaces } from "./vm/disk-below.ts";
 import { VmEngine } from "./vm/engine.ts";
 import type { MachineRoom } from "./vm/instance.ts";
 import type { Accelerator } from "./vm/qemu.ts";
@@ -107,7 +108,8 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     spareSlots: (waiting) => room.slots.spare(waiting),
     isBusy: () => engine.isBusy,
   });
-  const engine = new VmEngine({ room, library, pool, vmsFolder, instance: config.instance, log });
+  const owner = { instance: config.instance, places: diskPlaces(config) };
+  const engine = new VmEngine({ room, library, pool, vmsFolder, instance: config.instance, owner, log });
   const identity = await Identity.open(config.stateFolder);
   const footing = await footingOn(verdict.accelerator, qemuVersion, rate);
   const moves = openMoves(config, { engine, room, library, vmsFolder, log, footing, identity });

@@ -8,6 +8,7 @@ import { clearVms } from "./clear.ts";
 import { readConfig, type HostConfig } from "./config.ts";
 import { openHost, type Host, type StepReport } from "./host.ts";
 import { buildServer, listen } from "./http/server.ts";
+import { sweepCaches } from "./caches.ts";
 import { serveSecured } from "./http/secured.ts";
 import { lockStateFolder } from "./lock.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
@@ -38,10 +39,8 @@ const reportedStep: StepReport = async (step, work) => {
 
 async function serve(config: HostConfig, log: Logger): Promise<void> {
   await startRunner(config, log);
+  const startedMs = Date.now();
   const host = await openHost(config, log, silentStep);
-  const below = await host.engine.filesBelow();
-  await host.moves.sweep(below);
-  if (!config.sharedAssets) await host.library.sweep(below);
   log.info({ ...host.info(), ...(await host.engine.adopt(host.moves)) }, "host ready");
   const server = buildServer(host, log);
   const forwarder = await openForwarder(host, log);
@@ -51,6 +50,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
       ? undefined
       : await serveSecured(server, { endpoint: config.listen, identity: host.identity, log });
   host.slots.fill();
+  void removeUnneeded(host, log, startedMs);
   void host.library.buildImages().then(() => host.pool.start());
   await stopSignal();
   log.info("stopping; the VMs run on");
@@ -59,6 +59,16 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   await Promise.all([host.slots.stop(), forwarder.close()]);
   server.server.closeAllConnections();
   await server.close();
+}
+
+/** What an earlier host process has left in the caches, in the background: the disk may be slow. */
+async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promise<void> {
+  try {
+    // What was touched since may be in the making.
+    await sweepCaches(host, Date.now() - startedMs);
+  } catch (error) {
+    log.warn({ err: error }, "the caches could not be cleaned up");
+  }
 }
 
 async function startRunner({ nativeFolder }: HostConfig, log: Logger): Promise<void> {
@@ -82,7 +92,7 @@ function openForwarder({ config, range }: Host, log: Logger): Promise<DnsForward
 
 async function prepare(config: HostConfig, log: Logger): Promise<void> {
   const host = await openHost(config, log, reportedStep);
-  await host.engine.adopt(host.moves);
+  await host.engine.claimSlots();
   for (const { name, status } of await buildImages(host)) {
     if (status !== "ready") throw new Error(`the template "${name}" could not be built`);
   }

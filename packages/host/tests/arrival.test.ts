@@ -11,10 +11,9 @@ import { Arrival, type ArrivalOptions } from "../src/move/arrival.ts";
 import { Layers } from "../src/move/layers.ts";
 import { Draft } from "../src/vm/creation.ts";
 import { diskIsLow } from "../src/vm/disk-reserve.ts";
-import { readRecords } from "../src/vm/record.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
-import { leave, recordIn } from "./support/records.ts";
+import { leave, recordIn, recordsIn } from "./support/records.ts";
 import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
 
 const BLOCK_BYTES = 64 * 1024;
@@ -104,7 +103,7 @@ test("the policy that a VM goes on under is in its record before it is in force"
   await using qemu = await FakeQemu.listen(join(record.folder, "qmp.sock"));
   const seen: string[] = [];
   const look = async (when: string): Promise<void> => {
-    const saved = (await readRecords(vmsFolder))[0]?.record;
+    const saved = (await recordsIn(vmsFolder))[0]?.record;
     seen.push(`${when}: ${saved?.egress.mode} ${saved?.egress_version}`);
   };
   qemu.before = async (command) => (command === "cont" ? look("goes on") : undefined);

@@ -8,11 +8,10 @@ import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { clearVms } from "../src/clear.ts";
 import type { HostConfig } from "../src/config.ts";
-import { readRecords } from "../src/vm/record.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testRange } from "./support/network.ts";
-import { identityOf, leave, recordIn } from "./support/records.ts";
+import { identityOf, leave, recordIn, recordsIn } from "./support/records.ts";
 
 const unit = `${process.pid.toString(16)}c`;
 
@@ -37,6 +36,7 @@ afterEach(async () => {
 function config(): HostConfig {
   return {
     stateFolder,
+    assetsFolder: join(stateFolder, "assets"),
     instance: `unit-${unit}`,
     nativeFolder: native.folder,
     firstVmUid: 1_899_100_000,
@@ -55,6 +55,7 @@ test("a machine that has arrived and was not decided about is not run for its en
   const { folder } = await leave(
     recordIn(vmsFolder, "mch_a", {
       status: "creating",
+      name: `${config().instance}:mch_a:exe_1`,
       process: await identityOf(qemu),
       machine: { command: null, keeps_disk: true, stopping: false },
       arrival: { move_id: "mov_1", whole: true },
@@ -66,6 +67,6 @@ test("a machine that has arrived and was not decided about is not run for its en
   await clearVms(config(), pino({ level: "silent" }));
   expect(control.told).toEqual([]);
   await ended;
-  expect((await readRecords(vmsFolder))[0]?.record?.status).toBe("gone");
+  expect((await recordsIn(vmsFolder))[0]?.record?.status).toBe("gone");
   expect((await readdir(folder)).toSorted()).toEqual(["disk.qcow2", "vm.json"]);
 });

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
-import { readRecords, type VmRecord } from "../src/vm/record.ts";
-import { leave, recordIn } from "./support/records.ts";
+import type { VmRecord } from "../src/vm/record.ts";
+import { leave, ownerOf, recordIn, recordsIn } from "./support/records.ts";
 import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
 
 let disk: SmallDisk;
@@ -30,7 +30,8 @@ beforeEach(async () => {
     cgroups: { remove: async () => undefined },
     firstVmUid: 1_899_000_000,
   };
-  const options = { room, vmsFolder, instance: `unit${process.pid}-engine`, log: pino({ level: "silent" }) };
+  const owner = ownerOf(vmsFolder);
+  const options = { room, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
   // The rest is for VMs that begin.
   engine = new VmEngine(options as unknown as EngineOptions);
 });
@@ -38,7 +39,7 @@ beforeEach(async () => {
 afterEach(() => disk[Symbol.asyncDispose]());
 
 async function onDisk(): Promise<VmRecord | undefined> {
-  return (await readRecords(vmsFolder)).find(({ id }) => id === "mch_a")?.record;
+  return (await recordsIn(vmsFolder)).find(({ id }) => id === "mch_a")?.record;
 }
 
 const travellers = { arrived: () => undefined, handedOver: () => undefined };
@@ -49,7 +50,7 @@ test.each<[string, Partial<VmRecord>]>([
 ])("the record of %s says that it has ended before its slot is free", async (_what, changes) => {
   await leave(recordIn(vmsFolder, "mch_a", changes));
   await engine.adopt(travellers);
-  expect(freed).toEqual(["gone"]);
+  await expect.poll(() => freed).toEqual(["gone"]);
 });
 
 test("a machine whose end cannot be written down keeps its slot until it can", async () => {
@@ -59,7 +60,8 @@ test("a machine whose end cannot be written down keeps its slot until it can", a
   const full = join(disk.folder, "full");
   await writeFile(full, Buffer.alloc(2 * 1024 ** 2)).catch(() => undefined);
   await engine.adopt(travellers);
-  expect([engine.get("mch_a").status, (await onDisk())?.status, freed]).toEqual(["gone", "running", []]);
+  await expect.poll(() => engine.get("mch_a").status).toBe("gone");
+  expect([(await onDisk())?.status, freed]).toEqual(["running", []]);
   await expect(engine.stop("mch_a", { execution_id, grace_ms: 0 })).rejects.toThrow("ENOSPC");
   expect(freed).toEqual([]);
   await rm(full);

@@ -111,6 +111,6 @@ test("what no VM stands on is removed, and what one stands on stays", async () =
   );
   await writeFile(join(folder, "layers", "abandoned.part"), "");
   expect(await layers.sweep(new Set([kept]), 60_000)).toBe(0);
-  expect(await layers.sweep(new Set([kept]))).toBe(1);
+  expect(await layers.sweep(new Set([kept]), 0)).toBe(1);
   expect(await readdir(join(folder, "layers"))).toHaveLength(1);
 });

@@ -1,15 +1,8 @@
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import {
-  filesBelow,
-  prepareRecord,
-  readRecords,
-  saveRecord,
-  shown,
-  type VmRecord,
-} from "../src/vm/record.ts";
-import { recordIn } from "./support/records.ts";
+import { filesBelow, prepareRecord, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
+import { ownerOf, recordIn, recordsIn } from "./support/records.ts";
 
 let vms: string;
 beforeEach(async () => {
@@ -26,9 +19,9 @@ async function record(id: string): Promise<VmRecord> {
 test("a record is read back as it was saved, is root's alone, and replaces the one before", async () => {
   const saved = await record("sbx_a");
   await saveRecord({ ...saved, status: "creating", process: undefined });
-  expect((await readRecords(vms))[0]?.record).toEqual({ ...saved, status: "creating", process: undefined });
+  expect((await recordsIn(vms))[0]?.record).toEqual({ ...saved, status: "creating", process: undefined });
   await saveRecord(saved);
-  expect(await readRecords(vms)).toEqual([{ id: "sbx_a", folder: saved.folder, record: saved }]);
+  expect(await recordsIn(vms)).toEqual([{ id: "sbx_a", folder: saved.folder, record: saved }]);
   expect(await readdir(saved.folder)).toEqual(["vm.json"]);
   expect((await stat(join(saved.folder, "vm.json"))).mode & 0o777).toBe(0o600);
 });
@@ -39,13 +32,20 @@ test("of a machine also its main process, what its disk stands on and how it end
     ...(await record("mch_a")),
     ...{ status: "gone", reason: "it ran out of memory", cause: "out_of_memory", exit, process: undefined },
     machine: { command: "sleep 1", keeps_disk: true, stopping: false },
-    below: { root_image: "/images/base.ext4", frozen_disk: "/frozen/base-1/disk.qcow2" },
+    below: {
+      root_image: join(ownerOf(vms).places.images, "base.ext4"),
+      frozen_disk: join(ownerOf(vms).places.frozen, "base-1/disk.qcow2"),
+    },
   };
   await saveRecord(saved);
-  expect((await readRecords(vms))[0]?.record).toEqual(saved);
+  expect((await recordsIn(vms))[0]?.record).toEqual(saved);
   expect(shown(saved)).toMatchObject({ status: "gone", cause: "out_of_memory", exit });
   expect(Object.keys(shown(saved))).not.toContain("machine");
-  expect([...(await filesBelow(vms))]).toEqual(["/images/base.ext4", "/frozen/base-1/disk.qcow2"]);
+  const places = ownerOf(vms).places;
+  expect([...((await filesBelow(vms, ownerOf(vms))) ?? [])]).toEqual([
+    join(places.images, "base.ext4"),
+    join(places.frozen, "base-1/disk.qcow2"),
+  ]);
 });
 
 test("a record whose folder still has another name is that of no VM", async () => {
@@ -53,21 +53,21 @@ test("a record whose folder still has another name is that of no VM", async () =
   await saveRecord(clone);
   const waking = { hostname: "a", env: { TOKEN: "secret" } };
   await prepareRecord({ ...recordIn(vms, "sbx_a"), waking }, clone.folder);
-  expect(await readRecords(vms)).toEqual([{ id: "warm_a", folder: clone.folder, record: undefined }]);
+  expect(await recordsIn(vms)).toEqual([{ id: "warm_a", folder: clone.folder, record: undefined }]);
   expect((await stat(join(clone.folder, "vm.json"))).mode & 0o777).toBe(0o600);
   await rename(clone.folder, join(vms, "sbx_a"));
-  expect((await readRecords(vms))[0]?.record).toEqual({ ...recordIn(vms, "sbx_a"), waking });
+  expect((await recordsIn(vms))[0]?.record).toEqual({ ...recordIn(vms, "sbx_a"), waking });
 });
 
 test("a host without a folder for VMs has none", async () => {
-  expect(await readRecords(join(vms, "not-there"))).toEqual([]);
+  expect(await recordsIn(join(vms, "not-there"))).toEqual([]);
 });
 
 test("a host that was killed while it wrote leaves the record before", async () => {
   const saved = await record("sbx_a");
   await saveRecord(saved);
   await writeFile(join(saved.folder, "vm.json.part"), '{"id":"sbx_a","status":"go');
-  expect((await readRecords(vms))[0]?.record).toEqual(saved);
+  expect((await recordsIn(vms))[0]?.record).toEqual(saved);
 });
 
 test.each([
@@ -82,7 +82,7 @@ test.each([
   ["a record with a status of no known kind", { status: "paused" }],
   ["a record with half a process", { process: { pid: 1 } }],
   ["a record with a process group in place of a process", { process: { pid: -1, startTicks: 1 } }],
-  ["a record of another folder", { folder: "/" }],
+  ["a record without a folder", { folder: undefined }],
   ["a record without a policy", { egress: undefined }],
   ["a record with half a policy", { egress: { mode: "allow_all" } }],
   ["a record of a waking without an environment", { waking: { hostname: "a" } }],
@@ -91,7 +91,7 @@ test.each([
   const good = await record("sbx_a");
   const text = typeof damage === "string" ? damage : JSON.stringify({ ...good, ...damage });
   await writeFile(join(good.folder, "vm.json"), text);
-  expect(await readRecords(vms)).toEqual([{ id: "sbx_a", folder: good.folder, record: undefined }]);
+  expect(await recordsIn(vms)).toEqual([{ id: "sbx_a", folder: good.folder, record: undefined }]);
 });
 
 test("a record that cannot be read does not hide the others", async () => {
@@ -100,7 +100,7 @@ test("a record that cannot be read does not hide the others", async () => {
   await mkdir(join(vms, "sbx_odd/vm.json"), { recursive: true });
   await writeFile(join(vms, "stray"), "");
   await chmod(join(vms, "stray"), 0o000);
-  const found = await readRecords(vms);
+  const found = await recordsIn(vms);
   expect(found.filter((one) => one.record !== undefined).map(({ id }) => id)).toEqual(["sbx_good"]);
   expect(found).toHaveLength(3);
 });

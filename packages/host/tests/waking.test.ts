@@ -9,9 +9,9 @@ import { NO_EGRESS } from "../src/network/egress.ts";
 import type { LiveVm } from "../src/vm/clone.ts";
 import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
 import type { Qmp } from "../src/vm/qmp.ts";
-import { readRecords, saveRecord } from "../src/vm/record.ts";
+import { saveRecord } from "../src/vm/record.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
-import { recordIn } from "./support/records.ts";
+import { recordIn, recordsIn } from "./support/records.ts";
 
 const spec = {
   ...{
@@ -107,7 +107,7 @@ test("who asks something of a clone that is being woken waits until its policy i
 
 test("who is answered is in the VM's record, with all that its guest still lacks, and that only until its guest has it", async () => {
   await engine.put("sbx_a", spec);
-  const [found] = await readRecords(vmsFolder);
+  const [found] = await recordsIn(vmsFolder);
   expect(found?.record).toMatchObject({ id: "sbx_a", slot: 7, waking: { hostname: "a", env: spec.env } });
   policy.resolve();
   goesOn.resolve();

@@ -1,6 +1,12 @@
 // Machines by id: microVMs that are meant to keep running.
 
-import type { Machine, MachineCreateRequest, MachineListQuery, MachineLogs } from "@skerry/contract/machines";
+import type {
+  Machine,
+  MachineCreateRequest,
+  MachineListQuery,
+  MachineLogs,
+  MachineStartRequest,
+} from "@skerry/contract/machines";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import type { CallOptions, HttpClient } from "./http.ts";
@@ -18,6 +24,11 @@ export interface MachineFilter {
 export interface LogOptions extends CallOptions {
   /** How many of the last lines: 0 to 10,000, default 100. */
   readonly lines?: number | undefined;
+}
+
+export interface StartOptions extends CallOptions {
+  /** Gives up what is on the machine's own disk, also where that is lost, unreadable, or on a host that is away. */
+  readonly newDisk?: boolean | undefined;
 }
 
 /** A first use of a template freezes it, which takes as long as a cold boot. The server itself gives up before this. */
@@ -70,9 +81,11 @@ export class Machines extends VmCalls {
     );
   }
 
-  /** Starts a machine that does not run, from its own disk. It runs when this returns, unless its `status` says that work goes on. */
-  start(id: string, options: CallOptions = {}): Promise<Machine> {
-    return this.#wish(id, "start", START_WITHIN_MS, options);
+  /** Starts a machine that does not run, from its own disk. It runs when this returns, unless its `status` says that work goes on. With
+   *  `newDisk` it starts with a new disk of its template, and what is on the old one is given up. */
+  start(id: string, { newDisk, ...options }: StartOptions = {}): Promise<Machine> {
+    const body = newDisk === true ? { new_disk: true } : undefined;
+    return this.#wish(id, "start", START_WITHIN_MS, options, body);
   }
 
   /** SIGTERM to its main process, SIGKILL after its `stop_timeout`. Its disk is kept, and nothing starts it again by itself. */
@@ -125,9 +138,15 @@ export class Machines extends VmCalls {
     act: "start" | "stop" | "restart",
     answerWithinMs: number,
     options: CallOptions,
+    body?: MachineStartRequest,
   ): Promise<Machine> {
     return this.http.json<Machine>(
-      { method: "POST", path: `${this.at(id)}/${act}`, answerWithinMs },
+      {
+        method: "POST",
+        path: `${this.at(id)}/${act}`,
+        answerWithinMs,
+        ...(body === undefined ? {} : { json: body }),
+      },
       options,
     );
   }

@@ -81,7 +81,7 @@ export type { UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";
 export type { Size } from "./platform.ts";
 export type { SandboxFilter, Sandboxes } from "./sandboxes.ts";
-export type { LogOptions, MachineFilter, Machines } from "./machines.ts";
+export type { LogOptions, MachineFilter, Machines, StartOptions } from "./machines.ts";
 export type { Machine, MachineCreateRequest } from "@skerry/contract/machines";
 export { Sandbox } from "./sandbox.ts";
 export type { VmCalls } from "./vm-calls.ts";

@@ -1,7 +1,12 @@
 // `skerry machine create`.
 
 import { RESTART_RETRIES_MAX } from "@skerry/contract/limits";
-import { restartPolicies, type RestartPolicy } from "@skerry/contract/machine-states";
+import {
+  restartDisks,
+  restartPolicies,
+  type RestartDisk,
+  type RestartPolicy,
+} from "@skerry/contract/machine-states";
 import type { MachineCreateRequest } from "@skerry/sdk";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";
@@ -17,6 +22,7 @@ interface CreateFlags extends EgressFlags {
   readonly command?: string;
   readonly restart?: RestartPolicy;
   readonly maxRetries?: number | typeof UNLIMITED;
+  readonly restartDisk?: RestartDisk;
   readonly stopTimeout?: string;
   readonly json?: boolean;
 }
@@ -42,6 +48,12 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
       "--max-retries <count>",
       "restarts in a row before it is given up, or `unlimited` (default: 10 with on-failure)",
       retries,
+    )
+    .addOption(
+      new Option(
+        "--restart-disk <what>",
+        "when its host is lost: keep (wait for the host, which has its disk) or disposable (start elsewhere with a new disk) (default: keep)",
+      ).choices(restartDisks),
     )
     .option("--stop-timeout <duration>", "from SIGTERM to SIGKILL (default: 10s, at most 5m)");
   addEgressFlags(command)
@@ -81,6 +93,7 @@ function createRequest(flags: CreateFlags): MachineCreateRequest {
   const restart = given({
     policy: flags.restart,
     max_retries: maxRetries === UNLIMITED ? null : maxRetries,
+    disk: flags.restartDisk,
   });
   return {
     template,

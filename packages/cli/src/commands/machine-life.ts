@@ -1,7 +1,7 @@
 // `skerry machine list`, `show`, `start`, `stop`, `restart` and `destroy`.
 
 import { machineStatuses, type MachineStatus } from "@skerry/contract/machine-states";
-import type { Machine, Machines } from "@skerry/sdk";
+import type { Machine } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { addExamples } from "../options.ts";
@@ -10,7 +10,15 @@ import { addListFlags, describedFields, forEach, listed, type ListFlags } from "
 export function registerMachineLife(machine: Command, cli: Cli): void {
   registerList(machine, cli);
   registerShow(machine, cli);
-  for (const wish of wishes) registerWish(machine, cli, wish);
+  for (const wish of wishes) {
+    const command = registerWish(machine, cli, wish);
+    if (wish.verb !== "start") continue;
+    command.option(
+      "--new-disk",
+      "start with a new disk of the template, also where its own is lost; what is on the old one is given up",
+    );
+    addExamples(command, "skerry machine start --new-disk mch_01jd3...");
+  }
   registerDestroy(machine, cli);
 }
 
@@ -84,16 +92,22 @@ const wishes: readonly Wish[] = [
   },
 ];
 
-function registerWish(machine: Command, cli: Cli, { verb, description, doing }: Wish): void {
+interface WishFlags {
+  readonly json?: boolean;
+  readonly newDisk?: boolean;
+}
+
+function registerWish(machine: Command, cli: Cli, { verb, description, doing }: Wish): Command {
   const command = machine
     .command(verb)
     .description(description)
     .argument("<id...>", "ids of machines, mch_...")
     .option("--json", "print the machines as JSON")
-    .action(async (ids: readonly string[], flags: { readonly json?: boolean }, self: Command) => {
+    .action(async (ids: readonly string[], flags: WishFlags, self: Command) => {
       const { machines } = await cli.client(self);
+      const options = { signal: cli.signal, ...(flags.newDisk === true ? { newDisk: true } : {}) };
       await forEach(cli, ids, async (id) => {
-        const found = await cli.output.spin(`${doing} ${id}`, () => carryOut(machines, verb, id, cli.signal));
+        const found = await cli.output.spin(`${doing} ${id}`, () => machines[verb](id, options));
         if (flags.json === true) return cli.output.json(found);
         await cli.output.line(`${found.id} ${found.status}`);
       });
@@ -103,10 +117,7 @@ function registerWish(machine: Command, cli: Cli, { verb, description, doing }: 
     `skerry machine ${verb} mch_01jd3...`,
     `skerry machine list --all --json | jq -r '.items[].id' | xargs skerry machine ${verb}`,
   );
-}
-
-function carryOut(machines: Machines, verb: Wish["verb"], id: string, signal: AbortSignal): Promise<Machine> {
-  return machines[verb](id, { signal });
+  return command;
 }
 
 function registerDestroy(machine: Command, cli: Cli): void {

@@ -5,7 +5,7 @@ import { recordOwnActs } from "../services/audit.ts";
 import type { Context } from "../services/context.ts";
 import { reapplyEgress } from "../services/egress.ts";
 import { finishDestroyingMachine } from "../services/machine-destruction.ts";
-import { endMachine } from "../services/machine-end.ts";
+import { endLostMachine, endMachine } from "../services/machine-end.ts";
 import { finishStopping, nothingThere } from "../services/machine-stop.ts";
 import { machineVms } from "../services/machines.ts";
 import { postpone } from "../store/attempts.ts";
@@ -28,6 +28,8 @@ export async function carryOutOnMachine(context: Context, work: Work): Promise<v
   switch (action.kind) {
     case "end":
       return end(context, work, action);
+    case "return":
+      return void (await endLostMachine(context, action.row, action.ending));
     case "adopt":
       return adopt(context, work, action.row);
     case "stop":
@@ -45,8 +47,13 @@ export async function carryOutOnMachine(context: Context, work: Work): Promise<v
       context.log.warn({ machine_id: action.vm.id }, "a microVM that its machine does not want is stopped");
       return void (await client.stopVm(action.vm, 0, stop).catch(nothingThere));
     case "discard":
-      context.log.warn({ machine_id: action.vm.id }, "a microVM without a live row is removed");
+      context.log.warn({ machine_id: action.vm.id }, "a microVM that its machine does not need is removed");
       return client.destroyVm(action.vm, stop);
+    case "leave":
+      return void context.log.debug(
+        { machine_id: action.vm.id },
+        "a host has the disk of an unknown machine",
+      );
   }
 }
 

@@ -3,7 +3,7 @@
 
 import type { Vm } from "@skerry/contract/host-api";
 import type { MachineStatus } from "@skerry/contract/machine-states";
-import { endingOf, type Ending } from "../services/machine-endings.ts";
+import { diskGone, endingOf, isUnreadable, type Ending } from "../services/machine-endings.ts";
 import type { MachineFact } from "../store/machine-upkeep.ts";
 
 export type MachineAction =
@@ -21,8 +21,12 @@ export type MachineAction =
   | { readonly kind: "finish"; readonly row: MachineFact }
   /** A VM that runs and should not, of a machine whose disk is here. */
   | { readonly kind: "halt"; readonly vm: Vm }
-  /** A VM that no row wants, with its disk. */
-  | { readonly kind: "discard"; readonly vm: Vm };
+  /** Its host is back, and it does not run there. */
+  | { readonly kind: "return"; readonly row: MachineFact; readonly ending: Ending }
+  /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host. */
+  | { readonly kind: "discard"; readonly vm: Vm }
+  /** A machine's VM without a row. Its disk may be all that is left of a machine, as after a restore of the database, so it stays. */
+  | { readonly kind: "leave"; readonly vm: Vm };
 
 /** `before` was read before the host's list and `after` after it: see `sandbox-decisions.ts`. */
 export function decideMachines(
@@ -40,8 +44,18 @@ export function decideMachines(
 }
 
 function rowAction(row: MachineFact, listed: Vm | undefined): MachineAction | undefined {
-  // One of an earlier life says nothing about this one.
-  return actionOf[row.status](row, listed?.execution_id === row.execution_id ? listed : undefined);
+  if (row.status === "failed") return returnAction(row, listed);
+  // One of an earlier life says nothing about this one; of one that is not understood nobody knows the life.
+  const isThis = listed !== undefined && (listed.execution_id === row.execution_id || isUnreadable(listed));
+  return actionOf[row.status](row, isThis ? listed : undefined);
+}
+
+/** Of a machine that failed with its host. */
+function returnAction(row: MachineFact, vm: Vm | undefined): MachineAction | undefined {
+  if (!row.host_lost || row.desired !== "running" || !row.has_run) return undefined;
+  if (vm === undefined) return { kind: "return", row, ending: diskGone };
+  if (vm.status === "running" || vm.status === "creating" || vm.cause === "not_adopted") return undefined;
+  return { kind: "return", row, ending: endingOf(vm) };
 }
 
 type Decide = (row: MachineFact, vm: Vm | undefined) => MachineAction | undefined;
@@ -50,7 +64,12 @@ const actionOf: Readonly<Record<MachineStatus, Decide>> = {
   creating: (row) => (row.claimed ? undefined : { kind: "end", row, ending: died("creating") }),
   starting: (row, vm) => (row.claimed ? undefined : startingAction(row, vm)),
   running: runningAction,
-  stopping: (row) => (row.claimed || row.waiting ? undefined : { kind: "stop", row }),
+  stopping: (row, vm) => {
+    if (row.claimed || row.waiting) return undefined;
+    return vm !== undefined && isUnreadable(vm)
+      ? { kind: "end", row, ending: endingOf(vm) }
+      : { kind: "stop", row };
+  },
   stopped: (row) => (row.restart_wished && !row.queued ? { kind: "queue", row } : undefined),
   destroying: (row) => (row.waiting ? undefined : { kind: "finish", row }),
   failed: () => undefined,
@@ -73,12 +92,19 @@ function runningAction(row: MachineFact, vm: Vm | undefined): MachineAction | un
 
 /** Of a host's VM judged by the row that was read after it. */
 function vmAction(hostId: string, vm: Vm, row: MachineFact | undefined): MachineAction | undefined {
-  if (row === undefined || row.status === "destroyed" || row.host_id !== hostId)
-    return { kind: "discard", vm };
+  if (row === undefined) return haltAction(vm) ?? { kind: "leave", vm };
+  if (row.status === "destroyed") return { kind: "discard", vm };
+  // Only one that runs has proved that it does not need this disk.
+  if (row.host_id !== hostId) return row.status === "running" ? { kind: "discard", vm } : haltAction(vm);
+  if (isUnreadable(vm) && row.status === "stopped") return { kind: "end", row, ending: endingOf(vm) };
   // What does not run is the machine's disk.
   if (vm.status === "stopped" || vm.status === "gone" || row.status === "destroying") return undefined;
   if (row.execution_id !== vm.execution_id) return { kind: "halt", vm };
   return row.status === "stopped" || row.status === "failed" ? unwantedAction(vm, row) : undefined;
+}
+
+function haltAction(vm: Vm): MachineAction | undefined {
+  return vm.status === "running" || vm.status === "creating" ? { kind: "halt", vm } : undefined;
 }
 
 /** Of a VM that runs although its row is at rest. */

@@ -91,6 +91,8 @@ async function carryOut(
       context.log.warn({ sandbox_id: action.row.id, reason: action.reason }, "a sandbox has failed");
       // Gives back what is left of it; should this fail, the next activation finds a VM whose row has failed.
       return client.destroyVm(action.row, stop);
+    case "lose":
+      return void (await moveSandbox(context.db, action.row, "unreachable", { reason: action.reason }));
     case "adopt":
       return adopt(context, action.row);
     case "egress":

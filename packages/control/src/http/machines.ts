@@ -1,6 +1,12 @@
 import { Type } from "typebox";
 import { NoFields } from "@skerry/contract/common";
-import { Machine, MachineCreateRequest, MachineList, MachineListQuery } from "@skerry/contract/machines";
+import {
+  Machine,
+  MachineCreateRequest,
+  MachineList,
+  MachineListQuery,
+  MachineStartRequest,
+} from "@skerry/contract/machines";
 import type { Context } from "../services/context.ts";
 import { machineCreation } from "../services/machine-creation.ts";
 import { destroyMachine } from "../services/machine-destruction.ts";
@@ -128,12 +134,13 @@ export function machineLifeRoutes(context: Context): Routes {
             tags: ["machines"],
             summary,
             params: MachineParams,
-            body: ref(NoFields),
+            body: ref(act === "start" ? MachineStartRequest : NoFields),
             response: { 200: ref(Machine), 202: ref(Machine) },
           },
         },
         async (request, reply) => {
-          const row = await carryOutWish(context, callerOf(request), { id: request.params.id, act });
+          const { new_disk: newDisk = false } = request.body as MachineStartRequest;
+          const row = await carryOutWish(context, callerOf(request), { id: request.params.id, act, newDisk });
           // Somebody else is at work on it, or its host is away: the wish is stored and will be carried out.
           const isSettled = row.status === settled && row.desired === settled;
           return reply.code(isSettled ? 200 : 202).send(machineOf(row));

@@ -61,6 +61,7 @@ const named: readonly TSchema[] = [
   machines.MachineCreateRequest,
   machines.MachineList,
   machines.MachineLogs,
+  machines.MachineStartRequest,
   sandboxes.ExecuteRequest,
   sandboxes.ExecuteExit,
   sandboxes.ExecuteResponse,

@@ -39,12 +39,13 @@ async function createMachine(
           stop_timeout_ms: wish.stopTimeoutMs,
           restart_policy: wish.restart.policy,
           restart_max_retries: wish.restart.maxRetries,
+          restart_disk: wish.restart.disk,
         }),
         attempt.begun(transaction, vm.id),
       ]);
       return written;
     });
-    return bringUp(context, row, { address, reason: null });
+    return bringUp(context, row, { address, disk: "new", reason: null });
   });
 }
 

@@ -2,11 +2,11 @@
 
 import type { MachineStatus } from "@skerry/contract/machine-states";
 import type { Queries } from "../store/database.ts";
-import { atRest, moveMachine, type MachineRow } from "../store/machines.ts";
+import { atRest, changeMachine, moveMachine, renewed, type MachineRow } from "../store/machines.ts";
 import { queueRestart } from "../store/restarts.ts";
 import type { Context } from "./context.ts";
 import type { Ending } from "./machine-endings.ts";
-import { giveUpReason, nextStep, type EndedMachine } from "./restarts.ts";
+import { giveUpReason, nextStep, type EndedMachine, type NextStep } from "./restarts.ts";
 
 export interface MachineToEnd extends EndedMachine {
   readonly id: string;
@@ -21,13 +21,13 @@ export async function endMachine(
   ending: Ending,
   alsoWrite: (transaction: Queries, ended: MachineRow) => Promise<void> = async () => undefined,
 ): Promise<boolean> {
-  const step = nextStep(machine, ending.succeeded, Math.random());
-  const reason = step.kind === "give_up" ? `${ending.reason}; ${giveUpReason(step.retries)}` : ending.reason;
+  const step = stepAfter(machine, ending);
+  const reason = reasonAfter(ending, step);
   const ended = await context.db.transaction().execute(async (transaction) => {
     const row = await moveMachine(transaction, machine, ending.succeeded ? "stopped" : "failed", {
       ...atRest,
       reason,
-      host_lost: false,
+      host_lost: ending.disk === "later",
       ...(ending.exitCode === null ? {} : { exit_code: ending.exitCode }),
       ...(step.kind === "rest" ? {} : { retries: step.retries }),
     });
@@ -40,6 +40,40 @@ export async function endMachine(
   context.log.warn({ machine_id: machine.id, reason }, "a machine has ended");
   if (step.kind === "restart") context.ring("restart-manager");
   return true;
+}
+
+/**
+ * The same of a machine that failed when its host was lost, where the host is back and it does not run there: it is started again by its
+ * policy, on its disk. False where another writer was first.
+ */
+export async function endLostMachine(
+  context: Context,
+  machine: MachineToEnd,
+  ending: Ending,
+): Promise<boolean> {
+  const step = stepAfter(machine, ending);
+  const written = await context.db.transaction().execute(async (transaction) => {
+    const row = await changeMachine(transaction, machine, {
+      ...renewed,
+      reason: reasonAfter(ending, step),
+      host_lost: false,
+      ...(step.kind === "rest" ? {} : { retries: step.retries }),
+    });
+    if (row === undefined) return false;
+    if (step.kind === "restart") await queueRestart(transaction, machine.id, step.delayMs);
+    return true;
+  });
+  if (written && step.kind === "restart") context.ring("restart-manager");
+  return written;
+}
+
+/** No start helps where there is no disk to start from. */
+function stepAfter(machine: EndedMachine, { succeeded, disk }: Ending): NextStep {
+  return disk === undefined ? nextStep(machine, succeeded, Math.random()) : { kind: "rest" };
+}
+
+function reasonAfter({ reason }: Ending, step: NextStep): string {
+  return step.kind === "give_up" ? `${reason}; ${giveUpReason(step.retries)}` : reason;
 }
 
 export function endedMachineOf(row: MachineRow): MachineToEnd {

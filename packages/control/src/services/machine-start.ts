@@ -17,11 +17,14 @@ import { cancelRestart } from "../store/restarts.ts";
 import { keepClaim } from "./claims.ts";
 import type { Context } from "./context.ts";
 import { endedMachineOf, endMachine } from "./machine-end.ts";
+import { endingOfStart } from "./machine-endings.ts";
 import { reserve, type RoomWish } from "./reservation.ts";
 import { readSize } from "./sizes.ts";
 import { specOf } from "./vm-specs.ts";
 
 export interface StartWish {
+  /** What is on the machine's own disk is given up. */
+  readonly newDisk?: boolean;
   /** What the start changes beside the status. */
   readonly change?: MachineChange;
   /** Leaves the start to whoever finds that nobody works on it any more. */
@@ -32,10 +35,11 @@ export interface StartWish {
 export async function startMachine(
   context: Context,
   row: MachineRow,
-  { change = {}, stop }: StartWish,
+  { change = {}, stop, newDisk = false }: StartWish,
 ): Promise<MachineRow | undefined> {
   return timed(context.metrics.machineStart, async () => {
-    const { on, anew } = await placeFor(context, row);
+    const { on, anew } = await placeFor(context, row, newDisk);
+    const keepsDisk = row.started_at !== null && on !== undefined && !newDisk;
     const room: RoomWish = {
       orgId: row.org_id,
       template: row.template,
@@ -49,8 +53,7 @@ export async function startMachine(
         execution_id: newId("execution"),
         host_id: host.id,
         host_lost: false,
-        // Only at home there is a disk already.
-        ...(on === undefined ? { disk_gib: template.disk_gib } : {}),
+        ...(keepsDisk ? {} : { disk_gib: template.disk_gib }),
       });
       if (starting !== undefined) await cancelRestart(transaction, row.id);
       return starting;
@@ -59,22 +62,32 @@ export async function startMachine(
     const { address } = reserved;
     return bringUp(context, reserved.row, {
       address,
+      disk: keepsDisk ? "kept" : "new",
       reason: anew ?? null,
       ...(stop === undefined ? {} : { stop }),
     });
   });
 }
 
-/** On the host that has its disk; where that is offline on any other, with the disk of its template. */
-async function placeFor(
-  context: Context,
-  row: MachineRow,
-): Promise<{ readonly on?: string; readonly anew?: string }> {
+interface Place {
+  /** The host that has its disk; any, where there is none. */
+  readonly on?: string;
+  /** What its owner should know. */
+  readonly anew?: string;
+}
+
+/** On the host that has its disk. On another one, with a new disk, only where the old one does not matter. */
+async function placeFor(context: Context, row: MachineRow, newDisk: boolean): Promise<Place> {
   if (row.started_at === null) return {};
   const home = await findHost(context.db, row.host_id);
-  if (home === undefined || home.status === "offline" || home.removed_at !== null) {
-    return { anew: "its host went offline, so it was placed on another one, with a new disk" };
+  const isRemoved = home === undefined || home.removed_at !== null;
+  if (isRemoved || home.status === "offline") {
+    if (newDisk || row.restart_disk === "disposable")
+      return { anew: "its host was lost, so it was placed on another one, with a new disk" };
+    throw isRemoved ? diskLost(row) : homeOffline(home);
   }
+  // Where its home takes nothing now, another host makes the new disk, and VM cleanup removes the old one.
+  if (newDisk && (home.status !== "online" || home.desired !== "active" || home.unsettled)) return {};
   if (home.status !== "online" || home.desired !== "active") {
     const state = home.status === "maintenance" ? "in maintenance" : "being drained";
     const remediation = "The operator can activate the host, or may be moving the machine to another one.";
@@ -83,6 +96,19 @@ async function placeFor(
   // The machine may still run there.
   if (home.unsettled) throw homeUnavailable(home, "just coming back", "Try again in a few seconds.");
   return { on: home.id };
+}
+
+const GIVE_IT_UP = "start the machine with a new disk, which gives up what is on the old one";
+
+function homeOffline(home: HostRow): SkerryError {
+  return homeUnavailable(home, "offline", `Wait until the host is back, or ${GIVE_IT_UP}.`);
+}
+
+function diskLost({ host_id: hostId }: MachineRow): SkerryError {
+  return new SkerryError("disk_gone", "The host that had the machine's disk was removed.", {
+    remediation: `To run it again, ${GIVE_IT_UP}.`,
+    context: { host_id: hostId },
+  });
 }
 
 function homeUnavailable({ id, status }: HostRow, state: string, remediation: string): SkerryError {
@@ -101,20 +127,24 @@ export async function bringUp(
   row: MachineRow,
   {
     address,
+    disk,
     reason,
     stop,
-  }: { readonly address: string; readonly reason: string | null; readonly stop?: AbortSignal },
+  }: {
+    readonly address: string;
+    readonly disk: "new" | "kept";
+    readonly reason: string | null;
+    readonly stop?: AbortSignal;
+  },
 ): Promise<MachineRow> {
   using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
   const client = context.hosts.client(address);
   try {
-    await client.startVm(row.id, { ...specOf(row), machine: { command: row.command } }, stop);
+    await client.startVm(row.id, { ...specOf(row), machine: { command: row.command, disk } }, stop);
   } catch (error) {
     if (stop?.aborted === true) throw error;
     await undo(context, row, address);
-    const why = error instanceof SkerryError ? error.message : "internal error";
-    const ending = { reason: `could not start: ${why}`, exitCode: null, succeeded: false };
-    await endMachine(context, endedMachineOf(row), ending);
+    await endMachine(context, endedMachineOf(row), endingOfStart(error));
     throw error;
   }
   const running = await moveMachine(context.db, row, "running", { ...begun, reason });

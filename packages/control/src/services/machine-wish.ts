@@ -7,7 +7,7 @@ import {
   STOP_TIMEOUT_MAX_MS,
 } from "@skerry/contract/limits";
 import type { MachineCreateRequest } from "@skerry/contract/machines";
-import type { RestartPolicy } from "@skerry/contract/machine-states";
+import type { RestartDisk, RestartPolicy } from "@skerry/contract/machine-states";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "./durations.ts";
 import { readEgressWish, type EgressWish } from "./egress-policy.ts";
@@ -24,7 +24,11 @@ export interface MachineWish {
   readonly egress: EgressWish;
   readonly command: string | null;
   readonly stopTimeoutMs: number;
-  readonly restart: { readonly policy: RestartPolicy; readonly maxRetries: number | null };
+  readonly restart: {
+    readonly policy: RestartPolicy;
+    readonly maxRetries: number | null;
+    readonly disk: RestartDisk;
+  };
 }
 
 export function readMachineWish(request: MachineCreateRequest): MachineWish {
@@ -54,6 +58,7 @@ export function readMachineWish(request: MachineCreateRequest): MachineWish {
 function readRestart({
   policy = "on-failure",
   max_retries: maxRetries,
+  disk = "keep",
 }: NonNullable<MachineCreateRequest["restart"]>): MachineWish["restart"] {
   if (policy === "no" && maxRetries !== undefined && maxRetries !== null) {
     throw new SkerryError("bad_request", `"restart.max_retries" means nothing with the policy "no".`, {
@@ -62,5 +67,5 @@ function readRestart({
     });
   }
   const byDefault = policy === "on-failure" ? RESTART_RETRIES_DEFAULT : null;
-  return { policy, maxRetries: maxRetries === undefined ? byDefault : maxRetries };
+  return { policy, maxRetries: maxRetries === undefined ? byDefault : maxRetries, disk };
 }

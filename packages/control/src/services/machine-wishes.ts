@@ -24,12 +24,13 @@ export type MachineAct = (typeof machineActs)[number];
 export function carryOutWish(
   context: Context,
   caller: Caller,
-  { id, act }: { readonly id: string; readonly act: MachineAct },
+  { id, act, newDisk = false }: { readonly id: string; readonly act: MachineAct; readonly newDisk?: boolean },
 ): Promise<MachineRow> {
   return untilFirst(async () => {
     const row = await getMachine(context, caller, id);
     if (row.status === "destroying" || row.status === "destroyed") throw destroyed(row.status);
-    return acts[act](context, row);
+    if (newDisk && !isAtRest(row)) throw notAtRest(row.status);
+    return newDisk ? startByWish(context, row, newDisk) : acts[act](context, row);
   }, busy);
 }
 
@@ -61,8 +62,8 @@ function isAtRest({ status }: MachineRow): boolean {
 }
 
 /** What it had tried by itself does not count against a start that somebody asks for. */
-function startByWish(context: Context, row: MachineRow): Promise<MachineRow | undefined> {
-  return startMachine(context, row, { change: { desired: "running", retries: 0 } });
+function startByWish(context: Context, row: MachineRow, newDisk = false): Promise<MachineRow | undefined> {
+  return startMachine(context, row, { newDisk, change: { desired: "running", retries: 0 } });
 }
 
 /** It does not run; from now on nothing starts it again. Where its host was lost with it, VM cleanup stops what comes back. */
@@ -102,6 +103,13 @@ function busy(): SkerryError {
   return new SkerryError("machine_busy", "The machine changes too often.", {
     remediation: "Read the machine, and try again.",
     retryAfterS: 1,
+  });
+}
+
+function notAtRest(status: MachineStatus): SkerryError {
+  return new SkerryError("machine_busy", `The machine is ${status}, so its disk is in use.`, {
+    remediation: "Stop the machine first.",
+    context: { status },
   });
 }
 

@@ -68,7 +68,11 @@ export function machineOf(row: MachineRow): Machine {
     metadata: row.metadata,
     egress: row.egress,
     command: row.command,
-    restart: { policy: row.restart_policy, max_retries: row.restart_max_retries },
+    restart: {
+      policy: row.restart_policy,
+      max_retries: row.restart_max_retries,
+      disk: row.restart_disk,
+    },
     stop_timeout: formatDuration(row.stop_timeout_ms),
     host_id: row.host_id,
     restarts: row.restarts,

@@ -87,11 +87,21 @@ const sandboxId = new RegExp(idPattern("sandbox"));
 
 function notRunning(row: Pick<SandboxRow, "reason"> & { readonly status: string }): SkerryError {
   const why = row.reason === null ? "" : ` (${row.reason})`;
+  if (row.status === "unreachable") {
+    return new SkerryError("host_unavailable", `The sandbox cannot be reached now${why}.`, {
+      remediation:
+        "Try again: it goes on when its host answers, and fails where it does not run there any more.",
+      retryAfterS: HOST_RETRY_S,
+      context: { status: row.status },
+    });
+  }
   return new SkerryError("sandbox_not_running", `The sandbox is ${row.status}${why}.`, {
     remediation: "Create another sandbox.",
     context: { status: row.status },
   });
 }
+
+const HOST_RETRY_S = 10;
 
 /** It still has its status until the reaper comes, but its time is over. */
 function expired(row: SandboxRow): SkerryError {

@@ -13,7 +13,7 @@ import type { Role, Scope } from "@skerry/contract/access";
 import type { Egress } from "@skerry/contract/egress";
 import type { HostUsage } from "@skerry/contract/host-api";
 import type { HostStatus, HostWish } from "@skerry/contract/host-states";
-import type { MachineStatus, MachineWish, RestartPolicy } from "@skerry/contract/machine-states";
+import type { MachineStatus, MachineWish, RestartDisk, RestartPolicy } from "@skerry/contract/machine-states";
 import type { MoveStatus } from "@skerry/contract/move-states";
 import type { Template } from "@skerry/contract/platform";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
@@ -171,6 +171,7 @@ export interface Tables {
     stop_timeout_ms: number;
     restart_policy: RestartPolicy;
     restart_max_retries: number | null;
+    restart_disk: Generated<RestartDisk>;
     restarts: Generated<number>;
     retries: Generated<number>;
     exit_code: number | null;

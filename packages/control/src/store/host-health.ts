@@ -19,9 +19,9 @@ export interface Loss {
 }
 
 /**
- * Marks hosts offline that were silent for 30 s, and fails what ran on them, all in one statement. What a request left half done on a host
- * that is offline is failed too, once the request's claim has lapsed: nobody can ask the host about it. Machines are queued by their policy
- * as `services/restarts.ts` has it.
+ * Marks hosts offline that were silent for 30 s, with what ran on them, all in one statement: sandboxes are unreachable, machines have failed.
+ * What a request left half done on a host that is offline has failed too, once the request's claim has lapsed: the host cannot be asked about
+ * it. Machines whose disk does not matter are queued by their policy as `services/restarts.ts` has it; all others wait for the host.
  */
 export async function markOffline(db: Queries): Promise<Loss[]> {
   const { rows } = await sql<Loss>`
@@ -38,15 +38,18 @@ export async function markOffline(db: Queries): Promise<Loss[]> {
       select id, name, false from hosts where status = 'offline'
     ), lost_sandboxes as (
       update sandboxes set
-        status = 'failed', version = version + 1, host_lost = status = 'running', claimed_until = null, attempts = 0,
-        retry_at = now(), reason = coalesce(reason, 'its host ' || gone.name || ' is offline')
+        status = case when status = 'running' then 'unreachable' else 'failed' end, version = version + 1,
+        claimed_until = null, attempts = 0, retry_at = now(),
+        reason = coalesce(reason, 'host_offline: its host ' || gone.name || ' is offline')
       from gone
       where sandboxes.host_id = gone.id
         and (status = 'running' or status = 'creating' and (gone.now or coalesce(claimed_until < now(), true)))
       returning sandboxes.id, org_id, gone.name
     ), dying_machines as (
       select machines.id, machines.status, gone.name, ${isWanted} as wanted, ${retriesSoFar} as retries,
-        ${isWanted} and (restart_max_retries is null or ${retriesSoFar} < restart_max_retries) as again
+        ${isWanted} and restart_disk = 'disposable'
+          and (restart_max_retries is null or ${retriesSoFar} < restart_max_retries) as again,
+        restart_disk
       from machines join gone on machines.host_id = gone.id
       where machines.status in ('running', 'stopping')
         or machines.status in ('creating', 'starting') and (gone.now or coalesce(claimed_until < now(), true))
@@ -55,8 +58,10 @@ export async function markOffline(db: Queries): Promise<Loss[]> {
       update machines set
         status = 'failed', version = version + 1, host_lost = dying.status <> 'creating', claimed_until = null,
         attempts = 0, retry_at = now(), stopped_at = now(), retries = dying.retries + dying.again::integer,
-        reason = 'its host ' || dying.name || ' is offline' || case when dying.wanted and not dying.again
-          then '; it is not started again: its \`max_retries\` are used up' else '' end
+        reason = 'host_offline: its host ' || dying.name || ' is offline' || case
+          when dying.wanted and dying.restart_disk = 'keep' then '; it waits for the host, which has its disk'
+          when dying.wanted and not dying.again then '; it is not started again: its \`max_retries\` are used up'
+          else '' end
       from dying_machines dying where machines.id = dying.id
       returning machines.id, org_id, dying.name, dying.retries, dying.again
     ), queued as (

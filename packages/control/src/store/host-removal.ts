@@ -34,8 +34,13 @@ export async function setOffline(db: Queries, id: string): Promise<void> {
 /** It is asked no more, what it took with it does not come back, and its name is free for another one. */
 export async function markRemoved(db: Queries, id: string): Promise<void> {
   await sql`update hosts set removed_at = now(), name = name || '~' || id where id = ${id}`.execute(db);
-  await sql`update sandboxes set host_lost = false where host_id = ${id} and host_lost`.execute(db);
-  await sql`update machines set host_lost = false where host_id = ${id} and host_lost`.execute(db);
+  await sql`
+    update sandboxes set host_lost = false, version = version + 1, status = 'failed', reason = 'its host was removed'
+    where host_id = ${id} and (status = 'unreachable' or status = 'failed' and host_lost)`.execute(db);
+  await sql`
+    update machines set host_lost = false, version = version + 1, reason = case
+      when restart_disk = 'keep' then 'disk_gone: its host was removed, with its disk' else 'its host was removed' end
+    where host_id = ${id} and host_lost`.execute(db);
 }
 
 /** Nobody is left to confirm these destructions. Returns how many there were. */

@@ -60,7 +60,8 @@ export async function machinesOnHost(db: Database, hostId: string): Promise<Mach
   const { rows } = await sql<MachineFact>`
     select ${FACTS} from machines
     where host_id = ${hostId} and status <> 'destroyed'
-      and (status in ('creating', 'starting', 'running', 'stopping', 'destroying') or (status = 'stopped' and restart_wished))
+      and (status in ('creating', 'starting', 'running', 'stopping', 'destroying')
+        or (status = 'stopped' and restart_wished) or (status = 'failed' and host_lost))
     order by retry_at limit ${FACTS_MAX}`.execute(db);
   return rows;
 }

@@ -1,7 +1,12 @@
 // Rows of machines. Whoever changes a status names the version that the decision was about, and loses when it is old.
 
 import { sql, type Selectable, type UpdateObject } from "kysely";
-import { canMachineMove, type MachineStatus, type RestartPolicy } from "@skerry/contract/machine-states";
+import {
+  canMachineMove,
+  type MachineStatus,
+  type RestartDisk,
+  type RestartPolicy,
+} from "@skerry/contract/machine-states";
 import type { Database, Queries, Tables } from "./database.ts";
 import { claimedAnew } from "./claims.ts";
 import { LookUps } from "./look-ups.ts";
@@ -18,6 +23,7 @@ export interface NewMachine extends NewVm {
   readonly stop_timeout_ms: number;
   readonly restart_policy: RestartPolicy;
   readonly restart_max_retries: number | null;
+  readonly restart_disk: RestartDisk;
 }
 
 const restartAt = sql<Date | null>`(select r.due_at from restarts r where r.machine_id = machines.id)`;

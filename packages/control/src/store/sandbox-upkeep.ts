@@ -15,7 +15,7 @@ export interface SandboxFact extends Pick<Row, "id" | "status" | "version" | "ex
   readonly egress_due: boolean;
   /** What failed is not due for its next attempt yet. */
   readonly waiting: boolean;
-  /** It failed because its host was taken for dead, and its time is not over. */
+  /** Its host was taken for dead, and its time is not over. */
   readonly lost: boolean;
   /** How long until its claim lapses or its next attempt is due. */
   readonly due_in_ms: number | null;
@@ -24,7 +24,8 @@ export interface SandboxFact extends Pick<Row, "id" | "status" | "version" | "ex
 const FACTS = sql`
   id, status, version, execution_id, host_id,
   coalesce(claimed_until > now(), false) as claimed, egress_applied <> egress_version as egress_due,
-  retry_at > now() as waiting, status = 'failed' and host_lost and expires_at > now() as lost,
+  retry_at > now() as waiting,
+  (status = 'unreachable' or status = 'failed' and host_lost) and expires_at > now() as lost,
   ceil(extract(epoch from case
     when status = 'creating' and claimed_until > now() then claimed_until
     when retry_at > now() and (status = 'destroying' or status = 'running' and egress_applied <> egress_version) then retry_at
@@ -37,7 +38,7 @@ const FACTS_MAX = 20_000;
 export async function sandboxesOnHost(db: Database, hostId: string): Promise<SandboxFact[]> {
   const { rows } = await sql<SandboxFact>`
     select ${FACTS} from sandboxes
-    where host_id = ${hostId} and status in ('creating', 'running', 'destroying')
+    where host_id = ${hostId} and status in ('creating', 'running', 'unreachable', 'destroying')
     order by retry_at limit ${FACTS_MAX}`.execute(db);
   return rows;
 }
@@ -78,7 +79,8 @@ export async function adoptSandbox(
 ): Promise<SandboxRow | undefined> {
   const { rows } = await sql<SandboxRow>`
     update sandboxes set status = 'running', version = version + 1, host_lost = false, reason = null, attempts = 0, retry_at = now()
-    where id = ${id} and version = ${version} and status = 'failed' and host_lost and expires_at > now()
+    where id = ${id} and version = ${version} and (status = 'unreachable' or status = 'failed' and host_lost)
+      and expires_at > now()
     returning *`.execute(db);
   return rows[0];
 }

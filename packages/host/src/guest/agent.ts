@@ -72,9 +72,13 @@ export interface MainProcess {
 }
 
 /** Starts the main process, or finds the one that was started. */
-export async function startMain(channel: GuestChannel, command: string): Promise<MainProcess> {
+export async function startMain(
+  channel: GuestChannel,
+  command: string,
+  deadlineMs = SHORT_DEADLINE_MS,
+): Promise<MainProcess> {
   const stream = channel.open({ op: "main", command, env: {} });
-  const started = await withDeadline(channel, SHORT_DEADLINE_MS, stream.head());
+  const started = await withDeadline(channel, deadlineMs, stream.head());
   if (started === undefined) await resultOf(stream);
   const exit = resultOf(stream).then((result) => ({
     exit_code: Math.min(natural(result["exit_code"]), EXIT_CODE_MAX),
@@ -107,9 +111,9 @@ export async function configure(
 }
 
 /** What a guest needs after it has stood still. */
-export async function wakeGuest(channel: GuestChannel): Promise<void> {
+export async function wakeGuest(channel: GuestChannel, deadlineMs = SHORT_DEADLINE_MS): Promise<void> {
   const stream = channel.open({ op: "wake", ...freshness() });
-  await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream));
+  await withDeadline(channel, deadlineMs, resultOf(stream));
 }
 
 /** Clock and entropy, as they are now. */

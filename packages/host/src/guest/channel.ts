@@ -46,6 +46,8 @@ export interface ConnectOptions {
   /** The guest has talked to an earlier connection, so its parser may be anywhere. */
   readonly resync: boolean;
   readonly deadlineMs: number;
+  /** Ends the attempt; changes nothing once it has succeeded. */
+  readonly signal?: AbortSignal;
 }
 
 export class GuestChannel {
@@ -67,7 +69,8 @@ export class GuestChannel {
 
   /** Connects, and resolves once the agent has answered our hello. Rejects with ChannelClosed. */
   static async connect(path: string, options: ConnectOptions): Promise<GuestChannel> {
-    const signal = AbortSignal.timeout(options.deadlineMs);
+    const deadline = AbortSignal.timeout(options.deadlineMs);
+    const signal = options.signal === undefined ? deadline : AbortSignal.any([options.signal, deadline]);
     const socket = await dial(path, signal).catch((error: unknown) => {
       throw new ChannelClosed("the microVM does not offer its agent channel", { cause: error });
     });

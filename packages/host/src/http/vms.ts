@@ -15,6 +15,10 @@ export function registerVms(server: HostServer, { engine }: Host): void {
     engine.stop(request.params.id, request.body),
   );
 
+  server.post("/vms/:id/recover", { schema: { params: VmParams } }, (request) =>
+    engine.recover(request.params.id),
+  );
+
   server.put("/vms/:id/egress", { schema: { params: VmParams, body: EgressChange } }, (request) =>
     engine.setEgress(request.params.id, request.body),
   );

@@ -14,11 +14,12 @@ import { GuestChannel } from "../guest/channel.ts";
 import { emptyQcow2 } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { LiveVm } from "../vm/clone.ts";
-import type { Draft } from "../vm/creation.ts";
+import { makeNewFolder, type Draft } from "../vm/creation.ts";
+import { saveBelow } from "../vm/disk-below.ts";
 import { diskIsLow, refuseWhenDiskIsLow, whileDiskHasRoom } from "../vm/disk-reserve.ts";
-import { fileMibOf, makeFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
+import { fileMibOf, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
 import { vmPaths } from "../vm/qemu.ts";
-import { Qmp, QmpError, runState } from "../vm/qmp.ts";
+import { HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qmp.ts";
 import { saveRecord } from "../vm/record.ts";
 import type { Layers } from "./layers.ts";
 import { splice } from "./peers.ts";
@@ -36,7 +37,6 @@ type Policy = Pick<ResumeOrder, "egress" | "egress_version">;
 const MIB = 1024 ** 2;
 const CHANNEL_DEADLINE_MS = 7_000;
 const CHANNEL_ATTEMPTS = 4;
-const RECONNECT_DEADLINE_MS = 10_000;
 
 export class Arrival {
   readonly #options: ArrivalOptions;
@@ -151,15 +151,17 @@ export class Arrival {
     const order = this.#order;
     if (order === undefined) return this.#reconnect(draft);
     await refuseWhenDiskIsLow(this.#options.vmsFolder);
-    await makeFolder(this.#folder);
+    await makeNewFolder(draft.record);
     await saveRecord(draft.record);
-    draft.record = { ...draft.record, below: await this.#collectLayers(order, lost) };
+    const below = await this.#collectLayers(order, lost);
+    draft.record = { ...draft.record, below };
+    if (draft.record.machine !== undefined) await saveBelow(this.#folder, below);
     return this.#start(draft, { order, size });
   }
 
   async #reconnect({ record }: Draft): Promise<Qmp> {
-    const deadline = AbortSignal.timeout(RECONNECT_DEADLINE_MS);
-    const qmp = await Qmp.connect(join(this.#folder, vmPaths.qmp), deadline);
+    const deadline = AbortSignal.timeout(HUNG_AFTER_MS);
+    const qmp = await Qmp.connect(join(this.#folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
     // It had been told to already.
     if ((await runState(qmp)) === "running") this.#resumed.resolve(record);
     return qmp;

@@ -64,7 +64,7 @@ export class Layers {
   }
 
   /** Removes what no VM stands on and nobody has asked for in this time, and what was cut off. */
-  async sweep(needed: ReadonlySet<string>, untouchedForMs = 0): Promise<number> {
+  async sweep(needed: ReadonlySet<string>, untouchedForMs: number): Promise<number> {
     const names = await readdir(this.#folder).catch(() => [] as string[]);
     let removed = 0;
     for (const file of names.map((name) => join(this.#folder, name))) {

@@ -26,7 +26,7 @@ import type { VmEngine } from "../vm/engine.ts";
 import type { Running } from "../vm/entries.ts";
 import { uidOf, type MachineRoom } from "../vm/instance.ts";
 import { vmPaths } from "../vm/qemu.ts";
-import { Qmp, QmpError } from "../vm/qmp.ts";
+import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qmp.ts";
 import { shown, type VmRecord } from "../vm/record.ts";
 import { Arrival } from "./arrival.ts";
 import { Departure } from "./departure.ts";
@@ -62,7 +62,6 @@ interface Arriving {
 }
 
 const GIB = 1024 ** 3;
-const RECONNECT_DEADLINE_MS = 10_000;
 
 export class HostMoves implements Travellers {
   readonly #options: MovesOptions;
@@ -106,6 +105,7 @@ export class HostMoves implements Travellers {
   /** Makes room. The same order twice is one arrival. */
   async receive(id: string, order: ArrivalOrder): Promise<ArrivalNeeds> {
     const { engine, footing } = this.#options;
+    await engine.adopted(id);
     const known = this.#arrivals.get(id);
     if (known?.executionId === order.execution_id) return known.arrival.needs;
     const size = findSize(order.luggage.size);
@@ -122,12 +122,14 @@ export class HostMoves implements Travellers {
 
   /** Resolves when all of it is here. */
   async whole(id: string, executionId: string): Promise<void> {
+    await this.#options.engine.adopted(id);
     const known = this.#arrivals.get(id);
     if (known?.executionId === executionId) return known.arrival.whole;
     this.#options.engine.running(id, executionId); // runs here already, or never will
   }
 
   async resume(id: string, order: ResumeOrder): Promise<Vm> {
+    await this.#options.engine.adopted(id);
     const known = this.#arrivals.get(id);
     if (known?.executionId === order.execution_id) {
       known.arrival.resume(order);
@@ -147,6 +149,7 @@ export class HostMoves implements Travellers {
 
   /** Resolves when the target has all of it. Called again, it waits for the same. */
   async depart(id: string, order: DepartureOrder): Promise<Departed> {
+    await this.#options.engine.adopted(id);
     const handedOver = this.#handedOver.get(id);
     if (handedOver?.moveId === order.move_id) return { still_ms: 0, disk_bytes: 0, memory_bytes: 0 };
     const resident = this.#options.engine.running(id, order.execution_id);
@@ -158,6 +161,7 @@ export class HostMoves implements Travellers {
 
   /** Resolves when it goes on here, if it is here. */
   async stay(id: string, moveId: string): Promise<void> {
+    await this.#options.engine.adopted(id);
     const handedOver = this.#handedOver.get(id);
     if (handedOver?.moveId === moveId) {
       handedOver.goesOn.resolve();
@@ -169,7 +173,7 @@ export class HostMoves implements Travellers {
   }
 
   /** Removes what came with VMs that are gone. */
-  sweep(below: ReadonlySet<string>, untouchedForMs = 0): Promise<number> {
+  sweep(below: ReadonlySet<string>, untouchedForMs: number): Promise<number> {
     return this.#options.layers.sweep(below, untouchedForMs);
   }
 
@@ -253,8 +257,8 @@ export class HostMoves implements Travellers {
 
 /** Waits until it is known that the guest goes on here. */
 async function goOn(draft: Draft, decided: Promise<void>, signal: AbortSignal): Promise<LiveVm> {
-  const deadline = AbortSignal.timeout(RECONNECT_DEADLINE_MS);
-  const qmp = await Qmp.connect(join(draft.record.folder, vmPaths.qmp), deadline);
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(HUNG_AFTER_MS)]);
+  const qmp = await Qmp.connect(join(draft.record.folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
   try {
     const lost = Promise.withResolvers<never>();
     lost.promise.catch(() => undefined);
@@ -265,7 +269,7 @@ async function goOn(draft: Draft, decided: Promise<void>, signal: AbortSignal): 
   } finally {
     qmp.close();
   }
-  const live = await adoptClone(draft.record);
+  const live = await adoptClone(draft.record, { deadlineMs: HUNG_AFTER_MS, signal });
   await wakeGuest(live.channel);
   const { departure: _over, ...record } = draft.record;
   draft.record = record;

@@ -150,7 +150,7 @@ export class TemplateLibrary {
   /** Removes images and frozen templates that no description leads to and no disk stands on, and what cut-off builds have left. While the
    *  host is at work only what nobody has touched for `untouchedForMs`: the rest may be a build, or arrive from another host. Not for a folder
    *  that several hosts share. Returns how many it removed. */
-  async sweep(below: ReadonlySet<string>, untouchedForMs = 0): Promise<number> {
+  async sweep(below: ReadonlySet<string>, untouchedForMs: number): Promise<number> {
     await mkdir(this.#imagesFolder, { recursive: true });
     const descriptions = [...this.#entries.values()].map((entry) => entry.description);
     const images = new Set(descriptions.map((description) => imageFile(this.#imagesFolder, description)));

@@ -1,54 +1,35 @@
-// What an earlier host process has left: VMs that answer are adopted, the others are given back. From the folders and from the kernel
-// alone, because that process may have been killed at any line.
+// What an earlier host process has left, found from the folders and from the kernel alone, because that process may have been killed at any
+// line. This part only sorts: it asks no guest, no QEMU and waits for none, so that the host serves at once, whatever its VMs do.
+// `adopter.ts` then takes over each VM that runs, in the background, each on its own.
 
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import type { MainProcess } from "../guest/agent.ts";
-import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
+import { BELOW_FILE, saveBelow } from "./disk-below.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
-import { callBack, wasHandedOver } from "./qemu-moves.ts";
 import { cgroupName, uidsOf, type MachineRoom } from "./instance.ts";
-import { findByName, isAlive, killProcess } from "./process.ts";
+import { findByUid, isAlive, killProcess, type FoundProcess } from "./process.ts";
 import { vmPaths } from "./qemu.ts";
-import { Qmp } from "./qmp.ts";
 import {
   hasEnded,
+  isWithout,
   keepsDisk,
   readRecords,
-  saveRecord,
   type FoundFolder,
+  type RecordOwner,
   type VmRecord,
   type Waking,
 } from "./record.ts";
+import { isKeptAsItIs, isMachineId, isVmId, unreadableRecord } from "./unreadable.ts";
+import { WARM_PREFIX } from "./warm-clones.ts";
 
-/** Nobody was there to hear why. */
+/** The earlier host process was gone before it could learn why. */
 const endedUnseen: VmEnd = {
   status: "gone",
   cause: "qemu_ended",
   reason: "the microVM ended while its host was down",
 };
-
-const CALL_BACK_DEADLINE_MS = 10_000;
-
-export interface AdoptionOptions {
-  readonly room: MachineRoom;
-  readonly vmsFolder: string;
-  readonly instance: string;
-  readonly log: Logger;
-}
-
-/** What becomes of each VM that is found. */
-export interface Foundlings {
-  readonly travellers: Travellers;
-  running(record: VmRecord, live: LiveVm, main: MainProcess | undefined): void;
-  /** Its host was killed between taking a clone for it and the end of its waking. Nobody waits for the rest of it here. */
-  waking(record: VmRecord, waking: Waking): void;
-  ended(record: VmRecord): void;
-  /** Gives back what it does not keep; without an end it keeps nothing and is forgotten. What fails is remembered and not thrown. */
-  end(record: VmRecord, end: VmEnd | undefined): Promise<void>;
-}
 
 /** VMs that stand still in two places, until control says in which of them they go on. */
 export interface Travellers {
@@ -58,123 +39,153 @@ export interface Travellers {
   handedOver(record: VmRecord, moveId: string): void;
 }
 
-export interface Adopted {
-  readonly adopted: number;
+export interface AdoptionOptions {
+  readonly room: MachineRoom;
+  readonly vmsFolder: string;
+  readonly owner: RecordOwner;
+  readonly log: Logger;
+}
+
+/** Is told of each VM that is found. None of these waits for a guest or for a disk. */
+export interface Finder extends Pick<Travellers, "arrived"> {
+  /** Its QEMU is alive. */
+  running(record: VmRecord): void;
+  /** Its clone was taken, and its host was killed before the guest was awake. */
+  waking(record: VmRecord, waking: Waking): void;
+  ended(record: VmRecord): void;
+  /** `isKept`: its QEMU, where there is one, runs on untouched. */
+  unreadable(record: VmRecord, isKept: boolean): void;
+  /** What it does not keep has to be given back; without an end it keeps nothing and is forgotten. */
+  end(record: VmRecord, end: VmEnd | undefined): void;
+}
+
+export interface Found {
+  readonly running: number;
+  readonly ended: number;
+  readonly unreadable: number;
+  /** Folders of VMs that were never begun, processes that no record knows, and namespaces without a VM. */
   readonly removed: number;
 }
 
 /** Call it once, before any VM is made. */
-export async function adoptVms(options: AdoptionOptions, foundlings: Foundlings): Promise<Adopted> {
-  const { room, vmsFolder } = options;
+export async function findVms(options: AdoptionOptions, finder: Finder): Promise<Found> {
+  const { room, vmsFolder, owner } = options;
   await mkdir(vmsFolder, { recursive: true, mode: 0o711 });
-  const folders = await readRecords(vmsFolder);
-  for (const { record } of folders) {
-    if (record !== undefined && !hasEnded(record)) room.slots.adopt(record.slot);
-  }
-  const outcomes = await Promise.all(folders.map((found) => adoptOne(options, foundlings, found)));
-  await killStrangers(options, new Set(folders.map(({ record }) => record?.process?.pid)));
+  const folders = await readRecords(vmsFolder, owner);
+  const claimed = await claimSlots(options, folders);
+  const fates = await Promise.all(folders.map((one) => sort(options, finder, one)));
+  const strangers = await killStrangers(options, folders, claimed);
   const namespaces = await room.slots.sweep();
-  const adopted = outcomes.filter(Boolean).length;
-  return { adopted, removed: folders.length - adopted + namespaces };
+  const count = (fate: Fate): number => fates.filter((one) => one === fate).length;
+  return {
+    running: count("running"),
+    ended: count("ended"),
+    unreadable: count("unreadable"),
+    removed: count("removed") + strangers + namespaces,
+  };
 }
 
-async function adoptOne(
-  options: AdoptionOptions,
-  foundlings: Foundlings,
-  { folder, record }: FoundFolder,
-): Promise<boolean> {
-  if (record === undefined) {
-    await rm(folder, { recursive: true, force: true });
-    return false;
+type Fate = "running" | "ended" | "unreadable" | "removed" | "left";
+
+/** Takes the slots of all VMs that have not ended, so that they are neither removed nor given to others. Resolves with them. */
+export async function claimSlots(
+  { room, owner }: Pick<AdoptionOptions, "room" | "owner">,
+  folders: readonly FoundFolder[],
+): Promise<ReadonlySet<number>> {
+  const slots = new Set<number>();
+  for (const { found } of folders) {
+    if (found.kind === "mine" && !hasEnded(found.record)) slots.add(found.record.slot);
   }
+  const kept = folders.filter(({ id, found }) => isVmId(id) && isKeptAsItIs(found));
+  for (const { uid, name } of kept.length === 0 ? [] : await findByUid(uidsOf(room))) {
+    // Each slot has a user of its own, so the kernel knows the slot of a VM whose record is not understood.
+    if (kept.some(({ id }) => name?.startsWith(`${owner.instance}:${id}:`) === true)) {
+      slots.add(uid - room.firstVmUid);
+    }
+  }
+  for (const slot of slots) room.slots.adopt(slot);
+  return slots;
+}
+
+async function sort(options: AdoptionOptions, finder: Finder, one: FoundFolder): Promise<Fate> {
+  const { id, folder, found } = one;
+  // No row of control's is about a clone that waited, so nobody else removes it. Its QEMU is a stranger.
+  if (id.startsWith(WARM_PREFIX))
+    return found.kind === "mine" ? sortMine(finder, found.record) : discard(folder);
+  if (!isVmId(id)) {
+    options.log.warn({ folder }, "this is no VM's folder, so it is left alone");
+    return "left";
+  }
+  if (found.kind === "mine") {
+    // Machines of versions of the host that did not write it.
+    if (found.record.machine !== undefined && found.record.below !== undefined)
+      void saveBelow(folder, found.record.below).catch((error: unknown) =>
+        options.log.warn({ err: error, vm: id }, `${BELOW_FILE} could not be written`),
+      );
+    return sortMine(finder, found.record);
+  }
+  // Its record is the first thing that a VM gets, so there is nothing else; but a disk is never taken for nothing.
+  const isEmpty = !isMachineId(id) || (await isWithout(join(folder, vmPaths.disk)));
+  if (found.kind === "absent" && isEmpty) return discard(folder);
+  const record = await unreadableRecord(one, options.owner);
+  options.log.error(
+    { vm: id, folder, reason: record.reason },
+    "the record of a VM is not understood; its files are left as they are",
+  );
+  finder.unreadable(record, isKeptAsItIs(found));
+  return "unreadable";
+}
+
+async function discard(folder: string): Promise<Fate> {
+  await rm(folder, { recursive: true, force: true });
+  return "removed";
+}
+
+async function sortMine(finder: Finder, record: VmRecord): Promise<Fate> {
   if (hasEnded(record)) {
-    foundlings.ended(record);
-    return false;
+    finder.ended(record);
+    return "ended";
   }
-  return (await isTraveller(foundlings.travellers, record)) || adoptLive(options, foundlings, record);
-}
-
-async function adoptLive(
-  options: AdoptionOptions,
-  foundlings: Foundlings,
-  record: VmRecord,
-): Promise<boolean> {
-  const { waking } = record;
-  if ((record.status === "creating" && waking === undefined) || record.process === undefined) {
-    // Whoever asked for it got an error, and control asks again or has given up. What was promised has to be heard of.
-    const end = endOfHost("its host was restarted while it was starting");
-    await foundlings.end(record, keepsDisk(record) || waking !== undefined ? end : undefined);
-    return false;
-  }
-  if (!(await isAlive(record.process))) {
-    await foundlings.end(record, record.machine?.stopping === true ? stopped : endedUnseen);
-    return false;
-  }
-  if (waking === undefined) return adoptRunning(options, foundlings, record);
-  foundlings.waking(record, waking);
-  return true;
-}
-
-async function adoptRunning(
-  { room: { slots, egress }, log }: AdoptionOptions,
-  foundlings: Foundlings,
-  record: VmRecord,
-): Promise<boolean> {
-  try {
-    // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
-    await egress.replace(slots.slot(record.slot), record.egress);
-    const live = await adoptClone(record);
-    const { departure, ...settled } = record;
-    if (departure !== undefined) await saveRecord(settled);
-    foundlings.running(settled, live, await mainOf(settled, live));
-    return true;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : "the microVM does not answer";
-    log.warn({ vm: record.id, reason }, "a VM could not be adopted");
-    await foundlings.end(record, endOfHost(reason));
-    return false;
-  }
-}
-
-/** Whether it was on its way and has to wait. A departure that was cut off before its end is called back. */
-async function isTraveller(travellers: Travellers, record: VmRecord): Promise<boolean> {
-  const { arrival, departure, process } = record;
+  const { waking, arrival } = record;
+  const isThere = record.process !== undefined && (await isAlive(record.process));
   const size = findSize(record.size);
-  if (process === undefined || size === undefined || !(await isAlive(process))) return false;
-  if (record.status === "creating" && arrival?.whole === true) {
-    travellers.arrived(record, size);
-    return true;
+  if (isThere && record.status === "creating" && arrival?.whole === true && size !== undefined) {
+    finder.arrived(record, size);
+    return "running";
   }
-  if (record.status !== "running" || departure === undefined) return false;
-  if (!(await isHandedOver(record))) return false;
-  travellers.handedOver(record, departure.move_id);
-  return true;
+  if ((record.status === "creating" && waking === undefined) || record.process === undefined) {
+    // The request that began it got an error, and control asks again or has given up. What was promised has to be heard of.
+    const end = endOfHost("its host was restarted while it was starting");
+    finder.end(record, keepsDisk(record) || waking !== undefined ? end : undefined);
+    return "ended";
+  }
+  if (!isThere) {
+    finder.end(record, record.machine?.stopping === true ? stopped : endedUnseen);
+    return "ended";
+  }
+  if (waking === undefined) finder.running(record);
+  else finder.waking(record, waking);
+  return "running";
 }
 
-async function isHandedOver(record: VmRecord): Promise<boolean> {
-  const deadline = AbortSignal.timeout(CALL_BACK_DEADLINE_MS);
-  const qmp = await Qmp.connect(join(record.folder, vmPaths.qmp), deadline).catch(() => undefined);
-  if (qmp === undefined) return false;
-  try {
-    if (await wasHandedOver(qmp)) return true;
-    await callBack(qmp);
-    return false;
-  } catch {
-    // What does not answer is found out about again by whoever adopts it.
-    return false;
-  } finally {
-    qmp.close();
-  }
-}
-
-/** QEMU processes of ours that no record knows: the host was killed between starting one and writing it down. */
+/** Kills processes of ours that no record knows: a QEMU whose host was killed between starting it and writing it down, and whatever runs as the
+ *  user of a slot that no VM has, under any name. Resolves with how many there were. */
 async function killStrangers(
-  { room, instance }: AdoptionOptions,
-  known: ReadonlySet<number | undefined>,
-): Promise<void> {
-  for (const { identity, name } of await findByName(`${instance}:`, uidsOf(room))) {
-    if (known.has(identity.pid)) continue;
+  { room, owner: { instance } }: AdoptionOptions,
+  folders: readonly FoundFolder[],
+  claimed: ReadonlySet<number>,
+): Promise<number> {
+  const pids = new Set(folders.map(({ found }) => (found.kind === "mine" ? found.record.process?.pid : 0)));
+  const kept = folders.filter(({ id, found }) => isVmId(id) && isKeptAsItIs(found)).map(({ id }) => id);
+  const isStranger = ({ identity, uid, name }: FoundProcess): boolean => {
+    if (!claimed.has(uid - room.firstVmUid)) return true;
+    const isOurs = name?.startsWith(`${instance}:`) === true;
+    return isOurs && !pids.has(identity.pid) && !kept.some((id) => name.startsWith(`${instance}:${id}:`));
+  };
+  const strangers = (await findByUid(uidsOf(room))).filter(isStranger);
+  for (const { identity, name } of strangers) {
     await killProcess(identity);
-    await room.cgroups.remove(cgroupName({ name }));
+    if (name !== undefined) await room.cgroups.remove(cgroupName({ name }));
   }
+  return strangers.length;
 }

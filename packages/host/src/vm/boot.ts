@@ -13,7 +13,8 @@ import { giveIdentity, type LiveVm } from "./clone.ts";
 import { startQemu, type MachineRoom, type StartedQemu } from "./instance.ts";
 import { killProcess } from "./process.ts";
 import { vmPaths } from "./qemu.ts";
-import type { DiskBelow, VmRecord } from "./record.ts";
+import type { DiskBelow } from "./disk-below.ts";
+import type { VmRecord } from "./record.ts";
 
 export interface BootOptions {
   readonly room: MachineRoom;

@@ -70,10 +70,20 @@ export class Caretaker {
     await entry.ending;
   }
 
-  /** What was promised did not come: control counts on it, and looks only when it is told to. */
+  /** What was promised did not come: control counts on it. */
   async breakPromise(record: VmRecord, reason: string): Promise<void> {
     this.#options.log.warn({ vm: record.id, reason }, "a VM that was promised could not be woken");
-    await this.endNoisily(record, endOfHost(reason));
+    await this.lose(record, reason);
+  }
+
+  /** Ends a VM that the host cannot go on with. */
+  lose(record: VmRecord, reason: string): Promise<void> {
+    return this.endUnasked(record, endOfHost(reason));
+  }
+
+  /** Ends a VM that control believes to be there; control looks only when it is told to. Never rejects. */
+  async endUnasked(record: VmRecord, end: VmEnd | undefined): Promise<void> {
+    await this.endNoisily(record, end);
     this.#ended += 1;
   }
 

@@ -1,6 +1,7 @@
 // From a frozen template to a guest that answers: overlay, QEMU, restore, resume, identity.
 
 import { randomBytes } from "node:crypto";
+import { addAbortListener } from "node:events";
 import { chmod, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { VmSpec } from "@skerry/contract/host-api";
@@ -11,7 +12,7 @@ import type { BootFiles } from "../templates/boot-files.ts";
 import { ignoreSharedMemory, type FrozenTemplate } from "../templates/frozen.ts";
 import { startQemu, type InstanceRecord, type MachineRoom, type StartedQemu } from "./instance.ts";
 import { STATE_FD, vmPaths } from "./qemu.ts";
-import { migrationCompleted, Qmp, runState } from "./qmp.ts";
+import { ANSWER_DEADLINE_MS, migrationCompleted, Qmp, runState } from "./qmp.ts";
 import type { VmRecord } from "./record.ts";
 
 /** A guest that answers. */
@@ -39,7 +40,6 @@ export interface CloneOptions {
 
 const RESTORE_DEADLINE_MS = 30_000;
 const HELLO_DEADLINE_MS = 30_000;
-const ADOPT_DEADLINE_MS = 10_000;
 
 /** Starts QEMU and restores the template in it. `meanwhile` is called as soon as there is a process to remember, and its work has
  *  ended when this resolves. On failure the caller gives back. */
@@ -80,17 +80,30 @@ export async function resume({ qmp, connecting }: RestoredVm): Promise<LiveVm> {
   }
 }
 
+export interface AdoptOptions {
+  /** For each answer, of QEMU and of the guest. */
+  readonly deadlineMs: number;
+  /** Lets go of the VM, which runs on. */
+  readonly signal: AbortSignal;
+}
+
 /** Connects again to a VM that an earlier host process started. */
-export async function adoptClone(record: VmRecord): Promise<LiveVm> {
-  const qmp = await Qmp.connect(join(record.folder, vmPaths.qmp), AbortSignal.timeout(ADOPT_DEADLINE_MS));
+export async function adoptClone(record: VmRecord, { deadlineMs, signal }: AdoptOptions): Promise<LiveVm> {
+  const qmp = await Qmp.connect(
+    join(record.folder, vmPaths.qmp),
+    AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]),
+    deadlineMs,
+  );
+  using letGo = new DisposableStack();
+  letGo.use(addAbortListener(signal, () => qmp.close()));
   try {
     const rested = (await runState(qmp)) === "paused";
     if (rested) await qmp.execute("cont");
-    const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), {
-      resync: true,
-      deadlineMs: ADOPT_DEADLINE_MS,
-    });
-    if (rested) await wakeGuest(channel);
+    const options = { resync: true, deadlineMs, signal };
+    const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), options);
+    letGo.use(addAbortListener(signal, () => channel.close("the host lets go of the VM")));
+    if (rested) await wakeGuest(channel, deadlineMs);
+    qmp.deadlineMs = ANSWER_DEADLINE_MS;
     return { qmp, channel };
   } catch (error) {
     qmp.close();
@@ -138,7 +151,11 @@ export async function giveIdentity(
 }
 
 /** The machine's main process, started or found again. */
-export function mainOf({ machine }: VmRecord, { channel }: LiveVm): Promise<MainProcess | undefined> {
+export function mainOf(
+  { machine }: VmRecord,
+  { channel }: LiveVm,
+  deadlineMs?: number,
+): Promise<MainProcess | undefined> {
   const command = machine?.command ?? null;
-  return command === null ? Promise.resolve(undefined) : startMain(channel, command);
+  return command === null ? Promise.resolve(undefined) : startMain(channel, command, deadlineMs);
 }

@@ -10,10 +10,13 @@ import { SlotsExhausted, type Slots } from "../network/slots.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import { bootKept } from "./boot.ts";
 import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
+import { saveBelow } from "./disk-below.ts";
 import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
 import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
 import { vmPaths } from "./qemu.ts";
-import { prepareRecord, saveRecord, type VmRecord, type Waking } from "./record.ts";
+import { HUNG_AFTER_MS } from "./qmp.ts";
+import { isWithout, prepareRecord, saveRecord, syncFolder, type VmRecord, type Waking } from "./record.ts";
+import { diskGone } from "./unreadable.ts";
 import type { WarmVm } from "./warm-clones.ts";
 
 export interface CreationOptions {
@@ -112,6 +115,7 @@ async function boot(
   signal: AbortSignal,
 ): Promise<LiveVm> {
   const { record } = draft;
+  if (await isWithout(join(record.folder, vmPaths.disk))) throw diskGone();
   await refuseWhenDiskIsLow(vmsFolder);
   await saveRecord(record);
   return bootKept({ room, library, record, spec, size, signal }, async ({ process }) => {
@@ -189,7 +193,7 @@ export async function finishWaking(
   draft.promise();
   const { record } = draft;
   await rules.replace(slots.slot(record.slot), record.egress);
-  const live = await adoptClone(record);
+  const live = await adoptClone(record, { deadlineMs: HUNG_AFTER_MS, signal });
   await giveIdentity(live, waking);
   signal.throwIfAborted();
   return live;
@@ -203,10 +207,11 @@ async function clone(
 ): Promise<LiveVm> {
   const { record } = draft;
   await refuseWhenDiskIsLow(vmsFolder);
-  await makeFolder(record.folder);
-  // Whoever follows the console may come before the first word.
+  await makeNewFolder(record);
+  // A reader that follows the console may come before its first word.
   if (spec.machine !== undefined) await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
   await saveRecord(record);
+  if (spec.machine !== undefined) await syncFolder(vmsFolder);
   const { frozen, boot } = await library.frozen(spec.template, size);
   signal.throwIfAborted();
   // The guest has not run yet when its policy is in force.
@@ -215,11 +220,26 @@ async function clone(
   const restored = await restoreClone(made, async ({ process }) => {
     const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
     draft.record = { ...record, process, below };
+    if (isMachine) await saveBelow(record.folder, below);
     await Promise.all([saveRecord(draft.record), loadPolicy(room, record)]);
   });
   const live = await resume(restored);
   await giveIdentity(live, spec);
   return live;
+}
+
+/** An empty folder for a VM that is new here. No entry names the disk that would be in it, and a machine's disk is never taken for nothing. */
+export async function makeNewFolder({ folder, machine }: VmRecord): Promise<void> {
+  if (machine !== undefined && !(await isWithout(join(folder, vmPaths.disk)))) {
+    throw new SkerryError(
+      "disk_unreadable",
+      "There is a disk in the machine's folder that the host does not know.",
+      {
+        remediation: "Start the host again; it then says what it finds there.",
+      },
+    );
+  }
+  await makeFolder(folder);
 }
 
 async function awaken(live: LiveVm, spec: VmSpec): Promise<void> {

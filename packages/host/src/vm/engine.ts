@@ -11,17 +11,35 @@ import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
-import { adoptVms, type Adopted, type Travellers } from "./adoption.ts";
+import { Adopter } from "./adopter.ts";
+import { claimSlots, findVms, type Found, type Travellers } from "./adoption.ts";
 import { Caretaker } from "./caretaker.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
 import { bringUp, Draft, finishWaking, recordFor } from "./creation.ts";
 import { endOfHost } from "./ending.ts";
-import { Entries, notRunning, onlyMachines, otherThere, type Entry, type Running } from "./entries.ts";
+import {
+  Entries,
+  notRunning,
+  onlyMachines,
+  otherThere,
+  type Adopting,
+  type Entry,
+  type Running,
+} from "./entries.ts";
 import type { MachineRoom } from "./instance.ts";
 import { changePolicy, reportPolicy } from "./policy.ts";
 import { vmPaths } from "./qemu.ts";
-import { filesBelow, keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
+import {
+  filesBelow,
+  keepsDisk,
+  readRecords,
+  saveRecord,
+  shown,
+  type RecordOwner,
+  type VmRecord,
+} from "./record.ts";
 import { Turns } from "./turns.ts";
+import { diskGone, diskUnreadable, endUnreadable, recoverMachine } from "./unreadable.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
 type Bring = (draft: Draft, signal: AbortSignal) => Promise<LiveVm>;
@@ -36,6 +54,7 @@ export interface EngineOptions {
   readonly pool: WarmPool;
   readonly vmsFolder: string;
   readonly instance: string;
+  readonly owner: RecordOwner;
   readonly log: Logger;
 }
 
@@ -45,11 +64,14 @@ export class VmEngine {
   /** Work on a running VM's slot: one at a time, and the VM is not given back while it is under way. */
   readonly #slotWork = new Turns();
   readonly #caretaker: Caretaker;
+  readonly #adopter: Adopter;
 
   constructor(options: EngineOptions) {
     const { room, log } = options;
+    const parts = { room, entries: this.#entries, slotWork: this.#slotWork, log };
     this.#options = options;
-    this.#caretaker = new Caretaker({ room, entries: this.#entries, slotWork: this.#slotWork, log });
+    this.#caretaker = new Caretaker(parts);
+    this.#adopter = new Adopter({ ...parts, caretaker: this.#caretaker });
   }
 
   list(): Vm[] {
@@ -86,9 +108,14 @@ export class VmEngine {
   async put(id: string, spec: VmSpec): Promise<Vm> {
     if (this.#options.room.slots.exhausted) await this.#options.pool.giveUp(1);
     const entry = this.#entries.find(id);
-    if (entry === undefined) return this.#begin(id, spec, undefined);
+    if (entry === undefined) {
+      if (spec.machine?.disk === "kept") throw diskGone();
+      return this.#begin(id, spec, undefined);
+    }
+    if (entry.state === "unreadable") return this.#putInPlaceOf(entry, id, spec);
     if (entry.record.execution_id === spec.execution_id) {
       if (entry.state === "creating") return entry.done;
+      if (entry.state === "adopting") return shown((await this.usable(id, spec.execution_id)).record);
       if (entry.state === "running" && entry.ending === undefined) return shown(entry.record);
       throw notRunning(entry);
     }
@@ -141,8 +168,12 @@ export class VmEngine {
     switch (entry.state) {
       case "creating":
       case "ending":
+      case "adopting":
         await entry.done.catch(() => undefined);
+        if (entry.state === "adopting" && this.#entries.holds(entry)) throw notRunning(entry);
         return this.stop(id, { execution_id, grace_ms });
+      case "unreadable":
+        throw diskUnreadable(entry.record);
       case "running":
         if (entry.ending === undefined) await this.#caretaker.stop(entry, grace_ms);
         else await entry.ending;
@@ -158,16 +189,29 @@ export class VmEngine {
   async #putAgain(entry: Entry, id: string, spec: VmSpec): Promise<Vm> {
     switch (entry.state) {
       case "creating":
+      case "adopting":
       case "running":
+      case "unreadable":
         throw otherThere();
       case "ending":
         await entry.done.catch(() => undefined);
         return this.put(id, spec);
       case "ended":
-        if (entry.owed === undefined) return this.#begin(id, spec, entry.record);
-        await this.#caretaker.end(entry.owed.record, entry.owed.end);
+        if (entry.owed !== undefined) {
+          await this.#caretaker.end(entry.owed.record, entry.owed.end);
+          return this.put(id, spec);
+        }
+        if (spec.machine?.disk !== "new") return this.#begin(id, spec, entry.record);
+        await this.destroy(id, entry.record.execution_id);
         return this.put(id, spec);
     }
+  }
+
+  /** Only a new disk can take the place of one that is not understood. */
+  async #putInPlaceOf({ record }: Entry, id: string, spec: VmSpec): Promise<Vm> {
+    if (spec.machine?.disk !== "new") throw diskUnreadable(record);
+    await this.destroy(id, record.execution_id);
+    return this.put(id, spec);
   }
 
   running(id: string, executionId: string): Running {
@@ -176,22 +220,40 @@ export class VmEngine {
 
   /** Waits for one that is on its way. Why another one did not come, its entry says. */
   async usable(id: string, executionId: string): Promise<Running> {
-    const entry = this.#entries.of(id, executionId);
-    if (entry.state === "creating") await entry.done.catch(() => undefined);
-    return this.running(id, executionId);
+    for (;;) {
+      const entry = this.#entries.of(id, executionId);
+      if (entry.state !== "creating" && entry.state !== "adopting") return this.running(id, executionId);
+      await entry.done.catch(() => undefined);
+      // Let go of, because this host process ends.
+      if (this.#entries.holds(entry)) throw notRunning(entry);
+    }
   }
 
   /** Asked for anew when its turn comes: a slot of a VM that has ended belongs to nobody, or to another VM. */
-  async #onSlot<T>(id: string, executionId: string, work: (entry: Running) => Promise<T>): Promise<T> {
-    await this.usable(id, executionId);
-    return this.#slotWork.take(id, () => work(this.running(id, executionId)));
+  async #onSlot<T>(
+    id: string,
+    executionId: string,
+    work: (entry: Running | Adopting) => Promise<T>,
+  ): Promise<T> {
+    const entry = this.#entries.of(id, executionId);
+    // A policy is a matter of the slot's: a guest that does not answer must not keep its own policy from being changed.
+    if (entry.state === "creating") await entry.done.catch(() => undefined);
+    return this.#slotWork.take(id, () => work(this.#entries.governed(id, executionId)));
   }
 
   /** Destroys this incarnation. What is not there, or is another incarnation, is left as it is: both are success. */
   async destroy(id: string, executionId: string): Promise<void> {
     const entry = this.#entries.find(id);
-    if (entry === undefined || entry.record.execution_id !== executionId) return;
+    if (entry === undefined) return;
+    // Which incarnation it is, is not known, and control asks for no machine's end that it does not mean.
+    if (entry.state === "unreadable") return this.#destroyUnreadable(entry.record);
+    if (entry.record.execution_id !== executionId) return;
     switch (entry.state) {
+      case "adopting":
+        entry.abort.abort();
+        await entry.done;
+        if (this.#entries.holds(entry)) return this.#caretaker.end(entry.record, undefined);
+        return this.destroy(id, executionId);
       case "creating":
         entry.abort.abort();
         await entry.done.catch(() => undefined);
@@ -212,31 +274,60 @@ export class VmEngine {
     }
   }
 
-  /** Finds the VMs of an earlier host process: adopts what answers, gives back what does not. Call it once, first. */
-  adopt(travellers: Travellers): Promise<Adopted> {
-    return adoptVms(this.#options, {
-      travellers,
-      running: (record, live, main) => this.#caretaker.watch(record, live, main),
+  /** Finds the VMs of an earlier host process. Those that run are adopted in the background, and what has ended is given back there. Call it
+   *  once, first. */
+  adopt(travellers: Travellers): Promise<Found> {
+    const { room } = this.#options;
+    const caretaker = this.#caretaker;
+    return findVms(this.#options, {
+      running: (record) =>
+        this.#adopter.begin(record, (still, moveId) => travellers.handedOver(still, moveId)),
       waking: (record, waking) =>
-        void this.begin(record, (draft, signal) => finishWaking(this.#options.room, draft, waking, signal)),
+        void this.begin(record, (draft, signal) => finishWaking(room, draft, waking, signal)),
+      arrived: (record, size) => travellers.arrived(record, size),
       ended: (record) => this.#entries.set({ state: "ended", record }),
-      end: (record, end) => this.#caretaker.endNoisily(record, end),
+      unreadable: (record, isKept) => this.#entries.set({ state: "unreadable", record, isKept }),
+      end: (record, end) => void caretaker.endUnasked(record, end),
     });
   }
 
-  /** Files of templates that VMs stand on, also such as do not run. */
-  filesBelow(): Promise<Set<string>> {
-    return filesBelow(this.#options.vmsFolder);
+  /** Takes the slots of the VMs that there are, and nothing else: for a host process that only builds templates. */
+  async claimSlots(): Promise<void> {
+    await claimSlots(this.#options, await readRecords(this.#options.vmsFolder, this.#options.owner));
+    await this.#options.room.slots.sweep();
+  }
+
+  /** Resolves when what a host process before this one left of it has been sorted out. */
+  async adopted(id: string): Promise<void> {
+    const entry = this.#entries.find(id);
+    if (entry?.state === "adopting") await entry.done;
+  }
+
+  /** Files of templates that VMs stand on, also such as do not run; undefined where that is not known of all of them. */
+  filesBelow(): Promise<Set<string> | undefined> {
+    return filesBelow(this.#options.vmsFolder, this.#options.owner);
+  }
+
+  /** Writes a new record for a machine whose record is damaged; its next start boots from its disk. */
+  recover(id: string): Promise<Vm> {
+    return recoverMachine(this.#options, this.#entries, id);
   }
 
   /** Lets go of all VMs; they run on, and the next host process adopts them. */
   close(): void {
     this.#caretaker.close();
     for (const entry of this.#entries.all) {
+      if (entry.state === "adopting") entry.abort.abort();
       if (entry.state !== "running") continue;
       entry.live.qmp.close();
       entry.live.channel.close("the host is stopping");
     }
+  }
+
+  async #destroyUnreadable(record: VmRecord): Promise<void> {
+    await endUnreadable(this.#options.room, record);
+    await rm(record.folder, { recursive: true, force: true });
+    this.#entries.delete(record.id);
   }
 
   #begin(id: string, spec: VmSpec, kept: VmRecord | undefined): Promise<Vm> {

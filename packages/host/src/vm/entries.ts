@@ -16,7 +16,10 @@ export type Entry =
       readonly abort: AbortController;
       readonly done: Promise<Vm>;
     }
+  | Adopting
   | Running
+  /** A machine or a sandbox whose record this host does not understand. Its files stay until it is destroyed; see unreadable.ts. */
+  | { readonly state: "unreadable"; readonly record: VmRecord; readonly isKept: boolean }
   | { readonly state: "ending"; readonly record: VmRecord; readonly done: Promise<void> }
   /** Gone or stopped. `owed`: what could not be given back yet; the next destroy, stop or start tries again. */
   | { readonly state: "ended"; readonly record: VmRecord; readonly owed?: Owed };
@@ -24,6 +27,16 @@ export type Entry =
 interface Owed {
   readonly record: VmRecord;
   readonly end: VmEnd | undefined;
+}
+
+/** Found running by a new host process, which is not connected to it yet. */
+export interface Adopting {
+  readonly state: "adopting";
+  record: VmRecord;
+  /** Lets go of it; it runs on. */
+  readonly abort: AbortController;
+  /** Resolves when the VM has another entry, or when it was let go of. */
+  done: Promise<void>;
 }
 
 export interface Running {
@@ -47,7 +60,7 @@ export class Entries {
   /** Guest memory of all that run or begin, MiB. */
   get memoryMib(): number {
     return this.all
-      .filter(({ state }) => state !== "ended")
+      .filter(({ state }) => state !== "ended" && state !== "unreadable")
       .reduce((total, { record }) => total + (findSize(record.size)?.memory_mib ?? 0), 0);
   }
 
@@ -64,7 +77,8 @@ export class Entries {
 
   of(id: string, executionId: string): Entry {
     const entry = this.known(id);
-    if (entry.record.execution_id !== executionId)
+    // Which incarnation an unreadable one is, is not known.
+    if (entry.state !== "unreadable" && entry.record.execution_id !== executionId)
       throw new SkerryError("stale_execution", "That incarnation of the VM is not on this host.");
     return entry;
   }
@@ -73,6 +87,12 @@ export class Entries {
     const entry = this.of(id, executionId);
     if (entry.state !== "running" || entry.ending !== undefined) throw notRunning(entry);
     return entry;
+  }
+
+  /** A VM that has a slot with a policy of its own, whether or not its guest can be asked. */
+  governed(id: string, executionId: string): Running | Adopting {
+    const entry = this.of(id, executionId);
+    return entry.state === "adopting" ? entry : this.running(id, executionId);
   }
 
   /** It has not been destroyed, nor taken the next step of its life. */

@@ -20,6 +20,7 @@ import {
 } from "./process.ts";
 import { listenOn, qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu.ts";
 import { Qmp } from "./qmp.ts";
+import { BELOW_FILE } from "./disk-below.ts";
 import { RECORD } from "./record.ts";
 
 /** What every VM on this host has in common. */
@@ -70,7 +71,7 @@ const QMP_DEADLINE_MS = 20_000;
 const LOG = "qemu.log";
 const LOG_TAIL_BYTES = 2_000;
 /** Of a machine, until it is destroyed. */
-const KEPT: ReadonlySet<string> = new Set([RECORD, vmPaths.disk, vmPaths.console]);
+const KEPT: ReadonlySet<string> = new Set([RECORD, BELOW_FILE, vmPaths.disk, vmPaths.console]);
 
 /** QEMU ended before it answered; `message` holds its own words. */
 export class QemuStartError extends Error {

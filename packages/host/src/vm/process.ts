@@ -118,23 +118,38 @@ export interface UidRange {
   readonly count: number;
 }
 
-/** Every live QEMU of these users whose `-name` begins with this prefix: what really runs, whatever the records say. */
+/** A live process of one of these users: what really runs, whatever the records say. */
+export interface FoundProcess {
+  readonly identity: ProcessIdentity;
+  readonly uid: number;
+  /** Of a QEMU, what it was called when it was started; a QEMU that its guest has taken over can change that. */
+  readonly name: string | undefined;
+}
+
+export async function findByUid(uids: UidRange): Promise<FoundProcess[]> {
+  const found: FoundProcess[] = [];
+  for (const entry of await readdir("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    const uid = await effectiveUidOf(Number(entry));
+    if (uid < uids.first || uid >= uids.first + uids.count) continue;
+    const args = (await readFile(`/proc/${entry}/cmdline`, "utf8").catch(() => "")).split("\0");
+    const name = args.includes("-name") ? (args[args.indexOf("-name") + 1] ?? "") : "";
+    const startTicks = await startTicksOf(Number(entry));
+    if (startTicks === undefined) continue;
+    const identity = { pid: Number(entry), startTicks };
+    found.push({ identity, uid, name: PROCESS_NAME.test(name) ? name : undefined });
+  }
+  return found;
+}
+
+/** Every live QEMU of these users whose `-name` begins with this prefix. */
 export async function findByName(
   prefix: string,
   uids: UidRange,
 ): Promise<{ identity: ProcessIdentity; name: string }[]> {
-  const found: { identity: ProcessIdentity; name: string }[] = [];
-  for (const entry of await readdir("/proc")) {
-    if (!/^\d+$/.test(entry)) continue;
-    const args = (await readFile(`/proc/${entry}/cmdline`, "utf8").catch(() => "")).split("\0");
-    const name = args[args.indexOf("-name") + 1] ?? "";
-    if (!args.includes("-name") || !name.startsWith(prefix) || !PROCESS_NAME.test(name)) continue;
-    const uid = await effectiveUidOf(Number(entry));
-    if (uid < uids.first || uid >= uids.first + uids.count) continue;
-    const startTicks = await startTicksOf(Number(entry));
-    if (startTicks !== undefined) found.push({ identity: { pid: Number(entry), startTicks }, name });
-  }
-  return found;
+  return (await findByUid(uids)).flatMap(({ identity, name }) =>
+    name?.startsWith(prefix) === true ? [{ identity, name }] : [],
+  );
 }
 
 /** -1 where the process has gone. */

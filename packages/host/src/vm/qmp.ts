@@ -1,5 +1,6 @@
 // QEMU's machine protocol: one JSON object per line, answers in the order of the questions, events in between.
 
+import { addAbortListener } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -10,9 +11,9 @@ export class QmpError extends Error {
 
 /** Who asks is told after this that there is no answer yet. QEMU gives none while it waits for a slow disk or for another QEMU, and its VM is
  *  not dead for that. */
-const ANSWER_DEADLINE_MS = 10_000;
+export const ANSWER_DEADLINE_MS = 10_000;
 /** One that has given none for so long never will, and is as good as dead. */
-const HUNG_AFTER_MS = 120_000;
+export const HUNG_AFTER_MS = 120_000;
 const CONNECT_RETRY_MS = 2;
 /** QEMU's longest answer here is the console ring (64 KiB, escaped); a QEMU that a guest took over may send anything. */
 const LINE_MAX_CHARS = 1024 * 1024;
@@ -29,6 +30,8 @@ export class Qmp {
   readonly #questions: Question[] = [];
   #buffered = "";
   #shutdownReason: string | undefined;
+  /** Who asks is told after this that there is no answer yet, unless the question has a deadline of its own. */
+  deadlineMs = ANSWER_DEADLINE_MS;
   /** Settles when the connection has ended, which is when QEMU has. */
   readonly closed: Promise<void>;
 
@@ -40,11 +43,14 @@ export class Qmp {
     socket.once("close", () => this.#fail(new QmpError("QEMU closed its control socket")));
   }
 
-  /** Connects to a QEMU that may still be starting. */
-  static async connect(path: string, signal: AbortSignal): Promise<Qmp> {
+  /** Connects to a QEMU that may still be starting. The signal ends the attempt until this resolves, and changes nothing after it. The
+   *  deadline is that of each answer, also of later ones until `deadlineMs` is set anew. */
+  static async connect(path: string, signal: AbortSignal, deadlineMs = ANSWER_DEADLINE_MS): Promise<Qmp> {
     const qmp = new Qmp(await dial(path, signal));
+    qmp.deadlineMs = deadlineMs;
+    using _listener = addAbortListener(signal, () => qmp.close());
     try {
-      await qmp.#answer("greeting");
+      await qmp.#answer("greeting", deadlineMs);
       await qmp.execute("qmp_capabilities");
       return qmp;
     } catch (error) {
@@ -61,7 +67,7 @@ export class Qmp {
   async execute(
     command: string,
     args: Readonly<Record<string, unknown>> = {},
-    deadlineMs = ANSWER_DEADLINE_MS,
+    deadlineMs = this.deadlineMs,
   ): Promise<unknown> {
     if (this.#socket.destroyed) throw new QmpError(`${command}: QEMU is gone`);
     this.#socket.write(`${JSON.stringify({ execute: command, arguments: args })}\n`);
@@ -72,7 +78,7 @@ export class Qmp {
     this.#socket.destroy();
   }
 
-  async #answer(command: string, deadlineMs = ANSWER_DEADLINE_MS): Promise<unknown> {
+  async #answer(command: string, deadlineMs: number): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const hung = setTimeout(() => this.#socket.destroy(), HUNG_AFTER_MS);
     // It keeps its place when nobody waits any more, because answers are known by their order alone.

@@ -1,20 +1,15 @@
 // What a host remembers of a VM: `vm.json` in the VM's folder. From it a restarted host finds its running VMs again.
 
-import { readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { open, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Nullable } from "@skerry/contract/common";
 import { Egress } from "@skerry/contract/egress";
 import { Vm, VmSpec } from "@skerry/contract/host-api";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
+import { DiskBelow, placedBelow, readBelow, type DiskPlaces } from "./disk-below.ts";
 import type { ProcessIdentity } from "./process.ts";
-
-/** The files under a VM's disk, which nobody may remove or change before the VM is gone. */
-export const DiskBelow = Type.Object(
-  { root_image: Type.String({ minLength: 1 }), frozen_disk: Type.String({ minLength: 1 }) },
-  { additionalProperties: false },
-);
-export type DiskBelow = Static<typeof DiskBelow>;
+import { vmPaths } from "./qemu.ts";
 
 /** What makes a VM a machine. */
 const MachineRecord = Type.Object(
@@ -60,11 +55,18 @@ export interface VmRecord extends Vm {
 
 export const RECORD = "vm.json";
 
-/** Folders are removed and processes killed by what a record says, so nothing is believed that `saveRecord` has not written. */
-const recordShape = Compile(
-  Type.Object({
+/** Raised when a record of this version would be misunderstood by a host of the version before. */
+const FORMAT = 1;
+
+/** Folders are removed and processes killed by what a record says, so nothing is believed that `saveRecord` has not written. A field that is
+ *  not named here was written by a newer version, and may mean that the others mean something else. */
+const RecordShape = Type.Object(
+  {
     ...Vm.properties,
+    /** Absent from records of versions before it. */
+    format: Type.Optional(Type.Integer({ minimum: 1 })),
     name: Type.String({ minLength: 1 }),
+    /** Written for hosts of versions before `format`, which remove what lacks it; where a folder is, is where it was found. */
     folder: Type.String(),
     slot: Type.Integer({ minimum: 0 }),
     egress: Egress,
@@ -78,48 +80,153 @@ const recordShape = Compile(
     process: Type.Optional(
       Type.Object({ pid: Type.Integer({ minimum: 2 }), startTicks: Type.Integer({ minimum: 0 }) }),
     ),
-  }),
+  },
+  { additionalProperties: false },
 );
+const recordShape = Compile(RecordShape);
 
-/** Replaces the record whole: a host that is killed here leaves the old one. */
+/** Replaces the record whole: a host that is killed here leaves the old one. A machine's is on the disk when this resolves, with its
+ *  folder's entry: a power failure after that loses neither. A sandbox does not outlive a power failure, so its record need not. */
 export async function saveRecord(record: VmRecord): Promise<void> {
   const file = join(record.folder, RECORD);
-  await writeFile(`${file}.part`, JSON.stringify(record), { mode: 0o600 });
+  const part = await open(`${file}.part`, "w", 0o600);
+  try {
+    await part.writeFile(textOf(record));
+    if (record.machine !== undefined) await part.sync();
+  } finally {
+    await part.close();
+  }
   await rename(`${file}.part`, file);
+  if (record.machine !== undefined) await syncFolder(record.folder);
 }
 
 /** For a folder that is given the VM's name after this, and is no VM's until then, whatever of the record is in it: so nothing has to be
  *  replaced whole, which takes four times as long (1.3 instead of 0.3 ms). */
 export async function prepareRecord(record: VmRecord, folder: string): Promise<void> {
-  await writeFile(join(folder, RECORD), JSON.stringify(record), { mode: 0o600 });
+  await writeFile(join(folder, RECORD), textOf(record), { mode: 0o600 });
+}
+
+function textOf(record: VmRecord): string {
+  return JSON.stringify({ format: FORMAT, ...record });
+}
+
+/** Has the kernel write down which files are in the folder. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** What was found in the place of a VM's record. */
+export type FoundRecord =
+  | { readonly kind: "mine"; readonly record: VmRecord }
+  /** There is none: the host was killed before it wrote one. */
+  | { readonly kind: "absent" }
+  /** The disk did not give it, or a newer version of the host wrote it. It may well be understood another time. */
+  | { readonly kind: "unreadable" | "newer"; readonly why: string }
+  /** It is not what any version of the host writes. */
+  | { readonly kind: "damaged"; readonly why: string };
+
+/** Whose records are read. */
+export interface RecordOwner {
+  /** What this host's processes, namespaces and cgroups are named after; it follows from where its state folder is. */
+  readonly instance: string;
+  readonly places: DiskPlaces;
 }
 
 export interface FoundFolder {
+  /** Name of the folder. */
   readonly id: string;
   readonly folder: string;
-  /** Undefined where the host was killed before it wrote one, or the file is damaged. */
-  readonly record: VmRecord | undefined;
+  readonly found: FoundRecord;
 }
 
-/** Every VM folder that there is. */
-export async function readRecords(vmsFolder: string): Promise<FoundFolder[]> {
-  const names = await readdir(vmsFolder).catch(() => [] as string[]);
-  return Promise.all(
-    names.map(async (id) => {
+/** Every folder that there is. Rejects where the folder of all VMs is there and cannot be listed: what it holds is not known then. */
+export async function readRecords(vmsFolder: string, owner: RecordOwner): Promise<FoundFolder[]> {
+  const names = await readdir(vmsFolder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const found: FoundFolder[] = [];
+  // A few at a time: thousands of open files at once would make records unreadable by themselves.
+  for (let first = 0; first < names.length; first += READ_AT_ONCE) {
+    const some = names.slice(first, first + READ_AT_ONCE).map(async (id) => {
       const folder = join(vmsFolder, id);
-      return { id, folder, record: await readRecord(id, folder) };
-    }),
-  );
+      return { id, folder, found: await readRecord(id, folder, owner) };
+    });
+    found.push(...(await Promise.all(some)));
+  }
+  return found;
 }
 
-async function readRecord(id: string, folder: string): Promise<VmRecord | undefined> {
+const READ_AT_ONCE = 64;
+
+/** Never rejects: what is wrong with a record is part of the answer. */
+export async function readRecord(id: string, folder: string, owner: RecordOwner): Promise<FoundRecord> {
+  let text: string;
   try {
-    const record: unknown = JSON.parse(await readFile(join(folder, RECORD), "utf8"));
-    if (!recordShape.Check(record) || record.id !== id || record.folder !== folder) return undefined;
-    return { ...record, process: record.process };
+    text = await readFile(join(folder, RECORD), "utf8");
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return { kind: "absent" };
+    return { kind: "unreadable", why: `${RECORD} could not be read (${code})` };
+  }
+  return understood(id, folder, { text, owner });
+}
+
+function understood(
+  id: string,
+  folder: string,
+  { text, owner }: { readonly text: string; readonly owner: RecordOwner },
+): FoundRecord {
+  const value = jsonOf(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return { kind: "damaged", why: `${RECORD} holds no record` };
+  if (isNewer(value)) return { kind: "newer", why: `${RECORD} was written by a newer version of the host` };
+  if (!recordShape.Check(value)) return { kind: "damaged", why: `${RECORD} is not as a host writes it` };
+  if (value.id !== id) return { kind: "damaged", why: `${RECORD} is the record of ${value.id}` };
+  const { format: _written, below, ...record } = value;
+  return {
+    kind: "mine",
+    record: {
+      ...record,
+      ...identityOf({ ...record, process: record.process }, owner),
+      folder,
+      ...(below === undefined ? {} : { below: placedBelow(below, owner.places) }),
+    },
+  };
+}
+
+/** A state folder that was moved or copied has another name for its processes. Those that its records name ended before it was moved, or are
+ *  those of the folder that it is a copy of. */
+function identityOf(
+  { id, execution_id, name, process }: Pick<VmRecord, "id" | "execution_id" | "name" | "process">,
+  { instance }: RecordOwner,
+): Pick<VmRecord, "name" | "process"> {
+  if (name.startsWith(`${instance}:`)) return { name, process };
+  return { name: `${instance}:${id}:${execution_id}`, process: undefined };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+/** It says so, or all that is wrong with it is fields that this version does not know. */
+function isNewer(value: object): boolean {
+  const { format } = value as { readonly format?: unknown };
+  if (typeof format === "number" && format > FORMAT) return true;
+  const faults = recordShape.Errors(value);
+  // An unknown field is told of twice: of itself, and of the object that has it.
+  const unknownField = ({ keyword }: { keyword: string }): boolean =>
+    keyword === "additionalProperties" || keyword === "boolean";
+  return faults.length > 0 && faults.every(unknownField);
 }
 
 /** Nothing of it runs, and only files are left. */
@@ -132,10 +239,26 @@ export function keepsDisk({ machine }: VmRecord): boolean {
   return machine?.keeps_disk === true;
 }
 
-/** Files that the disks of these VMs stand on, also of those that do not run: they must stay. */
-export async function filesBelow(vmsFolder: string): Promise<Set<string>> {
-  const records = await readRecords(vmsFolder);
-  return new Set(records.flatMap(({ record }) => Object.values(record?.below ?? {})));
+/** Files that the disks of these VMs stand on, also of those that do not run: they must stay. Undefined where that is not known of every
+ *  one of them, so that nothing may be removed. */
+export async function filesBelow(vmsFolder: string, owner: RecordOwner): Promise<Set<string> | undefined> {
+  const all = new Set<string>();
+  for (const { folder, found } of await readRecords(vmsFolder, owner)) {
+    const below = found.kind === "mine" ? found.record.below : await readBelow(folder, owner.places);
+    const isKnown =
+      found.kind === "mine" || below !== undefined || (await isWithout(join(folder, vmPaths.disk)));
+    if (!isKnown) return undefined;
+    for (const file of Object.values(below ?? {})) all.add(file);
+  }
+  return all;
+}
+
+/** Whether this file is certainly not there. */
+export function isWithout(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === "ENOENT" || error.code === "ENOTDIR",
+  );
 }
 
 /** The part of the record that the host API shows. */

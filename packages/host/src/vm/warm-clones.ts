@@ -15,7 +15,7 @@ import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
 
 /** Folder names of waiting clones begin with it, and no id of a VM does. */
-const WARM_PREFIX = "warm_";
+export const WARM_PREFIX = "warm_";
 /** Emulated, a program's first start takes ten times as long as its second, and the guest's way to it still gets faster after that: with three
  *  instead of one, create and first command took 50 instead of 58 ms, for 0.3 MiB of memory (medians of 12, in turns). */
 const WARM_UP_COMMAND = "true";

@@ -1,8 +1,31 @@
 import type { ChildProcess } from "node:child_process";
 import { mkdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { ProcessIdentity } from "../../src/vm/process.ts";
-import { saveRecord, type VmRecord } from "../../src/vm/record.ts";
+import { diskPlaces } from "../../src/vm/disk-below.ts";
+import { readRecords, saveRecord, type RecordOwner, type VmRecord } from "../../src/vm/record.ts";
+
+/** What the processes of the records below are named after. */
+export const INSTANCE = "skerry-1a2b3c";
+
+/** The host whose VMs are in this folder. */
+export function ownerOf(vmsFolder: string): RecordOwner {
+  const stateFolder = dirname(vmsFolder);
+  return {
+    instance: INSTANCE,
+    places: diskPlaces({ stateFolder, assetsFolder: join(stateFolder, "assets") }),
+  };
+}
+
+/** Every folder with its record, where that is understood. */
+export async function recordsIn(
+  vmsFolder: string,
+): Promise<{ id: string; folder: string; record: VmRecord | undefined }[]> {
+  return (await readRecords(vmsFolder, ownerOf(vmsFolder))).map(({ id, folder, found }) => ({
+    ...{ id, folder },
+    record: found.kind === "mine" ? found.record : undefined,
+  }));
+}
 
 /** Of a VM that runs, or ran: its process has ended. */
 export function recordIn(vmsFolder: string, id: string, changes: Partial<VmRecord> = {}): VmRecord {
@@ -14,7 +37,7 @@ export function recordIn(vmsFolder: string, id: string, changes: Partial<VmRecor
     status: "running",
     reason: null,
     started_at: "2026-11-20T16:21:09.123Z",
-    name: `skerry-1a2b3c:${id}:exe_1`,
+    name: `${INSTANCE}:${id}:exe_1`,
     folder: join(vmsFolder, id),
     slot: 3,
     process: { pid: process.pid, startTicks: 0 },

@@ -1,0 +1,17 @@
+// What may go of the images, frozen templates and layers on this host's disk.
+
+import type { Host } from "./host.ts";
+
+/** Removes what no template leads to, no disk stands on and nobody has touched for so long. Returns how many that were. Where it is not known
+ *  what the disks of all VMs stand on, everything stays. */
+export async function sweepCaches(
+  { config, engine, library, moves }: Host,
+  untouchedForMs: number,
+): Promise<number> {
+  const below = await engine.filesBelow();
+  if (below === undefined) return 0;
+  const removed = await moves.sweep(below, untouchedForMs);
+  // What others made there is theirs to judge.
+  if (config.sharedAssets) return removed;
+  return removed + (await library.sweep(below, untouchedForMs));
+}

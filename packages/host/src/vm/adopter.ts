@@ -1,0 +1,116 @@
+// Takes over VMs that an earlier host process started, each on its own and in the background: a guest may be hostile, a disk slow, a QEMU
+// stopped, and none of that may hold up another VM, or the host. Calls for such a VM wait for it in `VmEngine.usable`.
+
+import { addAbortListener } from "node:events";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { MainProcess } from "../guest/agent.ts";
+import type { Caretaker } from "./caretaker.ts";
+import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
+import type { Adopting, Entries } from "./entries.ts";
+import type { MachineRoom } from "./instance.ts";
+import { callBack, wasHandedOver } from "./qemu-moves.ts";
+import { vmPaths } from "./qemu.ts";
+import { HUNG_AFTER_MS, Qmp } from "./qmp.ts";
+import { saveRecord, type VmRecord } from "./record.ts";
+import type { Turns } from "./turns.ts";
+
+export interface AdopterOptions {
+  readonly room: MachineRoom;
+  readonly entries: Entries;
+  /** Work on a VM's slot and record: one at a time. */
+  readonly slotWork: Turns;
+  readonly caretaker: Caretaker;
+  readonly log: Logger;
+}
+
+type Adopted =
+  | { readonly kind: "running"; readonly live: LiveVm; readonly main: MainProcess | undefined }
+  /** It stands still, because it could go on at another host. */
+  | { readonly kind: "handed_over"; readonly moveId: string };
+
+export class Adopter {
+  readonly #options: AdopterOptions;
+
+  constructor(options: AdopterOptions) {
+    this.#options = options;
+  }
+
+  /** Returns at once. `handedOver` is called for a VM that waits for control to say where it goes on. */
+  begin(record: VmRecord, handedOver: (record: VmRecord, moveId: string) => void): void {
+    const entry: Adopting = {
+      state: "adopting",
+      record,
+      abort: new AbortController(),
+      done: Promise.resolve(),
+    };
+    entry.done = this.#adopt(entry, handedOver);
+    this.#options.entries.set(entry);
+  }
+
+  /** Never rejects: what cannot go on has ended, with the reason. */
+  async #adopt(entry: Adopting, handedOver: (record: VmRecord, moveId: string) => void): Promise<void> {
+    const { caretaker, log } = this.#options;
+    try {
+      const adopted = await this.#takeOver(entry);
+      if (adopted.kind === "handed_over") handedOver(entry.record, adopted.moveId);
+      else caretaker.watch(entry.record, adopted.live, adopted.main);
+    } catch (error) {
+      // The VM runs on: for the next host process, or to be destroyed by the call that has ended this.
+      if (entry.abort.signal.aborted) return;
+      const reason = error instanceof Error ? error.message : "the microVM does not answer";
+      log.warn({ vm: entry.record.id, reason }, "a VM could not be adopted");
+      await caretaker.lose(entry.record, reason);
+    }
+  }
+
+  /** Gives each answer as long as QEMU is given anywhere, because what is slow is not dead. Rejects where the VM cannot go on. */
+  async #takeOver(entry: Adopting): Promise<Adopted> {
+    const { room, slotWork } = this.#options;
+    const { id } = entry.record;
+    const { signal } = entry.abort;
+    // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
+    const slot = room.slots.slot(entry.record.slot);
+    await slotWork.take(id, () => room.egress.replace(slot, entry.record.egress));
+    const { departure } = entry.record;
+    if (departure !== undefined && (await isHandedOver(entry.record, signal)))
+      return { kind: "handed_over", moveId: departure.move_id };
+    const live = await adoptClone(entry.record, { deadlineMs: HUNG_AFTER_MS, signal });
+    using _listener = addAbortListener(signal, () => letGo(live));
+    try {
+      if (departure !== undefined) await slotWork.take(id, () => endDeparture(entry));
+      const main = await mainOf(entry.record, live, HUNG_AFTER_MS);
+      signal.throwIfAborted();
+      return { kind: "running", live, main };
+    } catch (error) {
+      letGo(live);
+      throw error;
+    }
+  }
+}
+
+function letGo({ qmp, channel }: LiveVm): void {
+  qmp.close();
+  channel.close("it could not be adopted");
+}
+
+/** It goes on here. */
+async function endDeparture(entry: Adopting): Promise<void> {
+  const { departure: _over, ...settled } = entry.record;
+  await saveRecord(settled);
+  entry.record = settled;
+}
+
+/** A departure that was cut off before its end is called back. */
+async function isHandedOver({ folder }: VmRecord, signal: AbortSignal): Promise<boolean> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(HUNG_AFTER_MS)]);
+  const qmp = await Qmp.connect(join(folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
+  using _listener = addAbortListener(signal, () => qmp.close());
+  try {
+    if (await wasHandedOver(qmp)) return true;
+    await callBack(qmp);
+    return false;
+  } finally {
+    qmp.close();
+  }
+}
