@@ -54,7 +54,7 @@ const machine = {
   metadata: { service: "mail" },
   egress,
   command: "python3 /srv/worker.py",
-  restart: { policy: "on-failure", max_retries: 10 },
+  restart: { policy: "on-failure", max_retries: 10, disk: "keep" },
   stop_timeout: "10s",
   host_id: sandbox.host_id,
   restarts: 1,

@@ -244,7 +244,8 @@ export class FakeHost {
     if (before?.status === "running" && before.execution_id !== spec.execution_id) {
       throw new SkerryError("stale_execution", "another incarnation runs");
     }
-    if (spec.machine !== undefined && !this.disks.has(id)) this.disks.set(id, spec.execution_id);
+    if (spec.machine?.disk === "kept" && !this.disks.has(id)) throw new SkerryError("disk_gone", "no disk");
+    if (spec.machine?.disk === "new") this.disks.set(id, spec.execution_id);
     const vm = {
       id,
       execution_id: spec.execution_id,

@@ -31,6 +31,7 @@ async function machineOn(hostName: string, values: Record<string, string> = {}):
     stop_timeout_ms: "10000",
     restart_policy: "'on-failure'",
     restart_max_retries: "10",
+    restart_disk: "'disposable'",
     started_at: "now()",
     ...values,
   };
@@ -49,7 +50,7 @@ async function queued(): Promise<string[]> {
   return rows.map((row) => row.machine_id);
 }
 
-test("a host that was silent for 30 s is offline, and what ran on it has failed and says why", async () => {
+test("a host that was silent for 30 s is offline, and its sandboxes are unreachable and say why", async () => {
   const lost = await two.sandboxOn(two.second);
   const kept = await two.sandboxOn(two.first);
   await two.second.stop();
@@ -62,7 +63,10 @@ test("a host that was silent for 30 s is offline, and what ran on it has failed 
   await two.ask();
   expect(await two.judge()).toMatchObject({ changed: 2 });
   expect([(await two.host("fake")).status, (await two.host("second")).status]).toEqual(["online", "offline"]);
-  expect(await two.sandbox(lost)).toMatchObject({ status: "failed", reason: "its host second is offline" });
+  expect(await two.sandbox(lost)).toMatchObject({
+    status: "unreachable",
+    reason: "host_offline: its host second is offline",
+  });
   expect((await two.sandbox(kept)).status).toBe("running");
   expect(await two.judge()).toMatchObject({ changed: 0 });
 });
@@ -88,7 +92,7 @@ test("what the monitor did is in the audit log, of the host in the operator's", 
   expect(actions).toContain("sandbox.fail");
 });
 
-test("machines of a dead host are queued by their policy, and who has no tries left says so", async () => {
+test("machines of a dead host whose disk does not matter are queued by their policy, and all others say why they are not", async () => {
   const again = await machineOn("second", { retries: "2" });
   const always = await machineOn("second", { restart_policy: "'always'", restart_max_retries: "null" });
   const never = await machineOn("second", { restart_policy: "'no'" });
@@ -96,14 +100,22 @@ test("machines of a dead host are queued by their policy, and who has no tries l
   const rested = await machineOn("second", { retries: "10", started_at: "now() - interval '11 minutes'" });
   const stopping = await machineOn("second", { status: "'stopping'", desired: "'stopped'" });
   const stopped = await machineOn("second", { status: "'stopped'", desired: "'stopped'" });
+  const keeps = await machineOn("second", { restart_disk: "'keep'", restart_policy: "'always'" });
   await two.second.stop();
   await two.silence();
   two.world.rung.length = 0;
-  expect(await two.judge()).toMatchObject({ changed: 7 });
+  expect(await two.judge()).toMatchObject({ changed: 8 });
   expect((await queued()).toSorted()).toEqual([again, always, rested].toSorted());
   expect(two.world.rung).toEqual(["restart-manager"]);
   expect(await machine(again)).toMatchObject({ status: "failed", host_lost: true, retries: 3 });
-  expect(await machine(never)).toMatchObject({ status: "failed", reason: "its host second is offline" });
+  expect(await machine(never)).toMatchObject({
+    status: "failed",
+    reason: "host_offline: its host second is offline",
+  });
+  expect(await machine(keeps)).toMatchObject({
+    ...{ status: "failed", host_lost: true, retries: 0 },
+    reason: "host_offline: its host second is offline; it waits for the host, which has its disk",
+  });
   expect((await machine(tired)).reason).toContain("`max_retries` are used up");
   expect(await machine(rested)).toMatchObject({ retries: 1 });
   expect(await machine(stopping)).toMatchObject({ status: "failed", host_lost: true });

@@ -88,11 +88,11 @@ test("a machine whose host was taken for dead goes on with its life when it come
   expect(world.host.calls.slice(calls)).toEqual(["GET /vms"]);
 });
 
-test("a machine of a lost host is placed on another one with a new disk, and what comes back of it is removed", async () => {
+test("a machine whose disk does not matter is placed on another host when its own is lost, and what comes back of it is removed", async () => {
   await using second = new FakeHost();
   second.name = "second";
   await second.start();
-  const { id, host_id } = await world.createMachine();
+  const { id, host_id } = await world.createMachine({ restart: { disk: "disposable" } });
   await heartbeat(world.context, { hostSocket: second.socketPath, everyMs: 1_000, graceMs: 0 }).activate(
     never,
   );
@@ -104,7 +104,7 @@ test("a machine of a lost host is placed on another one with a new disk, and wha
   expect(moved).toMatchObject({
     status: "running",
     restarts: 1,
-    reason: "its host went offline, so it was placed on another one, with a new disk",
+    reason: "its host was lost, so it was placed on another one, with a new disk",
   });
   expect(moved.host_id).not.toBe(host_id);
   expect([second.vms.has(id), world.host.vms.has(id)]).toEqual([true, true]);

@@ -100,7 +100,8 @@ test.each<[string, MachineFact | undefined, Vm | undefined, string[]]>([
     ["halt"],
   ],
   ["that is destroyed leaves nothing", row({ status: "destroyed" }), stopped, ["discard"]],
-  ["that nobody knows leaves nothing", undefined, vm(), ["discard"]],
+  ["that nobody knows is halted", undefined, vm(), ["halt"]],
+  ["that nobody knows keeps its disk", undefined, stopped, ["leave"]],
   ["that is being destroyed is finished", row({ status: "destroying" }), vm(), ["finish"]],
   [
     "that waits for the start of its restart is queued",
@@ -118,9 +119,50 @@ test.each<[string, MachineFact | undefined, Vm | undefined, string[]]>([
   expect(decided(machine, listed)).toEqual(expected);
 });
 
-test("what a machine left on the host that it had before is removed there, disk and all", () => {
+test("what a machine left on the host that it had before is removed there once it runs elsewhere, disk and all", () => {
   expect(decided(row(), old("gone"), "other")).toEqual(["discard"]);
-  expect(decided(row({ status: "starting", claimed: true }), old("running"), "other")).toEqual(["discard"]);
+  expect(decided(row(), old("running"), "other")).toEqual(["discard"]);
+});
+
+test.each(["starting", "stopped", "failed"] as const)(
+  "a disk on another host stays while the machine is %s there: only one that runs has proved that it does not need it",
+  (status) => {
+    expect(decided(row({ status, claimed: true }), old("gone"), "other")).toEqual([]);
+    expect(decided(row({ status, claimed: true }), old("running"), "other")).toEqual(["halt"]);
+  },
+);
+
+const unread = (cause: "disk_unreadable" | "not_adopted") =>
+  vm({ status: "gone", execution_id: "unknown", cause, reason: "vm.json holds no record" });
+
+test.each(["disk_unreadable", "not_adopted"] as const)(
+  "a machine whose record its host does not understand has failed with the reason disk_unreadable, in every status (%s)",
+  (cause) => {
+    for (const status of ["running", "starting", "stopping", "stopped"] as const)
+      expect(decided(row({ status }), unread(cause))).toEqual(["end"]);
+    expect(endingOf(unread(cause))).toMatchObject({
+      reason: "disk_unreadable: vm.json holds no record",
+      disk: cause === "not_adopted" ? "later" : "lost",
+    });
+    expect(decided(row({ status: "failed" }), unread(cause))).toEqual([]);
+    expect(decided(row({ status: "destroyed" }), unread(cause))).toEqual(["discard"]);
+    expect(decided(undefined, unread(cause))).toEqual(["leave"]);
+  },
+);
+
+test.each<[string, Vm | undefined, string[]]>([
+  ["runs there", vm(), ["adopt"]],
+  ["is being woken there", vm({ status: "creating" }), []],
+  ["has ended there", gone, ["return"]],
+  ["has ended there in an earlier life", old("stopped"), ["return"]],
+  ["is not there any more", undefined, ["return"]],
+  ["has a record that is damaged", unread("disk_unreadable"), ["return"]],
+  ["has a record that another version will understand", unread("not_adopted"), []],
+])("a machine that failed with its host, and %s when the host is back", (_, listed, expected) => {
+  const lost = row({ status: "failed", host_lost: true });
+  if (listed?.status === "creating") return expect(decided(lost, listed)).not.toContain("return");
+  expect(decided(lost, listed)).toEqual(expected);
+  expect(decided({ ...lost, desired: "stopped" }, gone)).toEqual([]);
 });
 
 test("a machine that began to run while its host was read has not ended", () => {

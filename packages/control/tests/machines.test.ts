@@ -57,7 +57,7 @@ test("a machine runs when it is answered, with what was asked for and sensible d
     status: "running",
     desired: "running",
     command: "exec worker",
-    restart: { policy: "on-failure", max_retries: 10 },
+    restart: { policy: "on-failure", max_retries: 10, disk: "keep" },
     stop_timeout: "30s",
     restarts: 0,
     exit_code: null,
@@ -72,8 +72,8 @@ test("a machine runs when it is answered, with what was asked for and sensible d
   expect(spec).toMatchObject({ machine: { command: "exec worker" }, env: { A: "1" } });
   expect(spec?.egress.mode).toBe("deny_all");
   const always = await world.createMachine({ restart: { policy: "always" } });
-  expect(always.restart).toEqual({ policy: "always", max_retries: null });
-  expect(world.host.vms.get(always.id)?.spec.machine).toEqual({ command: null });
+  expect(always.restart).toEqual({ policy: "always", max_retries: null, disk: "keep" });
+  expect(world.host.vms.get(always.id)?.spec.machine).toEqual({ command: null, disk: "new" });
 });
 
 test("a machine that is stopped keeps its disk, gives its memory back, and starts from it as another incarnation", async () => {

@@ -147,9 +147,9 @@ export async function fillWithMachines(db: Database, perHost: number): Promise<v
     const to = Math.min(perHost, from + MACHINES_AT_ONCE - 1);
     await sql`
       insert into machines (id, org_id, template, size, vcpus, memory_mib, disk_gib, status, execution_id, host_id, env,
-                            metadata, egress, stop_timeout_ms, restart_policy, restart_max_retries, started_at)
+                            metadata, egress, stop_timeout_ms, restart_policy, restart_max_retries, restart_disk, started_at)
       select 'mch_' || substr(h.id, 5, 18) || lpad(n::text, 8, '0'), 'org_' || substr(h.id, 5), 'base', 'shared-cpu-1x', 1, 256, 1, 'running',
-             'exe_' || n, h.id, '{}', '{}', '{}', 10000, 'on-failure', 10, now()
+             'exe_' || n, h.id, '{}', '{}', '{}', 10000, 'on-failure', 10, 'disposable', now()
       from hosts h, generate_series(${from}::integer, ${to}::integer) n`.execute(db);
   }
   await sql`analyze machines`.execute(db);

@@ -50,9 +50,8 @@ test("a machine that is placed anew has the disk that its template has there", a
   expect(await diskGib()).toBe(1);
   two.second.template = { ...two.second.template, disk_gib: 7 };
   await two.ask();
-  await sql`update machines set status = 'failed', reason = 'its host is offline', host_lost = true`.execute(
-    two.world.db,
-  );
+  await sql`update machines set status = 'failed', reason = 'its host is offline', host_lost = true,
+            restart_disk = 'disposable'`.execute(two.world.db);
   await sql`update hosts set status = 'offline' where name = 'fake'`.execute(two.world.db);
   await sql`insert into restarts (machine_id, due_at) values (${id}, now())`.execute(two.world.db);
   await restartManager(two.world.context).activate(never);

@@ -70,8 +70,8 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const range = await openHostNetwork({ ...config.network, log });
   const slots = new Slots({
     prefix: config.instance,
-    ...{ linkPrefix, range, ready, isBusy: () => engine.isBusy },
-    ...{ forget: join(config.nativeFolder, "forget"), enter: join(config.nativeFolder, "enter"), log },
+    ...{ linkPrefix, range, ready, isBusy: () => engine.isBusy, log },
+    ...{ forget: join(config.nativeFolder, "forget"), enter: join(config.nativeFolder, "enter") },
   });
   const room: MachineRoom = {
     slots,
@@ -85,11 +85,9 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     firstVmUid: config.firstVmUid,
   };
   const rate = verdict.accelerator === "tcg" ? await tscKhz() : undefined;
+  const { templatesFolder, assetsFolder, debianMirror, instance } = config;
   const library = await TemplateLibrary.open({
-    templatesFolder: config.templatesFolder,
-    assetsFolder: config.assetsFolder,
-    debianMirror: config.debianMirror,
-    instance: config.instance,
+    ...{ templatesFolder, assetsFolder, debianMirror, instance },
     accelerator: verdict.accelerator,
     boot,
     qemuVersion,
@@ -109,7 +107,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     isBusy: () => engine.isBusy,
   });
   const owner = { instance: config.instance, places: diskPlaces(config) };
-  const engine = new VmEngine({ room, library, pool, vmsFolder, instance: config.instance, owner, log });
+  const engine = new VmEngine({ room, library, pool, vmsFolder, ...owner, owner, log });
   const identity = await Identity.open(config.stateFolder);
   const footing = await footingOn(verdict.accelerator, qemuVersion, rate);
   const moves = openMoves(config, { engine, room, library, vmsFolder, log, footing, identity });

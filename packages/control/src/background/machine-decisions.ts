@@ -96,9 +96,14 @@ function vmAction(hostId: string, vm: Vm, row: MachineFact | undefined): Machine
   if (row.status === "destroyed") return { kind: "discard", vm };
   // Only one that runs has proved that it does not need this disk.
   if (row.host_id !== hostId) return row.status === "running" ? { kind: "discard", vm } : haltAction(vm);
+  return row.status === "destroying" ? undefined : atHomeAction(vm, row);
+}
+
+/** Of a VM on the host that its row names. */
+function atHomeAction(vm: Vm, row: MachineFact): MachineAction | undefined {
   if (isUnreadable(vm) && row.status === "stopped") return { kind: "end", row, ending: endingOf(vm) };
   // What does not run is the machine's disk.
-  if (vm.status === "stopped" || vm.status === "gone" || row.status === "destroying") return undefined;
+  if (haltAction(vm) === undefined) return undefined;
   if (row.execution_id !== vm.execution_id) return { kind: "halt", vm };
   return row.status === "stopped" || row.status === "failed" ? unwantedAction(vm, row) : undefined;
 }

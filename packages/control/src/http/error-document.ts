@@ -28,6 +28,7 @@ const forCommand: readonly ErrorCode[] = [
   "disk_full",
 ];
 /** What a start can fail with. */
+const ofDisk = ["disk_gone", "disk_unreadable"] as const;
 const forStart: readonly ErrorCode[] = [
   ...inVm,
   "no_capacity",
@@ -96,9 +97,9 @@ const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
   ],
   getMachine: ["machine_not_found"],
   destroyMachine: ["machine_not_found"],
-  startMachine: ["machine_not_found", "machine_destroyed", "machine_busy", ...forStart],
+  startMachine: ["machine_not_found", "machine_destroyed", "machine_busy", ...ofDisk, ...forStart],
   stopMachine: ["machine_not_found", "machine_destroyed", "machine_busy"],
-  restartMachine: ["machine_not_found", "machine_destroyed", "machine_busy", ...forStart],
+  restartMachine: ["machine_not_found", "machine_destroyed", "machine_busy", ...ofDisk, ...forStart],
   getMachineLogs: ["machine_not_found", "machine_destroyed", "host_unavailable"],
   setMachineEgress: [...inMachine, ...forEgress],
   getMachineEgress: [...inMachine],

@@ -86,16 +86,24 @@ async function placeFor(context: Context, row: MachineRow, newDisk: boolean): Pr
       return { anew: "its host was lost, so it was placed on another one, with a new disk" };
     throw isRemoved ? diskLost(row) : homeOffline(home);
   }
-  // Where its home takes nothing now, another host makes the new disk, and VM cleanup removes the old one.
-  if (newDisk && (home.status !== "online" || home.desired !== "active" || home.unsettled)) return {};
+  const fault = homeFault(home);
+  if (fault === undefined) return { on: home.id };
+  // Another host makes the new disk, and VM cleanup removes the old one once the machine runs there.
+  if (newDisk) return {};
+  throw fault;
+}
+
+/** Why a host that is heard of cannot start what is on its disk now. */
+function homeFault(home: HostRow): SkerryError | undefined {
   if (home.status !== "online" || home.desired !== "active") {
     const state = home.status === "maintenance" ? "in maintenance" : "being drained";
     const remediation = "The operator can activate the host, or may be moving the machine to another one.";
-    throw homeUnavailable(home, state, remediation);
+    return homeUnavailable(home, state, remediation);
   }
   // The machine may still run there.
-  if (home.unsettled) throw homeUnavailable(home, "just coming back", "Try again in a few seconds.");
-  return { on: home.id };
+  return home.unsettled
+    ? homeUnavailable(home, "just coming back", "Try again in a few seconds.")
+    : undefined;
 }
 
 const GIVE_IT_UP = "start the machine with a new disk, which gives up what is on the old one";

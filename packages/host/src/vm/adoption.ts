@@ -146,26 +146,40 @@ async function sortMine(finder: Finder, record: VmRecord): Promise<Fate> {
     finder.ended(record);
     return "ended";
   }
-  const { waking, arrival } = record;
   const isThere = record.process !== undefined && (await isAlive(record.process));
-  const size = findSize(record.size);
-  if (isThere && record.status === "creating" && arrival?.whole === true && size !== undefined) {
-    finder.arrived(record, size);
-    return "running";
-  }
-  if ((record.status === "creating" && waking === undefined) || record.process === undefined) {
-    // The request that began it got an error, and control asks again or has given up. What was promised has to be heard of.
-    const end = endOfHost("its host was restarted while it was starting");
-    finder.end(record, keepsDisk(record) || waking !== undefined ? end : undefined);
-    return "ended";
-  }
-  if (!isThere) {
-    finder.end(record, record.machine?.stopping === true ? stopped : endedUnseen);
-    return "ended";
-  }
-  if (waking === undefined) finder.running(record);
-  else finder.waking(record, waking);
+  if (record.status === "creating" && record.waking === undefined)
+    return isThere && sortArrived(finder, record) ? "running" : sortEnded(finder, record, unfinished(record));
+  if (!isThere) return sortEnded(finder, record, endOf(record));
+  if (record.waking === undefined) finder.running(record);
+  else finder.waking(record, record.waking);
   return "running";
+}
+
+function sortEnded(finder: Finder, record: VmRecord, end: VmEnd | undefined): Fate {
+  finder.end(record, end);
+  return "ended";
+}
+
+/** False where it had not come whole. */
+function sortArrived(finder: Finder, record: VmRecord): boolean {
+  const size = findSize(record.size);
+  if (record.arrival?.whole !== true || size === undefined) return false;
+  finder.arrived(record, size);
+  return true;
+}
+
+const whileStarting = endOfHost("its host was restarted while it was starting");
+
+/** The request that began it got an error, and control asks again or has given up. A disk that may be the only one is kept. */
+function unfinished(record: VmRecord): VmEnd | undefined {
+  return keepsDisk(record) ? whileStarting : undefined;
+}
+
+/** Of one whose QEMU is not there. */
+function endOf({ waking, process, machine }: VmRecord): VmEnd {
+  // It was promised, and its QEMU was being replaced.
+  if (waking !== undefined && process === undefined) return whileStarting;
+  return machine?.stopping === true ? stopped : endedUnseen;
 }
 
 /** Kills processes of ours that no record knows: a QEMU whose host was killed between starting it and writing it down, and whatever runs as the

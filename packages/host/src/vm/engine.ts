@@ -112,13 +112,10 @@ export class VmEngine {
       if (spec.machine?.disk === "kept") throw diskGone();
       return this.#begin(id, spec, undefined);
     }
-    if (entry.state === "unreadable") return this.#putInPlaceOf(entry, id, spec);
-    if (entry.record.execution_id === spec.execution_id) {
-      if (entry.state === "creating") return entry.done;
-      if (entry.state === "adopting") return shown((await this.usable(id, spec.execution_id)).record);
-      if (entry.state === "running" && entry.ending === undefined) return shown(entry.record);
-      throw notRunning(entry);
-    }
+    if (entry.state !== "unreadable" && entry.record.execution_id === spec.execution_id)
+      return entry.state === "creating"
+        ? entry.done
+        : shown((await this.usable(id, spec.execution_id)).record);
     if (spec.machine === undefined || !keepsDisk(entry.record)) throw otherThere();
     return this.#putAgain(entry, id, spec);
   }
@@ -191,8 +188,11 @@ export class VmEngine {
       case "creating":
       case "adopting":
       case "running":
-      case "unreadable":
         throw otherThere();
+      case "unreadable":
+        if (spec.machine?.disk !== "new") throw diskUnreadable(entry.record);
+        await this.destroy(id, entry.record.execution_id);
+        return this.put(id, spec);
       case "ending":
         await entry.done.catch(() => undefined);
         return this.put(id, spec);
@@ -205,13 +205,6 @@ export class VmEngine {
         await this.destroy(id, entry.record.execution_id);
         return this.put(id, spec);
     }
-  }
-
-  /** Only a new disk can take the place of one that is not understood. */
-  async #putInPlaceOf({ record }: Entry, id: string, spec: VmSpec): Promise<Vm> {
-    if (spec.machine?.disk !== "new") throw diskUnreadable(record);
-    await this.destroy(id, record.execution_id);
-    return this.put(id, spec);
   }
 
   running(id: string, executionId: string): Running {
@@ -246,9 +239,13 @@ export class VmEngine {
     const entry = this.#entries.find(id);
     if (entry === undefined) return;
     // Which incarnation it is, is not known, and control asks for no machine's end that it does not mean.
-    if (entry.state === "unreadable") return this.#destroyUnreadable(entry.record);
-    if (entry.record.execution_id !== executionId) return;
+    if (entry.state !== "unreadable" && entry.record.execution_id !== executionId) return;
     switch (entry.state) {
+      case "unreadable":
+        await endUnreadable(this.#options.room, entry.record);
+        await rm(entry.record.folder, { recursive: true, force: true });
+        this.#entries.delete(id);
+        return;
       case "adopting":
         entry.abort.abort();
         await entry.done;
@@ -322,12 +319,6 @@ export class VmEngine {
       entry.live.qmp.close();
       entry.live.channel.close("the host is stopping");
     }
-  }
-
-  async #destroyUnreadable(record: VmRecord): Promise<void> {
-    await endUnreadable(this.#options.room, record);
-    await rm(record.folder, { recursive: true, force: true });
-    this.#entries.delete(record.id);
   }
 
   #begin(id: string, spec: VmSpec, kept: VmRecord | undefined): Promise<Vm> {
