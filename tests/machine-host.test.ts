@@ -11,7 +11,7 @@ import { run } from "./support/run.ts";
 
 const ID = "mch_one";
 const MIB = 1024 * 1024;
-const KEPT = ["console.log", "disk.qcow2", "vm.json"];
+const KEPT = ["below.json", "console.log", "disk.qcow2", "vm.json"];
 
 let host: LoneHost;
 let starts = 0;

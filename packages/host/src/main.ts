@@ -11,6 +11,7 @@ import { buildServer, listen } from "./http/server.ts";
 import { sweepCaches } from "./caches.ts";
 import { serveSecured } from "./http/secured.ts";
 import { lockStateFolder } from "./lock.ts";
+import { removeHostNetwork } from "./network/host-network.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
 import { systemServers } from "./network/name-servers.ts";
 import { letRun } from "./run.ts";
@@ -92,7 +93,17 @@ function openForwarder({ config, range }: Host, log: Logger): Promise<DnsForward
 
 async function prepare(config: HostConfig, log: Logger): Promise<void> {
   const host = await openHost(config, log, reportedStep);
-  await host.engine.claimSlots();
+  const vms = await host.engine.claimSlots();
+  try {
+    await prepareTemplates(host);
+  } finally {
+    // The host that serves opens it again. Should none come, nothing of this one is left.
+    if (vms === 0) await removeHostNetwork(config.network);
+    host.engine.close();
+  }
+}
+
+async function prepareTemplates(host: Host): Promise<void> {
   for (const { name, status } of await buildImages(host)) {
     if (status !== "ready") throw new Error(`the template "${name}" could not be built`);
   }
@@ -102,7 +113,6 @@ async function prepare(config: HostConfig, log: Logger): Promise<void> {
   await reportedStep(`Template "${template.name}" booted and frozen`, () =>
     host.library.frozen(template.name, size),
   );
-  host.engine.close();
 }
 
 async function buildImages(host: Host) {

@@ -2,7 +2,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -69,4 +69,20 @@ test("a machine that has arrived and was not decided about is not run for its en
   await ended;
   expect((await recordsIn(vmsFolder))[0]?.record?.status).toBe("gone");
   expect((await readdir(folder)).toSorted()).toEqual(["disk.qcow2", "vm.json"]);
+});
+
+test.each([
+  ["is absent", undefined],
+  ["is empty", ""],
+  ["was written by a newer version", '{"format":99}'],
+])("the disk of a machine whose record %s stays, and a sandbox of that kind goes", async (_what, record) => {
+  const vmsFolder = join(stateFolder, "vms");
+  for (const id of ["mch_a", "sbx_a"]) {
+    await mkdir(join(vmsFolder, id), { recursive: true });
+    await writeFile(join(vmsFolder, id, "disk.qcow2"), "data");
+    if (record !== undefined) await writeFile(join(vmsFolder, id, "vm.json"), record);
+  }
+  await clearVms(config(), pino({ level: "silent" }));
+  expect(await readdir(vmsFolder)).toEqual(["mch_a"]);
+  expect(await readFile(join(vmsFolder, "mch_a/disk.qcow2"), "utf8")).toBe("data");
 });

@@ -11,6 +11,7 @@ export function registerHostCommands(program: Command, cli: Cli): void {
   registerToken(host, cli);
   registerJoin(host, cli);
   registerRemove(host, cli);
+  registerRecoverDisk(host, cli);
 }
 
 function registerToken(host: Command, cli: Cli): void {
@@ -56,6 +57,23 @@ function registerJoin(host: Command, cli: Cli): void {
       await cli.output.note(`This machine is the host "${joined.name}" of ${control}.`);
     });
   addExamples(command, "skerry host join --control https://skerry.example.org:7443 --token jtk_01jd3...");
+}
+
+function registerRecoverDisk(host: Command, cli: Cli): void {
+  const command = host
+    .command("recover-disk")
+    .description(
+      "On the host's machine: write the damaged record of a machine anew, so that it starts from its disk. Needs root.",
+    )
+    .argument("<id>", "id of the machine, mch_...; `skerry doctor` lists those that need it")
+    .action(async (id: string) => {
+      const { recoverDisk } = await import("../local/recover-disk.ts");
+      const { ownLayout } = await import("../local/layout.ts");
+      const { reason } = await recoverDisk(ownLayout(), id);
+      await cli.output.line(`${id} ${reason ?? "needs no recovery"}`);
+      await cli.output.note(`Start it with: skerry machine start ${id}`);
+    });
+  addExamples(command, "skerry host recover-disk mch_01jd3...");
 }
 
 function registerRemove(host: Command, cli: Cli): void {

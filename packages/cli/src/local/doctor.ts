@@ -3,7 +3,9 @@
 import { cpus, freemem, totalmem } from "node:os";
 import { access, constants, open, readdir, readFile, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { VmList } from "@skerry/contract/host-api";
 import { isThere } from "./files.ts";
+import { askHost } from "./host-socket.ts";
 import type { Layout } from "./layout.ts";
 import { run } from "./run.ts";
 
@@ -50,6 +52,7 @@ export async function doctor(layout: Layout): Promise<Finding[]> {
     ["memory", checkMemory],
     ["disk", () => checkDisk(layout)],
     ["state folder", () => checkStateFolder(layout)],
+    ["disks of machines", () => checkMachineDisks(layout)],
     ["build", () => checkBuild(layout)],
   ];
   const findings: Finding[] = [];
@@ -212,6 +215,18 @@ async function checkStateFolder(layout: Layout): Promise<Outcome> {
     }
     if (folder === "/") return ok(layout.state);
   }
+}
+
+/** Asked of the host, which alone knows what it understands. */
+async function checkMachineDisks(layout: Layout): Promise<Outcome> {
+  const list = await askHost<VmList>(layout, "/vms");
+  if (typeof list === "string") return ok("the host does not run: not looked at");
+  const left = list.items.filter(({ cause }) => cause === "disk_unreadable" || cause === "not_adopted");
+  if (left.length === 0) return ok(`${list.items.length} VMs, all understood`);
+  return fault(
+    left.map(({ id, reason }) => `${id}: ${reason ?? "unknown"}`).join("; "),
+    `Their files are in ${join(layout.hostState, "vms")}. \`skerry host recover-disk ID\` writes a damaged record anew; what a newer version wrote needs that version.`,
+  );
 }
 
 async function checkBuild(layout: Layout): Promise<Outcome> {

@@ -54,8 +54,7 @@ export class Postgres {
     await mustRun("find", [postgresData, "-mindepth", "1", "-delete"], this.#as);
     const options = ["--auth=peer", `--username=${SYSTEM_USER}`, "--encoding=UTF8", "--locale=C.UTF-8"];
     await mustRun(join(this.#bin, "initdb"), ["-D", postgresData, ...options], this.#as);
-    const settings = `${SETTINGS}unix_socket_directories = '${postgresSocketFolder}'\n`;
-    await mustRun("sh", ["-c", FINISH, "sh", postgresData, settings], this.#as);
+    await mustRun("sh", ["-c", FINISH, "sh", postgresData, SETTINGS], this.#as);
   }
 
   async isRunning(): Promise<boolean> {
@@ -73,7 +72,9 @@ export class Postgres {
     if (!(await this.isRunning())) {
       // Without -l the server inherits our open file and never opens one by name.
       await using log = await openLog(this.#layout, "postgres");
-      await mustRun(join(this.#bin, "pg_ctl"), ["start", "-s", "-w", "-D", postgresData], {
+      // Told at each start, because the state folder may have been moved or restored elsewhere since the last one.
+      const socket = `-c unix_socket_directories=${shellQuoted(postgresSocketFolder)}`;
+      await mustRun(join(this.#bin, "pg_ctl"), ["start", "-s", "-w", "-D", postgresData, "-o", socket], {
         ...this.#as,
         stdoutFd: log.fd,
         deadlineMs: START_DEADLINE_MS,
@@ -101,6 +102,11 @@ export class Postgres {
       },
     );
   }
+}
+
+/** pg_ctl hands its options to a shell. A comma would separate two folders, unless the path stands in double quotes. */
+function shellQuoted(path: string): string {
+  return `'"${path.replaceAll("'", "'\\''")}"'`;
 }
 
 /** The newest PostgreSQL on this machine that Skerry supports. */

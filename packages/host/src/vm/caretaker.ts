@@ -76,9 +76,9 @@ export class Caretaker {
     await this.lose(record, reason);
   }
 
-  /** Ends a VM that the host cannot go on with. */
+  /** Ends a VM that the host cannot go on with. One that was told to stop has done so, however it went. */
   lose(record: VmRecord, reason: string): Promise<void> {
-    return this.endUnasked(record, endOfHost(reason));
+    return this.endUnasked(record, record.machine?.stopping === true ? stopped : endOfHost(reason));
   }
 
   /** Ends a VM that control believes to be there; control looks only when it is told to. Never rejects. */

@@ -288,10 +288,13 @@ export class VmEngine {
     });
   }
 
-  /** Takes the slots of the VMs that there are, and nothing else: for a host process that only builds templates. */
-  async claimSlots(): Promise<void> {
-    await claimSlots(this.#options, await readRecords(this.#options.vmsFolder, this.#options.owner));
-    await this.#options.room.slots.sweep();
+  /** Takes the slots of the VMs that there are, and nothing else: for a host process that only builds templates. Resolves with how many there
+   *  are. */
+  async claimSlots(): Promise<number> {
+    const { room, vmsFolder, owner } = this.#options;
+    const slots = await claimSlots(this.#options, await readRecords(vmsFolder, owner));
+    await room.slots.sweep();
+    return slots.size;
   }
 
   /** Resolves when what a host process before this one left of it has been sorted out. */

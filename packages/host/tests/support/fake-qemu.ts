@@ -10,14 +10,17 @@ export class FakeQemu implements AsyncDisposable {
   /** Runs before a command is answered, and before all that come after it are. */
   before: (command: string) => Promise<void> = async () => undefined;
   readonly #server: Server;
+  readonly #greets: boolean;
   readonly #sockets = new Set<Socket>();
 
-  private constructor() {
+  private constructor(greets: boolean) {
+    this.#greets = greets;
     this.#server = createServer((socket) => this.#serve(socket));
   }
 
-  static async listen(path: string): Promise<FakeQemu> {
-    const qemu = new FakeQemu();
+  /** One that does not greet stands still. */
+  static async listen(path: string, { greets = true } = {}): Promise<FakeQemu> {
+    const qemu = new FakeQemu(greets);
     qemu.#server.listen(path);
     await once(qemu.#server, "listening");
     return qemu;
@@ -25,7 +28,7 @@ export class FakeQemu implements AsyncDisposable {
 
   #serve(socket: Socket): void {
     this.#sockets.add(socket.on("error", () => undefined));
-    socket.write('{"QMP":{}}\n');
+    if (this.#greets) socket.write('{"QMP":{}}\n');
     let last = Promise.resolve();
     socket.setEncoding("utf8").on("data", (text: string) => {
       const { execute } = JSON.parse(text) as { execute: string };

@@ -1,0 +1,12 @@
+// `skerry host recover-disk`: on the machine of the host, for a machine whose record is damaged.
+
+import type { Vm } from "@skerry/contract/host-api";
+import { commandHost } from "./host-socket.ts";
+import type { Layout } from "./layout.ts";
+import { requireRoot } from "./up.ts";
+
+/** Throws what the host refuses with: where nothing says what the disk stands on, it says what to restore. */
+export function recoverDisk(layout: Layout, id: string): Promise<Vm> {
+  requireRoot("host recover-disk");
+  return commandHost<Vm>(layout, { method: "POST", path: `/vms/${encodeURIComponent(id)}/recover` });
+}
