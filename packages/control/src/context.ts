@@ -4,7 +4,6 @@ import type { Logger } from "pino";
 import { Bells } from "./background/bells.ts";
 import type { Config } from "./config.ts";
 import { HostDirectory } from "./hosts/host-directory.ts";
-import { observeLoopDelay } from "./metrics/loop-delay.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { AccessWatch } from "./services/access-watch.ts";
 import { Authority } from "./services/authority.ts";
@@ -35,8 +34,6 @@ export function openContext(config: Config, log: Logger): OpenedContext {
   const hosts = new HostDirectory(() => authority.credentials());
   const bearers = new Bearers(db);
   const bells = new Bells();
-  const metrics = new Metrics();
-  const observing = observeLoopDelay(metrics);
   const context: Context = {
     db,
     hosts,
@@ -46,7 +43,7 @@ export function openContext(config: Config, log: Logger): OpenedContext {
     log,
     bearers,
     watch: new AccessWatch(bearers),
-    metrics,
+    metrics: new Metrics(),
     limits: config.limits,
     ring: (service) => {
       bells.ring(db, service).catch((error: unknown) => log.debug({ err: error, service }, "could not ring"));
@@ -57,7 +54,6 @@ export function openContext(config: Config, log: Logger): OpenedContext {
     background: { ...context, db: background },
     bells,
     async [Symbol.asyncDispose]() {
-      observing[Symbol.dispose]();
       await hosts.close();
       await Promise.all([db.destroy(), background.destroy()]);
     },

@@ -72,7 +72,7 @@ function sendRun(run: CollectedRun, encoding: Encoding, reply: FastifyReply): Fa
 }
 
 function sendPieces(run: CollectedRun, encoding: Encoding, reply: FastifyReply): FastifyReply {
-  // Not by the pieces at their end: where the client is gone already, nobody asks for the first one.
+  // Not in a `finally` of the pieces: where the client has left before the first one, the generator never begins.
   if (reply.raw.closed) run[Symbol.dispose]();
   else reply.raw.once("close", () => run[Symbol.dispose]());
   const { orgId } = callerOf(reply.request);
