@@ -41,6 +41,7 @@ test("the operator sees hosts and background services at the command line, and r
   expect(table).toContain(`${host?.id}`);
   expect(await skerry(one.env, "host", "show", host?.id ?? "")).toContain("online since");
   expect(JSON.parse(await skerry(one.env, "service", "run", "vm-cleanup"))).toMatchObject({ failed: 0 });
+  expect(await skerry(one.env, "status")).toMatch(/event loop +(ok|slow) +.* late by at most \d+ ms/);
   expect(await skerry(one.env, "service", "list")).toMatch(/vm-cleanup +30 s/);
   await expect(skerry(one.env, "service", "run", "nothing")).rejects.toThrow("vm-cleanup");
   expect(await skerry(one.env, "host", "drain", host?.id ?? "", "--json")).toContain('"maintenance"');

@@ -12,6 +12,7 @@ import { openContext } from "./context.ts";
 import { buildMetricsServer } from "./http/metrics.ts";
 import { buildServer, type Server } from "./http/server.ts";
 import { listen, listenBeside } from "./listen.ts";
+import { observeLoopDelay } from "./metrics/loop-delay.ts";
 import { openForMigration, type Database } from "./store/database.ts";
 import { availableHosts } from "./store/room.ts";
 import { migrate } from "./store/migrations.ts";
@@ -49,6 +50,8 @@ export async function serve(config: Config): Promise<void> {
   cleanup.defer(() => server.stop(STOP_GRACE_MS));
   // First, so that nobody sees us healthy whose certificate then turns out to be none.
   if (config.tls !== undefined) cleanup.use(await serveTls(server, config.tls, log));
+  // Not before: the process is busy starting until then, and has no clients yet.
+  cleanup.use(observeLoopDelay(context.metrics));
   await listen(server.app, config.listen);
   if (config.metricsListen !== undefined) {
     const metricsServer = buildMetricsServer(context);

@@ -43,6 +43,7 @@ ${list(new DatabaseMetrics().families())}
 - A background service has stood still for five minutes: \`time() - skerry_background_last_success_timestamp_seconds > 300\` (sweepers run every ten)
 - A host is full: \`skerry_host_vm_memory_reserved_bytes / skerry_host_vm_memory_bytes > 0.9\`
 - Share of creations that found a clone waiting: \`sum(rate(skerry_host_warm_takes_total{result="taken"}[5m])) / sum(rate(skerry_host_warm_takes_total[5m]))\`
+- A control process stands still for so long that clients notice: \`skerry_event_loop_delay_max_seconds > 0.5\` (\`skerry status\` shows it too)
 - Events are missing from the audit log, and are in control's log instead: \`increase(skerry_audit_events_unstored_total[1h]) > 0\`
 `;
 

@@ -19,21 +19,44 @@ export const cleanExit: ExecuteExit = {
   usage: { cpu_ms: 1, memory_peak_bytes: 4096 },
 };
 
+interface Gate {
+  readonly opened: Promise<void>;
+  readonly open: () => void;
+  /** Commands that have printed everything and wait. */
+  waiting: number;
+}
+
+const gates = new Map<string, Gate>();
+
+/** What a command `hold BYTES NAME` waits for after its output. Each test names its own. */
+export function gateOf(name: string): Gate {
+  const known = gates.get(name);
+  if (known !== undefined) return known;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const gate = { opened: promise, open: resolve, waiting: 0 };
+  gates.set(name, gate);
+  return gate;
+}
+
 /** Understands a handful of commands by name; everything else is echoed on stdout. */
 export async function playCommand(command: string, response: ServerResponse): Promise<void> {
   response.writeHead(200, { "content-type": FRAMES_CONTENT_TYPE });
   const send = async (bytes: Buffer) => {
     if (!response.write(bytes)) await drained(response);
   };
-  const [name = "", argument] = command.split(" ");
+  const [name = "", argument, gateName = ""] = command.split(" ");
   switch (name) {
     case "forever":
       response.flushHeaders();
       return;
     case "flood":
-      for (let sent = 0; sent < Number(argument) && response.writable; sent += 65_536) {
-        await send(encodeFrame(frameTypes.data, STREAM, Buffer.alloc(65_536, 0x61)));
-      }
+      await print(response, Number(argument), 0x61);
+      break;
+    case "hold":
+      response.flushHeaders();
+      await print(response, Number(argument), 0);
+      gateOf(gateName).waiting += 1;
+      await gateOf(gateName).opened;
       break;
     case "binary":
       await send(encodeFrame(frameTypes.data, STREAM, Buffer.from([0x66, 0xff, 0x00, 0xc3])));
@@ -56,6 +79,14 @@ export async function playCommand(command: string, response: ServerResponse): Pr
       await send(encodeFrame(frameTypes.stderr, STREAM, Buffer.from("warned")));
   }
   response.end(encodeJson(frameTypes.close, STREAM, cleanExit));
+}
+
+/** So many bytes of one value, as fast as they are taken, unless the reader goes away. */
+async function print(response: ServerResponse, bytes: number, value: number): Promise<void> {
+  for (let left = bytes; left > 0 && !response.destroyed; left -= 65_536) {
+    const frame = encodeFrame(frameTypes.data, STREAM, Buffer.alloc(Math.min(left, 65_536), value));
+    if (!response.write(frame)) await drained(response);
+  }
 }
 
 /** Resolves when there is room again, or nobody to make room for. */

@@ -3,6 +3,7 @@
 import type { HostInfo, VmList } from "@skerry/contract/host-api";
 import { askHost } from "./host-socket.ts";
 import type { Joined, Layout } from "./layout.ts";
+import { longestLoopDelayS } from "./loop-delay.ts";
 import { isAlive, type ProcessIdentity } from "./processes.ts";
 import { portHolder, type PortHolder } from "./port.ts";
 import { readSupervisorState, type SupervisorState } from "./supervisor-state.ts";
@@ -14,6 +15,8 @@ export interface StatusRow {
 }
 
 const DEADLINE_MS = 3_000;
+/** Clients notice when every answer may be late by more. */
+const LOOP_DELAY_GOOD_S = 0.1;
 
 export async function status(layout: Layout): Promise<{ rows: StatusRow[]; running: boolean }> {
   const supervisor = await readSupervisorState(layout);
@@ -25,7 +28,7 @@ export async function status(layout: Layout): Promise<{ rows: StatusRow[]; runni
   ]);
   const rows = [
     row("supervisor", supervisorUp, pidText(supervisor?.supervisor)),
-    control.row,
+    ...control.rows,
     ...(info === "denied"
       ? [row("host", true, "its socket is for root and control; run as root to see the host", "unknown")]
       : hostRows(info, vms, supervisor?.services.host)),
@@ -34,20 +37,21 @@ export async function status(layout: Layout): Promise<{ rows: StatusRow[]; runni
 }
 
 interface ControlStatus {
-  readonly row: StatusRow;
+  readonly rows: readonly StatusRow[];
   readonly up: boolean;
 }
 
 async function controlOf(layout: Layout, supervisor: SupervisorState | undefined): Promise<ControlStatus> {
   const holder = await portHolder(layout);
   const up = holder.state === "control" && (await isHealthy(layout));
-  return { row: controlRow(layout, holder, up, supervisor?.services.control), up };
+  const delayS = up ? await longestLoopDelayS(layout) : undefined;
+  return { rows: [controlRow(layout, holder, up, supervisor?.services.control), ...loopRows(delayS)], up };
 }
 
 /** Whether it is well there is not for us to say: it calls the host, and not the host it. */
 function elsewhere({ control, name, address }: Joined): ControlStatus {
   const detail = `this machine is its host "${name}", reached at ${address}`;
-  return { row: { what: "control", state: control, detail }, up: true };
+  return { rows: [{ what: "control", state: control, detail }], up: true };
 }
 
 async function isHealthy(layout: Layout): Promise<boolean> {
@@ -66,6 +70,13 @@ function controlRow(
   if (holder.state === "other")
     return { what: "control", state: "down", detail: `${layout.listen} is held by ${holder.who}` };
   return row("control", up, `${layout.apiUrl}  ${pidText(identity)}`);
+}
+
+/** None where the figure is not known, for example to a user without a token of the operator's organization. */
+function loopRows(delayS: number | undefined): StatusRow[] {
+  if (delayS === undefined) return [];
+  const detail = `control's event loop was late by at most ${Math.round(delayS * 1_000)} ms in the last minute`;
+  return [row("event loop", true, detail, delayS <= LOOP_DELAY_GOOD_S ? "ok" : "slow")];
 }
 
 function hostRows(

@@ -24,8 +24,7 @@ const REQUEST_DEADLINE_MS = 10_000;
 /** Returns what to tell the user about it. Call it only when it is known that it is our control that listens. */
 export async function ensureToken(layout: Layout, user: SystemUser): Promise<string> {
   const caller = await callingUser();
-  const env = caller === undefined ? environment() : { ...environment(), HOME: caller.home };
-  const [usual, beside] = [configPath(env), localConfigPath(env)];
+  const [usual, beside] = settingsPaths(caller);
   const kept = await settingsForAnother(layout, usual);
   const path = kept === undefined ? usual : beside;
   if (!(await savedTokenWorks(layout, path))) {
@@ -41,6 +40,26 @@ To use this one from now on: mv ${path} ${usual}
 To use it in this shell: export SKERRY_API_URL=${layout.apiUrl} SKERRY_API_TOKEN=$(sed -n 's/.*"token": "\\(.*\\)".*/\\1/p' ${path})`;
 }
 
+/** The token that `ensureToken` has saved for this user; undefined where there is none. Whether it still works is not asked. */
+export async function savedToken(layout: Layout): Promise<string | undefined> {
+  for (const path of settingsPaths(await callingUser())) {
+    const token = await tokenIn(layout, path);
+    if (token !== undefined) return token;
+  }
+  return undefined;
+}
+
+/** The usual file, and the one beside it. */
+function settingsPaths(caller: Caller | undefined): readonly [string, string] {
+  const env = caller === undefined ? environment() : { ...environment(), HOME: caller.home };
+  return [configPath(env), localConfigPath(env)];
+}
+
+async function tokenIn(layout: Layout, path: string): Promise<string | undefined> {
+  const saved = parse(await readFile(path, "utf8").catch(() => ""));
+  return (saved?.api_url ?? DEFAULT_API_URL) === layout.apiUrl ? saved?.token : undefined;
+}
+
 /** Why the file must not be overwritten; undefined where it may be. */
 async function settingsForAnother(layout: Layout, path: string): Promise<string | undefined> {
   const text = await readFile(path, "utf8").catch(() => undefined);
@@ -51,10 +70,10 @@ async function settingsForAnother(layout: Layout, path: string): Promise<string 
 }
 
 async function savedTokenWorks(layout: Layout, path: string): Promise<boolean> {
-  const saved = parse(await readFile(path, "utf8").catch(() => ""));
-  if (saved?.token === undefined || (saved.api_url ?? DEFAULT_API_URL) !== layout.apiUrl) return false;
+  const token = await tokenIn(layout, path);
+  if (token === undefined) return false;
   const response = await fetch(`${layout.apiUrl}/v1/sandboxes?limit=1`, {
-    headers: { authorization: `Bearer ${saved.token}` },
+    headers: { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(REQUEST_DEADLINE_MS),
     redirect: "error",
   });

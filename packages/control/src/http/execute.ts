@@ -6,6 +6,7 @@ import { ExecuteQuery, ExecuteRequest, ExecuteResponse } from "@skerry/contract/
 import type { ExecutionEvent } from "../hosts/execution.ts";
 import { execute, executeStream, type CollectedRun } from "../services/commands.ts";
 import type { Context } from "../services/context.ts";
+import { EncodingTurns } from "../services/encoding-turns.ts";
 import type { Encoding } from "../services/output.ts";
 import { recordBegun } from "./audit-trail.ts";
 import { callerOf } from "./auth.ts";
@@ -60,22 +61,36 @@ export function executeRoutes(context: Context, resource: VmResource): Routes {
 /** Up to here an answer is serialized in one piece, through its schema. */
 const WHOLE_MAX_BYTES = 64 * 1024;
 
+/** Of all answers of this process. */
+const turns = new EncodingTurns();
+
 function sendRun(run: CollectedRun, encoding: Encoding, reply: FastifyReply): FastifyReply {
-  if (run.stdout.bytes + run.stderr.bytes > WHOLE_MAX_BYTES) {
-    return reply.type("application/json; charset=utf-8").send(Readable.from(answerPieces(run, encoding)));
-  }
+  if (run.stdout.bytes + run.stderr.bytes > WHOLE_MAX_BYTES) return sendPieces(run, encoding, reply);
   using answered = run;
   const { exit, stdout, stderr } = answered;
   return reply.send({ ...exit, stdout: stdout.toString(encoding), stderr: stderr.toString(encoding) });
 }
 
+function sendPieces(run: CollectedRun, encoding: Encoding, reply: FastifyReply): FastifyReply {
+  // Not in a `finally` of the pieces: where the client has left before the first one, the generator never begins.
+  if (reply.raw.closed) run[Symbol.dispose]();
+  else reply.raw.once("close", () => run[Symbol.dispose]());
+  const { orgId } = callerOf(reply.request);
+  const pieces = answerPieces(run, encoding, () => turns.next(orgId));
+  // Made when the client has room for them, and one ahead.
+  return reply.type("application/json; charset=utf-8").send(Readable.from(pieces, { highWaterMark: 1 }));
+}
+
 /** The same JSON in pieces: whole, an answer of 10 MiB took up to 224 MiB on its way from bytes to escaped text. */
-function* answerPieces(run: CollectedRun, encoding: Encoding): Generator<string, void> {
-  using answered = run;
-  yield JSON.stringify(answered.exit).slice(0, -1);
+async function* answerPieces(
+  run: CollectedRun,
+  encoding: Encoding,
+  turn: () => Promise<void>,
+): AsyncGenerator<string, void> {
+  yield JSON.stringify(run.exit).slice(0, -1);
   for (const name of ["stdout", "stderr"] as const) {
     yield `,"${name}":"`;
-    for (const piece of answered[name].pieces(encoding)) yield JSON.stringify(piece).slice(1, -1);
+    for await (const piece of run[name].pieces(encoding, turn)) yield JSON.stringify(piece).slice(1, -1);
     yield '"';
   }
   yield "}";

@@ -8,6 +8,8 @@ const REQUEST_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 /** A command may take 5 min, and the first sandbox of a template waits until that is built. */
 const SANDBOX_BOUNDS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 300];
 const RUN_BOUNDS_S = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
+/** Delays of the event loop. */
+const DELAY_BOUNDS_S = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 export type Outcome = "ok" | "error";
 
@@ -67,6 +69,13 @@ export class Metrics {
   readonly auditLost = new Counter("skerry_audit_events_unstored_total", {
     help: "Audit events that could not be stored and went to the log of control instead.",
   });
+  readonly loopDelay = new Histogram("skerry_event_loop_delay_seconds", {
+    help: "How late this process' event loop was, looked at 20 times a second. While it is late, nothing is answered.",
+    bounds: DELAY_BOUNDS_S,
+  });
+  readonly loopDelayMax = new Gauge("skerry_event_loop_delay_max_seconds", {
+    help: "The longest delay of this process' event loop within the last minute.",
+  });
   readonly processCpu = new Counter("process_cpu_seconds_total", {
     help: "CPU time of this control process.",
   });
@@ -81,6 +90,7 @@ export class Metrics {
     // What has no labels is there from the start, so that its first step is seen.
     this.httpInFlight.set(0);
     this.auditLost.set(0);
+    this.loopDelayMax.set(0);
     this.processStart.set(Date.now() / 1_000 - process.uptime());
   }
 

@@ -1,5 +1,9 @@
 // Requests that last, such as a stream of a command's output. Each is asked about again and again, and ended when its token is
-// revoked or expires, when its user may no longer make it, or when the database has not confirmed it for too long.
+// revoked or expires, when its user may no longer make it, or when the database does not answer a check for too long.
+//
+// That the database does not answer is only concluded while the event loop is on time. A loop that was busy reads late what was
+// answered early, and a clock alone cannot tell the two apart. So time is counted in ticks: between two of them the loop has read
+// what has come, however late it was, and a tick that is late itself ends nothing.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Credentials } from "../store/bearers.ts";
@@ -8,8 +12,13 @@ import { CONFIRMED_MS, REVOCATION_MAX_MS, type Bearers } from "./bearers.ts";
 import type { Caller } from "./context.ts";
 
 const CHECK_MS = 500;
-/** Leaves time for one check that comes late, and for telling the client. */
-const UNCONFIRMED_MAX_MS = REVOCATION_MAX_MS - 2 * CHECK_MS;
+/** A tick that comes later than this was held up by the loop. */
+const TICK_MAX_MS = 2 * CHECK_MS;
+/**
+ * How many ticks a check may stay unanswered. It is sent within a tick of when the confirmation before lapses; then there is left one
+ * tick that comes late, and one for telling the client.
+ */
+const UNANSWERED_TICKS_MAX = Math.floor((REVOCATION_MAX_MS - CONFIRMED_MS) / CHECK_MS) - 3;
 const DATABASE_RETRY_S = 2;
 
 export interface Watched {
@@ -20,7 +29,8 @@ export interface Watched {
 }
 
 interface Entry extends Watched {
-  confirmedAtMs: number;
+  /** Ticks since a check was answered: the first one sends the next check. */
+  ticks: number;
   asking: boolean;
 }
 
@@ -28,6 +38,7 @@ export class AccessWatch {
   readonly #bearers: Bearers;
   readonly #entries = new Set<Entry>();
   #timer: NodeJS.Timeout | undefined;
+  #tickedAtMs = 0;
 
   constructor(bearers: Bearers) {
     this.#bearers = bearers;
@@ -35,16 +46,22 @@ export class AccessWatch {
 
   /** From a request that was allowed a moment ago, until it is disposed of or ended. */
   add(watched: Watched): Disposable {
-    // At worst it was allowed by a confirmation that was about to lapse.
-    const entry = { ...watched, confirmedAtMs: performance.now() - CONFIRMED_MS, asking: false };
+    const entry = { ...watched, ticks: 0, asking: false };
     this.#entries.add(entry);
-    this.#timer ??= setInterval(() => this.#checkAll(), CHECK_MS);
+    if (this.#timer === undefined) {
+      this.#tickedAtMs = performance.now();
+      this.#timer = setInterval(() => this.#tick(), CHECK_MS);
+    }
     return { [Symbol.dispose]: () => this.#remove(entry) };
   }
 
-  #checkAll(): void {
+  #tick(): void {
+    const nowMs = performance.now();
+    const onTime = nowMs - this.#tickedAtMs <= TICK_MAX_MS;
+    this.#tickedAtMs = nowMs;
     for (const entry of this.#entries) {
-      if (performance.now() - entry.confirmedAtMs > UNCONFIRMED_MAX_MS) this.#end(entry, unconfirmed());
+      entry.ticks += 1;
+      if (onTime && entry.ticks > UNANSWERED_TICKS_MAX) this.#end(entry, unconfirmed());
       else if (!entry.asking) void this.#check(entry);
     }
   }
@@ -52,11 +69,10 @@ export class AccessWatch {
   async #check(entry: Entry): Promise<void> {
     entry.asking = true;
     try {
-      const confirmed = await this.#bearers.find(entry.credentials);
-      entry.check(confirmedCaller(confirmed));
-      if (confirmed !== undefined) entry.confirmedAtMs = confirmed.askedAtMs;
+      entry.check(confirmedCaller(await this.#bearers.find(entry.credentials)));
+      entry.ticks = 0;
     } catch (error) {
-      // Anything else is a database that does not answer, which the clock above takes care of.
+      // Anything else is a database that does not answer, which the ticks take care of.
       if (error instanceof SkerryError) this.#end(entry, error);
     } finally {
       entry.asking = false;

@@ -11,12 +11,17 @@ import type { Outcome } from "../metrics/metrics.ts";
 import type { Caller, Context } from "./context.ts";
 import { readBoundedDuration } from "./durations.ts";
 import { checkEnv, checkText, checkTogether } from "./env.ts";
-import { OutputBudget, OutputCollector } from "./output.ts";
+import { OutputBudget } from "./output-budget.ts";
+import { OutputCollector } from "./output.ts";
 import { checkPath } from "./paths.ts";
 import { callVm, vmError, type VmKind, type VmWish } from "./vms.ts";
 
-/** Twelve answers of the largest size at once; most are a few hundred bytes. */
-const budget = new OutputBudget(12 * 2 * OUTPUT_MAX_BYTES);
+const MIB = 1024 * 1024;
+/**
+ * Of this process. One organization alone can collect seven outputs of the largest size at once; most are a few hundred bytes. The
+ * first blocks are 4,096: where an organization's share is used up, its commands can still print a line.
+ */
+const budget = new OutputBudget({ sharedBytes: 224 * MIB, firstBlocksBytes: 16 * MIB });
 
 export interface ExecuteWish extends VmWish {
   readonly request: ExecuteRequest;
@@ -36,8 +41,9 @@ export interface CollectedRun extends Disposable {
 /** Runs a command to its end. Each stream holds at most `OUTPUT_MAX_BYTES`, whatever the host sends. */
 export async function execute(context: Context, caller: Caller, wish: ExecuteWish): Promise<CollectedRun> {
   using undo = new DisposableStack();
-  const stdout = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, budget));
-  const stderr = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, budget));
+  const source = { budget, orgId: caller.orgId };
+  const stdout = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, source));
+  const stderr = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, source));
   const events = await run(context, caller, wish, OUTPUT_MAX_BYTES);
   // While the command runs.
   const begun = wish.begun();

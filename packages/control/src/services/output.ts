@@ -1,61 +1,49 @@
 // The output of commands, collected for an answer in one piece.
 
 import { StringDecoder } from "node:string_decoder";
-import { SkerryError } from "@skerry/contract/errors";
+import { FIRST_BLOCK_BYTES, type OutputBudget } from "./output-budget.ts";
 
 export type Encoding = "utf8" | "base64";
 
-/** Cut for the way out: escaped as JSON it may be six times as long. */
-const PIECE_BYTES = 48 * 1024;
-const FIRST_BYTES = 16 * 1024;
-const RETRY_AFTER_S = 5;
+/** Encoded at once: escaped as JSON it may be six times as long, which takes less than a millisecond. */
+const PIECE_BYTES = 16 * 1024;
+const BLOCK_MAX_BYTES = 64 * 1024;
 
-/** Memory for the output of all commands that are collected at the same time. */
-export class OutputBudget {
-  #freeBytes: number;
-
-  constructor(bytes: number) {
-    this.#freeBytes = bytes;
-  }
-
-  take(bytes: number): void {
-    if (bytes > this.#freeBytes) {
-      throw new SkerryError("no_capacity", "Too much output of commands is being collected at once.", {
-        remediation: "Stream the output with `Accept: text/event-stream`, or try again later.",
-        retryAfterS: RETRY_AFTER_S,
-      });
-    }
-    this.#freeBytes -= bytes;
-  }
-
-  give(bytes: number): void {
-    this.#freeBytes += bytes;
-  }
+interface Source {
+  readonly budget: OutputBudget;
+  readonly orgId: string;
 }
 
 /**
- * Collects one stream up to a limit. The bytes are copied into one growing block: the pieces that they come in may be single
- * bytes, and keeping a Buffer for each would cost a hundred times their size.
+ * Collects one stream up to a limit. The bytes are copied into blocks: the pieces that they come in may be single bytes, and keeping a
+ * Buffer for each would cost a hundred times their size. Blocks are never copied again, which would stop the event loop for
+ * milliseconds where they are large, and together they are at most twice as large as the output.
  */
 export class OutputCollector implements Disposable {
   readonly #limitBytes: number;
-  readonly #budget: OutputBudget;
-  #block = Buffer.alloc(0);
+  readonly #source: Source;
+  #taken = new DisposableStack();
+  #blocks: Buffer[] = [];
+  /** Of the last block. */
+  #freeBytes = 0;
   #bytes = 0;
   #truncated = false;
 
-  constructor(limitBytes: number, budget: OutputBudget) {
+  constructor(limitBytes: number, source: Source) {
     this.#limitBytes = limitBytes;
-    this.#budget = budget;
+    this.#source = source;
   }
 
   push(piece: Buffer): void {
-    const taken = Math.min(piece.length, this.#limitBytes - this.#bytes);
-    if (taken < piece.length) this.#truncated = true;
-    if (taken === 0) return;
-    this.#reserve(this.#bytes + taken);
-    piece.copy(this.#block, this.#bytes, 0, taken);
-    this.#bytes += taken;
+    const wanted = Math.min(piece.length, this.#limitBytes - this.#bytes);
+    if (wanted < piece.length) this.#truncated = true;
+    for (let at = 0; at < wanted;) {
+      const block = this.#blockWithRoom();
+      const copied = piece.copy(block, block.length - this.#freeBytes, at, wanted);
+      this.#freeBytes -= copied;
+      this.#bytes += copied;
+      at += copied;
+    }
   }
 
   /** More came than the limit holds. */
@@ -67,32 +55,53 @@ export class OutputCollector implements Disposable {
     return this.#bytes;
   }
 
-  /** The same as `toString`, piece by piece: none of them cuts a character, or a group of base64. */
-  *pieces(encoding: Encoding): Generator<string, void> {
+  /** The same as `toString`, piece by piece: none of them cuts a character, or a group of base64. Waits for its turn before each. */
+  async *pieces(encoding: Encoding, turn: () => Promise<void>): AsyncGenerator<string, void> {
     const decoder = new StringDecoder(encoding);
-    for (let at = 0; at < this.#bytes; at += PIECE_BYTES) {
-      yield decoder.write(this.#block.subarray(at, Math.min(at + PIECE_BYTES, this.#bytes)));
+    for (const block of this.#filled()) {
+      for (let at = 0; at < block.length; at += PIECE_BYTES) {
+        await turn();
+        yield decoder.write(block.subarray(at, at + PIECE_BYTES));
+      }
     }
     yield decoder.end();
   }
 
   /** `utf8`: bytes that are not UTF-8 become U+FFFD. */
   toString(encoding: Encoding): string {
-    return this.#block.toString(encoding, 0, this.#bytes);
+    return Buffer.concat(this.#filled()).toString(encoding);
   }
 
   [Symbol.dispose](): void {
-    this.#budget.give(this.#block.length);
-    this.#block = Buffer.alloc(0);
+    this.#taken.dispose();
+    this.#taken = new DisposableStack();
+    this.#blocks = [];
+    this.#freeBytes = 0;
     this.#bytes = 0;
   }
 
-  #reserve(bytes: number): void {
-    if (bytes <= this.#block.length) return;
-    const grown = Math.min(this.#limitBytes, Math.max(bytes, this.#block.length * 2, FIRST_BYTES));
-    this.#budget.take(grown - this.#block.length);
-    const block = Buffer.allocUnsafe(grown);
-    this.#block.copy(block, 0, 0, this.#bytes);
-    this.#block = block;
+  /** The parts of the blocks that hold output. */
+  #filled(): Buffer[] {
+    const last = this.#blocks.at(-1);
+    if (last === undefined) return [];
+    return [...this.#blocks.slice(0, -1), last.subarray(0, last.length - this.#freeBytes)];
+  }
+
+  #blockWithRoom(): Buffer {
+    const last = this.#blocks.at(-1);
+    if (last !== undefined && this.#freeBytes > 0) return last;
+    const { budget, orgId } = this.#source;
+    // All blocks are full, so doubling the output means a block of its size.
+    const bytes = Math.min(
+      BLOCK_MAX_BYTES,
+      Math.max(this.#bytes, FIRST_BLOCK_BYTES),
+      this.#limitBytes - this.#bytes,
+    );
+    this.#taken.use(budget.take(orgId, bytes, last === undefined ? "first block" : "more"));
+    // Not of Node's pool, of which a small block would hold more than it is counted with.
+    const block = Buffer.allocUnsafeSlow(bytes);
+    this.#blocks.push(block);
+    this.#freeBytes = bytes;
+    return block;
   }
 }

@@ -16,19 +16,30 @@ export function boundedPool(pool: pg.Pool, deadlineMs: number): PostgresPool {
         text: string,
         values: readonly unknown[],
       ): Promise<PostgresQueryResult<Row>> => {
-        const timer = setTimeout(() => cut(client), deadlineMs);
-        try {
-          // Every statement has one of the commands that the type lists, or one that nobody reads.
-          return (await client.query(queryOf(text, values))) as unknown as PostgresQueryResult<Row>;
-        } finally {
-          clearTimeout(timer);
-        }
+        using _deadline = afterNextRead(deadlineMs, () => cut(client));
+        // Every statement has one of the commands that the type lists, or one that nobody reads.
+        return (await client.query(queryOf(text, values))) as unknown as PostgresQueryResult<Row>;
       };
       return {
         // The other overload is for cursors, of which we use none.
         query: query as PostgresPoolClient["query"],
         release: (destroy) => client.release(destroy),
       };
+    },
+  };
+}
+
+/**
+ * Calls back after this time, unless it is disposed of, and not before the event loop has read what has come until then: where the
+ * loop was late, the answer may be there already, and timers run before sockets are read.
+ */
+function afterNextRead(ms: number, call: () => void): Disposable {
+  let read: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => (read = setImmediate(call)), ms);
+  return {
+    [Symbol.dispose]: () => {
+      clearTimeout(timer);
+      clearImmediate(read);
     },
   };
 }
