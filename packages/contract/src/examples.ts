@@ -188,6 +188,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       vcpus: { limit: 400, used: 3 },
       memory_mib: { limit: 204_800, used: 768 },
       disk_gib: { limit: 2_000, used: 24 },
+      tokens: { limit: 1_000, used: 5 },
     },
   },
   JoinToken: {
