@@ -131,6 +131,7 @@ const auditEvent = {
   resource: { kind: "sandbox", id: sandboxId },
   outcome: "success",
   code: null,
+  count: 1,
   request_id: "req_01kb3x0q9v0a1b2c3d4e5f6g7h",
   organization_id: organizationId,
 };
