@@ -136,6 +136,22 @@ test("a download that cannot be saved ends with the file's error", async () => {
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: ENOENT.*\(ENOENT\)\n$/)]);
 });
 
+test("--json escapes what a terminal would obey, and is the same JSON", async () => {
+  const name =
+    "csi\u009b2J osc\u009d0;x\u009c del\u007f rtl\u202e\u2066\u200f\u061c nel\u0085 lines\u2028\u2029 ä€😀";
+  const entry = { name, size: 3, type: "file", modified: "2026-11-20T16:21:09.123Z" };
+  const listing = { entries: [entry], truncated: false };
+  await using server = await ScriptedServer.start((response) => sendJson(response, 200, listing));
+  await using shell = await Shell.forServer(server);
+  const { stdout } = await shell.run("sandbox", "ls", "sbx_0", "--json");
+  expect(JSON.parse(stdout.toString())).toEqual(listing);
+  expect(stdout.toString()).toContain("csi\\u009b2J");
+  expect(stdout.toString()).toContain("ä€😀");
+  expect(stdout.toString().replaceAll("\n", "")).not.toMatch(
+    /[\p{Cc}\u061c\u200f\u2028-\u202e\u2066-\u2069]/u,
+  );
+});
+
 test("ls shows names of files without letting them touch the terminal; --json has them exactly", async () => {
   const name = "evil\x1b[2J\u202Efdp.exe";
   const entry = { name, size: 3, type: "file", modified: "2026-11-20T16:21:09.123Z" };
