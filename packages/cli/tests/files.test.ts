@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
+import { mountSmallDisk } from "../../host/tests/support/small-disk.ts";
 import { ended, Shell } from "./run.ts";
 
 function sha256(bytes: Uint8Array): string {
@@ -112,6 +113,53 @@ test("Ctrl-C during a download leaves no file behind", async () => {
   expect((await ended(child)).code).toBe(130);
   expect(await readdir(shell.folder)).toEqual([]);
   await server.aborted.promise;
+});
+
+/** A file without an end. */
+function endless(): Promise<ScriptedServer> {
+  const piece = Buffer.alloc(256 * 1024);
+  return ScriptedServer.start((response) => {
+    const send = () => {
+      while (response.write(piece));
+    };
+    response.on("drain", send);
+    send();
+  });
+}
+
+test("a file without an end does not fill the disk that it is saved on, and nothing is kept of it", async () => {
+  await using server = await endless();
+  await using shell = await Shell.forServer(server);
+  await using disk = await mountSmallDisk("download", 16);
+  await writeFile(join(disk.folder, "out"), "old");
+  const { code, stderr } = await shell.run(
+    "sandbox",
+    "download",
+    "sbx_0",
+    "/sparse",
+    join(disk.folder, "out"),
+  );
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: .*\(too_large\)\n.*--max-size/)]);
+  await server.aborted.promise;
+  expect(await readdir(disk.folder)).toEqual(["out"]);
+  expect(await readFile(join(disk.folder, "out"), "utf8")).toBe("old");
+});
+
+test("--max-size bounds a download to a file and to standard output, and a file of exactly that size fits", async () => {
+  await using server = await endless();
+  await using shell = await Shell.forServer(server);
+  const download = (local: string, size: string) =>
+    shell.run("sandbox", "download", "sbx_0", "/sparse", local, "--max-size", size);
+  expect(await download("out", "1M")).toMatchObject({ code: 1, stderr: expect.stringContaining("1048576") });
+  expect(await readdir(shell.folder)).toEqual([]);
+  const piped = await download("-", "1.5m");
+  expect([piped.code, piped.stdout.length <= 1.5 * 1024 * 1024]).toEqual([1, true]);
+  for (const wrong of ["", "x", "-1", "1X", "1e3"]) expect((await download("out", wrong)).code).toBe(2);
+  await using small = await fileServer(new Map([["/x", Buffer.alloc(2_048)]]));
+  await using other = await Shell.forServer(small);
+  expect((await other.run("sandbox", "download", "sbx_0", "/x", "out", "--max-size", "2K")).code).toBe(0);
+  expect((await other.run("sandbox", "download", "sbx_0", "/x", "out", "--max-size", "2047")).code).toBe(1);
+  expect((await stat(join(other.folder, "out"))).size).toBe(2_048);
 });
 
 test("download keeps a link, the permissions behind it, and devices", async () => {
