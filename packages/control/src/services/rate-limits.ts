@@ -207,7 +207,8 @@ function tighterOf({ token, organization }: Tickets): Bucket {
 /** Undefined where it has a ticket. */
 function emptyFrom(bucket: Bucket, nowMs: number): Empty | undefined {
   const { available, rate } = bucket;
-  return available < 1 ? { bucket, untilMs: nowMs + msUntil(1 - available, rate) } : undefined;
+  // A millisecond at least: less might not change the sum.
+  return available < 1 ? { bucket, untilMs: nowMs + Math.max(1, msUntil(1 - available, rate)) } : undefined;
 }
 
 function refused({ bucket, untilMs }: Empty, nowMs: number): RateStatus {
