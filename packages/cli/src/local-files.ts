@@ -90,9 +90,10 @@ function tooLarge(maxBytes: number): CliError {
 /** The rest is for whatever else this machine writes meanwhile. */
 const PART_OF_FREE_DISK = 0.9;
 
-async function roomIn(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return Math.floor(bavail * bsize * PART_OF_FREE_DISK);
+/** Undefined where the file system does not know its size, as some that are reached over a network. */
+async function roomIn(folder: string): Promise<number | undefined> {
+  const { bavail, blocks, bsize } = await statfs(folder);
+  return blocks === 0 ? undefined : Math.floor(bavail * bsize * PART_OF_FREE_DISK);
 }
 
 async function replace(
