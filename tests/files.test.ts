@@ -194,6 +194,10 @@ test("files that the kernel makes up can be read", async () => {
   expect(await (await get("/sys/kernel/mm/transparent_hugepage/enabled")).text()).toContain("madvise");
 });
 
+test("a file that can be opened and not read is an error that says so, not a host that is away", async () => {
+  await refusal(get("/proc/1/mem"), 502, "guest_failed");
+});
+
 describe("a path that cannot be meant", () => {
   const long = "a".repeat(5_000);
   const odd = {

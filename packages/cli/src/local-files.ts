@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { createReadStream, openAsBlob, type Stats } from "node:fs";
-import { open, realpath, rename, rm, stat } from "node:fs/promises";
+import { open, realpath, rename, rm, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { CliError } from "./errors.ts";
@@ -42,33 +42,74 @@ export interface SavedFile {
   readonly bytes: number;
 }
 
-/** Writes beside the target and renames, so that the target is whole or as it was. `name` is for a target that is a directory. */
+export interface SaveWish {
+  /** For a target that is a directory. */
+  readonly name: string;
+  /** Undefined: what fits on the disk, with a reserve. */
+  readonly maxBytes: number | undefined;
+}
+
+/** Writes beside the target and renames, so that the target is whole or as it was. */
 export async function saveLocal(
   content: ReadableStream<Uint8Array>,
   target: string,
-  name: string,
+  { name, maxBytes }: SaveWish,
 ): Promise<SavedFile> {
   try {
     const path = (await statIfThere(target))?.isDirectory() === true ? join(target, name) : target;
     const existing = await statIfThere(path);
     // A device or a pipe is written to; renaming would put a file in its place.
-    if (existing !== undefined && !existing.isFile()) return { path, bytes: await write(content, path, "w") };
-    return { path, bytes: await replace(content, path, existing?.mode) };
+    if (existing !== undefined && !existing.isFile())
+      return { path, bytes: await write(bounded(content, maxBytes), path, "w") };
+    return { path, bytes: await replace(content, path, { mode: existing?.mode, maxBytes }) };
   } finally {
     // What nobody reads any more would keep the connection, and this process, alive. After the end it does nothing.
     await content.cancel().catch(() => undefined);
   }
 }
 
+/** A file in a VM can be larger than any disk and take no room there. What comes is bounded, not what was announced. */
+export async function* bounded(
+  content: AsyncIterable<Uint8Array>,
+  maxBytes: number | undefined,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (maxBytes !== undefined && bytes > maxBytes) throw tooLarge(maxBytes);
+    yield chunk;
+  }
+}
+
+function tooLarge(maxBytes: number): CliError {
+  return new CliError("too_large", `The file has more than ${maxBytes} bytes; nothing was kept of it.`, {
+    remediation: "Give more with --max-size, save it on a disk with more room, or send it to `-`.",
+  });
+}
+
+/** The rest is for whatever else this machine writes meanwhile. */
+const PART_OF_FREE_DISK = 0.9;
+
+/** Undefined where the file system does not know its size, as some that are reached over a network. */
+async function roomIn(folder: string): Promise<number | undefined> {
+  const { bavail, blocks, bsize } = await statfs(folder);
+  return blocks === 0 ? undefined : Math.floor(bavail * bsize * PART_OF_FREE_DISK);
+}
+
 async function replace(
   content: ReadableStream<Uint8Array>,
   path: string,
-  mode: number | undefined,
+  { mode, maxBytes }: { readonly mode: number | undefined; readonly maxBytes: number | undefined },
 ): Promise<number> {
   const real = mode === undefined ? path : await realpath(path);
   const beside = join(dirname(real), `.${basename(real)}.${randomBytes(6).toString("hex")}.part`);
   try {
-    const bytes = await write(content, beside, "wx", mode);
+    const bytes = await write(
+      bounded(content, maxBytes ?? (await roomIn(dirname(real)))),
+      beside,
+      "wx",
+      mode,
+    );
     await rename(beside, real);
     return bytes;
   } finally {
@@ -77,7 +118,7 @@ async function replace(
 }
 
 async function write(
-  content: ReadableStream<Uint8Array>,
+  content: AsyncIterable<Uint8Array>,
   path: string,
   flags: "w" | "wx",
   mode = 0o666,

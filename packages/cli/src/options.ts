@@ -29,6 +29,17 @@ export function wholeNumber(text: string, max: number): number {
   return value;
 }
 
+const UNITS = ["", "K", "M", "G", "T"];
+
+/** `500`, `20K`, `1.5G`: bytes, in powers of 1,024. */
+export function byteCount(text: string): number {
+  const [, digits = "", unit = ""] = /^(\d{1,15}(?:\.\d{1,3})?)([KMGT]?)$/i.exec(text) ?? [];
+  const bytes = Math.floor(Number(digits) * 1024 ** UNITS.indexOf(unit.toUpperCase()));
+  if (digits === "" || !Number.isSafeInteger(bytes))
+    throw new InvalidArgumentError("It must be a number of bytes, such as 1000, 20K, 500M or 2G.");
+  return bytes;
+}
+
 /** The object without its undefined fields, which `--flag` not given leaves behind. */
 export function given<Fields extends object>(fields: Fields): Given<Fields> {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);

@@ -30,7 +30,12 @@ export class Output {
   }
 
   json(value: unknown): Promise<void> {
-    return written(this.#stdout, `${JSON.stringify(value, undefined, 2)}\n`);
+    return written(this.#stdout, `${jsonText(value, 2)}\n`);
+  }
+
+  /** On one line, for what comes piece by piece. */
+  jsonLine(value: unknown): Promise<void> {
+    return written(this.#stdout, `${jsonText(value)}\n`);
   }
 
   table(header: readonly string[], rows: readonly (readonly string[])[]): Promise<void> {
@@ -97,6 +102,14 @@ export function printable(text: string): string {
       ? `\\x${code.toString(16).padStart(2, "0")}`
       : `\\u${code.toString(16).padStart(4, "0")}`;
   });
+}
+
+/** JSON leaves alone what a terminal obeys beyond ASCII: DEL, the C1 controls, and what turns the direction of text around. */
+function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, undefined, indent).replaceAll(
+    /[\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu,
+    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 function written(stream: Writable, data: string | Uint8Array): Promise<void> {

@@ -11,10 +11,11 @@ test("audit list filters, shows who did what, and says when there is more", asyn
     resource: { kind: "sandbox", id: "sbx_1" },
     outcome: "denied",
     code: "forbidden",
+    count: 1,
     request_id: "req_1",
     organization_id: "org_1",
   };
-  const page = { items: [event], next_cursor: "more" };
+  const page = { items: [event, { ...event, id: "aud_0", count: 399 }], next_cursor: "more" };
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, page));
   await using shell = await Shell.forServer(server);
   const flags = [
@@ -39,6 +40,7 @@ test("audit list filters, shows who did what, and says when there is more", asyn
     "tok_1",
     "192.0.2.1",
   ]);
+  expect(stdout.toString().split("\n")[2]).toContain("denied (forbidden), 399 times ");
   expect(stderr).toContain("There are more");
   const query = new URL(server.last.url, server.baseUrl).searchParams;
   expect(Object.fromEntries(query)).toEqual({

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
+import { mountSmallDisk } from "../../host/tests/support/small-disk.ts";
 import { ended, Shell } from "./run.ts";
 
 function sha256(bytes: Uint8Array): string {
@@ -114,6 +115,53 @@ test("Ctrl-C during a download leaves no file behind", async () => {
   await server.aborted.promise;
 });
 
+/** A file without an end. */
+function endless(): Promise<ScriptedServer> {
+  const piece = Buffer.alloc(256 * 1024);
+  return ScriptedServer.start((response) => {
+    const send = () => {
+      while (response.write(piece));
+    };
+    response.on("drain", send);
+    send();
+  });
+}
+
+test("a file without an end does not fill the disk that it is saved on, and nothing is kept of it", async () => {
+  await using server = await endless();
+  await using shell = await Shell.forServer(server);
+  await using disk = await mountSmallDisk("download", 16);
+  await writeFile(join(disk.folder, "out"), "old");
+  const { code, stderr } = await shell.run(
+    "sandbox",
+    "download",
+    "sbx_0",
+    "/sparse",
+    join(disk.folder, "out"),
+  );
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: .*\(too_large\)\n.*--max-size/)]);
+  await server.aborted.promise;
+  expect(await readdir(disk.folder)).toEqual(["out"]);
+  expect(await readFile(join(disk.folder, "out"), "utf8")).toBe("old");
+});
+
+test("--max-size bounds a download to a file and to standard output, and a file of exactly that size fits", async () => {
+  await using server = await endless();
+  await using shell = await Shell.forServer(server);
+  const download = (local: string, size: string) =>
+    shell.run("sandbox", "download", "sbx_0", "/sparse", local, "--max-size", size);
+  expect(await download("out", "1M")).toMatchObject({ code: 1, stderr: expect.stringContaining("1048576") });
+  expect(await readdir(shell.folder)).toEqual([]);
+  const piped = await download("-", "1.5m");
+  expect([piped.code, piped.stdout.length <= 1.5 * 1024 * 1024]).toEqual([1, true]);
+  for (const wrong of ["", "x", "-1", "1X", "1e3"]) expect((await download("out", wrong)).code).toBe(2);
+  await using small = await fileServer(new Map([["/x", Buffer.alloc(2_048)]]));
+  await using other = await Shell.forServer(small);
+  expect((await other.run("sandbox", "download", "sbx_0", "/x", "out", "--max-size", "2K")).code).toBe(0);
+  expect((await other.run("sandbox", "download", "sbx_0", "/x", "out", "--max-size", "2047")).code).toBe(1);
+  expect((await stat(join(other.folder, "out"))).size).toBe(2_048);
+});
+
 test("download keeps a link, the permissions behind it, and devices", async () => {
   await using server = await fileServer(new Map([["/x", Buffer.from("new")]]));
   await using shell = await Shell.forServer(server);
@@ -134,6 +182,22 @@ test("a download that cannot be saved ends with the file's error", async () => {
   await using shell = await Shell.forServer(server);
   const { code, stderr } = await shell.run("sandbox", "download", "sbx_0", "/x", "no/such/folder");
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: ENOENT.*\(ENOENT\)\n$/)]);
+});
+
+test("--json escapes what a terminal would obey, and is the same JSON", async () => {
+  const name =
+    "csi\u009b2J osc\u009d0;x\u009c del\u007f rtl\u202e\u2066\u200f\u061c nel\u0085 lines\u2028\u2029 ä€😀";
+  const entry = { name, size: 3, type: "file", modified: "2026-11-20T16:21:09.123Z" };
+  const listing = { entries: [entry], truncated: false };
+  await using server = await ScriptedServer.start((response) => sendJson(response, 200, listing));
+  await using shell = await Shell.forServer(server);
+  const { stdout } = await shell.run("sandbox", "ls", "sbx_0", "--json");
+  expect(JSON.parse(stdout.toString())).toEqual(listing);
+  expect(stdout.toString()).toContain("csi\\u009b2J");
+  expect(stdout.toString()).toContain("ä€😀");
+  expect(stdout.toString().replaceAll("\n", "")).not.toMatch(
+    /[\p{Cc}\u061c\u200f\u2028-\u202e\u2066-\u2069]/u,
+  );
 });
 
 test("ls shows names of files without letting them touch the terminal; --json has them exactly", async () => {

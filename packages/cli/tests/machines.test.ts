@@ -57,10 +57,12 @@ test("start, stop and restart take several machines and say what became of each"
 
 test("a log cannot take over the terminal of whoever reads it, and JSON has it as it is", async () => {
   const line = "a\u001b[2J\u202eb\tc";
+  const wild = `${line}\u009b2J\u007f\u2066`;
   await using server = await ScriptedServer.start((response, { url }) => {
     if (!url.includes("follow")) return sendJson(response, 200, { lines: [line] });
     response.writeHead(200, { "content-type": "text/event-stream" });
-    response.end(eventText("line", { line }) + eventText("line", { line: "last" }) + eventText("end", {}));
+    const second = url.includes("lines=1&") ? wild : "last";
+    response.end(eventText("line", { line }) + eventText("line", { line: second }) + eventText("end", {}));
   });
   await using shell = await Shell.forServer(server);
   const shown = "a\\x1b[2J\\u202eb        c\n";
@@ -71,6 +73,10 @@ test("a log cannot take over the terminal of whoever reads it, and JSON has it a
   const json = await shell.run("machine", "logs", "mch_0", "--json");
   expect(JSON.parse(json.stdout.toString())).toEqual({ lines: [line] });
   expect(json.stdout.includes("\u001b")).toBe(false);
+  const followedJson = await shell.run("machine", "logs", "mch_0", "--follow", "--lines", "1", "--json");
+  const printed = followedJson.stdout.toString().trimEnd().split("\n");
+  expect(printed.map((text) => JSON.parse(text) as unknown)).toEqual([line, wild]);
+  expect(printed.join("")).toMatch(/^[\x20-\x7e]*$/);
 });
 
 test("what reaches into a machine is the same as for a sandbox, under its own path", async () => {

@@ -14,7 +14,9 @@ export const AuditEvent = Type.Object(
     actor: Type.Object(
       {
         kind: OneOf(["user", "system"]),
-        user_id: orNull("Null where the platform acted by itself."),
+        user_id: orNull(
+          "Null where the platform acted by itself, and where `count` refusals were not one user's.",
+        ),
         token_id: orNull("The token of the request."),
         service: orNull("The background service that acted; null where a user did."),
         address: orNull("Where the request came from."),
@@ -34,6 +36,11 @@ export const AuditEvent = Type.Object(
         "`denied`: the caller lacked a role or a scope. `failure`: it broke off, and may or may not have taken effect.",
     }),
     code: orNull("The error code, where the outcome is not success."),
+    count: Type.Integer({
+      minimum: 1,
+      description:
+        "How many equal calls the event stands for. More than one only where they were `denied`: of one token's refusals with the same action and code the first is an event at once, and those after it are one event at the end of each minute. That one has the request id of the last of them, and null for what they have not in common. Beyond 20 kinds of refusals in a minute the rest of an organization's are one event, `organization.refusals`.",
+    }),
     request_id: orNull("That of the answer and of the line in the request log."),
     organization_id: Type.String(),
   },

@@ -131,6 +131,7 @@ const auditEvent = {
   resource: { kind: "sandbox", id: sandboxId },
   outcome: "success",
   code: null,
+  count: 1,
   request_id: "req_01kb3x0q9v0a1b2c3d4e5f6g7h",
   organization_id: organizationId,
 };
@@ -188,6 +189,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       vcpus: { limit: 400, used: 3 },
       memory_mib: { limit: 204_800, used: 768 },
       disk_gib: { limit: 2_000, used: 24 },
+      tokens: { limit: 1_000, used: 5 },
     },
   },
   JoinToken: {

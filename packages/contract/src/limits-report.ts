@@ -2,16 +2,18 @@
 
 import { Type, type Static } from "typebox";
 import { rateClasses } from "./access.ts";
-import { quotaNames } from "./quotas.ts";
+import { ORGANIZATION_RATE_FACTOR, quotaNames } from "./quotas.ts";
 
 const closed = { additionalProperties: false } as const;
 
 const Rate = Type.Object(
   {
     per_minute: Type.Integer({
-      description: "Requests that every token may make in a minute, in the long run.",
+      description: `Requests that every token may make in a minute, in the long run. All tokens of the organization together may make ${ORGANIZATION_RATE_FACTOR} times as many.`,
     }),
-    burst: Type.Integer({ description: "How many of them it may make at once after a pause." }),
+    burst: Type.Integer({
+      description: `How many of them it may make at once after a pause; all together ${ORGANIZATION_RATE_FACTOR} times as many.`,
+    }),
   },
   closed,
 );

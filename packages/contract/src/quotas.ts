@@ -1,8 +1,12 @@
-// How much an organization may do: requests per token, and resources at once. An operator sets both, for all and for one.
+// How much an organization may do: requests per token and in all, and resources at once. An operator sets both, for all and for one.
 // No schema library in here, so that the command line starts fast.
 
-/** What an organization holds at once, and what counts: vCPUs and memory of what runs, disk of what exists. */
-export const quotaNames = ["sandboxes", "machines", "vcpus", "memory_mib", "disk_gib"] as const;
+/** What the virtual machines of an organization hold at once, and what counts: vCPUs and memory of what runs, disk of what exists. */
+export const vmQuotaNames = ["sandboxes", "machines", "vcpus", "memory_mib", "disk_gib"] as const;
+export type VmQuotaName = (typeof vmQuotaNames)[number];
+
+/** What an organization holds at once. Of its tokens those count that are neither revoked nor expired. */
+export const quotaNames = [...vmQuotaNames, "tokens"] as const;
 export type QuotaName = (typeof quotaNames)[number];
 
 /**
@@ -21,11 +25,16 @@ export const limitDefaults = {
   quota_vcpus: 400,
   quota_memory_mib: 204_800,
   quota_disk_gib: 2_000,
+  // More than a busy CI has at once with a token for each job; each valid token costs memory in every replica that sees it.
+  quota_tokens: 1_000,
 } as const;
 export type LimitName = keyof typeof limitDefaults;
 export type OrganizationLimits = Readonly<Record<LimitName, number>>;
 
 export const limitNames = Object.keys(limitDefaults) as readonly LimitName[];
+
+/** All tokens of an organization together may make this many times the requests that one token may, however many there are. */
+export const ORGANIZATION_RATE_FACTOR = 2;
 
 /** What PostgreSQL keeps it in. */
 export const LIMIT_MAX = 2_147_483_647;

@@ -96,7 +96,7 @@ test("what is forbidden is in the log with its code, reading too, and ids that c
     await world.call("DELETE", `/v1/sandboxes/${sandbox.id}`, { token }),
     await world.call("GET", `/v1/sandboxes/${sandbox.id}/files/etc/shadow`, { token }),
     await world.call("GET", "/v1/audit", { token }),
-    await world.call("DELETE", "/v1/sandboxes/hunter2", { token }),
+    await world.call("POST", "/v1/sandboxes/hunter2/keepalive", { token, body: {} }),
   ];
   expect(refused.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
   const events = await audit(`token_id=${id}`);
@@ -105,9 +105,9 @@ test("what is forbidden is in the log with its code, reading too, and ids that c
   );
   expect(found.toSorted()).toEqual([
     "audit.list null denied forbidden",
-    "sandbox.destroy null denied forbidden",
     `sandbox.destroy ${sandbox.id} denied forbidden`,
     `sandbox.file.download ${sandbox.id} denied forbidden`,
+    "sandbox.keepalive null denied forbidden",
   ]);
 });
 

@@ -61,6 +61,10 @@ test("whoever leaves a followed log leaves nothing behind on the host", async ()
   await eventually(() => world.host.console.followers(id) === 1, "the log is followed");
   gone.abort();
   await eventually(() => world.host.console.followers(id) === 0, "the host is left");
+  const ofRequest = () =>
+    world.log.filter(({ request_id }) => request_id === response.headers.get("x-request-id"));
+  await eventually(() => ofRequest().some(({ msg }) => msg === "request"), "the request is logged");
+  expect(ofRequest().filter(({ level }) => Number(level) > 30)).toEqual([]);
 });
 
 test("a token that is revoked ends the log that it follows, and says why", async () => {

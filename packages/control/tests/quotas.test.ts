@@ -8,6 +8,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Limits } from "@skerry/contract/limits-report";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import { heartbeat } from "../src/background/heartbeat.ts";
+import { bootstrap } from "../src/services/tokens.ts";
 import { setLimits } from "../src/store/limits.ts";
 import { FakeHost } from "./fake-host.ts";
 import { openReplica, type Replica } from "./replica.ts";
@@ -106,6 +107,60 @@ test("a machine that never ran holds nothing, also when it is stopped, and count
   expect((await world.call("POST", `${path}/start`)).body["status"]).toBe("running");
   expect((await world.call<Limits>("GET", "/v1/limits")).body.quotas.machines.used).toBe(1);
   expect((await world.call("DELETE", path)).status).toBe(204);
+});
+
+test("concurrent mints over two replicas make as many tokens as the quota has left, invitations among them", async () => {
+  const used = (await world.call<Limits>("GET", "/v1/limits")).body.quotas.tokens.used;
+  await setLimits(world.db, world.orgId, [["quota_tokens", used + 10]]);
+  const mint = (n: number) =>
+    n % 3 === 0
+      ? world.call("POST", `/v1/orgs/${world.orgId}/members`, { body: { name: `new ${n}`, role: "viewer" } })
+      : world.call<{ id: string }>("POST", "/v1/auth/tokens", {
+          body: n % 3 === 1 ? {} : { expires_in: "1h" },
+          url: n % 2 === 0 ? world.url : other.url,
+        });
+  const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => mint(n)));
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
+  const refused = answers.filter(({ status }) => status === 403);
+  expect(refused).toHaveLength(20);
+  expect(refused[0]?.body).toMatchObject({
+    code: "quota_exceeded",
+    remediation: expect.stringContaining("Revoke"),
+    context: { quota: "tokens", used: used + 10, requested: 1, limit: used + 10 },
+  });
+  expect((await world.call<Limits>("GET", "/v1/limits")).body.quotas.tokens).toEqual({
+    used: used + 10,
+    limit: used + 10,
+  });
+});
+
+test("revoked and expired tokens do not count, and one organization's are not another's", async () => {
+  const tokens = () => world.call<Limits>("GET", "/v1/limits").then(({ body }) => body.quotas.tokens);
+  const stranger = await world.strangerToken();
+  const { used } = await tokens();
+  await setLimits(world.db, world.orgId, [["quota_tokens", used + 1]]);
+  const mint = (body: object, token = world.token) =>
+    world.call<{ id: string }>("POST", "/v1/auth/tokens", { body, token });
+  const first = await mint({});
+  expect(first.status).toBe(201);
+  expect((await mint({})).status).toBe(403);
+  expect((await mint({}, stranger)).status).toBe(201);
+  expect((await world.call("DELETE", `/v1/auth/tokens/${first.body.id}`)).status).toBe(204);
+  const short = await mint({ expires_in: "1h" });
+  expect(short.status).toBe(201);
+  expect((await mint({})).status).toBe(403);
+  await sql`update api_tokens set expires_at = now() where id = ${short.body.id}`.execute(world.db);
+  expect((await tokens()).used).toBe(used);
+  expect((await mint({})).status).toBe(201);
+});
+
+test("the operator gets a token on the machine itself, also where the quota is full", async () => {
+  await setLimits(world.db, world.orgId, [["quota_tokens", 0]]);
+  const { token } = await bootstrap(world.db, "rescue");
+  expect((await world.call("GET", "/v1/auth/me", { token })).status).toBe(200);
+  expect((await world.call("POST", "/v1/auth/tokens", { token, body: {} })).body).toMatchObject({
+    code: "quota_exceeded",
+  });
 });
 
 test("an organization sees its limits, and how much of them is taken", async () => {

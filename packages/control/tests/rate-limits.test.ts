@@ -1,30 +1,14 @@
 // Who asks too often, by token and by address, over several replicas that share one PostgreSQL.
 
-import { sql, type KyselyPlugin } from "kysely";
+import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limitDefaults } from "@skerry/contract/quotas";
 import { neighbourhood } from "../src/services/failed-attempts.ts";
 import { RateLimiter } from "../src/services/rate-limits.ts";
-import type { InstallationLimits } from "../src/services/context.ts";
 import { setLimits } from "../src/store/limits.ts";
 import { openReplica, type Replica } from "./replica.ts";
+import { countingQueries, granted, slowLimits, storm } from "./storm.ts";
 import { eventually, World, type Answer } from "./world.ts";
-
-/** Nothing flows in while a test runs, or no more than the test counts with. */
-const SLOWLY_PER_MINUTE = 60;
-const limits: InstallationLimits = {
-  organization: {
-    ...limitDefaults,
-    rate_read_per_minute: SLOWLY_PER_MINUTE,
-    rate_read_burst: 640,
-    rate_write_per_minute: SLOWLY_PER_MINUTE,
-    rate_write_burst: 20,
-    rate_expensive_per_minute: SLOWLY_PER_MINUTE,
-    rate_expensive_burst: 10,
-  },
-  authFailuresPerMinute: 20,
-  vcpusPerCpu: 16,
-};
 
 let world: World;
 let replicas: readonly [Replica, Replica];
@@ -33,8 +17,8 @@ beforeAll(async () => {
   world.host.memoryMib = 1_000_000;
   await world.beat();
   replicas = [
-    await openReplica(world, { limits, trustedProxies: ["127.0.0.1"] }),
-    await openReplica(world, { limits, trustedProxies: ["127.0.0.1"] }),
+    await openReplica(world, { limits: slowLimits, trustedProxies: ["127.0.0.1"] }),
+    await openReplica(world, { limits: slowLimits, trustedProxies: ["127.0.0.1"] }),
   ];
 });
 afterAll(async () => {
@@ -42,40 +26,18 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-async function freshToken(): Promise<string> {
-  return (await world.call<{ token: string }>("POST", "/v1/auth/tokens", { body: {} })).body.token;
-}
+/** The only one of a new organization, so that no test meets the limit of an organization by accident. */
+const freshToken = (): Promise<string> => world.strangerToken();
 
-interface Storm {
-  readonly answers: readonly Answer[];
-  /** What may have flowed in from the first request to the last answer. */
-  readonly inflow: number;
-}
-
-/** So many requests, over both replicas, forty at a time. */
-async function storm(count: number, call: (url: string) => Promise<Answer>): Promise<Storm> {
-  const startedMs = performance.now();
-  const answers: Answer[] = [];
-  let next = 0;
-  const client = async () => {
-    while (next < count) {
-      next += 1;
-      answers.push(await call(replicas[next % 2]?.url ?? ""));
-    }
-  };
-  await Promise.all(Array.from({ length: 40 }, client));
-  const elapsedMs = performance.now() - startedMs;
-  return { answers, inflow: Math.ceil((elapsedMs / 60_000) * SLOWLY_PER_MINUTE) };
-}
-
-function granted({ answers }: Storm): number {
-  return answers.filter(({ status }) => status !== 429).length;
+async function organizationOf(token: string): Promise<string> {
+  const { body } = await world.call<{ organization_id: string }>("GET", "/v1/auth/me", { token });
+  return body.organization_id;
 }
 
 describe("by token", () => {
   test("two replicas together create as many sandboxes as the burst allows, and not one more", async () => {
     const token = await freshToken();
-    const result = await storm(60, (url) =>
+    const result = await storm(replicas, 60, (url) =>
       world.call("POST", "/v1/sandboxes", { url, token, body: { template: "base" } }),
     );
     expect(granted(result)).toBeGreaterThanOrEqual(10);
@@ -90,7 +52,7 @@ describe("by token", () => {
 
   test("two replicas together answer as many reads as the burst allows, and not one more", async () => {
     const token = await freshToken();
-    const result = await storm(1_500, (url) => world.call("GET", "/v1/sizes", { url, token }));
+    const result = await storm(replicas, 1_500, (url) => world.call("GET", "/v1/sizes", { url, token }));
     expect(granted(result)).toBeLessThanOrEqual(640 + result.inflow);
     // A lease that one replica did not use up in time is lost.
     expect(granted(result)).toBeGreaterThan(600);
@@ -100,7 +62,7 @@ describe("by token", () => {
     const [burst, perMs] = [6_400, 1];
     const policy = { ...limitDefaults, rate_read_burst: burst, rate_read_per_minute: perMs * 60_000 };
     const limiters = [1, 2, 3].map(() => new RateLimiter(world.db, policy));
-    const caller = { tokenId: "tok_pause", orgId: world.orgId };
+    const caller = { tokenId: "tok_pause", orgId: "org_pause" };
     const take = async (limiter: RateLimiter | undefined) =>
       (await limiter?.take(caller, "read"))?.refusedForS === null;
     // So many in a row that each gets its largest lease, and stops in the middle of it.
@@ -116,22 +78,14 @@ describe("by token", () => {
 
   test("a token that reads all the time does not ask the database for every ticket", async () => {
     let queries = 0;
-    const counting: KyselyPlugin = {
-      transformQuery: ({ node }) => {
-        queries += 1;
-        return node;
-      },
-      transformResult: async ({ result }) => result,
-    };
+    const counting = countingQueries(() => (queries += 1));
     const limiter = new RateLimiter(world.db.withPlugin(counting), {
       ...limitDefaults,
       rate_read_burst: 1_000_000,
       rate_read_per_minute: 1_000_000,
     });
     for (let n = 0; n < 5_000; n += 1) {
-      expect(
-        (await limiter.take({ tokenId: "tok_busy", orgId: world.orgId }, "read")).refusedForS,
-      ).toBeNull();
+      expect((await limiter.take({ tokenId: "tok_busy", orgId: "org_busy" }, "read")).refusedForS).toBeNull();
     }
     expect(queries).toBeGreaterThan(0);
     expect(queries).toBeLessThan(200);
@@ -151,7 +105,12 @@ describe("by token", () => {
   });
 
   test("a token that is over its limit holds up no other, and no other class", async () => {
-    const [busy, idle] = [await freshToken(), await freshToken()];
+    const busy = await freshToken();
+    const { body } = await world.call<{ token: string }>("POST", "/v1/auth/tokens", {
+      token: busy,
+      body: {},
+    });
+    const idle = body.token;
     const mint = (token: string) =>
       world.call("POST", "/v1/auth/tokens", { url: replicas[0].url, token, body: {} });
     const answers = await Promise.all(Array.from({ length: 20 }, () => mint(busy)));
@@ -178,23 +137,24 @@ describe("by token", () => {
 
   test("an operator's exception for one organization counts there and nowhere else", async () => {
     const token = await freshToken();
-    await setLimits(world.db, world.orgId, [
+    const another = await world.call<{ token: string }>("POST", "/v1/auth/tokens", { token, body: {} });
+    const orgId = await organizationOf(token);
+    await setLimits(world.db, orgId, [
       ["rate_write_burst", 2],
       ["rate_write_per_minute", 1],
     ]);
     const call = (asked: string) =>
       world.call("DELETE", "/v1/sandboxes/sbx_none", { url: replicas[0].url, token: asked });
     const statuses = [await call(token), await call(token), await call(token)].map(({ status }) => status);
-    const stranger = await call(await world.strangerToken());
-    await setLimits(world.db, world.orgId, [
+    const stranger = await call(await freshToken());
+    await setLimits(world.db, orgId, [
       ["rate_write_burst", null],
       ["rate_write_per_minute", null],
     ]);
     expect(statuses).toEqual([404, 404, 429]);
     expect(stranger.headers.get("ratelimit-policy")).toBe('"write";q=60;w=60;burst=20');
-    expect((await call(await freshToken())).headers.get("ratelimit-policy")).toBe(
-      '"write";q=60;w=60;burst=20',
-    );
+    const after = await call(another.body.token);
+    expect(after.headers.get("ratelimit-policy")).toBe('"write-organization";q=120;w=60;burst=40');
   });
 });
 
@@ -242,7 +202,7 @@ describe("by address", () => {
   });
 
   test("without a trusted proxy nobody chooses an address", async () => {
-    await using direct = await openReplica(world, { limits });
+    await using direct = await openReplica(world, { limits: slowLimits });
     const statuses: number[] = [];
     for (let n = 0; n < 30; n += 1) {
       const headers = { "x-forwarded-for": `198.51.100.${n}` };

@@ -148,3 +148,30 @@ async function raw(line: string, headers: readonly string[], body = "", whole = 
   socket.resume();
   await once(socket, "close", { signal: AbortSignal.timeout(30_000) });
 }
+
+test("a client that leaves a stream is no fault of ours: its request has one line, and no error", async () => {
+  const { id } = await world.createSandbox();
+  const machine = await world.createMachine();
+  const begin = (method: string, path: string, body?: string) => {
+    const headers = {
+      authorization: `Bearer ${world.token}`,
+      accept: "text/event-stream",
+      "content-type": "application/json",
+    };
+    const gone = new AbortController();
+    const init = { method, headers, signal: gone.signal, ...(body === undefined ? {} : { body }) };
+    return fetch(world.url + path, init).then((response) => ({ response, gone }));
+  };
+  for (const left of [
+    await begin("POST", `/v1/sandboxes/${id}/execute`, JSON.stringify({ command: "forever" })),
+    await begin("GET", `/v1/sandboxes/${id}/files/endless/5000000000`),
+    await begin("GET", `/v1/machines/${machine.id}/logs?follow=true`),
+  ]) {
+    const requestId = left.response.headers.get("x-request-id");
+    expect(left.response.status).toBe(200);
+    left.gone.abort();
+    expect(await lineOf(requestId)).toMatchObject({ status: 200, aborted: true });
+    const others = world.log.filter((line) => line["request_id"] === requestId && Number(line["level"]) > 30);
+    expect(others).toEqual([]);
+  }
+});

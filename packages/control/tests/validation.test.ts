@@ -109,8 +109,7 @@ test("a body that is not JSON, too large or of another type is refused in the on
     world.call("POST", "/v1/sandboxes", { body, headers });
   const broken = await send("{");
   expect([broken.status, broken.body["code"]]).toEqual([400, "bad_request"]);
-  const poisoned = await send('{"template":"base","env":{"__proto__":"x"}}');
-  expect([poisoned.status, poisoned.body["code"]]).toEqual([400, "bad_request"]);
+  expect(broken.body["message"]).toContain("not valid JSON");
   const large = await send(JSON.stringify({ template: "x".repeat(1_100_000) }));
   expect([large.status, large.body["code"]]).toEqual([413, "payload_too_large"]);
   const form = await send("a=b", { "content-type": "application/x-www-form-urlencoded" });
@@ -119,6 +118,26 @@ test("a body that is not JSON, too large or of another type is refused in the on
     headers: { "content-type": "application/json" },
   });
   expect([nothing.status, nothing.body["code"]]).toEqual([400, "bad_request"]);
+});
+
+test.each([
+  '{"template":"base","metadata":{"__proto__":"x"}}',
+  '{"template":"base","metadata":{"__proto__":{"polluted":"yes"}}}',
+  '{"template":"base","metadata":{"\\u005f_proto__":"x"}}',
+  '{"template":"base","env":{"a":{"constructor":{"prototype":{"polluted":"yes"}}}}}',
+  '{"__proto__":{"template":"base"}}',
+])("%s is refused for its name and not for its JSON, and changes no object", async (body) => {
+  const answer = await world.call("POST", "/v1/sandboxes", { body });
+  expect([answer.status, answer.body["code"]]).toEqual([400, "bad_request"]);
+  expect(answer.body["message"]).toContain('"__proto__"');
+  expect(answer.body["message"]).not.toContain("JSON");
+  expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+});
+
+test("the name of a forbidden field is fine as a value", async () => {
+  const metadata = { a: "__proto__", b: '{"__proto__": 1}' };
+  const made = await world.createSandbox({ metadata });
+  expect(made.metadata).toEqual(metadata);
 });
 
 test("an unknown path is 404, another method 405, and both say so in the one shape", async () => {

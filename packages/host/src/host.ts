@@ -4,6 +4,7 @@ import { chmod, copyFile, mkdir, readFile, rename, stat } from "node:fs/promises
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api";
+import { memoryForVmsMib } from "@skerry/contract/host-capacity";
 import type { Footing } from "@skerry/contract/host-moves";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
@@ -14,6 +15,7 @@ import { Layers } from "./move/layers.ts";
 import { HostMoves, type MovesOptions } from "./move/moves.ts";
 import { Peers } from "./move/peers.ts";
 import { EgressRules } from "./network/egress.ts";
+import { connectionsPerGuest } from "./network/guest-connections.ts";
 import { openHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
@@ -48,8 +50,6 @@ export interface Host {
 export type StepReport = <T>(title: string, work: () => Promise<T>) => Promise<T>;
 
 const VERSION_DEADLINE_MS = 10_000;
-/** Kept back from VMs for the system, PostgreSQL and ourselves: this much, or a tenth of a large machine. */
-const RESERVE_MIB = 1_536;
 /** Under the names that QEMU packages of today know. */
 const NO_DISASSEMBLER = ["no-disassembler.4.so", "no-disassembler.5.so"] as const;
 /** First version with `rom=off`, which maps a memory file privately without write access. */
@@ -68,10 +68,11 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   );
   const { linkPrefix, resolverPort, readySlots: ready } = config.network;
   const range = await openHostNetwork({ ...config.network, log });
+  const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const slots = new Slots({
-    prefix: config.instance,
-    ...{ linkPrefix, range, ready, isBusy: () => engine.isBusy, log },
-    ...{ forget: join(config.nativeFolder, "forget"), enter: join(config.nativeFolder, "enter") },
+    connections: await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log }),
+    ...{ prefix: config.instance, linkPrefix, range, ready, isBusy: () => engine.isBusy },
+    ...{ forget: join(config.nativeFolder, "forget"), enter: join(config.nativeFolder, "enter"), log },
   });
   const room: MachineRoom = {
     slots,
@@ -96,7 +97,6 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     tscKhz: rate,
   });
   const vmsFolder = join(config.stateFolder, "vms");
-  const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({
     clones: new WarmClones({ room, library, vmsFolder, instance: config.instance, log }),
@@ -176,12 +176,6 @@ async function preloadable(config: HostConfig, file: string): Promise<string> {
   await chmod(`${copy}.part`, 0o444);
   await rename(`${copy}.part`, copy);
   return copy;
-}
-
-/** Memory that VMs may use on a machine with this much, in MiB. */
-export function memoryForVmsMib(totalBytes: number): number {
-  const totalMib = Math.floor(totalBytes / 1024 / 1024);
-  return Math.max(0, totalMib - Math.max(RESERVE_MIB, Math.floor(totalMib / 10)));
 }
 
 /** `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)` of what `--version` prints. */

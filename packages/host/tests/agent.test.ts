@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   exitOf,
   listDirectory,
+  firstPiece,
   startExecute,
   startMain,
   startRead,
@@ -14,6 +15,7 @@ import {
   writtenBytes,
 } from "../src/guest/agent.ts";
 import type { GuestChannel } from "../src/guest/channel.ts";
+import type { GuestStream } from "../src/guest/stream.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 
 const COMMAND = { command: "true", env: {}, timeout_ms: 1_000, stdin: false, output_limit: 0 } as const;
@@ -169,6 +171,23 @@ test("a download that the guest ends before it began is the guest's failure", as
   const reading = startRead(channel, "/f");
   await peer.close((await peer.opened()).id, {});
   await expect(reading).rejects.toMatchObject({ code: "guest_failed" });
+});
+
+test("a file that cannot be read says so before its first byte, and an empty one has none", async () => {
+  const opened = async (): Promise<{ id: number; stream: GuestStream }> => {
+    const reading = startRead(channel, "/proc/1/mem");
+    const { id } = await peer.opened();
+    await peer.send(encodeJson(frameTypes.head, id, { size: 0 }));
+    return { id, stream: (await reading).stream };
+  };
+  const [failing, empty, full] = [await opened(), await opened(), await opened()];
+  await peer.send(encodeJson(frameTypes.reset, failing.id, { code: "io_error", message: "<script>" }));
+  await expect(firstPiece(channel, failing.stream, 10_000)).rejects.toMatchObject({ code: "guest_failed" });
+  await peer.close(empty.id, {});
+  await expect(firstPiece(channel, empty.stream, 10_000)).resolves.toBeUndefined();
+  await peer.send(encodeFrame(frameTypes.data, full.id, Buffer.from("first")));
+  const piece = await firstPiece(channel, full.stream, 10_000);
+  expect(piece?.bytes.toString()).toBe("first");
 });
 
 /** Answers a listing with these bytes, as fast as there is credit for them. */

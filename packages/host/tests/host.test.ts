@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { mapsPrivately, memoryForVmsMib, versionOf } from "../src/host.ts";
+import { memoryForVmsMib } from "@skerry/contract/host-capacity";
+import { mapsPrivately, versionOf } from "../src/host.ts";
 import { tscKhz, tscKhzOf } from "../src/vm/accelerator.ts";
 
 const MIB = 1024 * 1024;

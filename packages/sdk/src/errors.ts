@@ -23,6 +23,20 @@ export class SkerryInputError extends TypeError {
   override readonly name = "SkerryInputError";
 }
 
+/** More came than the caller wants to hold in memory. The download has been broken off. */
+export class SkerryTooLargeError extends Error {
+  override readonly name = "SkerryTooLargeError";
+  readonly code = "too_large";
+  /** The bound that was exceeded, in bytes. */
+  readonly maxBytes: number;
+  readonly remediation = "Use `downloadStream`, which holds no file in memory, or give a larger `maxBytes`.";
+
+  constructor(maxBytes: number) {
+    super(`The file has more than ${maxBytes} bytes, the most that \`download\` collects in memory here.`);
+    this.maxBytes = maxBytes;
+  }
+}
+
 /** The error that an answer other than 2xx stands for. */
 export async function errorOfResponse(response: Response, baseUrl: string): Promise<SkerryApiError> {
   const text = await response.text();

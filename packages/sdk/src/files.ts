@@ -1,6 +1,7 @@
 // Files in a microVM. Streams go through as they come; nothing here holds a file, except where the caller asks for one.
 
 import type { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
+import { SkerryInputError, SkerryTooLargeError } from "./errors.ts";
 import { collect, type CallOptions, type HttpClient } from "./http.ts";
 import { directoryPath, filePath } from "./paths.ts";
 
@@ -10,6 +11,14 @@ export type UploadContent = string | Uint8Array<ArrayBuffer> | Blob | ReadableSt
 export interface UploadOptions extends CallOptions {
   /** Permissions in octal, for example `0755`. Default: `0644`. */
   readonly mode?: string | undefined;
+}
+
+/** What `download` holds in memory unless it is told otherwise, in bytes: a file can be larger than any memory and take no room in its VM. */
+const DOWNLOAD_MAX_BYTES = 256 * 1024 * 1024;
+
+export interface DownloadOptions extends CallOptions {
+  /** A larger file is a `SkerryTooLargeError`. Default: 256 MiB; `Infinity`: as much as there is. */
+  readonly maxBytes?: number | undefined;
 }
 
 /** Which file: the path of the microVM in the API, and the absolute path in it. */
@@ -51,9 +60,20 @@ function inPieces(bytes: Uint8Array<ArrayBuffer>): Blob | Uint8Array<ArrayBuffer
 export async function downloadBytes(
   http: HttpClient,
   file: FileAddress,
-  options: CallOptions,
+  { maxBytes = DOWNLOAD_MAX_BYTES, signal }: DownloadOptions,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  return collect(await openFile(http, file, options));
+  if (!(maxBytes >= 0)) throw new SkerryInputError("`maxBytes` is not a number of bytes.");
+  return collect(atMost(await openFile(http, file, { signal }), maxBytes));
+}
+
+/** Leaving the loop over the chunks closes the connection. */
+async function* atMost(chunks: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new SkerryTooLargeError(maxBytes);
+    yield chunk;
+  }
 }
 
 export async function downloadAsStream(

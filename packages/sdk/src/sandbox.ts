@@ -8,7 +8,7 @@ import type {
   Sandbox as SandboxInfo,
 } from "@skerry/contract/sandboxes";
 import type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
-import type { UploadContent, UploadOptions } from "./files.ts";
+import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 import type { CallOptions } from "./http.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 
@@ -72,7 +72,7 @@ export class Sandbox {
   }
 
   /** See `Sandboxes.download`. */
-  download(path: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+  download(path: string, options: DownloadOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     return this.#sandboxes.download(this.id, path, options);
   }
 

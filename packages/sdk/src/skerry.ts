@@ -74,10 +74,10 @@ export {
   UnavailableError,
   type ApiErrorCode,
 } from "./api-errors.ts";
-export { SkerryConnectionError, SkerryInputError } from "./errors.ts";
+export { SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "./errors.ts";
 export type { CallOptions, SkerryOptions } from "./http.ts";
 export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
-export type { UploadContent, UploadOptions } from "./files.ts";
+export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";
 export type { Size } from "./platform.ts";
 export type { SandboxFilter, Sandboxes } from "./sandboxes.ts";

@@ -8,6 +8,7 @@ import {
   downloadBytes,
   listFiles,
   uploadFile,
+  type DownloadOptions,
   type UploadContent,
   type UploadOptions,
 } from "./files.ts";
@@ -74,12 +75,15 @@ export class VmCalls {
     return uploadFile(this.http, { vm: this.at(id), path }, content, options);
   }
 
-  /** A whole file, held in memory. */
-  async download(id: string, path: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+  /** A whole file, held in memory: of more than `maxBytes` (default: 256 MiB) it is a `SkerryTooLargeError`. `downloadStream` has no limit. */
+  async download(id: string, path: string, options: DownloadOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     return downloadBytes(this.http, { vm: this.at(id), path }, options);
   }
 
-  /** A file as it comes. Canceling the stream closes the connection. */
+  /**
+   * A file as it comes, however long: what is in a VM decides about its length, so whoever stores it bounds it. One that breaks off
+   * is an error. Canceling the stream closes the connection.
+   */
   async downloadStream(
     id: string,
     path: string,

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { Skerry, SkerryConnectionError, SkerryInputError } from "../src/skerry.ts";
+import { Skerry, SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "../src/skerry.ts";
 import { directoryPath, filePath, vmPath } from "../src/paths.ts";
 import { ScriptedServer, sendJson } from "./server.ts";
 
@@ -81,6 +81,49 @@ test("a download that breaks off is an error, not a short file", async () => {
   const download = client(server).sandboxes.download("sbx_0", "/tmp/x");
   await expect(download).rejects.toThrow(SkerryConnectionError);
   const stream = await client(server).sandboxes.downloadStream("sbx_0", "/tmp/x");
+  await expect(new Response(stream).arrayBuffer()).rejects.toThrow(SkerryConnectionError);
+});
+
+test("a file of any length does not fill the memory of who downloads it: the connection is closed at the bound", async () => {
+  const piece = Buffer.alloc(1_000_000);
+  await using server = await ScriptedServer.start((response) => {
+    const send = () => {
+      while (response.write(piece));
+    };
+    response.on("drain", send);
+    send();
+  });
+  const { sandboxes } = client(server);
+  const download = sandboxes.download("sbx_0", "/sparse", { maxBytes: 5_000_000 });
+  const error: unknown = await download.catch((failure: unknown) => failure);
+  expect(error).toBeInstanceOf(SkerryTooLargeError);
+  expect(error).toMatchObject({ code: "too_large", maxBytes: 5_000_000 });
+  expect((error as SkerryTooLargeError).remediation).toContain("downloadStream");
+  await server.aborted.promise;
+  await expect(sandboxes.download("sbx_0", "/sparse")).rejects.toMatchObject({ maxBytes: 268_435_456 });
+});
+
+test("a file of exactly the bound is whole, and a bound that is none is refused", async () => {
+  await using server = await ScriptedServer.start((response) => response.end("12345"));
+  const { sandboxes } = client(server);
+  expect(await sandboxes.download("sbx_0", "/x", { maxBytes: 5 })).toHaveLength(5);
+  await expect(sandboxes.download("sbx_0", "/x", { maxBytes: 4 })).rejects.toThrow(SkerryTooLargeError);
+  expect(await sandboxes.download("sbx_0", "/x", { maxBytes: Infinity })).toHaveLength(5);
+  for (const maxBytes of [-1, Number.NaN])
+    await expect(sandboxes.download("sbx_0", "/x", { maxBytes })).rejects.toThrow(SkerryInputError);
+});
+
+test.each([
+  ["fewer bytes than announced", "content-length: 10\r\n\r\nhalf"],
+  ["a chunk that is cut off", "transfer-encoding: chunked\r\n\r\na\r\nhalf"],
+  ["no last chunk", "transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n"],
+])("%s are an error, at once and as a stream", async (_what, rest) => {
+  await using server = await ScriptedServer.start((response) => {
+    response.socket?.end(`HTTP/1.1 200 OK\r\n${rest}`);
+  });
+  const { sandboxes } = client(server);
+  await expect(sandboxes.download("sbx_0", "/x")).rejects.toThrow(SkerryConnectionError);
+  const stream = await sandboxes.downloadStream("sbx_0", "/x");
   await expect(new Response(stream).arrayBuffer()).rejects.toThrow(SkerryConnectionError);
 });
 

@@ -23,7 +23,7 @@ export function registerAuditCommands(program: Command, cli: Cli): void {
     .command("audit")
     .description("Who did what in the organization; for its admins.")
     .command("list")
-    .description("List the events, newest first.")
+    .description("List the events, newest first; one may stand for many equal refusals.")
     .option("--action <action>", "only this action, such as sandbox.create")
     .option("--resource <id>", "only what was done to it")
     .option("--user <id>", "only what this user did")
@@ -73,11 +73,11 @@ async function listEvents(cli: Cli, flags: ListFlags, self: Command): Promise<vo
 function showEvents(cli: Cli, events: readonly AuditEvent[]): Promise<void> {
   return cli.output.table(
     ["TIME", "ACTION", "RESOURCE", "OUTCOME", "BY", "TOKEN", "FROM"],
-    events.map(({ at, action, resource, outcome, code, actor }) => [
+    events.map(({ at, action, resource, outcome, code, count, actor }) => [
       at,
       action,
       resource.id ?? "-",
-      code === null ? outcome : `${outcome} (${code})`,
+      `${outcome}${code === null ? "" : ` (${code})`}${count > 1 ? `, ${count} times` : ""}`,
       actor.user_id ?? actor.service ?? "-",
       actor.token_id ?? "-",
       actor.address ?? "-",

@@ -7,7 +7,9 @@ import { addExamples } from "../options.ts";
 export function registerLimitsCommand(org: Command, cli: Cli): void {
   const command = org
     .command("limits")
-    .description("Show how many requests each token may make, and what the organization may hold at once.")
+    .description(
+      "Show how many requests each token may make (all together: twice as many), and what the organization may hold at once.",
+    )
     .option("--json", "print JSON")
     .action(async (flags: { readonly json?: boolean }, self: Command) => {
       const client = await cli.client(self);

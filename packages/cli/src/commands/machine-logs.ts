@@ -41,8 +41,7 @@ async function showLogs(
   const options = { lines: flags.lines, signal: cli.signal };
   if (flags.follow === true) {
     for await (const line of machines.followLogs(id, options)) {
-      // JSON escapes what a terminal would obey.
-      await cli.output.line(flags.json === true ? JSON.stringify(line) : withTabs(line));
+      await (flags.json === true ? cli.output.jsonLine(line) : cli.output.line(withTabs(line)));
     }
     return;
   }

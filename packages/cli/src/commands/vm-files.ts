@@ -4,8 +4,8 @@ import { posix } from "node:path";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { CliError, exitCodes } from "../errors.ts";
-import { openLocal, saveLocal, STDIO } from "../local-files.ts";
-import { addExamples } from "../options.ts";
+import { bounded, openLocal, saveLocal, STDIO } from "../local-files.ts";
+import { addExamples, byteCount } from "../options.ts";
 import type { VmNoun } from "./vm-noun.ts";
 
 export function registerFiles(parent: Command, cli: Cli, vm: VmNoun): void {
@@ -72,22 +72,30 @@ function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
   const { noun, id: example } = vm;
   const command = parent
     .command("download")
-    .description(`Read a file of a ${noun}. A download that breaks off leaves no local file.`)
+    .description(
+      `Read a file of a ${noun}. A download that breaks off, or is too large, leaves no local file.`,
+    )
     .argument("<id>", `id of the ${noun}`)
     .argument("<remote>", `absolute path in the ${noun}`)
     .argument(
       "[local]",
       "local file or directory, or - for standard output (default: the same name, here)",
       ".",
+    )
+    .option(
+      "--max-size <bytes>",
+      "refuse a larger file: 1000, 20K, 500M, 2G (default: nine tenths of what is free here; none for standard output)",
+      byteCount,
     );
   command.action(async (id: string, remote: string, local: string) => {
+    const { maxSize: maxBytes } = command.opts<{ readonly maxSize?: number }>();
     const client = await cli.client(command);
     const content = await vm.calls(client).downloadStream(id, remote, { signal: cli.signal });
     if (local === STDIO) {
-      for await (const chunk of content) await cli.output.bytes("stdout", chunk);
+      for await (const chunk of bounded(content, maxBytes)) await cli.output.bytes("stdout", chunk);
       return;
     }
-    const { path, bytes } = await saveLocal(content, local, posix.basename(remote));
+    const { path, bytes } = await saveLocal(content, local, { name: posix.basename(remote), maxBytes });
     await cli.output.line(`${path} ${bytes} bytes`);
   });
   addExamples(

@@ -1,9 +1,16 @@
 // `skerry doctor`: does this machine have what a host needs? Each check looks for itself and says what to do about a fault.
 
+import {
+  CONNECTION_TABLE_FILE,
+  connectionShare,
+  GUEST_CONNECTIONS_MAX,
+  memoryForVmsMib,
+} from "@skerry/contract/host-capacity";
 import { cpus, freemem, totalmem } from "node:os";
 import { access, constants, open, readdir, readFile, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { VmList } from "@skerry/contract/host-api";
+import { environment } from "../config.ts";
 import { isThere } from "./files.ts";
 import { askHost } from "./host-socket.ts";
 import type { Layout } from "./layout.ts";
@@ -47,6 +54,7 @@ export async function doctor(layout: Layout): Promise<Finding[]> {
     ["tun", checkTun],
     ["namespaces", checkNamespaces],
     ["nftables", checkNftables],
+    ["connections", checkConnections],
     ["cgroups", checkCgroups],
     ["cpus", checkCpus],
     ["memory", checkMemory],
@@ -164,6 +172,29 @@ async function checkNftables(): Promise<Outcome> {
   const result = await run("nft", ["list", "tables"]).catch(() => undefined);
   if (result === undefined) return fault("missing", "apt-get install nftables");
   return result.code === 0 ? ok("nft answers") : fault(result.stderr.trim(), "modprobe nf_tables");
+}
+
+/** The kernel has this table once something has asked for it, which the host does. */
+async function checkConnections(): Promise<Outcome> {
+  const text = await readFile(CONNECTION_TABLE_FILE, "utf8").catch(() => undefined);
+  if (text === undefined)
+    return ok("the kernel has made no table of connections yet; the host looks when it starts");
+  const configured = Number(environment()["SKERRY_VM_MEMORY_MIB"] || Number.NaN);
+  return connectionsOutcome(
+    Number(text),
+    Number.isNaN(configured) ? memoryForVmsMib(totalmem()) : configured,
+  );
+}
+
+/** What a table of this size means for the guests of a machine that has so much memory for them. */
+export function connectionsOutcome(tableMax: number, vmMemoryMib: number): Outcome {
+  const { guests, perGuest, needed } = connectionShare({ tableMax, vmMemoryMib });
+  const found = `${tableMax === 0 ? "any number" : tableMax} (nf_conntrack_max); each of ${guests} guests may have ${perGuest}`;
+  if (perGuest >= GUEST_CONNECTIONS_MAX) return ok(found);
+  return warning(
+    found,
+    `For ${GUEST_CONNECTIONS_MAX} each: sysctl -w net.netfilter.nf_conntrack_max=${needed} (and in /etc/sysctl.d), then restart the host.`,
+  );
 }
 
 async function checkCgroups(): Promise<Outcome> {

@@ -1,17 +1,20 @@
 // Has each call leave its event in the audit log: every one that changes something, and every one that is forbidden. The event is
 // written before the answer goes out, so whoever has an answer is in the log; a creation writes its own with what it creates.
-// What can be lost is the event of a call that the process died in, and nobody has an answer to that one.
+// What can be lost is the event of a call that the process died in, and nobody has an answer to that one. Of equal refusals the first is
+// written like this, and the number of those after it once a minute.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { idKinds } from "@skerry/contract/ids";
 import {
   eventOfCall,
   recordCallAfterwards,
+  recordRefusals,
   succeeded,
   type CallerAct,
   type Ending,
 } from "../services/audit.ts";
 import type { Context } from "../services/context.ts";
+import { Refusals } from "../services/refusals.ts";
 import type { NewAuditEvent } from "../store/audit.ts";
 import { accessOf } from "./access.ts";
 import { acts } from "./acts.ts";
@@ -21,33 +24,41 @@ import { countedRequestOf } from "./messages.ts";
 const recorded = new WeakMap<FastifyRequest, Ending["outcome"]>();
 const answeredIds = new WeakMap<FastifyRequest, string>();
 
+type Store = (act: CallerAct, ending: Ending) => Promise<void>;
+
 /** Call it before the routes are registered. */
 export function keepAuditTrail(app: FastifyInstance, context: Context): void {
+  const refusals = new Refusals((events) => recordRefusals(context, events));
+  const store: Store = (act, ending) =>
+    ending.outcome === "denied"
+      ? refusals.add(eventOfCall(act, ending))
+      : recordCallAfterwards(context, act, ending);
   app.addHook("preSerialization", async (request, _reply, answer) => {
     const id = idOf(answer);
     if (id !== null) answeredIds.set(request, id);
     return answer;
   });
   app.addHook("onSend", async (request, reply, payload) => {
-    await record(context, request, endingOf(request, reply));
+    await record(request, endingOf(request, reply), store);
     return payload;
   });
   // For answers that the framework does not send, such as streams of events.
   app.addHook("onResponse", async (request, reply) => {
-    await record(context, request, endingOf(request, reply));
+    await record(request, endingOf(request, reply), store);
   });
+  app.addHook("onClose", () => refusals.close());
 }
 
 /** For an answer that does not go out through the framework, before it does. */
 export function recordBegun(context: Context, request: FastifyRequest): Promise<void> {
-  return record(context, request, succeeded);
+  return record(request, succeeded, (act, ending) => recordCallAfterwards(context, act, ending));
 }
 
 /** For a creation that is going to be answered, before the framework comes to it. */
 export function recordAnswered(context: Context, request: FastifyRequest, answer: unknown): Promise<void> {
   const id = idOf(answer);
   if (id !== null) answeredIds.set(request, id);
-  return record(context, request, succeeded);
+  return record(request, succeeded, (act, ending) => recordCallAfterwards(context, act, ending));
 }
 
 /** For a creation, which writes it together with what it creates. */
@@ -59,12 +70,12 @@ export function eventOfCreation(request: FastifyRequest, created: unknown): NewA
 }
 
 /** Once for each outcome: a creation that was recorded may still fail to commit. */
-async function record(context: Context, request: FastifyRequest, ending: Ending | undefined): Promise<void> {
+async function record(request: FastifyRequest, ending: Ending | undefined, store: Store): Promise<void> {
   if (ending === undefined || recorded.get(request) === ending.outcome) return;
   const act = actOf(request);
   if (act === undefined) return;
   recorded.set(request, ending.outcome);
-  await recordCallAfterwards(context, act, ending);
+  await store(act, ending);
 }
 
 const READING = new Set(["GET", "HEAD"]);

@@ -11,9 +11,29 @@ export function takeJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
-    if (body === "") done(null, undefined);
-    else void parse(request, body, done);
+    if (body === "") return done(null, undefined);
+    void parse(request, body, (error, value) =>
+      done(error !== null && isJson(body) ? forbiddenName() : error, value),
+    );
   });
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What the parser refuses although it is JSON: names that, once copied into another object, would change what it inherits. */
+function forbiddenName(): SkerryError {
+  return new SkerryError(
+    "bad_request",
+    'A field of the body is named "__proto__", or "constructor" with a "prototype" in it. No field may have these names.',
+    { remediation: "Give the field another name.", context: { field: "__proto__" } },
+  );
 }
 
 /**

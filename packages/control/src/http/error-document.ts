@@ -48,7 +48,7 @@ const withJoinToken: readonly ErrorCode[] = [
 
 /** What only this call can answer. */
 const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
-  addMember: ["user_not_found", "already_member"],
+  addMember: ["user_not_found", "already_member", "quota_exceeded"],
   updateMember: ["member_not_found", "last_owner"],
   removeMember: ["member_not_found", "last_owner"],
   getTemplate: ["template_not_found"],
@@ -58,7 +58,7 @@ const own: { readonly [Name in Operation]?: readonly ErrorCode[] } = {
   removeHost: ["host_not_found", "host_not_empty", "host_not_removable"],
   joinHost: [...withJoinToken, "host_name_taken"],
   confirmHost: [...withJoinToken, "host_not_found", "host_unreachable"],
-  createToken: ["invalid_duration", "timeout_too_long"],
+  createToken: ["invalid_duration", "timeout_too_long", "quota_exceeded"],
   revokeToken: ["token_not_found"],
   createSandbox: [
     ...forEgress,

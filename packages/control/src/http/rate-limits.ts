@@ -13,20 +13,22 @@ export async function takeTicket(
   { caller, rateClass }: { readonly caller: Caller; readonly rateClass: RateClass },
   reply: FastifyReply,
 ): Promise<void> {
-  const { rate, remaining, fullInS, refusedForS } = await limiter.take(caller, rateClass);
-  void reply.header("ratelimit-policy", `"${rateClass}";q=${rate.perMinute};w=60;burst=${rate.burst}`);
-  void reply.header("ratelimit", `"${rateClass}";r=${remaining};t=${fullInS}`);
+  const { of, rate, remaining, fullInS, refusedForS } = await limiter.take(caller, rateClass);
+  const policy = of === "token" ? rateClass : `${rateClass}-${of}`;
+  void reply.header("ratelimit-policy", `"${policy}";q=${rate.perMinute};w=60;burst=${rate.burst}`);
+  void reply.header("ratelimit", `"${policy}";r=${remaining};t=${fullInS}`);
   if (refusedForS === null) return;
-  throw new SkerryError(
-    "rate_limited",
-    `This token has made too many requests of the class "${rateClass}".`,
-    {
-      remediation: `Wait ${refusedForS} s. \`GET /v1/limits\` shows the limits.`,
-      retryAfterS: refusedForS,
-      context: { class: rateClass, per_minute: rate.perMinute, burst: rate.burst },
-    },
-  );
+  throw new SkerryError("rate_limited", `${tooMany[of]} of the class "${rateClass}".`, {
+    remediation: `Wait ${refusedForS} s. \`GET /v1/limits\` shows the limits.`,
+    retryAfterS: refusedForS,
+    context: { class: rateClass, of, per_minute: rate.perMinute, burst: rate.burst },
+  });
 }
+
+const tooMany = {
+  token: "This token has made too many requests",
+  organization: "The tokens of this organization have together made too many requests",
+} as const;
 
 /** Authenticates, unless too many tokens that were none have come from this address. */
 export async function countingFailures<T>(

@@ -1,4 +1,5 @@
 import type { FastifyReply } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
 import { watchAccess } from "./auth.ts";
 
 declare module "fastify" {
@@ -13,7 +14,7 @@ const LAST_WORD_MS = 500;
 
 /**
  * Aborts when nobody should work for this request any longer: its connection has ended before its answer, its caller may not go on,
- * or the server is ending. The reason is a `SkerryError` where there is still somebody to tell it to. For requests that last.
+ * or the server is ending. The reason is a `SkerryError`; `canceled` where the client itself has left. For requests that last.
  */
 export function endOf(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
@@ -29,7 +30,12 @@ export function endOf(reply: FastifyReply): AbortSignal {
   reply.raw.once("close", () => {
     watch?.[Symbol.dispose]();
     ending.removeEventListener("abort", onEnding);
-    if (!reply.raw.writableFinished) controller.abort(new Error("the client went away"));
+    if (!reply.raw.writableFinished) controller.abort(clientWentAway());
   });
   return controller.signal;
+}
+
+/** An expected end: whatever the client left has not failed. */
+function clientWentAway(): SkerryError {
+  return new SkerryError("canceled", "The client went away.");
 }

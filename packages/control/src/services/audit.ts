@@ -16,6 +16,7 @@ import type { Queries } from "../store/database.ts";
 import type { Caller, Context } from "./context.ts";
 import { checkText } from "./env.ts";
 import { readPage, type Page } from "./pages.ts";
+import type { FoldedEvent } from "./refusals.ts";
 
 /** What a caller asked for. */
 export interface Act {
@@ -43,13 +44,30 @@ export interface CallerAct extends Act {
  */
 export async function recordCallAfterwards(context: Context, act: CallerAct, ending: Ending): Promise<void> {
   const event = eventOfCall(act, ending);
-  const sendToLog = (error: unknown) => {
-    context.metrics.auditLost.add(1);
-    context.log.error({ err: error, audit_event: event }, "an audit event could not be stored");
-  };
   // The call has just waited for the database in vain; its answer should not wait once more.
-  if (ending.code === "database_unavailable") return sendToLog(ending.code);
-  await insertAuditEventAfterwards(context.db, event).catch(sendToLog);
+  if (ending.code === "database_unavailable") return sendToLog(context, event, ending.code);
+  await insertAuditEventAfterwards(context.db, event).catch((error: unknown) =>
+    sendToLog(context, event, error),
+  );
+}
+
+/** The same for refusals, equal ones together. */
+export async function recordRefusals(context: Context, events: readonly FoldedEvent[]): Promise<void> {
+  try {
+    for (let start = 0; start < events.length; start += EVENTS_PER_STATEMENT) {
+      await insertAuditEvents(context.db, events.slice(start, start + EVENTS_PER_STATEMENT));
+    }
+  } catch (error) {
+    for (const event of events) sendToLog(context, event, error);
+  }
+}
+
+/** PostgreSQL takes 65,535 values in a statement, and an event has 13. */
+const EVENTS_PER_STATEMENT = 1_000;
+
+function sendToLog(context: Context, event: NewAuditEvent, error: unknown): void {
+  context.metrics.auditLost.add(1);
+  context.log.error({ err: error, audit_event: event }, "an audit event could not be stored");
 }
 
 /** What a background service did to these resources by itself, in the transaction in which it did so. */
@@ -149,6 +167,7 @@ function auditEventOf(row: AuditRow): AuditEvent {
     action: row.action,
     resource: { kind: row.resource_kind, id: row.resource_id },
     outcome: row.outcome,
+    count: row.count,
     code: row.code,
     request_id: row.request_id,
     organization_id: row.org_id,

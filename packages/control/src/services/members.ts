@@ -24,6 +24,7 @@ import type { Caller, Context } from "./context.ts";
 import { checkText } from "./env.ts";
 import type { Attempt, Creation } from "./idempotency.ts";
 import { readPage, type Page, type PageWish } from "./pages.ts";
+import { reserveToken } from "./quotas.ts";
 import { mintToken } from "./tokens.ts";
 
 const userIdShape = new RegExp(idPattern("user"));
@@ -47,6 +48,7 @@ async function addMember(
 ): Promise<MemberAdded> {
   checkAddition(request);
   return context.db.transaction().execute(async (transaction) => {
+    await reserveToken(context, transaction, caller.orgId);
     await holdMembers(transaction, caller.orgId);
     const minter = await holdParent(transaction, caller, null);
     if (minter === undefined) throw unauthorized();

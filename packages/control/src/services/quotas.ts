@@ -4,12 +4,14 @@
 import { rateClasses } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Limits } from "@skerry/contract/limits-report";
-import { quotaNames, type QuotaName } from "@skerry/contract/quotas";
-import { limitsOf } from "../store/limits.ts";
+import { quotaNames, vmQuotaNames, type QuotaName, type VmQuotaName } from "@skerry/contract/quotas";
+import type { Queries } from "../store/database.ts";
+import { limitsOf, lockOrganization } from "../store/limits.ts";
 import { held, type Room } from "../store/room.ts";
+import { countValidTokens } from "../store/tokens.ts";
 import type { Caller, Context } from "./context.ts";
 
-export type Amounts = Readonly<Record<QuotaName, number>>;
+export type Amounts = Readonly<Record<VmQuotaName, number>>;
 
 /** Throws `quota_exceeded` where the organization would hold too much with this. */
 export function checkQuotas(
@@ -18,16 +20,30 @@ export function checkQuotas(
   wish: Partial<Amounts>,
 ): void {
   const limits = { ...context.limits.organization, ...exceptions };
-  for (const quota of quotaNames) {
+  for (const quota of vmQuotaNames) {
     const [used, requested, limit] = [held[quota], wish[quota] ?? 0, limits[`quota_${quota}`]];
     if (requested > 0 && used + requested > limit) throw exceeded(quota, { used, requested, limit });
   }
 }
 
+/**
+ * Throws `quota_exceeded` where the organization has as many valid tokens as it may. Holds the organization until the transaction ends,
+ * in which the token must be written; ask before anything else is locked (`lockRoom`).
+ */
+export async function reserveToken(context: Context, transaction: Queries, orgId: string): Promise<void> {
+  await lockOrganization(transaction, orgId);
+  const limits = await limitsOf(transaction, orgId, context.limits.organization);
+  const [used, limit] = [await countValidTokens(transaction, orgId), limits.quota_tokens];
+  if (used + 1 > limit) throw exceeded("tokens", { used, requested: 1, limit });
+}
+
 /** The limits of the caller's organization, and what of them is taken. */
 export async function limitsReport(context: Context, caller: Caller): Promise<Limits> {
   const limits = await limitsOf(context.db, caller.orgId, context.limits.organization);
-  const amounts = await held(context.db, caller.orgId);
+  const amounts = {
+    ...(await held(context.db, caller.orgId)),
+    tokens: await countValidTokens(context.db, caller.orgId),
+  };
   return {
     rates: fromNames(rateClasses, (name) => ({
       per_minute: limits[`rate_${name}_per_minute`],
@@ -43,6 +59,7 @@ const nouns: Readonly<Record<QuotaName, string>> = {
   vcpus: "vCPUs",
   memory_mib: "MiB of memory",
   disk_gib: "GiB of disk",
+  tokens: "valid tokens",
 };
 
 function exceeded(
@@ -53,8 +70,7 @@ function exceeded(
     "quota_exceeded",
     `The organization has ${used} of ${limit} ${nouns[quota]}, and this would take ${requested} more.`,
     {
-      remediation:
-        "Destroy what you no longer need, or ask the operator for more. `GET /v1/limits` shows all quotas.",
+      remediation: `${quota === "tokens" ? "Revoke tokens that" : "Destroy what"} you no longer need, or ask the operator for more. \`GET /v1/limits\` shows all quotas.`,
       context: { quota, used, requested, limit },
     },
   );

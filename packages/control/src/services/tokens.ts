@@ -21,6 +21,7 @@ import { readDuration } from "./durations.ts";
 import { checkText } from "./env.ts";
 import type { Attempt, Creation } from "./idempotency.ts";
 import { readPage, type Page, type PageWish } from "./pages.ts";
+import { reserveToken } from "./quotas.ts";
 
 const DEFAULT_NAME = "token";
 /** PostgreSQL's dates end long after this, and so does every promise. */
@@ -50,6 +51,7 @@ async function createToken(
       ? null
       : Math.min(readDuration("expires_in", request.expires_in), LIFETIME_MAX_MS);
   return context.db.transaction().execute(async (transaction) => {
+    await reserveToken(context, transaction, caller.orgId);
     const parent = await holdParent(transaction, caller, lifetimeMs);
     if (parent === undefined) throw unauthorized();
     if (parent.outlived) throw outlivesParent(request.expires_in, parent.expires_at);
@@ -70,7 +72,10 @@ async function createToken(
   });
 }
 
-/** The first organization of this installation, made where there is none, and a new token for it. */
+/**
+ * The first organization of this installation, made where there is none, and a new token for it. It counts as one of the organization's
+ * and is not refused for their number: the operator gets in with it on the machine itself, and revokes others.
+ */
 export async function bootstrap(db: Database, name: string): Promise<TokenCreated> {
   const { org_id, user_id } = await ensureFirstOrganization(db);
   const act = { service: "bootstrap", action: "token.create", resource: "token" };

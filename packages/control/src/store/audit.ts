@@ -7,13 +7,17 @@ import { prepared } from "./prepared.ts";
 import { unhurried } from "./unhurried.ts";
 
 export type AuditRow = Selectable<Tables["audit_events"]>;
-export type NewAuditEvent = Omit<AuditRow, "at">;
+/** Of something that happened once. */
+export type NewAuditEvent = Omit<AuditRow, "at" | "count">;
 
 /** Ids are made by the clocks of control planes and times by the database's; they never differ by more. */
 const CLOCK_SLACK_MS = 10 * 60_000;
 const DAY_MS = 24 * 3_600_000;
 
-export async function insertAuditEvents(db: Queries, events: readonly NewAuditEvent[]): Promise<void> {
+export async function insertAuditEvents(
+  db: Queries,
+  events: readonly (NewAuditEvent & Partial<Pick<AuditRow, "count">>)[],
+): Promise<void> {
   if (events.length > 0) await db.insertInto("audit_events").values(events).execute();
 }
 

@@ -77,6 +77,7 @@ export interface Tables {
     resource_id: string | null;
     outcome: "success" | "denied" | "failure";
     code: string | null;
+    count: Generated<number>;
   };
   hosts: {
     id: string;

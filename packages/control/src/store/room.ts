@@ -4,7 +4,7 @@ import { sql, type RawBuilder } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
 import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
 import type { Template } from "@skerry/contract/platform";
-import { LIMIT_MAX, type LimitName, type QuotaName } from "@skerry/contract/quotas";
+import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/quotas";
 import type { Database, Queries } from "./database.ts";
 import { opening } from "./opening.ts";
 import { prepared } from "./prepared.ts";
@@ -24,7 +24,7 @@ export interface HostLoad {
 export interface Room {
   /** Undefined where the host may not get VMs any more. */
   readonly host: HostLoad | undefined;
-  readonly held: Readonly<Record<QuotaName, number>>;
+  readonly held: Readonly<Record<VmQuotaName, number>>;
   readonly exceptions: Partial<Record<LimitName, number>>;
   readonly egressDefault: Egress["mode"];
 }
@@ -94,7 +94,7 @@ function roomOf(row: RoomRow): Room {
 }
 
 /** What an organization holds at this moment. */
-export async function held(db: Database, orgId: string): Promise<Readonly<Record<QuotaName, number>>> {
+export async function held(db: Database, orgId: string): Promise<Readonly<Record<VmQuotaName, number>>> {
   const { rows } = await heldBy(sql.val(orgId)).execute(db);
   const [row] = rows;
   if (row === undefined) throw new Error("a sum returned no row");
@@ -111,7 +111,7 @@ interface HeldRow {
   readonly held_disk_gib: number;
 }
 
-function heldOf(row: HeldRow): Record<QuotaName, number> {
+function heldOf(row: HeldRow): Record<VmQuotaName, number> {
   return {
     sandboxes: row.held_sandboxes,
     machines: row.held_machines,

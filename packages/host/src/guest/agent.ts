@@ -12,7 +12,7 @@ import { signalName } from "../signals.ts";
 import type { GuestChannel } from "./channel.ts";
 import { ListingFault, ListingReader } from "./listing.ts";
 import { integer, natural } from "./numbers.ts";
-import { GuestRefusal, type GuestStream } from "./stream.ts";
+import { GuestRefusal, type GuestStream, type Output } from "./stream.ts";
 
 /** A guest that has not answered a short question by then is taken for dead. */
 const SHORT_DEADLINE_MS = 30_000;
@@ -150,6 +150,17 @@ export async function startRead(
     throw new SkerryError("guest_failed", "The VM's agent ended a download before it began.");
   }
   return { stream, head: { sizeBytes: natural(head["size"]) } };
+}
+
+/** The first piece of a file; undefined where it is empty. Throws SkerryError where it could not be read. */
+export async function firstPiece(
+  channel: GuestChannel,
+  stream: GuestStream,
+  deadlineMs: number,
+): Promise<Output | undefined> {
+  const first = await withDeadline(channel, deadlineMs, stream.read());
+  if (first === undefined) await resultOf(stream);
+  return first;
 }
 
 export async function listDirectory(channel: GuestChannel, path: string): Promise<DirectoryListing> {

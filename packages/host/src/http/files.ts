@@ -3,9 +3,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkerryError } from "@skerry/contract/errors";
 import { FileWriteHostQuery, PathQuery } from "@skerry/contract/host-api";
-import { listDirectory, startRead, startWrite, withDeadline, writtenBytes } from "../guest/agent.ts";
+import {
+  firstPiece,
+  listDirectory,
+  startRead,
+  startWrite,
+  withDeadline,
+  writtenBytes,
+} from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
-import type { GuestStream } from "../guest/stream.ts";
+import type { GuestStream, Output } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
 import { writePiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
@@ -33,10 +40,12 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
       using guest = await engine.use(request.params.id, execution_id);
       const { channel } = guest;
       const { stream } = await startRead(channel, path);
-      reply.hijack();
       reply.raw.once("close", () => stream.cancel());
+      // A file that can be opened need not be readable, such as /proc/1/mem; after the head only a broken answer could say so.
+      const first = await firstPiece(channel, stream, STALL_DEADLINE_MS);
+      reply.hijack();
       reply.raw.writeHead(200, { "content-type": "application/octet-stream" });
-      await send(channel, stream, reply.raw);
+      await send(channel, stream, { first, response: reply.raw });
     },
   );
 
@@ -71,12 +80,15 @@ async function receive(channel: GuestChannel, stream: GuestStream, body: Incomin
 }
 
 /** The size of a file can change while it is read, so the body is chunked, and one that fails is cut off without its last chunk. */
-async function send(channel: GuestChannel, stream: GuestStream, response: ServerResponse): Promise<void> {
+async function send(
+  channel: GuestChannel,
+  stream: GuestStream,
+  { first, response }: { readonly first: Output | undefined; readonly response: ServerResponse },
+): Promise<void> {
   try {
-    for (;;) {
-      const output = await withDeadline(channel, STALL_DEADLINE_MS, stream.read());
-      if (output === undefined) break;
+    for (let output = first; output !== undefined;) {
       if (!(await writePiece(response, output.bytes))) return;
+      output = await withDeadline(channel, STALL_DEADLINE_MS, stream.read());
     }
     await stream.result();
     response.end();

@@ -11,8 +11,6 @@ export const BASE_TABLE = "skerry_base";
 /** A guest that opens connections faster waits; a burst is what a page with many parts or a package manager needs. */
 export const NEW_FLOWS_PER_S = 200;
 export const NEW_FLOWS_BURST = 400;
-/** At once. The machine's table of connections is shared by all guests. */
-export const CONNECTIONS_MAX = 1_024;
 /** Destinations that one rule remembers. When it is full, new ones are refused without being remembered. */
 const DENIALS_PER_RULE = 256;
 export const DENIAL_MEMORY_S = 3_600;
@@ -22,15 +20,15 @@ export function denialSets(rule: DenyRule): { readonly ports: string; readonly o
   return { ports: `denied_${rule}`, others: `denied_${rule}_other` };
 }
 
-/** `slotAddress` is what the guest's packets carry beyond the slot. */
-export function baseScript(slotAddress: string): string {
+/** `slotAddress` is what the guest's packets carry beyond the slot; `connections` is how many it may have at once. */
+export function baseScript(slotAddress: string, connections: number): string {
   return [
     `table inet ${BASE_TABLE} {`,
     "  counter sent {}",
     "  counter received {}",
     ...denyRules.flatMap(denialRules),
     refuseChain,
-    passChain,
+    passChain(connections),
     forwardChain(),
     localChains,
     sourceChain(slotAddress),
@@ -64,12 +62,14 @@ const refuseChain = `  chain refuse {
   }`;
 
 /** Both limits look at a connection's first packet only. */
-const passChain = `  chain pass {
+function passChain(connections: number): string {
+  return `  chain pass {
     iifname ${TAP} ct status ! confirmed limit rate over ${NEW_FLOWS_PER_S}/second burst ${NEW_FLOWS_BURST} packets goto deny_rate_limit
-    iifname ${TAP} ct status ! confirmed ct count over ${CONNECTIONS_MAX} goto deny_connection_limit
+    iifname ${TAP} ct status ! confirmed ct count over ${connections} goto deny_connection_limit
     iifname ${TAP} counter name sent accept
     iifname ${UPLINK} counter name received accept
   }`;
+}
 
 /** Runs behind the policy's chain. Inwards only answers pass. */
 function forwardChain(): string {

@@ -28,7 +28,7 @@ const PARAMETERS = {
 
 /** Closed from the first moment: the rules are loaded before a link in it is up. The TAP is there before them, because older kernels
  *  refuse rules for a link that is not. */
-export async function makeSlot(slot: Slot, addresses: AddressPair): Promise<void> {
+export async function makeSlot(slot: Slot, addresses: AddressPair, connections: number): Promise<void> {
   const { netns, link } = slot;
   await ipBatch([
     `netns add ${netns}`,
@@ -37,7 +37,7 @@ export async function makeSlot(slot: Slot, addresses: AddressPair): Promise<void
     `addr add ${addresses.gateway}/${addresses.prefix} dev ${link}`,
     `link set ${link} up`,
   ]);
-  await furnish(slot, { parameters: PARAMETERS, tap: TAP, rules: baseScript(addresses.slot) });
+  await furnish(slot, { parameters: PARAMETERS, tap: TAP, rules: baseScript(addresses.slot, connections) });
   await ipBatch(
     [
       `link set ${TAP} address ${GATEWAY_MAC}`,

@@ -4,6 +4,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { GUEST_CONNECTIONS_MAX } from "@skerry/contract/host-capacity";
 import type { AddressRange } from "./addresses.ts";
 import { Connections } from "./connections.ts";
 import { loadRules, netnsFileOf, startLoadingRules } from "./inside.ts";
@@ -32,6 +33,8 @@ export interface SlotsOptions {
   /** The program `native/enter.c`. */
   readonly enter: string;
   readonly log: Pick<Logger, "warn">;
+  /** How many connections a guest may have at once; undefined: as many as any may. */
+  readonly connections?: number;
   /** How many are kept ready once `fill` was called. */
   readonly ready: number;
   /** Somebody waits for a VM; slots for later can wait until nobody does. */
@@ -158,7 +161,7 @@ export class Slots {
   async #make(slot: Slot): Promise<void> {
     const addresses = this.#options.range.pair(slot.number);
     await this.#connections.forgotten(addresses.slot);
-    await makeSlot(slot, addresses);
+    await makeSlot(slot, addresses, this.#options.connections ?? GUEST_CONNECTIONS_MAX);
   }
 
   /** Connections inside the slot ended with it; these are this machine's own, which it translates. */

@@ -126,7 +126,8 @@ async function standIn(slot: Slot, guestNetns: string, slotAddress: string): Pro
     slot.netns,
   );
   // The pin went with the TAP.
-  const pin = baseScript(slotAddress).slice(baseScript(slotAddress).indexOf("table netdev"));
+  const rules = baseScript(slotAddress, 1);
+  const pin = rules.slice(rules.indexOf("table netdev"));
   await loadRules(`table netdev skerry_base {}\ndelete table netdev skerry_base\n${pin}`, slot);
   await ipBatch(
     [`addr add ${GUEST_ADDRESS}/30 dev eth0`, "link set eth0 up", `route add default via ${GATEWAY_ADDRESS}`],

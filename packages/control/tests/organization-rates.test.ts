@@ -1,0 +1,106 @@
+// All tokens of an organization together ask too often, over two replicas that share one PostgreSQL.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { RateLimiter } from "../src/services/rate-limits.ts";
+import { setLimits } from "../src/store/limits.ts";
+import { openReplica, type Replica } from "./replica.ts";
+import { countingQueries, granted, slowLimits, storm } from "./storm.ts";
+import { eventually, World } from "./world.ts";
+
+let world: World;
+let replicas: readonly [Replica, Replica];
+beforeAll(async () => {
+  world = await World.open();
+  replicas = [
+    await openReplica(world, { limits: slowLimits }),
+    await openReplica(world, { limits: slowLimits }),
+  ];
+});
+afterAll(async () => {
+  for (const replica of replicas) await replica[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+});
+
+async function organizationOf(token: string): Promise<string> {
+  const { body } = await world.call<{ organization_id: string }>("GET", "/v1/auth/me", { token });
+  return body.organization_id;
+}
+
+/** So many tokens of an organization that has not called yet. */
+async function tokensOfOne(count: number): Promise<readonly string[]> {
+  const token = await world.strangerToken();
+  const minted = Array.from({ length: count - 1 }, () =>
+    world.call<{ token: string }>("POST", "/v1/auth/tokens", { token, body: {} }),
+  );
+  return [token, ...(await Promise.all(minted)).map(({ body }) => body.token)];
+}
+
+test("twelve tokens of one organization create no more than two of them could, over two replicas", async () => {
+  const tokens = await tokensOfOne(12);
+  await setLimits(world.db, await organizationOf(tokens[0] ?? ""), [["rate_expensive_burst", 60]]);
+  let sent = 0;
+  const result = await storm(replicas, 12 * 60, (url) => {
+    const token = tokens[sent++ % tokens.length] ?? "";
+    return world.call("POST", "/v1/sandboxes", { url, token, body: { template: "none" } });
+  });
+  expect(granted(result)).toBeGreaterThanOrEqual(2 * 60);
+  expect(granted(result)).toBeLessThanOrEqual(2 * (60 + result.inflow));
+  const refused = result.answers.filter(({ status }) => status === 429).at(-1);
+  expect(refused?.body).toMatchObject({
+    code: "rate_limited",
+    context: { class: "expensive", of: "organization", per_minute: 120, burst: 120 },
+  });
+  expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  expect(refused?.headers.get("ratelimit-policy")).toBe('"expensive-organization";q=120;w=60;burst=120');
+  expect(refused?.headers.get("ratelimit")).toMatch(/^"expensive-organization";r=0;t=\d+$/);
+});
+
+test("twelve tokens that read in leases get no more than two of them could, over two replicas", async () => {
+  const tokens = await tokensOfOne(12);
+  let sent = 0;
+  const result = await storm(replicas, 2_400, (url) =>
+    world.call("GET", "/v1/sizes", { url, token: tokens[sent++ % tokens.length] ?? "" }),
+  );
+  expect(granted(result)).toBeLessThanOrEqual(2 * (640 + result.inflow));
+  // Leases that a token of one replica did not use up in time are lost.
+  expect(granted(result)).toBeGreaterThan(640);
+});
+
+test("an organization that is over its limit holds up no other", async () => {
+  const tokens = await tokensOfOne(3);
+  for (const token of tokens) {
+    await storm(replicas, 20, (url) => world.call("DELETE", "/v1/sandboxes/sbx_none", { url, token }));
+  }
+  const call = (token: string) =>
+    world.call("DELETE", "/v1/sandboxes/sbx_none", { url: replicas[0].url, token });
+  const [neighbour] = await tokensOfOne(1);
+  await eventually(async () => (await call(tokens[2] ?? "")).status === 429, "the organization is over it");
+  expect((await call(neighbour ?? "")).status).toBe(404);
+});
+
+test("a token that asks when there is nothing left takes nothing from the others of its organization", async () => {
+  const orgId = await organizationOf(await world.strangerToken());
+  const limiter = new RateLimiter(world.db, slowLimits.organization);
+  const take = (tokenId: string) => limiter.take({ tokenId, orgId }, "expensive");
+  const greedy = await Promise.all(Array.from({ length: 200 }, async () => take("tok_greedy")));
+  expect(greedy.filter(({ refusedForS }) => refusedForS === null).length).toBe(10);
+  const modest = await Promise.all(Array.from({ length: 10 }, async () => take("tok_modest")));
+  expect(modest.map(({ refusedForS }) => refusedForS)).toEqual(modest.map(() => null));
+});
+
+test("tokens whose organization has nothing left do not ask the database again and again", async () => {
+  const orgId = await organizationOf(await world.strangerToken());
+  let queries = 0;
+  const counting = countingQueries(() => (queries += 1));
+  const limiter = new RateLimiter(world.db.withPlugin(counting), {
+    ...slowLimits.organization,
+    rate_expensive_per_minute: 0,
+  });
+  const take = (tokenId: string) => limiter.take({ tokenId, orgId }, "expensive");
+  for (const tokenId of ["tok_a", "tok_b"]) for (let n = 0; n < 11; n += 1) await take(tokenId);
+  const before = queries;
+  for (let n = 0; n < 50; n += 1) {
+    expect(await take(`tok_${n}`)).toMatchObject({ of: "organization", remaining: 0 });
+  }
+  expect(queries).toBe(before);
+});

@@ -1,0 +1,62 @@
+// Many requests at once against limits that hardly anything flows into.
+
+import type { KyselyPlugin } from "kysely";
+import { limitDefaults } from "@skerry/contract/quotas";
+import type { InstallationLimits } from "../src/services/context.ts";
+import type { Answer } from "./world.ts";
+
+/** Nothing flows in while a test runs, or no more than the test counts with. */
+const SLOWLY_PER_MINUTE = 60;
+export const slowLimits: InstallationLimits = {
+  organization: {
+    ...limitDefaults,
+    rate_read_per_minute: SLOWLY_PER_MINUTE,
+    rate_read_burst: 640,
+    rate_write_per_minute: SLOWLY_PER_MINUTE,
+    rate_write_burst: 20,
+    rate_expensive_per_minute: SLOWLY_PER_MINUTE,
+    rate_expensive_burst: 10,
+  },
+  authFailuresPerMinute: 20,
+  vcpusPerCpu: 16,
+};
+
+interface Storm {
+  readonly answers: readonly Answer[];
+  /** What may have flowed into a token's bucket from the first request to the last answer. */
+  readonly inflow: number;
+}
+
+/** So many requests, over all replicas, forty at a time. */
+export async function storm(
+  replicas: readonly { readonly url: string }[],
+  count: number,
+  call: (url: string) => Promise<Answer>,
+): Promise<Storm> {
+  const startedMs = performance.now();
+  const answers: Answer[] = [];
+  let next = 0;
+  const client = async () => {
+    while (next < count) {
+      next += 1;
+      answers.push(await call(replicas[next % replicas.length]?.url ?? ""));
+    }
+  };
+  await Promise.all(Array.from({ length: 40 }, client));
+  const elapsedMs = performance.now() - startedMs;
+  return { answers, inflow: Math.ceil((elapsedMs / 60_000) * SLOWLY_PER_MINUTE) };
+}
+
+export function granted({ answers }: Storm): number {
+  return answers.filter(({ status }) => status !== 429).length;
+}
+
+export function countingQueries(count: () => void): KyselyPlugin {
+  return {
+    transformQuery: ({ node }) => {
+      count();
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  };
+}
