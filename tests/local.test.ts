@@ -3,9 +3,12 @@
 import { once } from "node:events";
 import { lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { readConfig } from "../packages/host/src/config.ts";
 import { newInstallation, openPlatform, skerry } from "./support/platform.ts";
+import { run } from "./support/run.ts";
 
 /** An installation of one test, which is stopped and removed at its end. */
 async function installation(env: Readonly<Record<string, string>> = {}) {
@@ -93,6 +96,23 @@ test("no link in the log folder is followed, and nobody but root writes to the f
     const { uid, mode } = await lstat(file);
     expect({ file, uid, open: mode & 0o022 }).toEqual({ file, uid: 0, open: 0 });
   }
+});
+
+test("a database folder that does not say that it was made to its end is left as it is, and an up that fails leaves no network behind", async () => {
+  await using here = await installation();
+  const [data, base] = [join(here.state, "postgres"), join(here.state, "postgres/base")];
+  await mkdir(data, { recursive: true });
+  await writeFile(base, "a restored database");
+  const failure = await skerry(here.env, "up").catch((error: unknown) => String(error));
+  expect(failure).toContain(`${data} has files, and none says that its database was made to its end`);
+  expect(await readFile(base, "utf8")).toBe("a restored database");
+  const { table, linkPrefix } = readConfig({
+    ...{ SKERRY_HOST_STATE: join(here.state, "host"), SKERRY_NATIVE: "/", SKERRY_TEMPLATES: "/" },
+  }).network;
+  expect(await run("nft", "list", "tables")).not.toContain(table);
+  expect(networkInterfaces()[`lo:${linkPrefix}`]).toBeUndefined();
+  await rm(base);
+  await skerry(here.env, "up");
 });
 
 test("skerry down where nothing was set up says so and makes nothing", async () => {

@@ -284,7 +284,8 @@ async function checkBuild(layout: Layout): Promise<Outcome> {
 
 async function nearestFolder(path: string): Promise<string> {
   let folder = path;
-  while (!(await isThere(folder))) folder = dirname(folder);
+  // A folder that this user may not enter is as good as none: the check is about those above it.
+  while (!(await isThere(folder).catch(() => false))) folder = dirname(folder);
   return folder;
 }
 

@@ -1,8 +1,9 @@
 // The private PostgreSQL: Debian's programs, a cluster of our own in the state folder, reachable only through a socket in a
 // folder that only its user enters. A postmaster that is alive is adopted, never doubled.
 
-import { chown, mkdir, readdir } from "node:fs/promises";
+import { chown, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { CliError } from "../errors.ts";
 import { SYSTEM_USER, type Layout } from "./layout.ts";
 import { openLog } from "./logs.ts";
 import { mustRun, run, type RunOptions } from "./run.ts";
@@ -24,6 +25,8 @@ fsync = on
 
 /** In the data folder; says that the cluster was made to its end. */
 const MARKER = "skerry.ready";
+/** In the folder of sockets and locks, as long as the cluster is being made: what lies in the data folder then is half of one. */
+const MAKING = "postgres.making";
 /** Run by a shell with the data folder and the settings as its arguments. */
 const FINISH = `printf %s "$2" >>"$1/postgresql.conf" && : >"$1/${MARKER}"`;
 
@@ -42,7 +45,7 @@ export class Postgres {
     return new Postgres(layout, user, await findPrograms());
   }
 
-  /** Makes the cluster unless it is there. A half-made one, from a start that was killed, is made again. */
+  /** Makes the cluster unless it is there. A half-made one, from a start that was killed, is made again; what is anything else stays. */
   async prepare(user: SystemUser): Promise<void> {
     const { postgresData, postgresSocketFolder } = this.#layout;
     for (const folder of [postgresData, postgresSocketFolder]) {
@@ -51,10 +54,14 @@ export class Postgres {
     }
     // Root does nothing inside a folder of another user, who could put a link in its way: all of this is done as that user.
     if (await isThere(join(postgresData, MARKER))) return;
+    const making = join(this.#layout.run, MAKING);
+    if (!(await isThere(making)) && (await readdir(postgresData)).length > 0) throw notOurs(postgresData);
+    await writeFile(making, "");
     await mustRun("find", [postgresData, "-mindepth", "1", "-delete"], this.#as);
     const options = ["--auth=peer", `--username=${SYSTEM_USER}`, "--encoding=UTF8", "--locale=C.UTF-8"];
     await mustRun(join(this.#bin, "initdb"), ["-D", postgresData, ...options], this.#as);
     await mustRun("sh", ["-c", FINISH, "sh", postgresData, SETTINGS], this.#as);
+    await rm(making);
   }
 
   async isRunning(): Promise<boolean> {
@@ -102,6 +109,17 @@ export class Postgres {
       },
     );
   }
+}
+
+/** It may be a database that was restored from a backup without its last file. */
+function notOurs(folder: string): CliError {
+  return new CliError(
+    "database_not_understood",
+    `${folder} has files, and none says that its database was made to its end.`,
+    {
+      remediation: `Nothing was changed. If it is a database of Skerry's, as from a backup, run: touch ${join(folder, MARKER)}. Otherwise move the folder away.`,
+    },
+  );
 }
 
 /** pg_ctl hands its options to a shell. A comma would separate two folders, unless the path stands in double quotes. */
