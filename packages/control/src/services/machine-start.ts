@@ -108,7 +108,11 @@ export async function bringUp(
   using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
   const client = context.hosts.client(address);
   try {
-    await client.startVm(row.id, { ...specOf(row), machine: { command: row.command } }, stop);
+    await client.startVm(
+      row.id,
+      { ...(await specOf(context.db, row)), machine: { command: row.command } },
+      stop,
+    );
   } catch (error) {
     if (stop?.aborted === true) throw error;
     await undo(context, row, address);
@@ -117,7 +121,11 @@ export async function bringUp(
     await endMachine(context, endedMachineOf(row), ending);
     throw error;
   }
-  const running = await moveMachine(context.db, row, "running", { ...begun, reason });
+  const running = await moveMachine(context.db, row, "running", {
+    ...begun,
+    egress_applied: row.egress_version,
+    reason,
+  });
   if (running === undefined) throw await overtaken(context, row, address);
   // Somebody asked it to stop while it was on its way.
   if (running.desired === "stopped") context.ring("vm-cleanup");

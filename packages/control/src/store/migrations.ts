@@ -13,6 +13,7 @@ import { hostsAndMachines } from "./migrations/0008-hosts-and-machines.ts";
 import { joinedHosts } from "./migrations/0009-joined-hosts.ts";
 import { moves } from "./migrations/0010-moves.ts";
 import { roomEntries } from "./migrations/0011-room-entries.ts";
+import { privateCidrs } from "./migrations/0015-private-cidrs.ts";
 
 /**
  * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
@@ -30,6 +31,7 @@ const migrations = [
   { number: 9, name: "joined-hosts", text: joinedHosts },
   { number: 10, name: "moves", text: moves },
   { number: 11, name: "room-entries", text: roomEntries },
+  { number: 15, name: "private-cidrs", text: privateCidrs },
 ] as const;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */

@@ -3,7 +3,7 @@
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Nullable } from "@skerry/contract/common";
-import { Egress } from "@skerry/contract/egress";
+import { HostEgress } from "@skerry/contract/egress";
 import { Vm, VmSpec } from "@skerry/contract/host-api";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
@@ -41,7 +41,7 @@ export interface VmRecord extends Vm {
   readonly slot: number;
   readonly process: ProcessIdentity | undefined;
   /** In force in the slot, or about to be. */
-  readonly egress: Egress;
+  readonly egress: HostEgress;
   readonly egress_version: number;
   /** Absent until its disk is made, and from VMs of versions before it. */
   readonly below?: DiskBelow;
@@ -67,7 +67,7 @@ const recordShape = Compile(
     name: Type.String({ minLength: 1 }),
     folder: Type.String(),
     slot: Type.Integer({ minimum: 0 }),
-    egress: Egress,
+    egress: HostEgress,
     egress_version: Type.Integer({ minimum: 1 }),
     below: Type.Optional(DiskBelow),
     machine: Type.Optional(MachineRecord),
