@@ -5,7 +5,8 @@ import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DnsForwarder } from "../src/network/dns-forwarder.ts";
-import { loadRules } from "../src/network/inside.ts";
+import { ipBatch, loadRules } from "../src/network/inside.ts";
+import { testWorld } from "./support/network.ts";
 import { layWire, NEVER_CIDR, type Wire } from "./support/wire.ts";
 import { pino } from "pino";
 
@@ -147,6 +148,29 @@ test("the machine's own ports are closed to a guest on every address of the mach
     }
   } finally {
     server.close();
+  }
+});
+
+test("a port of the machine is closed where it leads elsewhere, also on an address that came after the policy", async () => {
+  await wire.rules.replace(wire.slot, { ...closed, mode: "allow_all" });
+  const address = testWorld().spare;
+  const table = `skerry_unit_${process.pid}_published`;
+  await ipBatch([`addr add ${address}/32 dev lo`]);
+  try {
+    // As Docker publishes a container's port: forwarded, never received by the machine itself.
+    await loadRules(
+      `table ip ${table} {
+        chain published {
+          type nat hook prerouting priority dstnat
+          ip daddr ${address} tcp dport 8080 counter dnat to ${wire.world}:80
+        }
+      }`,
+    );
+    expect(await tcp(address, 8080, SILENCE_S)).toBe("failed");
+    expect(await tcp(wire.world, 80)).toBe("hello\n");
+  } finally {
+    await ipBatch([`addr del ${address}/32 dev lo`]);
+    await loadRules(`table ip ${table} {}\ndelete table ip ${table}`);
   }
 });
 

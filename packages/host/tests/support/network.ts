@@ -18,10 +18,21 @@ export function testRange(offset: 0 | 1 | 2 | 3 = 0): AddressRange {
 }
 
 /** Two neighbours in a documentation network: a world for guests must have addresses that they may reach. */
-export function testWorld(): { readonly host: string; readonly world: string; readonly prefixLength: 30 } {
+export function testWorld(): {
+  readonly host: string;
+  readonly world: string;
+  readonly prefixLength: 29;
+  /** For one more of the machine's own. */
+  readonly spare: string;
+} {
   const base = parseIpv4("192.0.2.0") ?? 0;
-  const block = base + 4 * (process.pid % 64);
-  return { host: formatIpv4(block + 1), world: formatIpv4(block + 2), prefixLength: 30 };
+  const block = base + 8 * (process.pid % 32);
+  return {
+    host: formatIpv4(block + 1),
+    world: formatIpv4(block + 2),
+    prefixLength: 29,
+    spare: formatIpv4(block + 3),
+  };
 }
 
 /** `name` tells the slots of one test file from those of another: up to four letters. */
