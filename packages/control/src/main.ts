@@ -51,7 +51,12 @@ async function main(): Promise<void> {
       });
     case "private-cidrs":
       return withDatabase(async (db) => {
-        process.stdout.write(`${JSON.stringify(await changePrivateCidrs(db, positionals.slice(1)))}\n`);
+        const [, ...words] = positionals;
+        const granted = await changePrivateCidrs(db, words);
+        // So that it is in force when the command ends. Where that fails, the control plane does it at its next turn.
+        if (words.length > 1)
+          await serviceCommand(readConfig(), ["run", "vm-cleanup"]).catch(() => undefined);
+        process.stdout.write(`${JSON.stringify(granted)}\n`);
       });
     case "service":
       return void process.stdout.write(

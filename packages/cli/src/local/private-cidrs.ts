@@ -3,6 +3,9 @@
 import { controlCommand } from "./control-command.ts";
 import type { Layout } from "./layout.ts";
 
+/** More than control gives a run of the service that tells hosts. */
+const TOLD_WITHIN_MS = 150_000;
+
 /** The grants of the organization as they are afterwards, or without an organization those of all. */
 export function changePrivateCidrs(
   layout: Layout,
@@ -10,5 +13,8 @@ export function changePrivateCidrs(
   cidrs: readonly string[],
 ): Promise<unknown> {
   const named = orgId === undefined ? [] : [orgId, ...cidrs];
-  return controlCommand(layout, ["private-cidrs", ...named], { failure: "private_cidrs_not_changed" });
+  return controlCommand(layout, ["private-cidrs", ...named], {
+    failure: "private_cidrs_not_changed",
+    deadlineMs: TOLD_WITHIN_MS,
+  });
 }
