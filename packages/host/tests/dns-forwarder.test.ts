@@ -19,14 +19,20 @@ async function udp(): Promise<{ socket: Socket; server: NameServer }> {
   return { socket, server: { address: "127.0.0.1", port: socket.address().port } };
 }
 
-/** The forwarder on a port that was free a moment ago. */
+/** The forwarder on a port that was free a moment ago for datagrams; whether it is for streams shows. */
 async function forwarder(...servers: NameServer[]): Promise<NameServer> {
-  const { socket, server } = await udp();
-  cleanups.pop();
-  await new Promise<void>((resolve) => socket.close(resolve));
-  const opened = await DnsForwarder.open({ ...server, servers: () => Promise.resolve(servers), log });
-  cleanups.push(() => opened.close());
-  return server;
+  for (;;) {
+    const { socket, server } = await udp();
+    cleanups.pop();
+    await new Promise<void>((resolve) => socket.close(resolve));
+    try {
+      const opened = await DnsForwarder.open({ ...server, servers: () => Promise.resolve(servers), log });
+      cleanups.push(() => opened.close());
+      return server;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    }
+  }
 }
 
 const query = Buffer.from("4142010000010000000000000161026578000001", "hex");
