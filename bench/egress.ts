@@ -23,7 +23,7 @@ export async function measureEgress({ scale }: Bench): Promise<Measure[]> {
     ...{ forget: join(native, "forget"), enter: join(native, "enter") },
     log: { warn: () => undefined }, // `drain` throws
   });
-  const rules = new EgressRules({ range, resolverPort: 10_053, slots });
+  const rules = new EgressRules({ range, resolverPort: 10_053, slots, neverCidrs: [] });
   const { takes, loads: loadCount, slots: manySlots } = scale.egress;
   const taken: Slot[] = [];
   try {

@@ -7,6 +7,7 @@ import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { namespaces } from "./support/leftovers.ts";
 import { serverPid, startPlatform, until, waitingClones, type Platform } from "./support/platform.ts";
 import { machineAddresses } from "./support/machine-addresses.ts";
+import { grantPrivateCidrs } from "./support/organizations.ts";
 import { equip, expectAnswers, probing, type Destination } from "./support/probing.ts";
 import { run } from "./support/run.ts";
 import { sharedPlatform } from "./support/shared.ts";
@@ -44,6 +45,7 @@ beforeAll(async () => {
       SKERRY_READY_SLOTS: String(READY_SLOTS),
     },
   });
+  await grantPrivateCidrs(platform, "10.255.77.0/30", SLOTS);
   sandbox = await armed();
 });
 

@@ -7,6 +7,7 @@ import type { Egress, EgressDenial, EgressRequest } from "@skerry/contract/egres
 import type { HostClient } from "../packages/control/src/hosts/host-client.ts";
 import { addressOfSocket, HostDirectory } from "../packages/control/src/hosts/host-directory.ts";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
+import { grantPrivateCidrs } from "./support/organizations.ts";
 import { startPlatform, until, type Platform } from "./support/platform.ts";
 import { equip, expectAnswers, probe, type Destination, type Wanted } from "./support/probing.ts";
 import { dnsServer, privateNetworks, publicNetworks, tcpPorts, udpPort, World } from "./support/world.ts";
@@ -46,7 +47,26 @@ test("without a word about egress a sandbox reaches public addresses and no priv
   ]);
 });
 
+test("a private network is reached from when the operator grants it until that is taken back", async () => {
+  const database: Destination = ["tcp", "10.77.0.5", 80];
+  const refused = await sandbox.setEgress({ allow_cidrs: ["10.77.0.0/24"] }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "egress_forbidden", status: 403 });
+  await sandbox.setEgress({ allow_cidrs: ["0.0.0.0/0"] });
+  await expectAnswers(sandbox, [
+    [database, false],
+    [web, true],
+  ]);
+  expect((await sandbox.egress()).denied[0]).toMatchObject({ rule: "private_network", address: "10.77.0.5" });
+  const reached = async (): Promise<boolean> => (await probe(sandbox, [[database, false]]))[0] === true;
+  await grantPrivateCidrs(platform, "10.77.0.0/24");
+  await until("the grant is in force", reached);
+  await grantPrivateCidrs(platform, "none");
+  await until("the grant is taken back", async () => !(await reached()));
+  await expectAnswers(sandbox, [[web, true]]);
+});
+
 test("random policies decide random destinations as the model does", async () => {
+  await grantPrivateCidrs(platform, ...privateNetworks);
   const outcomes = fc.sample(fc.tuple(policies, fc.array(destinations, { minLength: 24, maxLength: 24 })), {
     numRuns: 15,
     seed: 20_261_120,

@@ -7,7 +7,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { newId } from "@skerry/contract/ids";
 import type { Api } from "./api.ts";
-import type { Platform } from "./platform.ts";
+import { skerry, type Platform } from "./platform.ts";
 
 export interface Stranger extends Api {
   readonly orgId: string;
@@ -29,6 +29,15 @@ export async function newStranger(platform: Pick<Platform, "state" | "apiUrl">):
      commit;`,
   );
   return { apiUrl: platform.apiUrl, token, orgId };
+}
+
+/** What the operator grants the organization of this platform's first token from now on; nothing: `none`. */
+export async function grantPrivateCidrs(
+  { client, env }: Pick<Platform, "client" | "env">,
+  ...cidrs: readonly string[]
+): Promise<void> {
+  const { organization_id } = await client.me();
+  await skerry(env, "set-private-cidrs", organization_id, ...cidrs);
 }
 
 const PROGRAMS = "/usr/lib/postgresql";

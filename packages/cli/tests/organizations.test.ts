@@ -21,6 +21,7 @@ const organization = {
   id: "org_2",
   name: "Other",
   egress_default: "deny_all",
+  allowed_private_cidrs: ["10.20.0.0/16"],
   role: "owner",
   created_at: "2026-11-20T16:21:09.123Z",
 };
@@ -122,7 +123,9 @@ test("organizations are listed, shown, made and changed", async () => {
   expect((await shell.run("org", "list")).stdout.toString()).toBe(
     "ID     NAME   YOUR ROLE  EGRESS\norg_2  Other  owner      deny_all\n",
   );
-  expect((await shell.run("org", "show")).stdout.toString()).toContain("egress default  deny_all\n");
+  expect((await shell.run("org", "show")).stdout.toString()).toContain(
+    "egress default    deny_all\nprivate networks  10.20.0.0/16\n",
+  );
   expect(api.last.url).toBe("/v1/orgs/org_1");
   const shown = await shell.run("org", "show", "org_2", "--json");
   expect(JSON.parse(shown.stdout.toString())).toEqual(organization);

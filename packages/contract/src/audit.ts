@@ -18,7 +18,9 @@ export const AuditEvent = Type.Object(
           "Null where the platform acted by itself, and where `count` refusals were not one user's.",
         ),
         token_id: orNull("The token of the request."),
-        service: orNull("The background service that acted; null where a user did."),
+        service: orNull(
+          "The background service that acted, `operator` for a command on the machine of the control plane, `migration` for an upgrade; null where a user did.",
+        ),
         address: orNull("Where the request came from."),
       },
       closed,

@@ -1,12 +1,15 @@
 // What a sandbox may reach. The same policy on `/v1`, in the database and on the host; the host compiles it to a rule set.
 //
 // A destination is decided in this order, for both directions of a connection:
-//   1. never, whatever the policy: the host itself, other sandboxes, link-local and metadata addresses (169.254.0.0/16), loopback,
-//      multicast, broadcast, 0.0.0.0/8, and anything that is not IPv4
+//   1. never, whatever the policy: the host itself, other sandboxes, `neverNetworks` in `networks.ts` (link-local addresses, metadata
+//      services, loopback, multicast, reserved), what the host's operator names in `SKERRY_NEVER_CIDRS`, and anything that is not IPv4
 //   2. `deny_cidrs`                                                     rule `deny_cidr`
-//   3. `allow_cidrs`, on TCP ports `allow_ports` where there are any    (a denied port of an allowed CIDR: rule `port`)
-//   4. private networks (10/8, 172.16/12, 192.168/16, 100.64/10)        rule `private_network`
-//   5. the mode: `allow_all` allows, `deny_all` denies                  rule `deny_all`
+//   3. `privateNetworks` that the operator has not granted              rule `private_network`
+//   4. `allow_cidrs`, on TCP ports `allow_ports` where there are any    (a denied port of an allowed CIDR: rule `port`)
+//   5. private networks that no CIDR allows                             rule `private_network`
+//   6. the mode: `allow_all` allows, `deny_all` denies                  rule `deny_all`
+//
+// So an allowed 0.0.0.0/0 is every public network, and of the private ones those that are granted.
 
 import { Type, type Static } from "typebox";
 import { OneOf, Timestamp } from "./common.ts";
@@ -59,6 +62,20 @@ const policyFields = {
 /** A whole policy: every field is there, CIDRs are canonical (no host bits), sorted and without duplicates. */
 export const Egress = Type.Object(policyFields, { $id: "Egress", ...closed });
 export type Egress = Static<typeof Egress>;
+
+/** Granted private networks of one organization. */
+export const PRIVATE_CIDRS_MAX = 1_000;
+
+/** A policy as a host gets it. */
+export const HostEgress = Type.Object(
+  {
+    ...policyFields,
+    /** Private networks that its allowed CIDRs may open. Absent: those that they name (`openPrivateCidrs`). */
+    private_cidrs: Type.Optional(Type.Array(Type.String({ maxLength: 50 }), { maxItems: PRIVATE_CIDRS_MAX })),
+  },
+  closed,
+);
+export type HostEgress = Static<typeof HostEgress>;
 
 /** The rules that refuse, as they are told to the owner of a sandbox. */
 export const denyRules = [

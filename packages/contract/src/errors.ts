@@ -10,6 +10,7 @@ export const errorStatus = {
   unauthorized: 401,
   forbidden: 403,
   quota_exceeded: 403,
+  egress_forbidden: 403,
   not_found: 404,
   sandbox_not_found: 404,
   machine_not_found: 404,

@@ -103,6 +103,7 @@ const organization = {
   id: organizationId,
   name: "Example Ltd",
   egress_default: "allow_all",
+  allowed_private_cidrs: [],
   role: "owner",
   created_at: "2026-11-20T16:20:00.000Z",
 };

@@ -93,6 +93,7 @@ export class FrameParser {
   #headerBytes = 0;
   #payload: Buffer | undefined;
   #payloadBytes = 0;
+  #paddingBytes = 0;
 
   /** The frames that this chunk completes. Throws FrameError at the first byte that cannot belong to one. */
   *push(chunk: Buffer): Generator<Frame, void, undefined> {
@@ -124,10 +125,18 @@ export class FrameParser {
     return this.#headerBytes === 0;
   }
 
+  /** How much padding has come since this was asked last. */
+  takePaddingBytes(): number {
+    const bytes = this.#paddingBytes;
+    this.#paddingBytes = 0;
+    return bytes;
+  }
+
   #takeHeader(chunk: Buffer, from: number): number {
     let at = from;
     if (this.#headerBytes === 0) {
       while (at < chunk.length && chunk[at] === frameTypes.pad) at += 1;
+      this.#paddingBytes += at - from;
       if (at === chunk.length) return at;
       const type = chunk[at] ?? 0;
       if (type > LAST_TYPE) throw new FrameError(`frame type ${type} does not exist`);

@@ -23,7 +23,7 @@
 
 import { Type, type Static } from "typebox";
 import { Env, Nullable, OneOf, Timestamp } from "./common.ts";
-import { Egress } from "./egress.ts";
+import { HostEgress } from "./egress.ts";
 import { Template } from "./platform.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -42,7 +42,7 @@ export const VmSpec = Type.Object(
     size: Type.String({ maxLength: 100 }),
     hostname: Type.String({ pattern: "^[a-z0-9-]{1,63}$" }),
     env: Env,
-    egress: Egress,
+    egress: HostEgress,
     egress_version: EgressVersion,
     /** Absent for a sandbox. A machine's disk and console log stay when it ends, until it is destroyed: where its host still has its disk, a
      *  `PUT` with a new execution id boots from it. Until then the host lists it under the execution id of its last VM: that is no stale
@@ -199,7 +199,7 @@ export const ConsoleQuery = Type.Object(
 );
 
 export const EgressChange = Type.Object(
-  { execution_id: Type.String({ maxLength: 64 }), egress: Egress, version: EgressVersion },
+  { execution_id: Type.String({ maxLength: 64 }), egress: HostEgress, version: EgressVersion },
   closed,
 );
 export type EgressChange = Static<typeof EgressChange>;

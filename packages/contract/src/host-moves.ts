@@ -16,7 +16,7 @@
 
 import { Type, type Static } from "typebox";
 import { Nullable, OneOf } from "./common.ts";
-import { Egress } from "./egress.ts";
+import { HostEgress } from "./egress.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -72,7 +72,7 @@ export const ArrivalOrder = Type.Object(
     /** The VM's here. */
     execution_id: ExecutionId,
     ticket: Ticket,
-    egress: Egress,
+    egress: HostEgress,
     egress_version: Type.Integer({ minimum: 1 }),
     luggage: Luggage,
   },
@@ -113,7 +113,7 @@ export type Departed = Static<typeof Departed>;
 
 /** The policy as it is at the moment of the decision: it may have changed since the move began. */
 export const ResumeOrder = Type.Object(
-  { execution_id: ExecutionId, egress: Egress, egress_version: Type.Integer({ minimum: 1 }) },
+  { execution_id: ExecutionId, egress: HostEgress, egress_version: Type.Integer({ minimum: 1 }) },
   closed,
 );
 export type ResumeOrder = Static<typeof ResumeOrder>;

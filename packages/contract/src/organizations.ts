@@ -21,6 +21,11 @@ export const Organization = Type.Object(
     id: Type.String(),
     name: Name,
     egress_default: EgressDefault,
+    allowed_private_cidrs: Type.Array(Type.String(), {
+      description:
+        "Private networks that its sandboxes and machines may allow in `egress.allow_cidrs`. Only the operator grants them.",
+      examples: [["10.20.0.0/16"]],
+    }),
     role: RoleName("Yours in it."),
     created_at: Timestamp,
   },

@@ -1,4 +1,5 @@
-// skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`, `service list`, `service run NAME`.
+// skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`,
+// `private-cidrs [ORG [CIDR… | none]]`, `service list`, `service run NAME`.
 
 import { parseArgs } from "node:util";
 import { SkerryError } from "@skerry/contract/errors";
@@ -9,6 +10,7 @@ import { dropPrivileges } from "./privileges.ts";
 import { serve } from "./serve.ts";
 import { serviceCommand } from "./service-command.ts";
 import { changeLimits } from "./services/limit-changes.ts";
+import { changePrivateCidrs } from "./services/private-cidrs.ts";
 import { bootstrap } from "./services/tokens.ts";
 import { openForMigration, type Database } from "./store/database.ts";
 import { migrate } from "./store/migrations.ts";
@@ -47,13 +49,22 @@ async function main(): Promise<void> {
           throw new Error("Say which organization: limits --org ID [NAME=VALUE]…");
         process.stdout.write(`${JSON.stringify(await changeLimits(db, values.org, changes))}\n`);
       });
+    case "private-cidrs":
+      return withDatabase(async (db) => {
+        const [, ...words] = positionals;
+        const granted = await changePrivateCidrs(db, words);
+        // So that it is in force when the command ends. Where that fails, the control plane does it at its next turn.
+        if (words.length > 1)
+          await serviceCommand(readConfig(), ["run", "vm-cleanup"]).catch(() => undefined);
+        process.stdout.write(`${JSON.stringify(granted)}\n`);
+      });
     case "service":
       return void process.stdout.write(
         `${JSON.stringify(await serviceCommand(readConfig(), positionals.slice(1)))}\n`,
       );
     default:
       throw new Error(
-        `There is no command "${positionals[0]}": use serve, migrate, bootstrap, limits or service.`,
+        `There is no command "${positionals[0]}": use serve, migrate, bootstrap, limits, private-cidrs or service.`,
       );
   }
 }

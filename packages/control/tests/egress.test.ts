@@ -44,11 +44,11 @@ test("a sandbox without a word on egress reaches everything and looks up names",
 
 test("the rules of a new sandbox reach its host in their canonical form before the sandbox runs", async () => {
   const { id, egress } = await world.createSandbox({
-    egress: { allow_cidrs: ["203.0.113.0/24", "10.0.0.1", "203.0.113.0/24"], allow_ports: [443, 80, 443] },
+    egress: { allow_cidrs: ["203.0.113.0/24", "9.0.0.1", "203.0.113.0/24"], allow_ports: [443, 80, 443] },
   });
   const whole = {
     mode: "deny_all",
-    allow_cidrs: ["10.0.0.1/32", "203.0.113.0/24"],
+    allow_cidrs: ["9.0.0.1/32", "203.0.113.0/24"],
     deny_cidrs: [],
     allow_ports: [80, 443],
     dns: false,

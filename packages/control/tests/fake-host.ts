@@ -214,8 +214,9 @@ export class FakeHost {
   #report(id: string): EgressReport {
     const vm = this.vms.get(id);
     if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
+    const { private_cidrs: _, ...policy } = vm.spec.egress;
     return {
-      ...vm.spec.egress,
+      ...policy,
       counters: { bytes_out: 1, packets_out: 2, bytes_in: 3, packets_in: 4 },
       denied: [denial],
     };

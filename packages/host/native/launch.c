@@ -1,4 +1,4 @@
-// Starts one QEMU in its confinement: cgroup, network namespace, TAP, sockets, limits, its own uid; then becomes it.
+// Starts one QEMU in its confinement: cgroup, network and IPC namespaces, TAP, sockets, limits, its own uid; then becomes it.
 //
 //   launch --folder DIR --log FILE [--state FILE] [--env NAME=VALUE]... --cgroup DIR --netns FILE --tap NAME --uid N [--group N]
 //          [--file-mib N] [--listen NAME]... [--console-log PROGRAM --console FILE] -- PROGRAM ARG...
@@ -155,6 +155,18 @@ static void limit(int resource, rlim_t value) {
   if (setrlimit(resource, &both)) fail("limit", "resources");
 }
 
+// System V objects and message queues of this machine are out of its reach, and its own end with it: the next process of its uid finds none.
+static void leave_ipc(void) {
+  if (unshare(CLONE_NEWIPC)) fail("make", "an IPC namespace");
+}
+
+// Not even a file with capabilities, or a fault in no_new_privs, gives it one. The kernel says which is the last one.
+static void drop_bounding_set(void) {
+  for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++) {
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)) fail("drop", "the bounding set");
+  }
+}
+
 // A process that is not root has no capabilities left after this, and no_new_privs keeps it so.
 static void drop_privileges(unsigned uid, unsigned group) {
   gid_t groups[1] = {group};
@@ -214,6 +226,8 @@ int main(int argc, char **argv) {
   if (file_mib) limit(RLIMIT_FSIZE, (rlim_t)file_mib << 20);
   if (console) start_console(console_log, console, user);
   close_others();
+  leave_ipc();
+  drop_bounding_set();
   drop_privileges(uid, group);
   execve(argv[at + 1], argv + at + 1, variables);
   fail("exec", argv[at + 1]);

@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { HOST_NAME } from "@skerry/contract/host-identity";
 import { AddressRange, SMALLEST_RANGE_PREFIX } from "./network/addresses.ts";
-import { parseNetwork } from "./network/ipv4.ts";
+import { formatNetwork, parseNetwork } from "./network/ipv4.ts";
 import { parseServer, type NameServer } from "./network/name-servers.ts";
 
 export interface HostConfig {
@@ -69,6 +69,8 @@ export interface NetworkConfig {
   readonly resolverPort: number;
   /** Name servers for guests; empty: those of /etc/resolv.conf. */
   readonly nameServers: readonly NameServer[];
+  /** Networks that no guest reaches, whatever its policy. */
+  readonly neverCidrs: readonly string[];
   /** Network slots that are kept ready. */
   readonly readySlots: number;
 }
@@ -150,6 +152,7 @@ function networkConfig(settings: Settings, digest: Buffer): NetworkConfig {
     seed: digest.readUInt16LE(8),
     resolverPort: settings.number("SKERRY_DNS_PORT", RESOLVER_PORT, [1, 65_535]),
     nameServers: nameServers(settings),
+    neverCidrs: neverCidrs(settings),
     readySlots: settings.number("SKERRY_READY_SLOTS", READY_SLOTS, [0, READY_SLOTS_MAX]),
   };
 }
@@ -166,15 +169,28 @@ function slotRange(settings: Settings): AddressRange | undefined {
 }
 
 function nameServers(settings: Settings): NameServer[] {
-  const words = (settings.text("SKERRY_DNS_SERVERS") ?? "").split(",").map((word) => word.trim());
   const servers: NameServer[] = [];
-  for (const word of words.filter(Boolean)) {
+  for (const word of settings.list("SKERRY_DNS_SERVERS")) {
     const server = parseServer(word);
     if (server === undefined)
       settings.fault(`SKERRY_DNS_SERVERS must be a list of IP or IP:PORT, not "${word}"`);
     else servers.push(server);
   }
   return servers;
+}
+
+function neverCidrs(settings: Settings): string[] {
+  const cidrs: string[] = [];
+  for (const word of settings.list("SKERRY_NEVER_CIDRS")) {
+    const network = parseNetwork(word.includes("/") ? word : `${word}/32`);
+    if (network !== undefined) cidrs.push(formatNetwork(network));
+    else {
+      settings.fault(
+        `SKERRY_NEVER_CIDRS must be a list of IPv4 networks without bits after their prefix, not "${word}"`,
+      );
+    }
+  }
+  return cidrs;
 }
 
 /** The environment, and what is wrong with it. */
@@ -198,6 +214,12 @@ class Settings {
   text(name: string): string | undefined {
     const value = this.#env[name];
     return value === "" ? undefined : value;
+  }
+
+  /** Words between commas. */
+  list(name: string): string[] {
+    const words = (this.text(name) ?? "").split(",").map((word) => word.trim());
+    return words.filter((word) => word !== "");
   }
 
   path(name: string): string {

@@ -66,7 +66,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const verdict = await step("Does KVM run a guest here?", () =>
     chooseAccelerator({ ...probe, kernel: boot.kernel, initramfs: boot.initramfs }),
   );
-  const { linkPrefix, resolverPort, readySlots: ready } = config.network;
+  const { linkPrefix, neverCidrs, resolverPort, readySlots: ready } = config.network;
   const range = await openHostNetwork({ ...config.network, log });
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const slots = new Slots({
@@ -76,7 +76,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   });
   const room: MachineRoom = {
     slots,
-    egress: new EgressRules({ range, resolverPort, slots }),
+    egress: new EgressRules({ range, neverCidrs, resolverPort, slots }),
     cgroups: await openCgroups(config.instance),
     launcher: join(config.nativeFolder, "launch"),
     consoleLog: join(config.nativeFolder, "console-log"),

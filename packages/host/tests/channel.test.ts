@@ -10,7 +10,7 @@ import {
   WINDOW_BYTES,
 } from "@skerry/contract/frames";
 import { SANDBOX_MAX_STREAMS } from "@skerry/contract/limits";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { GuestChannel } from "../src/guest/channel.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 
@@ -25,6 +25,7 @@ beforeEach(async () => {
   ({ channel, peer } = await guest.greeted());
 });
 afterEach(async () => {
+  vi.useRealTimers();
   channel.close("the test is over");
   await guest[Symbol.asyncDispose]();
 });
@@ -210,6 +211,37 @@ test("a canceled operation drops what still comes, and its stream is free once t
   );
   await expect(stream.result()).rejects.toMatchObject({ code: "canceled" });
   await expect(stream.read()).resolves.toBeUndefined();
+});
+
+test("a guest that goes on sending what was canceled comes to the end of its credit", async () => {
+  const stream = channel.open(READ);
+  const { id } = await peer.opened();
+  await peer.send(data(id, Buffer.alloc(PAYLOAD_MAX_BYTES)));
+  await stream.read();
+  stream.cancel();
+  await peer.next("reset");
+  for (let sent = 0; sent < 2 * WINDOW_BYTES; sent += 512) await peer.send(data(id, Buffer.alloc(512)));
+  await expect(channel.closed).resolves.toMatchObject({
+    message: expect.stringContaining("more than it had credit for") as string,
+  });
+});
+
+test("a guest that sends padding is read slowly, and what it says behind it arrives all the same", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const before = vi.getTimerCount();
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const stream = channel.open({ op: "write", path: "/f", mode: 0o644 });
+  let arrived = false;
+  const result = stream.result().finally(() => (arrived = true));
+  const sent = peer.send(Buffer.alloc(8 * MIB), encodeJson(frameTypes.close, 1, { size: 7 }));
+  while (!arrived && vi.getTimerCount() === before) await turn();
+  expect(arrived).toBe(false);
+  while (!arrived) {
+    vi.advanceTimersByTime(10_000);
+    await turn();
+  }
+  await expect(result).resolves.toEqual({ size: 7 });
+  await sent;
 });
 
 test("a guest that reads nothing, but claims that everything is done, is dropped once a bounded amount waits for it", async () => {

@@ -61,13 +61,16 @@ test("the network has defaults, takes settings, and tells every fault in them", 
     SKERRY_VM_CIDR: "198.19.255.0/28",
     SKERRY_DNS_SERVERS: "192.0.2.1, 192.0.2.2:5353",
     SKERRY_DNS_PORT: "5300",
+    SKERRY_NEVER_CIDRS: "10.9.0.0/16, 203.0.113.7",
     SKERRY_READY_SLOTS: "0",
   }).network;
   expect([set.range?.slots, set.resolverPort, set.readySlots]).toEqual([7, 5_300, 0]);
+  expect([network.neverCidrs, set.neverCidrs]).toEqual([[], ["10.9.0.0/16", "203.0.113.7/32"]]);
   expect(set.nameServers.map(({ port }) => port)).toEqual([53, 5_353]);
   const faulty = {
     SKERRY_VM_CIDR: "198.19.255.1/28",
     SKERRY_DNS_SERVERS: "192.0.2.1,dns",
+    SKERRY_NEVER_CIDRS: "10.9.0.0/16,10.9.0.1/16",
     SKERRY_DNS_PORT: "70000",
     SKERRY_READY_SLOTS: "9999",
   };

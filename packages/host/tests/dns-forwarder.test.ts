@@ -19,14 +19,20 @@ async function udp(): Promise<{ socket: Socket; server: NameServer }> {
   return { socket, server: { address: "127.0.0.1", port: socket.address().port } };
 }
 
-/** The forwarder on a port that was free a moment ago. */
+/** The forwarder on a port that was free a moment ago for datagrams; whether it is for streams shows. */
 async function forwarder(...servers: NameServer[]): Promise<NameServer> {
-  const { socket, server } = await udp();
-  cleanups.pop();
-  await new Promise<void>((resolve) => socket.close(resolve));
-  const opened = await DnsForwarder.open({ ...server, servers: () => Promise.resolve(servers), log });
-  cleanups.push(() => opened.close());
-  return server;
+  for (;;) {
+    const { socket, server } = await udp();
+    cleanups.pop();
+    await new Promise<void>((resolve) => socket.close(resolve));
+    try {
+      const opened = await DnsForwarder.open({ ...server, servers: () => Promise.resolve(servers), log });
+      cleanups.push(() => opened.close());
+      return server;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    }
+  }
 }
 
 const query = Buffer.from("4142010000010000000000000161026578000001", "hex");
@@ -98,6 +104,73 @@ test("one guest has a bounded number of queries under way", async () => {
   for (let count = 0; count < 100; count += 1) socket.send(query, to.port, to.address);
   await once(socket, "message");
   expect(arrived).toBe(32);
+});
+
+/** What its server never answers. */
+const silentName = Buffer.from("4142010000010000000000000173026578000001", "hex");
+
+/** Names but one are answered. `arrived`: how many queries for that one. */
+async function answering(): Promise<{ readonly server: NameServer; readonly arrived: () => number }> {
+  const { socket, server } = await udp();
+  let arrived = 0;
+  socket.on("message", (text, { address, port }) => {
+    if (text.subarray(12).equals(silentName.subarray(12))) return void (arrived += 1);
+    const answer = Buffer.from(text);
+    answer[2] = 0x81;
+    socket.send(answer, port, address);
+  });
+  return { server, arrived: () => arrived };
+}
+
+const guestAddress = (number: number): string => `127.1.0.${number}`;
+
+test.each([16, 60, 100])(
+  "%i guests who ask for a name that nobody answers leave another one its answers",
+  async (guests) => {
+    const { server, arrived } = await answering();
+    const to = await forwarder(server);
+    const sockets = await Promise.all(
+      Array.from({ length: guests }, async (_, number) => {
+        const socket = createSocket("udp4").bind(0, guestAddress(number + 1));
+        await once(socket, "listening");
+        cleanups.push(() => socket.close());
+        return socket;
+      }),
+    );
+    // So few at a time that the kernel drops none of them, nor a question beside them.
+    let next = 0;
+    const flood = setInterval(() => {
+      for (const end = next + 10; next < end; next += 1) {
+        sockets[next % guests]?.send(silentName, to.port, to.address);
+      }
+    }, 5);
+    cleanups.push(() => clearInterval(flood));
+    await expect.poll(arrived, { timeout: 60_000 }).toBeGreaterThanOrEqual(512);
+    for (let round = 0; round < 10; round += 1) expect((await ask(to))[3]).toBe(0);
+  },
+);
+
+test.each([16, 60, 100])("%i guests whose streams stay open leave another one a stream", async (guests) => {
+  const upstream = createServer((one) => {
+    one.on("error", () => undefined);
+    one.once("data", (text) => one.end(text));
+  });
+  upstream.listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  cleanups.push(() => upstream.close());
+  const to = await forwarder({ address: "127.0.0.1", port: (upstream.address() as AddressInfo).port });
+  for (let number = 1; number <= guests; number += 1) {
+    for (let stream = 0; stream < 8; stream += 1) {
+      const idle = connect({ host: to.address, port: to.port, localAddress: guestAddress(number) });
+      idle.on("error", () => undefined);
+      cleanups.push(() => idle.destroy());
+      await new Promise((resolve) => idle.once("connect", resolve).once("close", resolve));
+    }
+  }
+  const client = connect(to.port, to.address);
+  client.write("question");
+  const [answer] = (await once(client, "data")) as [Buffer];
+  expect(answer.toString()).toBe("question");
 });
 
 test("a query over TCP is passed through, and the server's end of it reaches the guest", async () => {

@@ -1,17 +1,28 @@
-import type { Egress } from "@skerry/contract/egress";
+import type { Egress, HostEgress } from "@skerry/contract/egress";
 import { createSocket } from "node:dgram";
 import { readFile } from "node:fs/promises";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DnsForwarder } from "../src/network/dns-forwarder.ts";
-import { loadRules } from "../src/network/inside.ts";
-import { layWire, type Wire } from "./support/wire.ts";
+import { ipBatch, loadRules } from "../src/network/inside.ts";
+import { testWorld } from "./support/network.ts";
+import { layWire, NEVER_CIDR, type Wire } from "./support/wire.ts";
 import { pino } from "pino";
+
+/** Of Azure, Oracle Cloud and Alibaba Cloud, and the link-local one of all others. */
+const metadataServices = ["168.63.129.16", "192.0.0.192", "100.100.100.200", "169.254.169.254"];
+/** A database of the operator's. */
+const internal = "10.77.0.2";
+/** For tests of network devices: where it is used at all, it is private. */
+const benchmark = "198.18.0.1";
+const neverHere = NEVER_CIDR.replace(".0/", ".7/").replace(/\/.*/, "");
+/** Somewhere public. */
+const elsewhere = "203.0.113.7";
 
 let wire: Wire;
 beforeAll(async () => {
-  wire = await layWire("e");
+  wire = await layWire("e", [...metadataServices, internal, neverHere, elsewhere, benchmark]);
 });
 afterAll(() => wire?.stop());
 
@@ -60,6 +71,50 @@ test("what passes is counted, and what is refused is told with address, port, pr
   for (const { last_at } of denied) expect(Math.abs(Date.parse(last_at) - Date.now())).toBeLessThan(60_000);
 });
 
+const everything: HostEgress = { ...closed, mode: "deny_all", allow_cidrs: ["0.0.0.0/0"] };
+
+test("whatever the policy, no metadata service is reached, nor what the operator of the host excludes", async () => {
+  const open: HostEgress = { ...closed, mode: "allow_all" };
+  const alibaba = { ...closed, allow_cidrs: ["100.64.0.0/10"], private_cidrs: ["100.64.0.0/10"] };
+  for (const policy of [open, everything, alibaba]) {
+    await wire.rules.replace(wire.slot, policy);
+    for (const address of [...metadataServices, neverHere]) {
+      expect([policy, address, await tcp(address, 80)]).toEqual([policy, address, "failed"]);
+    }
+  }
+  const { denied } = await wire.rules.report(wire.slot, open);
+  for (const address of [...metadataServices, neverHere]) {
+    expect(denied).toContainEqual(expect.objectContaining({ rule: "never", address, port: 80 }));
+  }
+  await wire.rules.replace(wire.slot, open);
+  for (const address of [wire.world, elsewhere]) expect(await tcp(address, 80)).toBe("hello\n");
+  expect(await tcp(benchmark, 80)).toBe("failed");
+});
+
+test("an allowed network opens of private ones what is granted, and a grant alone opens nothing", async () => {
+  const reaches = async (policy: HostEgress): Promise<string[]> => {
+    await wire.rules.replace(wire.slot, policy);
+    const reached: string[] = [];
+    for (const address of [internal, benchmark, elsewhere]) {
+      if ((await tcp(address, 80)) === "hello\n") reached.push(address);
+    }
+    return reached;
+  };
+  expect(await reaches(everything)).toEqual([elsewhere]);
+  expect(await reaches({ ...everything, private_cidrs: [] })).toEqual([elsewhere]);
+  expect(await reaches({ ...everything, private_cidrs: ["10.77.0.0/16"] })).toEqual([internal, elsewhere]);
+  expect(await reaches({ ...closed, mode: "allow_all", private_cidrs: ["10.77.0.0/16"] })).toEqual([
+    elsewhere,
+  ]);
+  const named: HostEgress = { ...closed, allow_cidrs: ["10.77.0.2/32"] };
+  expect(await reaches(named)).toEqual([internal]);
+  expect(await reaches({ ...named, private_cidrs: [] })).toEqual([]);
+  expect(await reaches({ ...named, deny_cidrs: ["10.0.0.0/8"] })).toEqual([]);
+  const { denied, ...shown } = await wire.rules.report(wire.slot, { ...named, private_cidrs: [] });
+  expect(denied).toContainEqual(expect.objectContaining({ rule: "private_network", address: internal }));
+  expect(shown).not.toHaveProperty("private_cidrs");
+});
+
 test("a live change cuts open connections, and keeps what was counted and refused", async () => {
   const open: Egress = { ...closed, mode: "allow_all" };
   await wire.rules.replace(wire.slot, open);
@@ -93,6 +148,29 @@ test("the machine's own ports are closed to a guest on every address of the mach
     }
   } finally {
     server.close();
+  }
+});
+
+test("a port of the machine is closed where it leads elsewhere, also on an address that came after the policy", async () => {
+  await wire.rules.replace(wire.slot, { ...closed, mode: "allow_all" });
+  const address = testWorld().spare;
+  const table = `skerry_unit_${process.pid}_published`;
+  await ipBatch([`addr add ${address}/32 dev lo`]);
+  try {
+    // As Docker publishes a container's port: forwarded, never received by the machine itself.
+    await loadRules(
+      `table ip ${table} {
+        chain published {
+          type nat hook prerouting priority dstnat
+          ip daddr ${address} tcp dport 8080 counter dnat to ${wire.world}:80
+        }
+      }`,
+    );
+    expect(await tcp(address, 8080, SILENCE_S)).toBe("failed");
+    expect(await tcp(wire.world, 80)).toBe("hello\n");
+  } finally {
+    await ipBatch([`addr del ${address}/32 dev lo`]);
+    await loadRules(`table ip ${table} {}\ndelete table ip ${table}`);
   }
 });
 

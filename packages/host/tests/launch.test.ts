@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmod, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, open, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { getPriority } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -55,9 +55,15 @@ test("a program is started as its own user, without any capability or way to get
   expect(stdout).toMatch(new RegExp(`^Uid:(\t${UID}){4}$`, "m"));
   expect(stdout).toMatch(new RegExp(`^Gid:(\t${UID}){4}$`, "m"));
   expect(stdout).toMatch(/^Groups:\s*$/m);
-  for (const set of ["CapInh", "CapPrm", "CapEff", "CapAmb"])
+  for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"])
     expect(stdout).toMatch(new RegExp(`^${set}:\t0+$`, "m"));
   expect(stdout).toMatch(/^NoNewPrivs:\t1$/m);
+});
+
+test("a program is in an IPC namespace of its own", async () => {
+  const { stdout } = await launch([...asUser, "--", "/usr/bin/readlink", "/proc/self/ns/ipc"]);
+  expect(stdout).toMatch(/^ipc:\[\d+\]\n$/);
+  expect(stdout.trim()).not.toBe(await readlink("/proc/self/ns/ipc"));
 });
 
 test("a program gets the one group that it is given", async () => {

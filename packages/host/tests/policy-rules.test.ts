@@ -1,4 +1,4 @@
-import type { Egress } from "@skerry/contract/egress";
+import type { Egress, HostEgress } from "@skerry/contract/egress";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { policyScript } from "../src/network/policy-rules.ts";
@@ -6,14 +6,15 @@ import { policyScript } from "../src/network/policy-rules.ts";
 const closed: Egress = { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false };
 const facts = {
   hostAddresses: ["192.0.2.7"],
+  neverCidrs: ["10.9.0.0/16"],
   slotRange: "198.18.0.0/19",
   resolver: { address: "198.18.0.1", port: 10_053 },
 };
-const compiled = (policy: Partial<Egress>): string =>
+const compiled = (policy: Partial<HostEgress>): string =>
   policyScript({ ...closed, ...policy }, facts, "replace");
 
 /** What decides, in its order, without the sets. */
-function decisions(policy: Partial<Egress>): string[] {
+function decisions(policy: Partial<HostEgress>): string[] {
   const lines = compiled(policy)
     .split("\n")
     .map((line) => line.trim());
@@ -27,11 +28,14 @@ delete table inet skerry_policy
 table inet skerry_policy {
   set never {
     type ipv4_addr; flags interval; auto-merge;
-    elements = { 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4, 255.255.255.255, 198.18.0.0/19, 192.0.2.7 }
+    elements = { 0.0.0.0/8, 100.100.100.200/32, 127.0.0.0/8, 168.63.129.16/32, 169.254.0.0/16, 192.0.0.0/24, 224.0.0.0/4, 240.0.0.0/4, 10.9.0.0/16, 198.18.0.0/19, 192.0.2.7 }
   }
   set private_networks {
     type ipv4_addr; flags interval; auto-merge;
-    elements = { 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 }
+    elements = { 10.0.0.0/8, 100.64.0.0/10, 172.16.0.0/12, 192.168.0.0/16, 198.18.0.0/15 }
+  }
+  set private_cidrs {
+    type ipv4_addr; flags interval; auto-merge;
   }
   set deny_cidrs {
     type ipv4_addr; flags interval; auto-merge;
@@ -47,6 +51,7 @@ table inet skerry_policy {
     ct original ip daddr 169.254.0.22 meta mark set 7 accept
     ct original ip daddr @never meta mark set 2 accept
     ct original ip daddr @deny_cidrs meta mark set 3 accept
+    ct original ip daddr @private_networks ct original ip daddr != @private_cidrs meta mark set 5 accept
     ct original ip daddr @allow_cidrs meta mark set 1 accept
     ct original ip daddr @private_networks meta mark set 5 accept
     meta mark set 6 accept
@@ -56,7 +61,7 @@ table inet skerry_policy {
 });
 
 test("with ports, an allowed network passes TCP to them and answers about it, and nothing else", () => {
-  expect(decisions({ allow_cidrs: ["203.0.113.0/24"], allow_ports: [80, 443] }).slice(3, 6)).toEqual([
+  expect(decisions({ allow_cidrs: ["203.0.113.0/24"], allow_ports: [80, 443] }).slice(4, 7)).toEqual([
     "ct original ip daddr @allow_cidrs meta l4proto tcp ct original proto-dst @allow_ports meta mark set 1 accept",
     "ct original ip daddr @allow_cidrs ct original protocol tcp ct state related ct direction reply meta mark set 1 accept",
     "ct original ip daddr @allow_cidrs meta mark set 4 accept",
@@ -69,6 +74,15 @@ test("the mode speaks last, and names are sent on only where they may be looked 
   expect(compiled({ dns: false })).not.toContain("dnat");
   expect(compiled({ dns: true })).toContain("th dport 53 dnat ip to 198.18.0.1:10053");
   expect(decisions({ dns: true })[0]).toBe("ct original ip daddr 169.254.0.22 meta mark set 1 accept");
+});
+
+test("a private network is open where it is granted, and where a policy of before grants names it", () => {
+  const granted = (policy: Partial<HostEgress>): string | undefined =>
+    /set private_cidrs \{[^}]*elements = \{ (.*) \}/.exec(compiled(policy))?.[1];
+  const allow_cidrs = ["0.0.0.0/0", "10.1.0.0/16", "172.0.0.0/8", "203.0.113.0/24"];
+  expect(granted({ allow_cidrs })).toBe("10.1.0.0/16");
+  expect(granted({ allow_cidrs, private_cidrs: ["172.20.0.0/16"] })).toBe("172.20.0.0/16");
+  expect(granted({ allow_cidrs, private_cidrs: [] })).toBeUndefined();
 });
 
 test("a first policy cannot add to one that is there, and a later one replaces it whole", () => {
@@ -92,8 +106,9 @@ test("whatever the policy, denials stand before what could allow, and every rule
       const rules = decisions(policy);
       const first = (part: string): number => rules.findIndex((rule) => rule.includes(part));
       expect([first("@never"), first("@deny_cidrs")]).toEqual([1, 2]);
-      expect(first("@allow_cidrs")).toBe(3);
-      expect(first("@private_networks")).toBe(rules.length - 2);
+      expect(first("!= @private_cidrs")).toBe(3);
+      expect(first("@allow_cidrs")).toBe(4);
+      expect(rules.at(-2)).toMatch(/@private_networks meta/);
       for (const rule of rules) expect(rule).toMatch(/meta mark set [1-7] accept$/);
     }),
   );

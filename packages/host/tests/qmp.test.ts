@@ -128,6 +128,25 @@ test("a QEMU that never answers is given up in the end, with every question behi
   await expect(second).resolves.toBe("QEMU closed its control socket");
 });
 
+test.each([
+  ["events", { event: "RTC_CHANGE", data: { offset: 1 } }],
+  ["answers to nobody", { return: {} }],
+])("a QEMU that sends %s without end is read slowly, and is heard all the same", async (_what, message) => {
+  const qmp = await connected(() => undefined);
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  sockets[0]?.write(
+    said(message).repeat(50_000) + said({ event: "SHUTDOWN", data: { reason: "guest-reset" } }),
+  );
+  while (qmp.shutdownReason === undefined && vi.getTimerCount() === 0) await turn();
+  expect(qmp.shutdownReason).toBeUndefined();
+  while (qmp.shutdownReason === undefined) {
+    vi.advanceTimersByTime(100_000);
+    await turn();
+  }
+  qmp.close();
+});
+
 test("closing the connection rejects the questions that wait", async () => {
   const qmp = await connected(() => undefined);
   const asked = qmp.execute("stop");

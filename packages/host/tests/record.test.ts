@@ -48,6 +48,14 @@ test("of a machine also its main process, what its disk stands on and how it end
   ]);
 });
 
+test("a policy is read back with its grants, and from a version that knew none without", async () => {
+  const saved = await record("sbx_a");
+  for (const egress of [saved.egress, { ...saved.egress, private_cidrs: ["10.20.0.0/16"] }]) {
+    await saveRecord({ ...saved, egress });
+    expect((await recordsIn(vms))[0]?.record).toEqual({ ...saved, egress });
+  }
+});
+
 test("a record whose folder still has another name is that of no VM", async () => {
   const clone = await record("warm_a");
   await saveRecord(clone);

@@ -132,12 +132,13 @@ function registerUse(org: Command, cli: Cli): void {
 
 async function show(cli: Cli, organization: Organization, flags: JsonFlag): Promise<void> {
   if (flags.json === true) return cli.output.json(organization);
-  const { id, name, role, egress_default, created_at } = organization;
+  const { id, name, role, egress_default, allowed_private_cidrs, created_at } = organization;
   await cli.output.fields([
     ["id", id],
     ["name", name],
     ["your role", role],
     ["egress default", egress_default],
+    ["private networks", allowed_private_cidrs.join(", ") || "none"],
     ["created", created_at],
   ]);
 }

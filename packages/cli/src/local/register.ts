@@ -55,6 +55,16 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
         );
       cli.exitCode = exitCodeOf(findings);
     });
+  registerOperatorCommands(program, cli);
+  registerServiceCommands(program, cli);
+  program.command("supervise", { hidden: true }).action(async () => {
+    const { supervise } = await import("./supervisor.ts");
+    await supervise(ownLayout());
+  });
+}
+
+/** They change organizations past the API, which only the operator of the control plane can. */
+function registerOperatorCommands(program: Command, cli: Cli): void {
   program
     .command("set-limits")
     .description("as the operator, change what one organization may do and hold")
@@ -68,9 +78,17 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
       const { changeLimits } = await import("./limits.ts");
       await cli.output.json(await changeLimits(ownLayout(), org, changes));
     });
-  registerServiceCommands(program, cli);
-  program.command("supervise", { hidden: true }).action(async () => {
-    const { supervise } = await import("./supervisor.ts");
-    await supervise(ownLayout());
-  });
+  program
+    .command("set-private-cidrs")
+    .description("as the operator, say which private networks one organization may reach")
+    .argument("[org]", "id of the organization, org_... (default: shows the grants of all)")
+    .argument("[cidrs...]", 'all that it is granted from now on, or "none" (default: shows its grants)')
+    .addHelpText(
+      "after",
+      "\nSandboxes and machines that run are told at once, and lose what is no longer granted.\n\nExamples:\n  $ skerry set-private-cidrs org_01jd3... 10.20.0.0/16 192.168.7.10/32\n  $ skerry set-private-cidrs org_01jd3... none\n  $ skerry set-private-cidrs",
+    )
+    .action(async (org: string | undefined, cidrs: readonly string[]) => {
+      const { changePrivateCidrs } = await import("./private-cidrs.ts");
+      await cli.output.json(await changePrivateCidrs(ownLayout(), org, cidrs));
+    });
 }

@@ -3,7 +3,7 @@
 import type { Readable } from "node:stream";
 import type { Pool } from "undici";
 import { Compile } from "typebox/compile";
-import { EgressReport, type Egress } from "@skerry/contract/egress";
+import { EgressReport, type HostEgress } from "@skerry/contract/egress";
 import { CertificateRequest, type HostCertificate } from "@skerry/contract/host-identity";
 import {
   CacheSwept,
@@ -146,7 +146,7 @@ export class HostClient {
   /** Resolves when the policy is in force and the connections that it forbids are cut. */
   setEgress(
     vm: VmRef,
-    policy: { readonly egress: Egress; readonly version: number },
+    policy: { readonly egress: HostEgress; readonly version: number },
     stop?: AbortSignal,
   ): Promise<EgressReport> {
     const change: EgressChange = { execution_id: vm.execution_id, ...policy };

@@ -38,7 +38,12 @@ const forStart: readonly ErrorCode[] = [
   "template_not_ready",
   "disk_full",
 ];
-const forEgress: readonly ErrorCode[] = ["invalid_cidr", "invalid_port", "egress_conflict"];
+const forEgress: readonly ErrorCode[] = [
+  "invalid_cidr",
+  "invalid_port",
+  "egress_conflict",
+  "egress_forbidden",
+];
 const withJoinToken: readonly ErrorCode[] = [
   "unauthorized",
   "join_token_used",

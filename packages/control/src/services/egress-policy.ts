@@ -1,36 +1,30 @@
 // A request for egress rules as a whole policy: defaults filled in, every entry checked, CIDRs in their one canonical form.
 // Pure. Reading a policy that came out of here gives the same policy.
 
+import { cidrOf, covers, formatCidr, parseCidr, type Cidr } from "@skerry/contract/cidrs";
 import type { Egress, EgressRequest } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { contains, formatCidr, parseCidr, type Cidr } from "./cidrs.ts";
+import { isPrivate, whyNever } from "@skerry/contract/networks";
+import type { EgressSettings } from "../store/organizations.ts";
 
 const PORT_MAX = 65_535;
 
-/** Rule 1 of the policy's order of decision, as far as it is known without a host. */
-const neverRanges: readonly (readonly [name: string, cidr: string])[] = [
-  ["no address of a machine", "0.0.0.0/8"],
-  ["loopback", "127.0.0.0/8"],
-  ["link-local, where metadata services are", "169.254.0.0/16"],
-  ["multicast", "224.0.0.0/4"],
-  ["broadcast", "255.255.255.255/32"],
-];
-
 /**
- * `at` is where the policy is in the request: `egress`, or nothing where it is the whole body. `defaultMode` is what the organization
- * wants where the request neither names a mode nor implies one.
+ * `at` is where the policy is in the request: `egress`, or nothing where it is the whole body. `settings` are the organization's; without
+ * them the request is checked only as far as it is wrong in every organization.
  */
 export function readEgress(
   request: EgressRequest,
   at: "egress" | "" = "",
-  defaultMode: Egress["mode"] = "allow_all",
+  settings?: EgressSettings,
 ): Egress {
   const field = (name: string) => (at === "" ? name : `${at}.${name}`);
   const allowed = readCidrs(field("allow_cidrs"), request.allow_cidrs);
   const denied = readCidrs(field("deny_cidrs"), request.deny_cidrs);
   const ports = readPorts(field("allow_ports"), request.allow_ports);
   // A list that is there and empty names nobody: whoever computed it did not mean everybody.
-  const mode = request.mode ?? (request.allow_cidrs === undefined ? defaultMode : "deny_all");
+  const mode =
+    request.mode ?? (request.allow_cidrs === undefined ? (settings?.defaultMode ?? "allow_all") : "deny_all");
   const [firstAllowed] = allowed;
   const [firstPort] = ports;
   if (mode === "allow_all" && firstAllowed !== undefined) {
@@ -51,6 +45,7 @@ export function readEgress(
     });
   }
   refuseUnreachable(allowed);
+  if (settings !== undefined) refuseUngranted(allowed, settings.privateCidrs);
   return {
     mode,
     allow_cidrs: canonical(allowed),
@@ -65,13 +60,12 @@ interface Entry extends Cidr {
   readonly field: string;
 }
 
-/** The policy of something new, as soon as the organization's default is known. What is wrong with it is wrong whatever the default. */
-export type EgressWish = (defaultMode: Egress["mode"]) => Egress;
+/** The policy of something new, as soon as the organization's settings are known. */
+export type EgressWish = (settings: EgressSettings) => Egress;
 
 export function readEgressWish(request: EgressRequest = {}): EgressWish {
-  const egress: EgressWish = (defaultMode) => readEgress(request, "egress", defaultMode);
-  egress("allow_all");
-  return egress;
+  readEgress(request, "egress");
+  return (settings) => readEgress(request, "egress", settings);
 }
 
 function readCidrs(field: string, entries: readonly string[] = []): Entry[] {
@@ -114,19 +108,37 @@ function readPorts(field: string, ports: readonly number[] = []): number[] {
 /** An allowed network that no policy can open would be a promise that is not kept. */
 function refuseUnreachable(allowed: readonly Entry[]): void {
   for (const entry of allowed) {
-    const [name] = neverRanges.find(([, range]) => contains(range, entry)) ?? [];
-    if (name === undefined) continue;
+    const is = whyNever(entry);
+    if (is === undefined) continue;
     const value = formatCidr(entry);
     throw new SkerryError(
       "egress_conflict",
-      `"${value}" in "${entry.field}" can never be reached from a sandbox: it is ${name}.`,
+      `"${value}" in "${entry.field}" can never be reached from a sandbox: it is ${is}.`,
       { remediation: "Leave it out.", context: { field: entry.field, value } },
     );
   }
 }
 
+/** A network that is private and nothing else. A wider one is accepted: it opens what it has of public addresses and of the grants. */
+function refuseUngranted(allowed: readonly Entry[], granted: readonly string[]): void {
+  const grants = granted.map(cidrOf);
+  for (const entry of allowed) {
+    if (!isPrivate(entry) || covers(grants, entry)) continue;
+    const value = formatCidr(entry);
+    throw new SkerryError(
+      "egress_forbidden",
+      `"${value}" in "${entry.field}" is a private network, which has not been granted to this organization.`,
+      {
+        remediation:
+          "Ask the operator of the platform, who grants it with `skerry set-private-cidrs`; `allowed_private_cidrs` of the organization lists what is granted.",
+        context: { field: entry.field, value },
+      },
+    );
+  }
+}
+
 /** Sorted, and each network once. */
-function canonical(entries: readonly Entry[]): string[] {
+export function canonical(entries: readonly Cidr[]): string[] {
   const sorted = entries.toSorted((a, b) => a.address - b.address || a.prefix - b.prefix);
   return [...new Set(sorted.map(formatCidr))];
 }

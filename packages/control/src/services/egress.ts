@@ -3,10 +3,11 @@
 
 import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { egressDefault } from "../store/organizations.ts";
+import { egressSettings } from "../store/organizations.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "../store/egress.ts";
 import type { Caller, Context } from "./context.ts";
 import { readEgress } from "./egress-policy.ts";
+import { hostEgress } from "./private-cidrs.ts";
 import { Turns } from "./turns.ts";
 import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmWish } from "./vms.ts";
 
@@ -21,7 +22,7 @@ export async function setEgress(
   caller: Caller,
   wish: VmWish & { readonly request: EgressRequest },
 ): Promise<EgressReport> {
-  const egress = readEgress(wish.request, "", await egressDefault(context.db, caller.orgId));
+  const egress = readEgress(wish.request, "", await egressSettings(context.db, caller.orgId));
   const { kind } = wish;
   const { id } = await kind.get(context, caller, wish.id);
   const change = async () => {
@@ -71,7 +72,7 @@ async function apply(
   stop?: AbortSignal,
 ): Promise<EgressReport> {
   const client = await clientOf(context, row);
-  const policy = { egress: row.egress, version: row.egress_version };
+  const policy = { egress: await hostEgress(context.db, row), version: row.egress_version };
   const report = await client.setEgress(row, policy, stop);
   if (!(await confirmEgress(context.db, kind.table, row))) context.ring("vm-cleanup");
   return report;

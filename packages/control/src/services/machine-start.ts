@@ -148,14 +148,22 @@ export async function bringUp(
   using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
   const client = context.hosts.client(address);
   try {
-    await client.startVm(row.id, { ...specOf(row), machine: { command: row.command, disk } }, stop);
+    await client.startVm(
+      row.id,
+      { ...(await specOf(context.db, row)), machine: { command: row.command, disk } },
+      stop,
+    );
   } catch (error) {
     if (stop?.aborted === true) throw error;
     await undo(context, row, address);
     await endMachine(context, endedMachineOf(row), endingOfStart(error));
     throw error;
   }
-  const running = await moveMachine(context.db, row, "running", { ...begun, reason });
+  const running = await moveMachine(context.db, row, "running", {
+    ...begun,
+    egress_applied: row.egress_version,
+    reason,
+  });
   if (running === undefined) throw await overtaken(context, row, address);
   // Somebody asked it to stop while it was on its way.
   if (running.desired === "stopped") context.ring("vm-cleanup");

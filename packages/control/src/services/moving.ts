@@ -21,6 +21,7 @@ import {
 import { recordOwnActs } from "./audit.ts";
 import type { Context } from "./context.ts";
 import { peerAddress } from "./peer-address.ts";
+import { hostEgress } from "./private-cidrs.ts";
 
 /** How soon it is noticed that an operator has changed his mind, or that a host is not heard of any more. */
 const WANTED_LOOK_MS = 500;
@@ -104,7 +105,8 @@ async function transfer(
   if (!isAtSource(vm, move)) throw new SkerryError("vm_not_running", "the VM does not run there any more");
   const luggage = await source.moves.luggage(id, move.from_execution_id, stop);
   if (!describes(luggage, vm)) throw new SkerryError("move_refused", "the source describes another VM");
-  const { egress, egress_version } = vm;
+  const { egress_version } = vm;
+  const egress = await hostEgress(context.db, vm);
   const order = {
     move_id: move.id,
     execution_id: move.to_execution_id,
@@ -170,7 +172,8 @@ async function resume(
   const vm = await findVm(context.db, move.vm_id);
   // Also where it is to be stopped, or was taken for lost: only what runs can be stopped or found again.
   if (vm !== undefined && !past.has(vm.status) && vm.execution_id === move.to_execution_id) {
-    const { egress, egress_version } = vm;
+    const { egress_version } = vm;
+    const egress = await hostEgress(context.db, vm);
     const order = { execution_id: move.to_execution_id, egress, egress_version };
     await target?.moves.resume(move.vm_id, order, stop).catch((error: unknown) => {
       // Where the VM has ended, whoever compares rows and VMs says so; whatever else is wrong, we come again.

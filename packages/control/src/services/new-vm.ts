@@ -15,8 +15,8 @@ interface VmWish extends Pick<NewVm, "name" | "env" | "metadata"> {
 export function newVm(
   noun: VmKind["noun"],
   { orgId }: Caller,
-  { name, size, env, metadata, egress }: VmWish,
-  { template, host, egressDefault }: Found,
+  { name, size, env, metadata, egress: policy }: VmWish,
+  { template, host, egress }: Found,
 ): NewVm {
   return {
     id: newId(noun),
@@ -31,6 +31,6 @@ export function newVm(
     execution_id: newId("execution"),
     env,
     metadata,
-    egress: egress(egressDefault),
+    egress: policy(egress),
   };
 }

@@ -100,6 +100,7 @@ function organizationOf(row: OrganizationRow | undefined): Organization {
     id: row.id,
     name: row.name,
     egress_default: row.egress_default,
+    allowed_private_cidrs: [...row.allowed_private_cidrs],
     role: row.role,
     created_at: row.created_at.toISOString(),
   };

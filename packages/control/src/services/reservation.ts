@@ -28,7 +28,7 @@ export interface Found {
   /** As the host has it. */
   readonly template: Template;
   readonly host: HostLoad;
-  readonly egressDefault: Room["egressDefault"];
+  readonly egress: Room["egress"];
 }
 
 export interface Reservation<Row> {
@@ -93,14 +93,14 @@ async function tryAll<Row>(
     using _pending = context.loads.hold(hostId, wish.size);
     const reserved = await context.db.transaction().execute(async (transaction) => {
       const room = await lockRoom(transaction, wish.orgId, hostId);
-      const { host, egressDefault } = room;
+      const { host, egress } = room;
       context.loads.saw(hostId, host);
       const template = host && findTemplate(host.templates, wish.template);
       if (host === undefined || template === undefined) return undefined;
       const { vcpus, memory_mib } = wish.size;
       checkQuotas(context, room, { ...wish.quotas(template), vcpus, memory_mib });
       if (!fits(host, wish.size, context.limits.vcpusPerCpu)) return undefined;
-      return { host, row: await write(transaction, { template, host, egressDefault }) };
+      return { host, row: await write(transaction, { template, host, egress }) };
     });
     if (reserved === undefined) continue;
     context.loads.saw(hostId, loaded(reserved.host, wish.size));

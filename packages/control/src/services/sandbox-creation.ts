@@ -60,14 +60,17 @@ async function start(
 ): Promise<SandboxRow> {
   const client = context.hosts.client(address);
   try {
-    await client.startVm(row.id, specOf(row));
+    await client.startVm(row.id, await specOf(context.db, row));
   } catch (error) {
     await giveBack(context, row, address);
     const reason = error instanceof SkerryError ? error.message : "internal error";
     await moveSandbox(context.db, row, "failed", { reason: `could not start: ${reason}` });
     throw error;
   }
-  const running = await moveSandbox(context.db, row, "running", { event });
+  const running = await moveSandbox(context.db, row, "running", {
+    event,
+    egressVersion: row.egress_version,
+  });
   if (running !== undefined) {
     context.routes.keep(running, address);
     return running;

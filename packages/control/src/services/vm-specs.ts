@@ -1,4 +1,6 @@
 import type { VmSpec } from "@skerry/contract/host-api";
+import type { Queries } from "../store/database.ts";
+import { hostEgress } from "./private-cidrs.ts";
 import type { VmRow } from "./vms.ts";
 
 interface PlacedVm extends VmRow {
@@ -8,7 +10,7 @@ interface PlacedVm extends VmRow {
 }
 
 /** What its host is asked for: the row of a sandbox or of a machine, as it is when its VM is to start. */
-export function specOf(row: PlacedVm): VmSpec {
+export async function specOf(db: Queries, row: PlacedVm): Promise<VmSpec> {
   return {
     execution_id: row.execution_id,
     template: row.template,
@@ -16,7 +18,7 @@ export function specOf(row: PlacedVm): VmSpec {
     // A name of a host has no underscores.
     hostname: row.id.replace("_", "-"),
     env: row.env,
-    egress: row.egress,
+    egress: await hostEgress(db, row),
     egress_version: row.egress_version,
   };
 }

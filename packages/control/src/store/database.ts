@@ -46,6 +46,7 @@ export interface Tables {
     name: string;
     operator: boolean;
     egress_default: Egress["mode"];
+    allowed_private_cidrs: Generated<readonly string[]>;
     created_at: Generated<Date>;
   };
   memberships: { org_id: string; user_id: string; role: Role; created_at: Generated<Date> };

@@ -162,10 +162,9 @@ function write(db: Queries, { id, version, status }: Seen, values: Values): Prom
     .executeTakeFirst();
 }
 
-/** A new life: a microVM starts under the policy of its row, which cannot be changed before it runs. */
+/** A new life. */
 export const begun = {
   started_at: now,
-  egress_applied: sql<number>`egress_version`,
   restart_wished: false,
   host_lost: false,
 } satisfies MachineChange;

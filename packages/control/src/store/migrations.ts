@@ -15,6 +15,7 @@ import { moves } from "./migrations/0010-moves.ts";
 import { roomEntries } from "./migrations/0011-room-entries.ts";
 import { disksThatStay } from "./migrations/0012-disks-that-stay.ts";
 import { sharedLimits } from "./migrations/0013-shared-limits.ts";
+import { privateCidrs } from "./migrations/0014-private-cidrs.ts";
 
 /**
  * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
@@ -34,6 +35,7 @@ const migrations = [
   { number: 11, name: "room-entries", text: roomEntries },
   { number: 12, name: "disks-that-stay", text: disksThatStay },
   { number: 13, name: "shared-limits", text: sharedLimits },
+  { number: 14, name: "private-cidrs", text: privateCidrs },
 ] as const;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */

@@ -105,14 +105,21 @@ export async function updateOrganization(
   await db.updateTable("organizations").set(change).where("id", "=", orgId).execute();
 }
 
-/** The mode of a sandbox whose request says nothing about it. */
-export async function egressDefault(db: Queries, orgId: string): Promise<Egress["mode"]> {
+/** What an organization says about the policies of its sandboxes and machines. */
+export interface EgressSettings {
+  /** The mode of one whose request says nothing about it. */
+  readonly defaultMode: Egress["mode"];
+  /** What the operator has granted. */
+  readonly privateCidrs: readonly string[];
+}
+
+export async function egressSettings(db: Queries, orgId: string): Promise<EgressSettings> {
   const row = await db
     .selectFrom("organizations")
-    .select("egress_default")
+    .select(["egress_default", "allowed_private_cidrs"])
     .where("id", "=", orgId)
     .executeTakeFirstOrThrow();
-  return row.egress_default;
+  return { defaultMode: row.egress_default, privateCidrs: row.allowed_private_cidrs };
 }
 
 function organizationsOf(db: Queries, userId: string) {

@@ -7,6 +7,7 @@ import type { Template } from "@skerry/contract/platform";
 import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/quotas";
 import type { Database, Queries } from "./database.ts";
 import { opening } from "./opening.ts";
+import type { EgressSettings } from "./organizations.ts";
 import { prepared } from "./prepared.ts";
 
 /** A host that may get VMs, and what is taken of it. */
@@ -26,7 +27,7 @@ export interface Room {
   readonly host: HostLoad | undefined;
   readonly held: Readonly<Record<VmQuotaName, number>>;
   readonly exceptions: Partial<Record<LimitName, number>>;
-  readonly egressDefault: Egress["mode"];
+  readonly egress: EgressSettings;
 }
 
 /** All hosts that may get VMs. */
@@ -48,7 +49,7 @@ export async function lockRoom(transaction: Queries, orgId: string, hostId: stri
     select 1 from unhurried, organization, hosts where hosts.id = ${hostId} for no key update of hosts ${prepared}`;
   // A statement of its own, carried out after it: sums taken before the locks would miss what their holders before us wrote.
   const summed = sql<RoomRow>`${opening}
-    select o.egress_default, held.*, h.*,
+    select o.egress_default, o.allowed_private_cidrs, held.*, h.*,
       (select json_object_agg(name, value) from organization_limits where org_id = o.id) as exceptions
     from organizations o
     cross join lateral (${heldBy(sql.ref("o.id"))}) held
@@ -78,6 +79,7 @@ async function balance(transaction: Queries, accounts: readonly string[]): Promi
 
 interface RoomRow extends HeldRow, Omit<HostLoad, "id"> {
   readonly egress_default: Egress["mode"];
+  readonly allowed_private_cidrs: readonly string[];
   readonly exceptions: Partial<Record<LimitName, number>> | null;
   readonly id: string | null;
   readonly used_entries: number | null;
@@ -89,7 +91,7 @@ function roomOf(row: RoomRow): Room {
     host: id === null ? undefined : { id, address, cpus, memory_mib, templates, used_memory_mib, used_vcpus },
     held: heldOf(row),
     exceptions: row.exceptions ?? {},
-    egressDefault: row.egress_default,
+    egress: { defaultMode: row.egress_default, privateCidrs: row.allowed_private_cidrs },
   };
 }
 

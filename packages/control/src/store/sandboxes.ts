@@ -1,6 +1,6 @@
 // Rows of sandboxes. Whoever changes a status names the version that the decision was about, and loses when it is old.
 
-import { sql, type Selectable } from "kysely";
+import { sql, type RawBuilder, type Selectable } from "kysely";
 import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import { auditEventFrom, type NewAuditEvent } from "./audit.ts";
 import type { Database, Queries, Tables } from "./database.ts";
@@ -111,7 +111,13 @@ export async function moveSandbox(
   {
     reason = null,
     event,
-  }: { readonly reason?: string | null; readonly event?: NewAuditEvent | undefined } = {},
+    egressVersion = 0,
+  }: {
+    readonly reason?: string | null;
+    readonly event?: NewAuditEvent | undefined;
+    /** Of the policy under which its microVM has started. */
+    readonly egressVersion?: number;
+  } = {},
 ): Promise<SandboxRow | undefined> {
   if (!canMove(seen.status, to)) throw new Error(`a sandbox cannot move from ${seen.status} to ${to}`);
   const moved = sql<SandboxRow>`
@@ -124,7 +130,7 @@ export async function moveSandbox(
       -- What was tried in vain in the old status says nothing about the new one.
       attempts = 0,
       retry_at = now()
-      ${sql.raw(factsOf[to] ?? "")}
+      ${factsOf[to]?.(egressVersion) ?? sql``}
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
     returning ${columnsOf("sandboxes")}`;
   const statement =
@@ -137,12 +143,12 @@ export async function moveSandbox(
   return rows[0];
 }
 
-const factsOf: { readonly [Status in SandboxStatus]?: string } = {
-  // A microVM starts under the policy of its row, which cannot be changed before it runs.
-  running: `, started_at = coalesce(started_at, now())
-            , egress_applied = egress_version
+const factsOf: { readonly [Status in SandboxStatus]?: (egressVersion: number) => RawBuilder<unknown> } = {
+  // The operator may have changed what its organization is granted since its host was told.
+  running: (egressVersion) => sql`, started_at = coalesce(started_at, now())
+            , egress_applied = ${egressVersion}::integer
             , expires_at = greatest(expires_at, now() + timeout_ms * interval '1 millisecond')`,
-  destroyed: `, destroyed_at = now()`,
+  destroyed: () => sql`, destroyed_at = now()`,
 };
 
 /** From these no keepalive saves a sandbox. */

@@ -144,6 +144,7 @@ export class GuestChannel {
         this.#pace.count(frame.payload.length);
         this.#dispatch(frame);
       }
+      this.#pace.countPadding(this.#parser.takePaddingBytes());
       this.#rest(this.#pace.pauseMs(performance.now()));
     } catch (error) {
       if (!(error instanceof FrameError || error instanceof ProtocolViolation)) throw error;

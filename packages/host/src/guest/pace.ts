@@ -1,29 +1,35 @@
-// How fast a guest may send small frames. Each costs the host about as much work as a large one, so a guest that sends nothing else
-// could keep a core of the host busy and its neighbours waiting. Its channel is then simply not read for a while.
+// How fast a guest may make the host work for little or nothing. A small frame costs about as much work as a large one, and padding is read
+// byte by byte, so a guest that sends nothing else could keep a core of the host busy and its neighbours waiting. Its channel is then
+// simply not read for a while. Large frames are not counted: credit bounds them, and whoever asked for them waits for them.
+
+import { Allowance } from "../allowance.ts";
 
 /** A frame with less than this counts as small. */
 const SMALL_BYTES = 512;
-/** Sustained rate. A command that writes single bytes under emulation makes a few thousand a second. */
-const FRAMES_PER_MS = 20;
-/** What may come at once before anything is held back. */
-const BURST_FRAMES = 2_000;
+/** A command that writes single bytes under emulation makes a few thousand frames a second. */
+const SMALL_FRAMES = { burst: 2_000, perMs: 20 } as const;
+/** Our agent sends none. 84 MB a second took 22 % of a core. */
+const PADDING_BYTES = { burst: 1024 * 1024, perMs: 1024 } as const;
 
 export class Pace {
-  #owedFrames = 0;
-  #lastMs: number;
+  readonly #frames: Allowance;
+  readonly #padding: Allowance;
 
   constructor(nowMs: number) {
-    this.#lastMs = nowMs;
+    this.#frames = new Allowance(SMALL_FRAMES, nowMs);
+    this.#padding = new Allowance(PADDING_BYTES, nowMs);
   }
 
   count(payloadBytes: number): void {
-    if (payloadBytes < SMALL_BYTES) this.#owedFrames += 1;
+    if (payloadBytes < SMALL_BYTES) this.#frames.spend(1);
+  }
+
+  countPadding(bytes: number): void {
+    this.#padding.spend(bytes);
   }
 
   /** For how many milliseconds the channel is to be left alone; 0 for none. */
   pauseMs(nowMs: number): number {
-    this.#owedFrames = Math.max(0, this.#owedFrames - (nowMs - this.#lastMs) * FRAMES_PER_MS);
-    this.#lastMs = nowMs;
-    return this.#owedFrames <= BURST_FRAMES ? 0 : (this.#owedFrames - BURST_FRAMES) / FRAMES_PER_MS;
+    return Math.max(this.#frames.pauseMs(nowMs), this.#padding.pauseMs(nowMs));
   }
 }

@@ -136,8 +136,8 @@ export class GuestStream {
     if (payload.length > this.#guestCredit)
       throw new ProtocolViolation("it sent more than it had credit for");
     this.#guestCredit -= payload.length;
-    if (this.#canceled) this.#grant(payload.length);
-    else this.#store(kind, payload);
+    // What was on its way when it was canceled is dropped. It gets no credit back, so a guest that goes on sending comes to its end.
+    if (!this.#canceled) this.#store(kind, payload);
     this.#wake();
   }
 
@@ -176,7 +176,7 @@ export class GuestStream {
   /** Credit goes back in halves of the window, so that grants are few and the guest never stands still. */
   #grant(bytes: number): void {
     this.#ungranted += bytes;
-    if (this.#ungranted < WINDOW_BYTES / 2 || this.#end !== undefined) return;
+    if (this.#ungranted < WINDOW_BYTES / 2 || this.#end !== undefined || this.#canceled) return;
     this.#guestCredit += this.#ungranted;
     this.#send(encodeWindow(this.id, this.#ungranted));
     this.#ungranted = 0;

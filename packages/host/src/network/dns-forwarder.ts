@@ -9,6 +9,7 @@ import type { Logger } from "pino";
 import type { NameServer } from "./name-servers.ts";
 import { askServer } from "./dns-query.ts";
 import { StreamRelay } from "./dns-stream.ts";
+import { Shares } from "./shares.ts";
 
 export interface DnsForwarderOptions {
   readonly address: string;
@@ -18,9 +19,10 @@ export interface DnsForwarderOptions {
   readonly log: Logger;
 }
 
-/** Queries under way, of all guests and of one. */
-const QUERIES_MAX = 512;
-const QUERIES_PER_GUEST = 32;
+/** Queries under way, of all guests and of one. A silent server holds a query for 2 s, so 16 guests can hold all; from then on they share
+ *  (`shares.ts`): of 100 guests, which is what one organization may have, each holds 5 or 6, and a guest beside them gets 4 at least. Only
+ *  where 512 guests ask without end another one waits for an answer to one of theirs. */
+const QUERIES = { all: 512, each: 32 } as const;
 const HEADER_BYTES = 12;
 const SERVER_FAILURE = 2;
 
@@ -29,9 +31,9 @@ export class DnsForwarder {
   readonly #datagrams: DatagramSocket;
   readonly #streams: Server;
   readonly #relay: StreamRelay;
-  readonly #underWay = new Map<string, number>();
-  readonly #abort = new AbortController();
-  #queries = 0;
+  /** What ends each query that is under way. */
+  readonly #queries = new Shares<AbortController>(QUERIES, (query) => query.abort());
+  #closed = false;
 
   private constructor(options: DnsForwarderOptions) {
     this.#options = options;
@@ -53,7 +55,8 @@ export class DnsForwarder {
   }
 
   async close(): Promise<void> {
-    this.#abort.abort();
+    this.#closed = true;
+    for (const query of this.#queries.all()) query.abort();
     this.#relay.close();
     await Promise.all([
       new Promise<void>((resolve) => this.#streams.close(() => resolve())),
@@ -74,26 +77,19 @@ export class DnsForwarder {
 
   /** What is too much is dropped, as a busy server would; the guest asks again. */
   #take(query: Buffer, address: string, port: number): void {
-    const ofGuest = this.#underWay.get(address) ?? 0;
-    if (query.length < HEADER_BYTES || this.#queries >= QUERIES_MAX || ofGuest >= QUERIES_PER_GUEST) return;
-    this.#queries += 1;
-    this.#underWay.set(address, ofGuest + 1);
-    void this.#answer(query)
+    const underWay = new AbortController();
+    if (this.#closed || query.length < HEADER_BYTES || !this.#queries.take(address, underWay)) return;
+    void this.#answer(query, underWay.signal)
       .then((answer) => {
-        if (!this.#abort.signal.aborted) this.#datagrams.send(answer, port, address, () => undefined);
+        if (!underWay.signal.aborted) this.#datagrams.send(answer, port, address, () => undefined);
       })
-      .finally(() => {
-        this.#queries -= 1;
-        const left = (this.#underWay.get(address) ?? 1) - 1;
-        if (left === 0) this.#underWay.delete(address);
-        else this.#underWay.set(address, left);
-      });
+      .finally(() => this.#queries.release(address, underWay));
   }
 
-  async #answer(query: Buffer): Promise<Buffer> {
+  async #answer(query: Buffer, signal: AbortSignal): Promise<Buffer> {
     for (const server of await this.#options.servers()) {
-      if (this.#abort.signal.aborted) break;
-      const answer = await askServer(server, query, this.#abort.signal);
+      if (signal.aborted) break;
+      const answer = await askServer(server, query, signal);
       if (answer !== undefined) return answer;
     }
     return failureFor(query);

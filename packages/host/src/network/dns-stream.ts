@@ -2,9 +2,11 @@
 
 import { connect, type Socket } from "node:net";
 import type { NameServer } from "./name-servers.ts";
+import { Shares } from "./shares.ts";
 
-const STREAMS_MAX = 128;
-const STREAMS_PER_GUEST = 8;
+/** Of all guests and of one. 32 guests can hold all; from then on they share (`shares.ts`): of 100 guests, which is what one organization
+ *  may have, each holds 2 or 3, and a guest beside them gets one at least. It gets none only where 256 guests hold one each. */
+const STREAMS = { all: 256, each: 8 } as const;
 const CONNECT_DEADLINE_MS = 2_000;
 const IDLE_DEADLINE_MS = 10_000;
 /** Long enough for a hundred answers; not for a tunnel that stays. */
@@ -12,9 +14,7 @@ const STREAM_DEADLINE_MS = 60_000;
 
 export class StreamRelay {
   readonly #servers: () => Promise<readonly NameServer[]>;
-  /** By guest. */
-  readonly #streams = new Map<string, Set<Socket>>();
-  #count = 0;
+  readonly #streams = new Shares<Socket>(STREAMS, (client) => client.resetAndDestroy());
   #closed = false;
 
   constructor(servers: () => Promise<readonly NameServer[]>) {
@@ -24,27 +24,22 @@ export class StreamRelay {
   take(client: Socket): void {
     client.on("error", () => client.destroy());
     const guest = client.remoteAddress ?? "";
-    const ofGuest = this.#streams.get(guest) ?? new Set();
-    if (this.#closed || this.#count >= STREAMS_MAX || ofGuest.size >= STREAMS_PER_GUEST) {
+    if (this.#closed || !this.#streams.take(guest, client)) {
       client.resetAndDestroy();
       return;
     }
-    this.#count += 1;
-    this.#streams.set(guest, ofGuest.add(client));
     const deadline = setTimeout(() => client.destroy(), STREAM_DEADLINE_MS);
     client.setTimeout(IDLE_DEADLINE_MS, () => client.destroy());
     client.once("close", () => {
       clearTimeout(deadline);
-      this.#count -= 1;
-      ofGuest.delete(client);
-      if (ofGuest.size === 0) this.#streams.delete(guest);
+      this.#streams.release(guest, client);
     });
     void this.#pass(client).catch(() => client.destroy());
   }
 
   close(): void {
     this.#closed = true;
-    for (const client of [...this.#streams.values()].flatMap((all) => [...all])) client.destroy();
+    for (const client of this.#streams.all()) client.destroy();
   }
 
   async #pass(client: Socket): Promise<void> {

@@ -1,6 +1,6 @@
 // Loads policies into slots and reads back what they did. A slot's kernel state is the truth; nothing is kept here.
 
-import type { Egress, EgressReport } from "@skerry/contract/egress";
+import type { Egress, EgressReport, HostEgress } from "@skerry/contract/egress";
 import type { AddressRange } from "./addresses.ts";
 import { BASE_TABLE } from "./base-rules.ts";
 import { readTraffic } from "./egress-report.ts";
@@ -21,6 +21,8 @@ export const NO_EGRESS: Egress = {
 
 export interface EgressOptions {
   readonly range: AddressRange;
+  /** Networks that this machine's operator keeps from all guests. */
+  readonly neverCidrs: readonly string[];
   readonly resolverPort: number;
   readonly slots: Slots;
 }
@@ -36,24 +38,26 @@ export class EgressRules {
   }
 
   /** The first policy of a slot, in force when it resolves. */
-  async load(slot: Slot, policy: Egress): Promise<void> {
+  async load(slot: Slot, policy: HostEgress): Promise<void> {
     await this.#options.slots.loadFirst(slot, this.#script(policy, "first"));
   }
 
   /** In force when it resolves, for open connections too; where it rejects, what was in force before still is. */
-  async replace(slot: Slot, policy: Egress): Promise<void> {
+  async replace(slot: Slot, policy: HostEgress): Promise<void> {
     await loadRules(this.#script(policy, "replace"), slot);
   }
 
-  async report(slot: Slot, policy: Egress): Promise<EgressReport> {
+  async report(slot: Slot, inForce: HostEgress): Promise<EgressReport> {
+    const { private_cidrs: _, ...policy } = inForce;
     return { ...policy, ...readTraffic(await listTable("inet", BASE_TABLE, slot), Date.now()) };
   }
 
-  #script(policy: Egress, load: "first" | "replace"): string {
-    const { range, resolverPort } = this.#options;
+  #script(policy: HostEgress, load: "first" | "replace"): string {
+    const { range, neverCidrs, resolverPort } = this.#options;
     const facts = {
       hostAddresses: this.#own.list(),
       slotRange: range.cidr,
+      neverCidrs,
       resolver: { address: range.resolver, port: resolverPort },
     };
     return policyScript(policy, facts, load);

@@ -4,7 +4,8 @@
 // Every packet, of both directions, is decided anew by the destination that its connection had at first (`ct original`), so a live
 // change cuts connections that it forbids. The order of decision is the contract's.
 
-import type { Egress } from "@skerry/contract/egress";
+import type { HostEgress } from "@skerry/contract/egress";
+import { neverNetworks, openPrivateCidrs, privateNetworks } from "@skerry/contract/networks";
 import { DNS_PORT, GATEWAY_ADDRESS, TAP } from "./guest-link.ts";
 import { denyMarks, PASS_MARK } from "./verdicts.ts";
 
@@ -16,24 +17,28 @@ export interface PolicyFacts {
   readonly hostAddresses: readonly string[];
   /** The range of addresses that all slots of this host are in. */
   readonly slotRange: string;
+  /** Networks that this machine's operator keeps from all guests. */
+  readonly neverCidrs: readonly string[];
   readonly resolver: { readonly address: string; readonly port: number };
 }
 
-/** Whatever the policy says. */
-const NEVER = ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255"];
-const PRIVATE = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"];
-
 /** `first`: for a slot that has no policy yet; refused by the kernel where it has one. The kernel makes whoever deletes a table
  *  wait until nobody can use it any more, some 10 ms, and a sandbox that begins has nothing to delete. */
-export function policyScript(policy: Egress, facts: PolicyFacts, load: "first" | "replace"): string {
-  const never = [...NEVER, facts.slotRange, ...facts.hostAddresses];
+export function policyScript(policy: HostEgress, facts: PolicyFacts, load: "first" | "replace"): string {
+  const never = [
+    ...neverNetworks.map(({ cidr }) => cidr),
+    ...facts.neverCidrs,
+    facts.slotRange,
+    ...facts.hostAddresses,
+  ];
   return [
     ...(load === "first"
       ? [`create table inet ${POLICY_TABLE}`]
       : [`table inet ${POLICY_TABLE} {}`, `delete table inet ${POLICY_TABLE}`]),
     `table inet ${POLICY_TABLE} {`,
     ...networkSet("never", never),
-    ...networkSet("private_networks", PRIVATE),
+    ...networkSet("private_networks", privateNetworks),
+    ...networkSet("private_cidrs", openPrivateCidrs(policy)),
     ...networkSet("deny_cidrs", policy.deny_cidrs),
     ...networkSet("allow_cidrs", policy.allow_cidrs),
     ...portSet(policy.allow_ports),
@@ -47,18 +52,19 @@ export function policyScript(policy: Egress, facts: PolicyFacts, load: "first" |
   ].join("\n");
 }
 
-function decisions(policy: Egress): string[] {
+function decisions(policy: HostEgress): string[] {
   return [
     `ct original ip daddr ${GATEWAY_ADDRESS} ${policy.dns ? passes : refusedBy("dns")}`,
     `ct original ip daddr @never ${refusedBy("never")}`,
     `ct original ip daddr @deny_cidrs ${refusedBy("deny_cidr")}`,
+    `ct original ip daddr @private_networks ct original ip daddr != @private_cidrs ${refusedBy("private_network")}`,
     ...allowed(policy),
     `ct original ip daddr @private_networks ${refusedBy("private_network")}`,
     policy.mode === "allow_all" ? passes : refusedBy("deny_all"),
   ];
 }
 
-function allowed(policy: Egress): string[] {
+function allowed(policy: HostEgress): string[] {
   if (policy.allow_ports.length === 0) return [`ct original ip daddr @allow_cidrs ${passes}`];
   return [
     `ct original ip daddr @allow_cidrs meta l4proto tcp ct original proto-dst @allow_ports ${passes}`,

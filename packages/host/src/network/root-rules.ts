@@ -21,6 +21,14 @@ table inet ${table} {
     iifname ${links} ip saddr != ${slotRange} drop
     iifname ${links} fib saddr . iif oif missing drop
   }
+  # Before any program of this machine translates destinations: a published port of a container is forwarded and never meets the input
+  # chain, and a slot that was opened before the machine got the address does not know it.
+  chain own_addresses {
+    type filter hook prerouting priority -150; policy accept;
+    iifname != ${links} accept
+    ip daddr ${resolver.address} meta l4proto { tcp, udp } th dport ${resolver.port} accept
+    fib daddr type local drop
+  }
   chain input {
     type filter hook input priority -10; policy accept;
     iifname != ${links} accept

@@ -3,6 +3,7 @@
 import { addAbortListener } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Allowance } from "../allowance.ts";
 
 /** QEMU refused, vanished, or did not answer in time. */
 export class QmpError extends Error {
@@ -18,6 +19,11 @@ const CONNECT_RETRY_MS = 2;
 /** QEMU's longest answer here is the console ring (64 KiB, escaped); a QEMU that a guest took over may send anything. */
 const LINE_MAX_CHARS = 1024 * 1024;
 
+/** What QEMU says without having been asked: a few events in a VM's life, but for one that a guest took over. A message counts one and one
+ *  more for each KiB, so a flood costs no more than about a hundredth of a core. */
+const UNASKED = { burst: 1_000, perMs: 1 } as const;
+const UNASKED_CHARS = 1_024;
+
 interface Question {
   readonly command: string;
   readonly hung: NodeJS.Timeout;
@@ -28,6 +34,7 @@ interface Question {
 export class Qmp {
   readonly #socket: Socket;
   readonly #questions: Question[] = [];
+  readonly #unasked = new Allowance(UNASKED, performance.now());
   #buffered = "";
   #shutdownReason: string | undefined;
   /** Who asks is told after this that there is no answer yet, unless the question has a deadline of its own. */
@@ -101,6 +108,13 @@ export class Qmp {
       if (line.trim() !== "") this.#message(line);
     }
     if (this.#buffered.length > LINE_MAX_CHARS) this.#socket.destroy(new QmpError("endless line"));
+    this.#rest(this.#unasked.pauseMs(performance.now()));
+  }
+
+  #rest(pauseMs: number): void {
+    if (pauseMs === 0) return;
+    this.#socket.pause();
+    setTimeout(() => this.#socket.resume(), pauseMs).unref();
   }
 
   #message(line: string): void {
@@ -109,7 +123,9 @@ export class Qmp {
       this.#socket.destroy(new QmpError("not a JSON object"));
       return;
     }
-    if (message["event"] !== undefined) {
+    const isEvent = message["event"] !== undefined;
+    if (isEvent || this.#questions.length === 0) this.#unasked.spend(1 + line.length / UNASKED_CHARS);
+    if (isEvent) {
       if (message["event"] === "SHUTDOWN") this.#shutdownReason = reasonOf(message["data"]);
       return;
     }

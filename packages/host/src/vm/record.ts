@@ -3,7 +3,7 @@
 import { open, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Nullable } from "@skerry/contract/common";
-import { Egress } from "@skerry/contract/egress";
+import { HostEgress } from "@skerry/contract/egress";
 import { Vm, VmSpec } from "@skerry/contract/host-api";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
@@ -36,7 +36,7 @@ export interface VmRecord extends Vm {
   readonly slot: number;
   readonly process: ProcessIdentity | undefined;
   /** In force in the slot, or about to be. */
-  readonly egress: Egress;
+  readonly egress: HostEgress;
   readonly egress_version: number;
   /** Absent until its disk is made, and from VMs of versions before it. */
   readonly below?: DiskBelow;
@@ -69,7 +69,7 @@ const RecordShape = Type.Object(
     /** Written for hosts of versions before `format`, which remove what lacks it; where a folder is, is where it was found. */
     folder: Type.String(),
     slot: Type.Integer({ minimum: 0 }),
-    egress: Egress,
+    egress: HostEgress,
     egress_version: Type.Integer({ minimum: 1 }),
     below: Type.Optional(DiskBelow),
     machine: Type.Optional(MachineRecord),

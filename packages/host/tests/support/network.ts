@@ -2,17 +2,37 @@
 
 import { pino } from "pino";
 import { AddressRange } from "../../src/network/addresses.ts";
+import { formatIpv4, parseIpv4 } from "../../src/network/ipv4.ts";
 import { Slots, type SlotsOptions } from "../../src/network/slots.ts";
 import type { Native } from "./native.ts";
 
 /** Worker processes of the test runner have different ids, and the ranges of two that run at the same time differ: also where their ids are
  *  neighbours. */
 const id = process.pid % 4_096;
+export const testNumber = id;
 
 export function testRange(offset: 0 | 1 | 2 | 3 = 0): AddressRange {
-  // 240.0.0.0/4 is used by nobody; each test process has four /24 of it.
+  // 240.0.0.0/4 is used by nobody, and no guest reaches it; each test process has four /24 of it.
   const block = 4 * id + offset;
   return AddressRange.parse(`240.${Math.floor(block / 256)}.${block % 256}.0/24`);
+}
+
+/** Two neighbours in a documentation network: a world for guests must have addresses that they may reach. */
+export function testWorld(): {
+  readonly host: string;
+  readonly world: string;
+  readonly prefixLength: 29;
+  /** For one more of the machine's own. */
+  readonly spare: string;
+} {
+  const base = parseIpv4("192.0.2.0") ?? 0;
+  const block = base + 8 * (process.pid % 32);
+  return {
+    host: formatIpv4(block + 1),
+    world: formatIpv4(block + 2),
+    prefixLength: 29,
+    spare: formatIpv4(block + 3),
+  };
 }
 
 /** `name` tells the slots of one test file from those of another: up to four letters. */

@@ -17,28 +17,33 @@ import { ipBatch, loadRules } from "../../src/network/inside.ts";
 import type { Slot } from "../../src/network/slot.ts";
 import { Slots } from "../../src/network/slots.ts";
 import { runProgram } from "../../src/run.ts";
-import { formatIpv4 } from "../../src/network/ipv4.ts";
 import { buildNative } from "./native.ts";
-import { testRange, testSlotsOptions } from "./network.ts";
+import { testNumber, testSlotsOptions, testWorld } from "./network.ts";
 import { pino } from "pino";
 
 const DEADLINE_MS = 60_000;
 /** Of whoever waits for an answer that should come. */
 const PATIENCE_S = 20;
 const RESOLVER_PORT = 10_053;
+/** Of routing tables, beyond those that have names. */
+const FIRST_TABLE = 70_000;
 
 const WORLD_PROGRAM = `
 const { createServer } = require("node:net");
 const { createSocket } = require("node:dgram");
-const [address, ...ports] = process.argv.slice(1);
-let left = ports.length * 2;
+const [addresses, ...ports] = process.argv.slice(1);
+const places = addresses.split(",").flatMap((address) => ports.map((port) => [address, Number(port)]));
+let left = places.length * 2;
 const ready = () => { left -= 1; if (left === 0) console.log("ready"); };
-for (const port of ports.map(Number)) {
+for (const [address, port] of places) {
   createServer((one) => one.on("error", () => undefined).pipe(one)).listen(port, address, ready);
   const datagrams = createSocket("udp4");
   datagrams.on("message", (text, { address, port }) => datagrams.send(text, port, address));
   datagrams.bind(port, address, ready);
 }`;
+
+/** What the operator of this host has said that guests never reach. */
+export const NEVER_CIDR = "192.88.99.0/24";
 
 export interface Wire {
   readonly slot: Slot;
@@ -57,13 +62,14 @@ export interface Wire {
   stop(): Promise<void>;
 }
 
-export async function layWire(name: string): Promise<Wire> {
+/** `also`: more addresses that the world answers at. Only packets from the slot find them: on some machines they are those of real services. */
+export async function layWire(name: string, also: readonly string[] = []): Promise<Wire> {
   const native = await buildNative();
   const options = testSlotsOptions(name, native);
   const { prefix, linkPrefix, range } = options;
   const network = { table: `skerry_${prefix.replace("-", "_")}`, linkPrefix };
-  const worldRange = testRange(1).network.base;
-  const [host, world] = [formatIpv4(worldRange + 1), formatIpv4(worldRange + 2)];
+  const { host, world, prefixLength } = testWorld();
+  const table = String(FIRST_TABLE + testNumber);
   const [worldNetns, guestNetns, worldLink] = [`${prefix}w`, `${prefix}g`, `${linkPrefix}w`];
   await openHostNetwork({
     ...network,
@@ -78,14 +84,20 @@ export async function layWire(name: string): Promise<Wire> {
   await ipBatch([
     `netns add ${worldNetns}`,
     `link add ${worldLink} type veth peer name eth0 netns ${worldNetns}`,
-    `addr add ${host}/24 dev ${worldLink}`,
+    `addr add ${host}/${prefixLength} dev ${worldLink}`,
     `link set ${worldLink} up`,
     `netns add ${guestNetns}`,
   ]);
-  await ipBatch([`addr add ${world}/24 dev eth0`, "link set eth0 up"], worldNetns);
+  const more = also.map((address) => `addr add ${address}/32 dev eth0`);
+  await ipBatch([`addr add ${world}/${prefixLength} dev eth0`, ...more, "link set eth0 up"], worldNetns);
+  await ipBatch([
+    `rule add iif ${slot.link} lookup ${table}`,
+    ...also.map((address) => `route add ${address}/32 via ${world} dev ${worldLink} table ${table}`),
+  ]);
   await standIn(slot, guestNetns, range.pair(slot.number).slot);
   const server = spawn("nsenter", [
-    ...[`--net=/run/netns/${worldNetns}`, "--", process.execPath, "-e", WORLD_PROGRAM, world, "80", "443"],
+    ...[`--net=/run/netns/${worldNetns}`, "--", process.execPath, "-e", WORLD_PROGRAM],
+    ...[[world, ...also].join(","), "80", "443"],
   ]);
   await once(server.stdout, "data");
   const inGuest = (line: string, patienceS = PATIENCE_S): [string, string[]] => [
@@ -99,7 +111,7 @@ export async function layWire(name: string): Promise<Wire> {
     world,
     host,
     resolver: { address: range.resolver, port: RESOLVER_PORT },
-    rules: new EgressRules({ range, resolverPort: RESOLVER_PORT, slots }),
+    rules: new EgressRules({ range, neverCidrs: [NEVER_CIDR], resolverPort: RESOLVER_PORT, slots }),
     guest: (...asked) => runProgram(...inGuest(...asked), { deadlineMs: DEADLINE_MS }).catch(() => "failed"),
     spawnInGuest: (line) => spawn(...inGuest(line)),
     async stop() {
@@ -108,6 +120,7 @@ export async function layWire(name: string): Promise<Wire> {
       await ended;
       await slots.close(slot);
       await slots.drain();
+      await ipBatch([`rule del iif ${slot.link} lookup ${table}`]);
       await ipBatch([`link del ${worldLink}`, `netns del ${worldNetns}`, `netns del ${guestNetns}`]);
       await removeHostNetwork(network);
       await native[Symbol.asyncDispose]();

@@ -35,11 +35,32 @@ export function formatCidr({ address, prefix }: Cidr): string {
   return `${octets.join(".")}/${prefix}`;
 }
 
+/** Of a text that has been checked before. */
+export function cidrOf(text: string): Cidr {
+  const cidr = parseCidr(text);
+  if (typeof cidr === "string") throw new Error(`${text} ${cidr}`);
+  return cidr.canonical;
+}
+
 /** Whether every address of the inner network is in the outer one. */
-export function contains(outerText: string, inner: Cidr): boolean {
-  const outer = parseCidr(outerText);
-  if (typeof outer === "string") throw new Error(`${outerText} ${outer}`);
+export function contains(outer: Cidr, inner: Cidr): boolean {
   return inner.prefix >= outer.prefix && networkOf(inner.address, outer.prefix) === outer.address;
+}
+
+/** Two networks overlap only where one contains the other. */
+export function overlaps(one: Cidr, other: Cidr): boolean {
+  return contains(one, other) || contains(other, one);
+}
+
+/** Whether every address of the network is in one of these, also where it takes several of them. */
+export function covers(networks: readonly Cidr[], inner: Cidr): boolean {
+  const near = networks.filter((network) => overlaps(network, inner));
+  if (near.some((network) => contains(network, inner))) return true;
+  if (near.length === 0) return false;
+  // What is near lies inside it, so its prefix has room for one bit more.
+  const prefix = inner.prefix + 1;
+  const half = 2 ** (ADDRESS_BITS - prefix);
+  return [inner.address, inner.address + half].every((address) => covers(near, { address, prefix }));
 }
 
 /** In multiples instead of bits, because JavaScript's bits have a sign. */
