@@ -11,7 +11,7 @@ const dist = join(root, "dist");
 
 const programs = {
   skerry: "packages/cli/src/main.ts",
-  control: "packages/control/src/main.ts",
+  control: "packages/control/src/app/main.ts",
   host: "packages/host/src/main.ts",
 };
 

@@ -11,8 +11,8 @@ const checks: readonly (readonly [title: string, program: string, ...args: strin
   ["types", "tsc", "-p", "."],
   ["lint", "oxlint", "--type-aware", "--deny-warnings", "."],
   ["dead code", "knip"],
-  ["OpenAPI document", "node", "packages/control/src/write-openapi.ts", "--check"],
-  ["metrics document", "node", "packages/control/src/write-metrics.ts", "--check"],
+  ["OpenAPI document", "node", "packages/control/src/app/write-openapi.ts", "--check"],
+  ["metrics document", "node", "packages/control/src/app/write-metrics.ts", "--check"],
 ];
 
 const failed = checks.filter(([title, program, ...args]) => {

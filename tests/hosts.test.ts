@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { HostInfo } from "@skerry/contract/host-api";
 import type { Machine, Sandbox } from "../packages/sdk/src/skerry.ts";
-import { makeAuthority } from "../packages/control/src/services/certificates.ts";
+import { makeAuthority } from "../packages/control/src/joining/x509.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
 import { MachineApart } from "./support/machine-apart.ts";
 import { freePort, qemuPidOf, skerry, startPlatform, until, type Platform } from "./support/platform.ts";

@@ -1,61 +1,70 @@
-// Everything that services work with, made of the settings, and closed in reverse.
-
 import type { Logger } from "pino";
-import { Bells } from "./background/bells.ts";
-import type { Config } from "./config.ts";
-import { HostDirectory } from "./hosts/host-directory.ts";
-import { Metrics } from "./metrics/metrics.ts";
-import { AccessWatch } from "./services/access-watch.ts";
-import { Authority } from "./services/authority.ts";
-import { Bearers } from "./services/bearers.ts";
-import type { Context } from "./services/context.ts";
-import { HostLoads } from "./services/host-loads.ts";
-import { VmRoutes } from "./services/vm-routes.ts";
-import { openDatabase } from "./store/database.ts";
+import type { Role, Scope } from "@skerry/contract/access";
+import type { OrganizationLimits } from "@skerry/contract/quotas";
+import type { HostDirectory } from "./host-client/host-directory.ts";
+import type { Metrics } from "./metrics/metrics.ts";
+import type { Database } from "./db/database.ts";
+import type { AccessWatch } from "./auth/access-watch.ts";
+import type { Authority } from "./joining/certificate-authority.ts";
+import type { Bearers } from "./auth/token-cache.ts";
+import type { HostLoads } from "./capacity/host-capacity.ts";
+import type { VmRoutes } from "./vms/vm-locations.ts";
 
-export interface OpenedContext extends AsyncDisposable {
-  readonly context: Context;
-  /** The same for the background services, with connections of their own: a request gets the one that was used last, and a connection to
-   *  which its statements are new takes some 20 ms more for a creation. */
-  readonly background: Context;
-  /** Those that `context.ring` rings. */
-  readonly bells: Bells;
+/** What every service works with. Made once, in main. */
+export interface Context {
+  readonly db: Database;
+  readonly hosts: HostDirectory;
+  /** What is free on them. */
+  readonly loads: HostLoads;
+  /** Where VMs are. */
+  readonly routes: VmRoutes;
+  readonly authority: Authority;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Who calls. */
+  readonly bearers: Bearers;
+  /** Whether those whose requests last may go on. */
+  readonly watch: AccessWatch;
+  readonly limits: InstallationLimits;
+  /** Something is left to do: the service should look now and not at its next turn, on whichever replica. */
+  readonly ring: (service: ServiceName) => void;
 }
 
-export function openContext(config: Config, log: Logger): OpenedContext {
-  const onLostConnection = (error: Error): void => {
-    log.warn({ err: error }, "a connection to the database was lost");
-    // Whoever was at work on a VM could not say so in its row, nor ring.
-    context.ring("vm-cleanup");
-  };
-  const db = openDatabase(config.databaseUrl, onLostConnection);
-  const background = openDatabase(config.databaseUrl, onLostConnection);
-  const authority = new Authority(db);
-  const hosts = new HostDirectory(() => authority.credentials());
-  const bearers = new Bearers(db);
-  const bells = new Bells();
-  const context: Context = {
-    db,
-    hosts,
-    loads: new HostLoads(db),
-    routes: new VmRoutes(),
-    authority,
-    log,
-    bearers,
-    watch: new AccessWatch(bearers),
-    metrics: new Metrics(),
-    limits: config.limits,
-    ring: (service) => {
-      bells.ring(db, service).catch((error: unknown) => log.debug({ err: error, service }, "could not ring"));
-    },
-  };
-  return {
-    context,
-    background: { ...context, db: background },
-    bells,
-    async [Symbol.asyncDispose]() {
-      await hosts.close();
-      await Promise.all([db.destroy(), background.destroy()]);
-    },
-  };
+/** The background services. Each is one at a time, on whichever replica. */
+export const serviceNames = [
+  "host-heartbeat",
+  "host-health-monitor",
+  "vm-cleanup",
+  "restart-manager",
+  "host-drain",
+  "cache-cleanup",
+  "proxy-health-checker",
+  "sandbox-reaper",
+  "mover",
+  "host-certificates",
+  "audit-sweeper",
+  "sweeper",
+] as const;
+export type ServiceName = (typeof serviceNames)[number];
+
+/** What the operator allows. */
+export interface InstallationLimits {
+  /** For each organization without exceptions of its own. */
+  readonly organization: OrganizationLimits;
+  /** Invalid tokens from one address. */
+  readonly authFailuresPerMinute: number;
+  /** Memory is promised once. CPUs are shared by weight, so a host may promise each of its own this many times. */
+  readonly vcpusPerCpu: number;
+}
+
+/** On whose behalf a request runs. */
+export interface Caller {
+  readonly orgId: string;
+  readonly userId: string;
+  /** The token of the request. */
+  readonly tokenId: string;
+  /** In this organization. */
+  readonly role: Role;
+  /** What the token can really do here: its own scopes, within what the role is good for. */
+  readonly scopes: ReadonlySet<Scope>;
 }

@@ -5,9 +5,9 @@ import { createHash } from "node:crypto";
 import { setImmediate as loopTurn } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SkerryError } from "@skerry/contract/errors";
-import { AccessWatch } from "../src/services/access-watch.ts";
-import { Bearers, REVOCATION_MAX_MS } from "../src/services/bearers.ts";
-import { openDatabase } from "../src/store/database.ts";
+import { AccessWatch } from "../src/auth/access-watch.ts";
+import { Bearers, REVOCATION_MAX_MS } from "../src/auth/token-cache.ts";
+import { openDatabase } from "../src/db/database.ts";
 import { Door } from "./door.ts";
 import { eventually, World } from "./world.ts";
 

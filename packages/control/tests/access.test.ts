@@ -1,7 +1,7 @@
 import fastify from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { hasRole, lowestRole, roles, scopes, usableScopes } from "@skerry/contract/access";
-import { bindAccess, operations } from "../src/http/access.ts";
+import { bindAccess, operations } from "../src/api/operations.ts";
 import { World } from "./world.ts";
 
 let world: World;

@@ -3,11 +3,11 @@
 import { sql } from "kysely";
 import { beforeEach, afterEach, expect, test } from "vitest";
 import type { AuditEvent, AuditList } from "@skerry/contract/audit";
-import { auditSweeper } from "../src/background/audit-sweeper.ts";
-import { sandboxReaper } from "../src/background/reaper.ts";
-import { vmCleanup } from "../src/background/vm-cleanup.ts";
-import { acts } from "../src/http/acts.ts";
-import { bootstrap } from "../src/services/tokens.ts";
+import { auditSweeper } from "../src/audit/audit-sweeper.ts";
+import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
+import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { acts } from "../src/api/audit-actions.ts";
+import { bootstrap } from "../src/organizations/token-service.ts";
 import { calls } from "./calls.ts";
 import { eventually, World } from "./world.ts";
 

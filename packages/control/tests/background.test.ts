@@ -2,9 +2,9 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox } from "@skerry/contract/sandboxes";
-import { sandboxReaper } from "../src/background/reaper.ts";
-import { vmCleanup } from "../src/background/vm-cleanup.ts";
-import type { Report } from "../src/background/service.ts";
+import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
+import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import type { Report } from "../src/background/task-loop.ts";
 import { World } from "./world.ts";
 
 let world: World;

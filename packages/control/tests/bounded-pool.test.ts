@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { boundedPool } from "../src/store/bounded-pool.ts";
+import { boundedPool } from "../src/db/bounded-pool.ts";
 import { Door } from "./door.ts";
 import { World } from "./world.ts";
 

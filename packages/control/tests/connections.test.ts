@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildServer, type Server } from "../src/http/server.ts";
+import { buildServer, type Server } from "../src/app/server.ts";
 import type { ConnectionLimits } from "../src/http/transport.ts";
 import { eventually, World } from "./world.ts";
 

@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { listLeases } from "../src/store/leases.ts";
+import { listLeases } from "../src/background/lease-store.ts";
 import { Door, type Shut } from "./door.ts";
 import { startControl } from "./replica.ts";
 import { eventually, World, type Answer } from "./world.ts";

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Vm } from "@skerry/contract/host-api";
 import { sizes } from "@skerry/contract/sizes";
-import { decide } from "../src/background/sandbox-decisions.ts";
-import { fits, place, type PlaceableHost } from "../src/services/placement.ts";
-import type { SandboxFact } from "../src/store/sandbox-upkeep.ts";
+import { decide } from "../src/sandboxes/sandbox-reconcile.ts";
+import { fits, place, type PlaceableHost } from "../src/capacity/placement.ts";
+import type { SandboxFact } from "../src/sandboxes/sandbox-reconcile-store.ts";
 
 const VCPUS_PER_CPU = 16;
 

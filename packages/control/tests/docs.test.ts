@@ -2,8 +2,8 @@
 
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { operations } from "../src/http/access.ts";
-import { docsPage } from "../src/http/docs-page.ts";
+import { operations } from "../src/api/operations.ts";
+import { docsPage } from "../src/docs/docs-page.ts";
 import { World } from "./world.ts";
 
 let world: World;

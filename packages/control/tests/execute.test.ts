@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { ExecuteResponse } from "@skerry/contract/sandboxes";
-import { buildServer } from "../src/http/server.ts";
+import { buildServer } from "../src/app/server.ts";
 import { cleanExit } from "./fake-commands.ts";
 import { eventually, World } from "./world.ts";
 

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { operations } from "../src/http/access.ts";
+import { operations } from "../src/api/operations.ts";
 import { ApiDocument, type Heard } from "./documented.ts";
 import { text, Values, type Json } from "./fuzz-values.ts";
 import { World } from "./world.ts";

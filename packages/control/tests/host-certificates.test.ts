@@ -3,9 +3,9 @@
 import { X509Certificate } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { hostCertificates } from "../src/background/host-certificates.ts";
-import { securedAddress } from "../src/hosts/host-directory.ts";
-import { Authority } from "../src/services/authority.ts";
+import { hostCertificates } from "../src/joining/host-certificate-renewal.ts";
+import { securedAddress } from "../src/host-client/host-directory.ts";
+import { Authority } from "../src/joining/certificate-authority.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { World } from "./world.ts";
 

@@ -2,9 +2,9 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { heartbeat } from "../src/background/heartbeat.ts";
-import { hostHealthMonitor } from "../src/background/host-health.ts";
-import { vmCleanup } from "../src/background/vm-cleanup.ts";
+import { heartbeat } from "../src/hosts/host-heartbeat.ts";
+import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
+import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { eventually, waitingForLocks, World } from "./world.ts";
 

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { sandboxReaper } from "../src/background/reaper.ts";
+import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { TwoHosts } from "./two-hosts.ts";
 
 const never = new AbortController().signal;

@@ -3,8 +3,8 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { HostList } from "@skerry/contract/hosts";
-import { hostDrain } from "../src/background/drain.ts";
-import { restartManager } from "../src/background/restart-manager.ts";
+import { hostDrain } from "../src/moves/drain-task.ts";
+import { restartManager } from "../src/machines/restart-manager.ts";
 import { refused } from "./members.ts";
 import { never, TwoHosts } from "./two-hosts.ts";
 

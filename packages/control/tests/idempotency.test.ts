@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes";
-import { sweeper } from "../src/background/sweeper.ts";
+import { sweeper } from "../src/app/expired-rows-sweeper.ts";
 import { SkerryError } from "@skerry/contract/errors";
 import { openReplica, startControl, type Replica } from "./replica.ts";
 import { eventually, World, type Answer } from "./world.ts";

@@ -4,7 +4,7 @@
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { hasRole, lowestRole, roles, scopes, type Role, type Scope } from "@skerry/contract/access";
-import { operations, type Access, type Operation } from "../src/http/access.ts";
+import { operations, type Access, type Operation } from "../src/api/operations.ts";
 import { calls, type Call } from "./calls.ts";
 import { done, Members } from "./members.ts";
 import { World, type Answer } from "./world.ts";

@@ -4,7 +4,7 @@ import { createHash, generateKeyPairSync, X509Certificate } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { confirmationProof, fingerprintOf, joinProof, secretDigest } from "@skerry/contract/joining";
-import { securedAddress } from "../src/hosts/host-directory.ts";
+import { securedAddress } from "../src/host-client/host-directory.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { openReplica } from "./replica.ts";
 import { World } from "./world.ts";

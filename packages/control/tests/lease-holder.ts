@@ -4,8 +4,8 @@
 import { once } from "node:events";
 import { sql } from "kysely";
 import { Leases } from "../src/background/lease.ts";
-import { fencedDatabase, openDatabase } from "../src/store/database.ts";
-import type { Fence } from "../src/store/fence.ts";
+import { fencedDatabase, openDatabase } from "../src/db/database.ts";
+import type { Fence } from "../src/db/fence.ts";
 
 const [, , url = "", name = ""] = process.argv;
 const db = openDatabase(url, () => undefined);

@@ -2,12 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Bells } from "../src/background/bells.ts";
+import { Bells } from "../src/background/wakeups.ts";
 import { Leases } from "../src/background/lease.ts";
-import { runService, type BackgroundService, type FencedService } from "../src/background/service.ts";
-import { fencedDatabase, openDatabase } from "../src/store/database.ts";
-import { LeaseLostError, type Fence } from "../src/store/fence.ts";
-import { listLeases } from "../src/store/leases.ts";
+import { runService, type BackgroundService, type FencedService } from "../src/background/task-loop.ts";
+import { fencedDatabase, openDatabase } from "../src/db/database.ts";
+import { LeaseLostError, type Fence } from "../src/db/fence.ts";
+import { listLeases } from "../src/background/lease-store.ts";
 import { Door } from "./door.ts";
 import { eventually, waitingForLocks, World } from "./world.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { LookUps } from "../src/store/look-ups.ts";
+import { LookUps } from "../src/db/batch-loader.ts";
 import { World } from "./world.ts";
 
 const world = await World.open();

@@ -2,10 +2,10 @@
 
 import { expect, test } from "vitest";
 import type { Vm } from "@skerry/contract/host-api";
-import { decideMachines, type MachineAction } from "../src/background/machine-decisions.ts";
-import { endingOf } from "../src/services/machine-endings.ts";
-import { backoffMs, giveUpReason, nextStep, type EndedMachine } from "../src/services/restarts.ts";
-import type { MachineFact } from "../src/store/machine-upkeep.ts";
+import { decideMachines, type MachineAction } from "../src/machines/machine-reconcile.ts";
+import { endingOf } from "../src/machines/machine-exit-reason.ts";
+import { backoffMs, giveUpReason, nextStep, type EndedMachine } from "../src/machines/restart-policy.ts";
+import type { MachineFact } from "../src/machines/machine-reconcile-store.ts";
 
 const row = (extra: Partial<MachineFact> = {}): MachineFact => ({
   id: "a",

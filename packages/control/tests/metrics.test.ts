@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { connect, type AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runSchedule } from "../src/background/schedule.ts";
-import { Bells } from "../src/background/bells.ts";
-import { Scraper } from "../src/services/metrics.ts";
+import { runSchedule } from "../src/app/schedule.ts";
+import { Bells } from "../src/background/wakeups.ts";
+import { Scraper } from "../src/platform/metrics-scraper.ts";
 import { parseExposition, valueOf, type Exposition } from "./exposition.ts";
 import { eventually, World } from "./world.ts";
 

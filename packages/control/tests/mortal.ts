@@ -2,7 +2,7 @@
 // stays as it is.
 
 import type { KyselyPlugin } from "kysely";
-import type { Database } from "../src/store/database.ts";
+import type { Database } from "../src/db/database.ts";
 
 export class Mortal {
   #statementsLeft = Infinity;

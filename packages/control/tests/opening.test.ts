@@ -2,7 +2,7 @@
 
 import type { PostgresPool } from "kysely";
 import { expect, test } from "vitest";
-import { OPENING, openingPool } from "../src/store/opening.ts";
+import { OPENING, openingPool } from "../src/db/pipelined-begin.ts";
 
 interface Sent {
   readonly text: string;

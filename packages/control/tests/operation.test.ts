@@ -5,8 +5,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readConfig, type ConfigError } from "../src/config.ts";
-import { migrate, migrationCount } from "../src/store/migrations.ts";
+import { readConfig, type ConfigError } from "../src/app/config.ts";
+import { migrate, migrationCount } from "../src/db/migrations.ts";
 import { eventually, World } from "./world.ts";
 
 let world: World;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-const main = new URL("../src/main.ts", import.meta.url).pathname;
+const main = new URL("../src/app/main.ts", import.meta.url).pathname;
 
 function start(command: string, environment: Record<string, string> = {}): ChildProcess {
   return spawn(process.execPath, [main, ...command.split(" ")], {

@@ -1,8 +1,8 @@
 // All tokens of an organization together ask too often, over two replicas that share one PostgreSQL.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RateLimiter } from "../src/services/rate-limits.ts";
-import { setLimits } from "../src/store/limits.ts";
+import { RateLimiter } from "../src/rate-limits/rate-limit-service.ts";
+import { setLimits } from "../src/capacity/limit-store.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { countingQueries, granted, slowLimits, storm } from "./storm.ts";
 import { eventually, World } from "./world.ts";

@@ -2,8 +2,8 @@
 
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { securedAddress } from "../src/hosts/host-directory.ts";
-import { peerAddress } from "../src/services/peer-address.ts";
+import { securedAddress } from "../src/host-client/host-directory.ts";
+import { peerAddress } from "../src/hosts/peer-address.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { World } from "./world.ts";
 

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Limits } from "@skerry/contract/limits-report";
 import type { Sandbox } from "@skerry/contract/sandboxes";
-import { heartbeat } from "../src/background/heartbeat.ts";
-import { bootstrap } from "../src/services/tokens.ts";
-import { setLimits } from "../src/store/limits.ts";
+import { heartbeat } from "../src/hosts/host-heartbeat.ts";
+import { bootstrap } from "../src/organizations/token-service.ts";
+import { setLimits } from "../src/capacity/limit-store.ts";
 import { FakeHost } from "./fake-host.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { World, type Answer } from "./world.ts";
@@ -183,7 +183,7 @@ test("an organization sees its limits, and how much of them is taken", async () 
 });
 
 test("an operator changes the limits of one organization by a command, and takes them back by another", async () => {
-  const main = new URL("../src/main.ts", import.meta.url).pathname;
+  const main = new URL("../src/app/main.ts", import.meta.url).pathname;
   const limits = (...args: readonly string[]) =>
     promisify(execFile)(process.execPath, [main, "limits", ...args], {
       env: { SKERRY_DATABASE_URL: world.databaseUrl },

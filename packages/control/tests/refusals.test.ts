@@ -4,9 +4,9 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { AuditEvent, AuditList } from "@skerry/contract/audit";
 import { newId } from "@skerry/contract/ids";
-import { recordRefusals } from "../src/services/audit.ts";
-import { Refusals } from "../src/services/refusals.ts";
-import type { NewAuditEvent } from "../src/store/audit.ts";
+import { recordRefusals } from "../src/audit/audit-service.ts";
+import { Refusals } from "../src/audit/refusals.ts";
+import type { NewAuditEvent } from "../src/audit/audit-store.ts";
 import { openReplica } from "./replica.ts";
 import { World } from "./world.ts";
 

@@ -3,15 +3,15 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { HostDirectory } from "../src/hosts/host-directory.ts";
-import { buildServer } from "../src/http/server.ts";
-import { AccessWatch } from "../src/services/access-watch.ts";
-import { Authority } from "../src/services/authority.ts";
-import { Bearers } from "../src/services/bearers.ts";
-import { HostLoads } from "../src/services/host-loads.ts";
-import { VmRoutes } from "../src/services/vm-routes.ts";
-import type { InstallationLimits } from "../src/services/context.ts";
-import { openDatabase } from "../src/store/database.ts";
+import { HostDirectory } from "../src/host-client/host-directory.ts";
+import { buildServer } from "../src/app/server.ts";
+import { AccessWatch } from "../src/auth/access-watch.ts";
+import { Authority } from "../src/joining/certificate-authority.ts";
+import { Bearers } from "../src/auth/token-cache.ts";
+import { HostLoads } from "../src/capacity/host-capacity.ts";
+import { VmRoutes } from "../src/vms/vm-locations.ts";
+import type { InstallationLimits } from "../src/context.ts";
+import { openDatabase } from "../src/db/database.ts";
 import { eventually, type World } from "./world.ts";
 
 export interface Replica extends AsyncDisposable {
@@ -68,7 +68,7 @@ export interface ControlProcess extends Replica {
   kill(): Promise<void>;
 }
 
-const main = new URL("../src/main.ts", import.meta.url).pathname;
+const main = new URL("../src/app/main.ts", import.meta.url).pathname;
 
 /** `skerry-control serve` as a process of its own, with its background services. */
 export async function startControl(

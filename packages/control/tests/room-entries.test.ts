@@ -5,9 +5,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machine-states";
 import { moveStatusesOnTarget, moveTransitions } from "@skerry/contract/move-states";
 import { sandboxStatuses, sandboxStatusesOnHost } from "@skerry/contract/sandbox-states";
-import type { Queries } from "../src/store/database.ts";
-import { roomEntries } from "../src/store/migrations/0011-room-entries.ts";
-import { availableHosts, held, lockRoom } from "../src/store/room.ts";
+import type { Queries } from "../src/db/database.ts";
+import { roomEntries } from "../src/db/migrations/0011-room-entries.ts";
+import { availableHosts, held, lockRoom } from "../src/capacity/capacity-store.ts";
 import { World } from "./world.ts";
 
 const moveStatuses = Object.keys(moveTransitions);

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { request, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildMetricsServer, wantedFormat } from "../src/http/metrics.ts";
-import { Scraper } from "../src/services/metrics.ts";
-import { openDatabase } from "../src/store/database.ts";
+import { buildMetricsServer, wantedFormat } from "../src/platform/metrics-routes.ts";
+import { Scraper } from "../src/platform/metrics-scraper.ts";
+import { openDatabase } from "../src/db/database.ts";
 import { parseExposition, valueOf, type Exposition } from "./exposition.ts";
 import { eventually, World } from "./world.ts";
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { cacheCleanup } from "../src/background/cache-cleanup.ts";
-import { proxyHealthChecker } from "../src/background/proxy-health.ts";
-import { readConfig } from "../src/config.ts";
-import { serviceCommand } from "../src/service-command.ts";
-import { serviceNames } from "../src/services/context.ts";
+import { cacheCleanup } from "../src/hosts/cache-cleanup.ts";
+import { proxyHealthChecker } from "../src/platform/proxy-health.ts";
+import { readConfig } from "../src/app/config.ts";
+import { serviceCommand } from "../src/app/service-command.ts";
+import { serviceNames } from "../src/context.ts";
 import { never, TwoHosts } from "./two-hosts.ts";
 import { eventually } from "./world.ts";
 import { startControl } from "./replica.ts";

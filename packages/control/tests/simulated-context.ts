@@ -3,13 +3,13 @@
 import { pino } from "pino";
 import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
 import { Metrics } from "../src/metrics/metrics.ts";
-import { AccessWatch } from "../src/services/access-watch.ts";
-import { Authority } from "../src/services/authority.ts";
-import { Bearers } from "../src/services/bearers.ts";
-import type { Context } from "../src/services/context.ts";
-import { HostLoads } from "../src/services/host-loads.ts";
-import { VmRoutes } from "../src/services/vm-routes.ts";
-import type { Database } from "../src/store/database.ts";
+import { AccessWatch } from "../src/auth/access-watch.ts";
+import { Authority } from "../src/joining/certificate-authority.ts";
+import { Bearers } from "../src/auth/token-cache.ts";
+import type { Context } from "../src/context.ts";
+import { HostLoads } from "../src/capacity/host-capacity.ts";
+import { VmRoutes } from "../src/vms/vm-locations.ts";
+import type { Database } from "../src/db/database.ts";
 import type { SimulatedHosts } from "./simulated-hosts.ts";
 
 export function simulatedContext(db: Database, hosts: SimulatedHosts): Context {

@@ -2,10 +2,10 @@
 
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { heartbeat } from "../src/background/heartbeat.ts";
-import { hostHealthMonitor } from "../src/background/host-health.ts";
-import type { Context } from "../src/services/context.ts";
-import { HostLoads } from "../src/services/host-loads.ts";
+import { heartbeat } from "../src/hosts/host-heartbeat.ts";
+import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
+import type { Context } from "../src/context.ts";
+import { HostLoads } from "../src/capacity/host-capacity.ts";
 import { fillWithMachines, silence, SimulatedHosts } from "./simulated-hosts.ts";
 import { World } from "./world.ts";
 

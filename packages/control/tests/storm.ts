@@ -2,7 +2,7 @@
 
 import type { KyselyPlugin } from "kysely";
 import { limitDefaults } from "@skerry/contract/quotas";
-import type { InstallationLimits } from "../src/services/context.ts";
+import type { InstallationLimits } from "../src/context.ts";
 import type { Answer } from "./world.ts";
 
 /** Nothing flows in while a test runs, or no more than the test counts with. */

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ErrorBody } from "@skerry/contract/errors";
-import { buildServer, type Server } from "../src/http/server.ts";
+import { buildServer, type Server } from "../src/app/server.ts";
 import { connectionLimits } from "../src/http/transport.ts";
 import { answersOf, open, send, type RawAnswer } from "./raw.ts";
 import { eventually, World } from "./world.ts";

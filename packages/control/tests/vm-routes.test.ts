@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
-import { mover } from "../src/background/mover.ts";
-import { VmRoutes } from "../src/services/vm-routes.ts";
+import { mover } from "../src/moves/mover.ts";
+import { VmRoutes } from "../src/vms/vm-locations.ts";
 import { openReplica } from "./replica.ts";
 import { never, TwoHosts } from "./two-hosts.ts";
 

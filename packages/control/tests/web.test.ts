@@ -11,9 +11,9 @@ import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CertificateError, readKeyPair, renewCertificate } from "../src/certificate.ts";
-import { readConfig } from "../src/config.ts";
-import { buildServer, type Server } from "../src/http/server.ts";
+import { CertificateError, readKeyPair, renewCertificate } from "../src/app/tls-certificate.ts";
+import { readConfig } from "../src/app/config.ts";
+import { buildServer, type Server } from "../src/app/server.ts";
 import { send } from "./raw.ts";
 import { eventually, World } from "./world.ts";
 

@@ -21,7 +21,7 @@ import {
   pemOf,
   requestedKey,
   type Leaf,
-} from "../../control/src/services/certificates.ts";
+} from "../../control/src/joining/x509.ts";
 import type { Host } from "../src/host.ts";
 import { refuseStrangers } from "../src/http/callers.ts";
 import type { HostServer } from "../src/http/conventions.ts";

@@ -2,11 +2,11 @@
 // while that lasts; the lease of one who died lapses. One who was only stopped, and wakes up after that, finds its database fenced.
 
 import { setInterval } from "node:timers";
-import type { Database, LeaseRun } from "../store/database.ts";
-import type { ServiceName } from "../services/context.ts";
-import type { Fence } from "../store/fence.ts";
-import type { Bell } from "./bells.ts";
-import { finishLease, renewLease, takeLease, type HeldLease } from "../store/leases.ts";
+import type { Database, LeaseRun } from "../db/database.ts";
+import type { ServiceName } from "../context.ts";
+import type { Fence } from "../db/fence.ts";
+import type { Bell } from "./wakeups.ts";
+import { finishLease, renewLease, takeLease, type HeldLease } from "./lease-store.ts";
 
 /** After this the lease of a holder that is not heard of lapses. Short, because it delays what the dead one was at; a living one that it
  *  hits is fenced, so nothing breaks. */

@@ -1,10 +1,10 @@
 // One run of one background service, for whoever wants to see what it does. It takes the service's lease like everybody.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { ringLease } from "../store/leases.ts";
-import type { Context } from "../services/context.ts";
+import { ringLease } from "./lease-store.ts";
+import type { Context } from "../context.ts";
 import type { Leases } from "./lease.ts";
-import { pauseAfter, type FencedService, type Report } from "./service.ts";
+import { pauseAfter, type FencedService, type Report } from "./task-loop.ts";
 
 const LOOK_EVERY_MS = 250;
 

@@ -5,10 +5,10 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
-import { answerHeaderLines } from "./answer-headers.ts";
-import { headTooLarge } from "./heads.ts";
-import { isDatabaseOutage } from "../store/database.ts";
-import { countedRequestOf } from "./messages.ts";
+import { answerHeaderLines } from "./response-headers.ts";
+import { headTooLarge } from "./request-headers.ts";
+import { isDatabaseOutage } from "../db/database.ts";
+import { countedRequestOf } from "./request-tracking.ts";
 
 const DATABASE_RETRY_S = 2;
 

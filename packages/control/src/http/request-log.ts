@@ -3,7 +3,7 @@
 
 import type { Logger } from "pino";
 import { idKinds } from "@skerry/contract/ids";
-import type { CountedRequest, CountedResponse } from "./messages.ts";
+import type { CountedRequest, CountedResponse } from "./request-tracking.ts";
 
 /** What nginx writes for a client that went away before the answer. */
 const CLIENT_CLOSED = 499;

@@ -3,7 +3,7 @@
 
 import type { FastifyInstance } from "fastify";
 import type { Metrics } from "../metrics/metrics.ts";
-import { countedRequestOf, type CountedRequest } from "./messages.ts";
+import { countedRequestOf, type CountedRequest } from "./request-tracking.ts";
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const OTHER_METHOD = "other";

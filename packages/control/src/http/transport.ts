@@ -3,12 +3,12 @@
 import { createServer, type Server as HttpServer } from "node:http";
 import { createServer as createTlsServer, type Server as HttpsServer } from "node:https";
 import type { FastifyServerFactoryHandler } from "fastify";
-import type { Context } from "../services/context.ts";
-import { setAnswerHeaders } from "./answer-headers.ts";
+import type { Context } from "../context.ts";
+import { setAnswerHeaders } from "./response-headers.ts";
 import { answerCors } from "./cors.ts";
 import { answerBrokenHttp } from "./errors.ts";
-import { originForm } from "./heads.ts";
-import { CountedRequest, CountedResponse } from "./messages.ts";
+import { originForm } from "./request-headers.ts";
+import { CountedRequest, CountedResponse } from "./request-tracking.ts";
 import { logRequest, statusOf } from "./request-log.ts";
 import { countBegin, countEnd } from "./request-metrics.ts";
 import { cutUnreadBody } from "./unread-bodies.ts";

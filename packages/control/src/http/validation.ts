@@ -7,7 +7,7 @@ import { Compile } from "typebox/compile";
 import { Value } from "typebox/value";
 import { durationPattern } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
-import { invalidDuration } from "../services/durations.ts";
+import { invalidDuration } from "../values/durations.ts";
 import { original } from "./schemas.ts";
 
 type Fault = ReturnType<ReturnType<typeof Compile>["Errors"]>[number];

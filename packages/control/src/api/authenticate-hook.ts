@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { SkerryError } from "@skerry/contract/errors";
+import type { Caller, Context } from "../context.ts";
+import { authenticate, readCredentials } from "../auth/authentication.ts";
+import { FailedAttempts } from "../rate-limits/auth-failures.ts";
+import { RateLimiter } from "../rate-limits/rate-limit-service.ts";
+import { accessOf, refuseUnlessAllowed, type Access } from "./operations.ts";
+import { countedRequestOf } from "../http/request-tracking.ts";
+import { countingFailures, takeTicket } from "./rate-limit-hook.ts";
+
+interface Authenticated {
+  readonly caller: Caller;
+  readonly watch: (end: (reason: SkerryError) => void) => Disposable;
+}
+
+const known = new WeakMap<FastifyRequest, Authenticated>();
+
+/** Every call but the public ones needs a token that may make it. Call it before the routes are registered. */
+export function requireAccess(app: FastifyInstance, context: Context): void {
+  const limiter = new RateLimiter(context.db, context.limits.organization);
+  const attempts = new FailedAttempts(context.limits.authFailuresPerMinute);
+  app.addHook("onRequest", async (request, reply) => {
+    const access = accessOf(request)?.access ?? "public";
+    if (access === "public") return;
+    // What cannot be a token is refused without asking the database, so it need not be counted.
+    const credentials = readCredentials(secretOf(request), organizationOf(request, access));
+    const attempt = { address: request.ip, secretSha256: credentials.secretSha256 };
+    const caller = await countingFailures(attempts, attempt, () => authenticate(context, credentials));
+    countedRequestOf(request).caller = caller;
+    const check = (current: Caller) => refuseUnlessAllowed(current, access);
+    known.set(request, { caller, watch: (end) => context.watch.add({ credentials, check, end }) });
+    await takeTicket(limiter, { caller, rateClass: access.rate }, reply);
+    check(caller);
+  });
+}
+
+/** Who makes this request; set also where it is then refused. Undefined on public calls. */
+export function knownCallerOf(request: FastifyRequest): Caller | undefined {
+  return known.get(request)?.caller;
+}
+
+/** For requests that last: `end` is called when this one may not go on. Undefined on public calls. */
+export function watchAccess(
+  request: FastifyRequest,
+  end: (reason: SkerryError) => void,
+): Disposable | undefined {
+  return known.get(request)?.watch(end);
+}
+
+export function callerOf(request: FastifyRequest): Caller {
+  const caller = knownCallerOf(request);
+  if (caller === undefined) throw new Error("this call needs no token, so nobody is known to make it");
+  return caller;
+}
+
+/** Undefined: the token's own. */
+function organizationOf(request: FastifyRequest, access: Access): string | undefined {
+  if (access.organization === "path") return (request.params as { readonly id: string }).id;
+  const named = request.headers["x-org-id"];
+  return Array.isArray(named) ? named.join() : named;
+}
+
+/** The secret of the token that was sent. */
+export function secretOf(request: FastifyRequest): string | undefined {
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "") ?? [];
+  if (bearer !== undefined) return bearer;
+  const key = request.headers["x-api-key"];
+  return typeof key === "string" ? key : undefined;
+}

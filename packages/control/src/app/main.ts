@@ -1,0 +1,85 @@
+// skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`,
+// `private-cidrs [ORG [CIDR… | none]]`, `service list`, `service run NAME`.
+
+import { parseArgs } from "node:util";
+import { SkerryError } from "@skerry/contract/errors";
+import { CertificateError } from "./tls-certificate.ts";
+import { ConfigError, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
+import { ListenError } from "./listen.ts";
+import { dropPrivileges } from "./privileges.ts";
+import { serve } from "./serve.ts";
+import { serviceCommand } from "./service-command.ts";
+import { changeLimits } from "../capacity/limit-overrides.ts";
+import { changePrivateCidrs } from "../vms/private-cidrs.ts";
+import { bootstrap } from "../organizations/token-service.ts";
+import { openForMigration, type Database } from "../db/database.ts";
+import { migrate } from "../db/migrations.ts";
+
+try {
+  dropPrivileges(readRunAs());
+  await main();
+} catch (error) {
+  process.stderr.write(`${describe(error)}\n`);
+  process.exitCode = 1;
+}
+
+async function main(): Promise<void> {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { name: { type: "string", default: "bootstrap" }, org: { type: "string" } },
+  });
+  switch (positionals[0] ?? "serve") {
+    case "serve":
+      return serve(readConfig());
+    case "migrate":
+      return withDatabase(async (db) => {
+        const applied = await migrate(db);
+        process.stdout.write(`${applied} migrations applied\n`);
+      });
+    case "bootstrap":
+      return withDatabase(async (db) => {
+        await migrate(db);
+        const { organization_id, token } = await bootstrap(db, values.name);
+        process.stdout.write(`${JSON.stringify({ organization_id, token })}\n`);
+      });
+    case "limits":
+      return withDatabase(async (db) => {
+        const [, ...changes] = positionals;
+        if (values.org === undefined)
+          throw new Error("Say which organization: limits --org ID [NAME=VALUE]…");
+        process.stdout.write(`${JSON.stringify(await changeLimits(db, values.org, changes))}\n`);
+      });
+    case "private-cidrs":
+      return withDatabase(async (db) => {
+        const [, ...words] = positionals;
+        const granted = await changePrivateCidrs(db, words);
+        // So that it is in force when the command ends. Where that fails, the control plane does it at its next turn.
+        if (words.length > 1)
+          await serviceCommand(readConfig(), ["run", "vm-cleanup"]).catch(() => undefined);
+        process.stdout.write(`${JSON.stringify(granted)}\n`);
+      });
+    case "service":
+      return void process.stdout.write(
+        `${JSON.stringify(await serviceCommand(readConfig(), positionals.slice(1)))}\n`,
+      );
+    default:
+      throw new Error(
+        `There is no command "${positionals[0]}": use serve, migrate, bootstrap, limits, private-cidrs or service.`,
+      );
+  }
+}
+
+async function withDatabase(work: (db: Database) => Promise<void>): Promise<void> {
+  const db = openForMigration(readDatabaseUrl());
+  try {
+    await work(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+function describe(error: unknown): string {
+  const expected = [ConfigError, ListenError, CertificateError, SkerryError];
+  if (expected.some((kind) => error instanceof kind)) return (error as Error).message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,119 @@
+// All background services with their periods, on one page.
+//
+//   host-heartbeat         10 s   asks every host how it is; also sees which of them are silent
+//   host-health-monitor    15 s   hosts without a heartbeat for 30 s are offline, and what ran on them has failed
+//   vm-cleanup             30 s   rows against microVMs; also whenever the bell rings, or something's time comes
+//   host-drain             10 s   draining hosts that are empty are in maintenance
+//   sandbox-reaper         10 s   sandboxes past their expiry
+//   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever the bell rings
+//   host-certificates       1 min  certificates of hosts that are a day old
+//   restart-manager     on demand  machines that wait for their next start, when the first one is due
+//   cache-cleanup         10 min  images and frozen templates that nothing needs any more
+//   proxy-health-checker   10 s   VMs behind routes; there are none before there is a proxy
+//   audit-sweeper         10 min  audit events that are older than they are kept
+//   sweeper               10 min  idempotency keys and rate buckets of yesterday
+
+import { hostname } from "node:os";
+import type { Config } from "./config.ts";
+import { countRun } from "../metrics/task-metrics.ts";
+import type { Context, ServiceName } from "../context.ts";
+import { fencedDatabase } from "../db/database.ts";
+import type { Fence } from "../db/fence.ts";
+import { auditSweeper } from "../audit/audit-sweeper.ts";
+import type { Bells } from "../background/wakeups.ts";
+import { cacheCleanup } from "../hosts/cache-cleanup.ts";
+import { hostDrain } from "../moves/drain-task.ts";
+import { heartbeat } from "../hosts/host-heartbeat.ts";
+import { hostCertificates } from "../joining/host-certificate-renewal.ts";
+import { hostHealthMonitor } from "../hosts/host-health-monitor.ts";
+import { Leases } from "../background/lease.ts";
+import { mover } from "../moves/mover.ts";
+import { proxyHealthChecker } from "../platform/proxy-health.ts";
+import { restartManager } from "../machines/restart-manager.ts";
+import { sweeper } from "./expired-rows-sweeper.ts";
+import { sandboxReaper } from "../sandboxes/sandbox-reaper.ts";
+import {
+  runService,
+  type BackgroundService,
+  type FencedService,
+  type Observer,
+} from "../background/task-loop.ts";
+import { vmCleanup } from "../platform/vm-cleanup.ts";
+
+type Settings = Pick<
+  Config,
+  | "hostSocket"
+  | "heartbeatIntervalMs"
+  | "healthMonitorIntervalMs"
+  | "vmCleanupIntervalMs"
+  | "cacheCleanupIntervalMs"
+  | "proxyCheckIntervalMs"
+  | "drainIntervalMs"
+  | "reaperIntervalMs"
+  | "moverIntervalMs"
+  | "sweeperIntervalMs"
+  | "certificatesIntervalMs"
+  | "auditKeptDays"
+>;
+
+/** Every service with a database of its own that is fenced by the service's lease. */
+export function allServices(context: Context, config: Settings): FencedService[] {
+  const fenced = (make: (context: Context) => BackgroundService): FencedService => {
+    const fence: Fence = { held: undefined };
+    return { fence, service: make({ ...context, db: fencedDatabase(context.db, fence) }) };
+  };
+  return [
+    fenced((own) => heartbeat(own, { hostSocket: config.hostSocket, everyMs: config.heartbeatIntervalMs })),
+    fenced((own) => hostHealthMonitor(own, config.healthMonitorIntervalMs)),
+    fenced((own) => vmCleanup(own, config.vmCleanupIntervalMs)),
+    fenced((own) => hostDrain(own, config.drainIntervalMs)),
+    fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
+    fenced((own) => mover(own, config.moverIntervalMs)),
+    fenced((own) => hostCertificates(own, config.certificatesIntervalMs)),
+    fenced((own) => restartManager(own)),
+    fenced((own) => cacheCleanup(own, config.cacheCleanupIntervalMs)),
+    fenced(() => proxyHealthChecker(config.proxyCheckIntervalMs)),
+    fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),
+    fenced((own) => sweeper(own, config.sweeperIntervalMs)),
+  ];
+}
+
+/** What should not wait for its time where this process has come after one that died. */
+const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup", "restart-manager", "mover"];
+
+/** Runs all services, whenever it is their turn on this replica. Resolves after `stop`, when all have ended. */
+export async function runSchedule(
+  context: Context,
+  config: Settings,
+  { bells, stop }: { readonly bells: Bells; readonly stop: AbortSignal },
+): Promise<void> {
+  const leases = newLeases(context);
+  const run = { stop, leases, observer: observerOf(context) };
+  for (const service of RUNG_AT_START) context.ring(service);
+  await Promise.all(
+    allServices(context, config).map((fenced) => runService(fenced, bells.of(fenced.service.name), run)),
+  );
+}
+
+/** The holder's name tells people which process it was; the token of a lease is what counts. */
+export function newLeases({ db }: Context): Leases {
+  return new Leases(db, `${hostname()}:${process.pid}`);
+}
+
+/** Counts every activation. A service that fails again and again is one warning, and one line when it is well again. */
+function observerOf(context: Context): Observer {
+  const failing = new Set<string>();
+  return {
+    onReport: (service, report, durationMs) => {
+      countRun(context.metrics, service, { report, durationMs });
+      if (failing.delete(service)) context.log.info({ service }, "a background service works again");
+      context.log.debug({ service, ...report }, "a background service has run");
+    },
+    onError: (service, error, durationMs) => {
+      countRun(context.metrics, service, { durationMs });
+      const level = failing.has(service) ? "debug" : "warn";
+      failing.add(service);
+      context.log[level]({ service, err: error }, "a background service has failed");
+    },
+  };
+}

@@ -1,0 +1,118 @@
+// The life of the serving process: database, host, server, background services, and all of it in reverse on SIGTERM.
+
+import { once } from "node:events";
+import type { Server as HttpServer } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino, type Logger } from "pino";
+
+import { runSchedule } from "./schedule.ts";
+import { readKeyPair, renewCertificate } from "./tls-certificate.ts";
+import type { Config, TlsConfig } from "./config.ts";
+import { openContext } from "./open-context.ts";
+import { buildMetricsServer } from "../platform/metrics-routes.ts";
+import { buildServer, type Server } from "./server.ts";
+import { listen, listenBeside } from "./listen.ts";
+import { observeLoopDelay } from "../metrics/loop-delay.ts";
+import { openForMigration, type Database } from "../db/database.ts";
+import { availableHosts } from "../capacity/capacity-store.ts";
+import { migrate } from "../db/migrations.ts";
+
+/** What is in flight when we are told to stop may go on for this long. */
+const STOP_GRACE_MS = 10_000;
+const HOST_WAIT_MS = 5_000;
+const HOST_POLL_MS = 50;
+const CERTIFICATE_LOOK_MS = 60_000;
+const DATABASE_WAIT_MS = 30_000;
+const DATABASE_RETRY_MS = 250;
+
+/** Resolves after SIGTERM or SIGINT, and rejects where the start fails; either way when everything is closed. */
+export async function serve(config: Config): Promise<void> {
+  const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  const stopping = stopOnSignal();
+  const stop = stopping.signal;
+  await using cleanup = new AsyncDisposableStack();
+
+  await migrateWhenReady(config.databaseUrl, log, stop);
+  const { context, background, bells } = cleanup.use(openContext(config, log));
+
+  const schedule = runSchedule(background, config, { bells, stop });
+  cleanup.defer(async () => {
+    // Nobody has told us to stop where it is an error that brings us here.
+    stopping.abort();
+    await schedule;
+  });
+  // Who sees us healthy may want a sandbox at once, so a host that starts together with us is waited for.
+  await hostIsKnown(context.db, stop);
+  const server = await buildServer(context, {
+    corsOrigins: config.corsOrigins,
+    trustedProxies: config.trustedProxies,
+  });
+  cleanup.defer(() => server.stop(STOP_GRACE_MS));
+  // First, so that nobody sees us healthy whose certificate then turns out to be none.
+  if (config.tls !== undefined) cleanup.use(await serveTls(server, config.tls, log));
+  // Not before: the process is busy starting until then, and has no clients yet.
+  cleanup.use(observeLoopDelay(context.metrics));
+  await listen(server.app, config.listen);
+  if (config.metricsListen !== undefined) {
+    const metricsServer = buildMetricsServer(context);
+    cleanup.defer(() => closeAtOnce(metricsServer));
+    await listenBeside("SKERRY_METRICS_LISTEN", metricsServer, config.metricsListen);
+    log.info({ address: metricsServer.address() }, "metrics are served without a token");
+  }
+
+  if (!stop.aborted) await once(stop, "abort");
+  log.info("stopping");
+}
+
+/** A scraper asks again. */
+async function closeAtOnce(server: HttpServer): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, "close");
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
+async function serveTls(server: Server, tls: TlsConfig, log: Logger): Promise<Disposable> {
+  const pair = await readKeyPair(tls);
+  const secured = server.overTls(pair);
+  await listenBeside("SKERRY_TLS_LISTEN", secured, tls.listen);
+  log.info({ address: secured.address() }, "serving HTTPS");
+  return renewCertificate(secured, { tls, pair, everyMs: CERTIFICATE_LOOK_MS, log });
+}
+
+async function hostIsKnown(db: Database, stop: AbortSignal): Promise<void> {
+  for (const deadline = performance.now() + HOST_WAIT_MS; performance.now() < deadline && !stop.aborted;) {
+    if ((await availableHosts(db)).length > 0) return;
+    await sleep(HOST_POLL_MS);
+  }
+}
+
+/** Aborts on the first SIGTERM or SIGINT; later ones change nothing, because the stop is bounded anyway. */
+function stopOnSignal(): AbortController {
+  const controller = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, () => controller.abort());
+  return controller;
+}
+
+/** PostgreSQL may be starting at the same time as we are. */
+async function migrateWhenReady(databaseUrl: string, log: Logger, stop: AbortSignal): Promise<void> {
+  await using db = openForMigration(databaseUrl);
+  const deadline = performance.now() + DATABASE_WAIT_MS;
+  for (;;) {
+    try {
+      const applied = await migrate(db);
+      if (applied > 0) log.info({ applied }, "migrated the database");
+      return;
+    } catch (error) {
+      if (!isStarting(error) || performance.now() > deadline || stop.aborted) throw error;
+      await sleep(DATABASE_RETRY_MS);
+    }
+  }
+}
+
+/** 57P03: PostgreSQL says that it is starting; the others: its socket is not there yet. */
+function isStarting(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === "57P03" || code === "ECONNREFUSED" || code === "ENOENT";
+}

@@ -1,0 +1,46 @@
+// Writes openapi.json, which is committed: what changes in the API shows in a review. `--check` only says whether it is current.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { pino } from "pino";
+import { limitDefaults } from "@skerry/contract/quotas";
+import { HostDirectory } from "../host-client/host-directory.ts";
+import { buildServer } from "./server.ts";
+import { Metrics } from "../metrics/metrics.ts";
+import { AccessWatch } from "../auth/access-watch.ts";
+import { Authority } from "../joining/certificate-authority.ts";
+import { Bearers } from "../auth/token-cache.ts";
+import { HostLoads } from "../capacity/host-capacity.ts";
+import { VmRoutes } from "../vms/vm-locations.ts";
+import { openDatabase } from "../db/database.ts";
+
+const target = new URL("../../openapi.json", import.meta.url);
+
+// Neither is ever asked: the document comes from the routes alone.
+const db = openDatabase("postgresql:///unused", () => undefined);
+const bearers = new Bearers(db);
+const authority = new Authority(db);
+const { app } = await buildServer({
+  db,
+  bearers,
+  watch: new AccessWatch(bearers),
+  loads: new HostLoads(db),
+  routes: new VmRoutes(),
+  authority,
+  hosts: new HostDirectory(() => authority.credentials()),
+  log: pino({ level: "silent" }),
+  metrics: new Metrics(),
+  limits: { organization: limitDefaults, authFailuresPerMinute: 1, vcpusPerCpu: 1 },
+  ring: () => undefined,
+});
+const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;
+await app.close();
+await db.destroy();
+
+if (!process.argv.includes("--check")) {
+  await writeFile(target, text);
+} else if ((await readFile(target, "utf8").catch(() => "")) !== text) {
+  process.stderr.write(
+    "packages/control/openapi.json is not current: run node packages/control/src/app/write-openapi.ts\n",
+  );
+  process.exitCode = 1;
+}

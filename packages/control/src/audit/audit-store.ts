@@ -1,0 +1,86 @@
+// The audit log. Rows are added and, when they are old, deleted; the database refuses everything else.
+
+import { sql, type RawBuilder, type Selectable } from "kysely";
+import { firstIdAt } from "@skerry/contract/ids";
+import type { Database, Queries, Tables } from "../db/database.ts";
+import { prepared } from "../db/prepared.ts";
+import { unhurried } from "../db/async-commit.ts";
+
+export type AuditRow = Selectable<Tables["audit_events"]>;
+/** Of something that happened once. */
+export type NewAuditEvent = Omit<AuditRow, "at" | "count">;
+
+/** Ids are made by the clocks of control planes and times by the database's; they never differ by more. */
+const CLOCK_SLACK_MS = 10 * 60_000;
+const DAY_MS = 24 * 3_600_000;
+
+export async function insertAuditEvents(
+  db: Queries,
+  events: readonly (NewAuditEvent & Partial<Pick<AuditRow, "count">>)[],
+): Promise<void> {
+  if (events.length > 0) await db.insertInto("audit_events").values(events).execute();
+}
+
+/** The event of something that has happened already and is answered now: a crash of PostgreSQL within the next second may take it. */
+export async function insertAuditEventAfterwards(db: Database, event: NewAuditEvent): Promise<void> {
+  await sql`${auditEventFrom(unhurried, event)} ${prepared}`.execute(db);
+}
+
+/** For a statement that does more: writes the event once for each row of `source`. */
+export function auditEventFrom(source: RawBuilder<unknown>, event: NewAuditEvent): RawBuilder<unknown> {
+  const columns = Object.keys(event) as (keyof NewAuditEvent)[];
+  const values = columns.map((column) => sql`${event[column]}::text`);
+  return sql`
+    insert into audit_events (${sql.join(columns.map((column) => sql.ref(column)))})
+    select ${sql.join(values)} from ${source}`;
+}
+
+export interface AuditFilter {
+  readonly orgId: string;
+  readonly action?: string;
+  readonly resource_id?: string;
+  readonly user_id?: string;
+  readonly token_id?: string;
+  readonly since?: Date;
+  readonly until?: Date;
+  /** Only events older than this id. */
+  readonly before?: string;
+  readonly limit: number;
+}
+
+/** Newest first. */
+export function listAuditEvents(db: Database, filter: AuditFilter): Promise<AuditRow[]> {
+  let query = db
+    .selectFrom("audit_events")
+    .selectAll()
+    .where("org_id", "=", filter.orgId)
+    .orderBy("id", "desc")
+    .limit(filter.limit);
+  for (const column of ["action", "resource_id", "user_id", "token_id"] as const) {
+    const wanted = filter[column];
+    if (wanted !== undefined) query = query.where(column, "=", wanted);
+  }
+  if (filter.before !== undefined) query = query.where("id", "<", filter.before);
+  // The time decides; the id, which says nearly the same, lets the index leave out the rest.
+  if (filter.since !== undefined) {
+    const first = firstIdAt("audit", filter.since.getTime() - CLOCK_SLACK_MS);
+    query = query.where("at", ">=", filter.since).where("id", ">=", first);
+  }
+  if (filter.until !== undefined) {
+    const last = firstIdAt("audit", filter.until.getTime() + CLOCK_SLACK_MS);
+    query = query.where("at", "<", filter.until).where("id", "<", last);
+  }
+  return query.execute();
+}
+
+/** Deletes up to `limit` of the oldest events past this age, and returns how many. */
+export async function forgetAuditEvents(db: Database, olderThanDays: number, limit: number): Promise<number> {
+  const last = firstIdAt("audit", Date.now() - olderThanDays * DAY_MS + CLOCK_SLACK_MS);
+  const { numAffectedRows } = await sql`
+    delete from audit_events where id in (
+      select id from audit_events
+      where id < ${last} and at < now() - ${olderThanDays} * interval '1 day'
+      order by id limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}

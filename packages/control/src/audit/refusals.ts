@@ -1,0 +1,105 @@
+// Refusals on their way into the audit log, which keeps everything for 30 days at least: without a bound a token that may do nothing fills
+// the disk with them. The first refusal of a kind (token, action, code) is stored before its answer goes out. Equal ones are counted in
+// this process and stored as one event, with their count, at the end of each minute in which there were any, and when the server closes.
+// A process that is killed loses the counts of that minute, and never the first of a kind.
+
+import type { NewAuditEvent } from "./audit-store.ts";
+
+/** An event that stands for `count` equal ones. */
+export interface FoldedEvent extends NewAuditEvent {
+  readonly count: number;
+}
+
+const MINUTE_MS = 60_000;
+/** Kinds of one organization that are told apart within a minute. What is refused beyond them is one event without the details that differ:
+ *  a replica stores at most twice as many events a minute, and one, of what an organization is refused. */
+const KINDS_PER_ORGANIZATION_MAX = 20;
+/** What several kinds are called together. */
+const MANY_KINDS = { action: "organization.refusals", resource_kind: "organization" } as const;
+
+/** What was refused to one organization since the last minute ended. Undefined: nothing that is not stored. */
+interface Refused {
+  readonly kinds: Map<string, FoldedEvent | undefined>;
+  others: FoldedEvent | undefined;
+}
+
+export class Refusals {
+  readonly #store: (events: readonly FoldedEvent[]) => Promise<void>;
+  readonly #organizations = new Map<string, Refused>();
+  readonly #timer: NodeJS.Timeout;
+  #storing: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  /** `store` never rejects. */
+  constructor(store: (events: readonly FoldedEvent[]) => Promise<void>) {
+    this.#store = store;
+    this.#timer = setInterval(() => void this.endMinute(), MINUTE_MS);
+    this.#timer.unref();
+  }
+
+  /** Resolves when the event is stored, or counted. */
+  async add(event: NewAuditEvent): Promise<void> {
+    const one = { ...event, count: 1 };
+    if (this.#isClosed) return this.#store([one]);
+    const refused = this.#refusedTo(event.org_id);
+    const kind = `${event.token_id} ${event.action} ${event.code}`;
+    if (refused.kinds.has(kind)) {
+      refused.kinds.set(kind, folded(refused.kinds.get(kind), one));
+    } else if (refused.kinds.size < KINDS_PER_ORGANIZATION_MAX) {
+      refused.kinds.set(kind, undefined);
+      await this.#store([one]);
+    } else {
+      refused.others = folded(refused.others, { ...one, ...MANY_KINDS, resource_id: event.org_id });
+    }
+  }
+
+  /** Stores what was counted. A kind that goes on is counted on, so that it remains one event a minute. */
+  endMinute(): Promise<void> {
+    const events: FoldedEvent[] = [];
+    for (const [orgId, { kinds, others }] of this.#organizations) {
+      for (const [kind, counted] of kinds) {
+        if (counted === undefined) kinds.delete(kind);
+        else {
+          events.push(counted);
+          kinds.set(kind, undefined);
+        }
+      }
+      if (others !== undefined) events.push(others);
+      if (kinds.size === 0) this.#organizations.delete(orgId);
+      else this.#organizations.set(orgId, { kinds, others: undefined });
+    }
+    const before = this.#storing;
+    this.#storing = before.then(() => (events.length > 0 ? this.#store(events) : undefined));
+    return this.#storing;
+  }
+
+  /** Stores what was counted; what comes later is stored at once. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    return this.endMinute();
+  }
+
+  #refusedTo(orgId: string): Refused {
+    let refused = this.#organizations.get(orgId);
+    if (refused === undefined)
+      this.#organizations.set(orgId, (refused = { kinds: new Map(), others: undefined }));
+    return refused;
+  }
+}
+
+/** The id and the request of the last one, and of the rest what all have in common. */
+function folded(counted: FoldedEvent | undefined, one: FoldedEvent): FoldedEvent {
+  if (counted === undefined) return one;
+  const shared = <Name extends "user_id" | "token_id" | "address" | "resource_id" | "code">(name: Name) =>
+    counted[name] === one[name] ? one[name] : null;
+  return {
+    ...one,
+    user_id: shared("user_id"),
+    token_id: shared("token_id"),
+    address: shared("address"),
+    resource_id: shared("resource_id"),
+    code: shared("code"),
+    count: counted.count + 1,
+  };
+}

@@ -1,0 +1,80 @@
+// Rows of leases. Ages and dues are measured by the database's clock alone.
+
+import { sql } from "kysely";
+import type { Database, LeaseRun } from "../db/database.ts";
+
+/** What the holder of a lease shows to keep it. */
+export interface HeldLease {
+  readonly name: string;
+  readonly token: string;
+}
+
+export interface LeaseState {
+  readonly name: string;
+  readonly running: boolean;
+  /** Who ran it last, or runs it. */
+  readonly holder: string;
+  readonly due_at: Date;
+  readonly last_run_at: Date | null;
+  readonly last_run: LeaseRun | null;
+}
+
+/** The token, where the service is due and nobody runs it; otherwise how long until that may be so. */
+export async function takeLease(
+  db: Database,
+  { name, holder, ms }: { readonly name: string; readonly holder: string; readonly ms: number },
+): Promise<{ readonly token: string } | { readonly waitMs: number }> {
+  const { rows } = await sql<{ token: string | null; wait_ms: number | null }>`
+    with taken as (
+      insert into leases (name, holder, token, expires_at, due_at)
+      values (${name}, ${holder}, 1, now() + ${ms} * interval '1 millisecond', now())
+      on conflict (name) do update set
+        holder = excluded.holder, token = leases.token + 1, expires_at = excluded.expires_at, rung = false
+      where leases.expires_at <= now() and leases.due_at <= now()
+      returning token
+    )
+    select (select token from taken) as token, (
+      select ceil(extract(epoch from greatest(expires_at, due_at) - now()) * 1000)::float8
+      from leases where name = ${name}
+    ) as wait_ms`.execute(db);
+  const token = rows[0]?.token ?? null;
+  return token === null ? { waitMs: Math.max(1, rows[0]?.wait_ms ?? ms) } : { token };
+}
+
+/** False where somebody else has it by now. */
+export async function renewLease(db: Database, { name, token }: HeldLease, ms: number): Promise<boolean> {
+  const { rows } = await sql`
+    update leases set expires_at = now() + ${ms} * interval '1 millisecond'
+    where name = ${name} and token = ${token} returning 1`.execute(db);
+  return rows.length > 0;
+}
+
+/** Gives the lease up and says how it went. Returns when the service is due again: at once where somebody rang meanwhile. */
+export async function finishLease(
+  db: Database,
+  { name, token }: HeldLease,
+  { run, nextMs }: { readonly run: LeaseRun; readonly nextMs: number },
+): Promise<number> {
+  const { rows } = await sql<{ wait_ms: number }>`
+    update leases set
+      expires_at = now(),
+      due_at = case when rung then now() else now() + ${nextMs} * interval '1 millisecond' end,
+      rung = false,
+      last_run_at = now(),
+      last_run = ${JSON.stringify(run)}
+    where name = ${name} and token = ${token}
+    returning ceil(extract(epoch from due_at - now()) * 1000)::float8 as wait_ms`.execute(db);
+  return rows[0]?.wait_ms ?? nextMs;
+}
+
+/** The service should run now, or again once it has run. A service that never ran is due anyway. */
+export async function ringLease(db: Database, name: string): Promise<void> {
+  await sql`update leases set rung = true, due_at = now() where name = ${name}`.execute(db);
+}
+
+export async function listLeases(db: Database): Promise<LeaseState[]> {
+  const { rows } = await sql<LeaseState>`
+    select name, expires_at > now() as running, holder, due_at, last_run_at, last_run
+    from leases order by name`.execute(db);
+  return rows;
+}

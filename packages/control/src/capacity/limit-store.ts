@@ -1,0 +1,48 @@
+// The limits of one organization where they differ from the installation's.
+
+import { sql } from "kysely";
+import type { LimitName, OrganizationLimits } from "@skerry/contract/quotas";
+import type { Database, Queries } from "../db/database.ts";
+
+export async function limitsOf(
+  db: Queries,
+  orgId: string,
+  defaults: OrganizationLimits,
+): Promise<OrganizationLimits> {
+  return { ...defaults, ...(await exceptionsOf(db, orgId)) };
+}
+
+export async function exceptionsOf(db: Queries, orgId: string): Promise<Partial<OrganizationLimits>> {
+  const { rows } = await sql<{ name: LimitName; value: number }>`
+    select name, value from organization_limits where org_id = ${orgId} order by name`.execute(db);
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+}
+
+/** Null takes the installation's setting again. False where there is no such organization. */
+export async function setLimits(
+  db: Database,
+  orgId: string,
+  changes: readonly (readonly [name: LimitName, value: number | null])[],
+): Promise<boolean> {
+  return db.transaction().execute(async (transaction) => {
+    if (!(await lockOrganization(transaction, orgId))) return false;
+    for (const [name, value] of changes) {
+      await (
+        value === null
+          ? sql`delete from organization_limits where org_id = ${orgId} and name = ${name}`
+          : sql`
+            insert into organization_limits (org_id, name, value) values (${orgId}, ${name}, ${value})
+            on conflict (org_id, name) do update set value = excluded.value`
+      ).execute(transaction);
+    }
+    return true;
+  });
+}
+
+/** Until the transaction ends nobody else places anything for this organization, so what it holds can be summed and then added to. */
+export async function lockOrganization(transaction: Queries, orgId: string): Promise<boolean> {
+  const { rows } = await sql`select 1 from organizations where id = ${orgId} for no key update`.execute(
+    transaction,
+  );
+  return rows.length > 0;
+}

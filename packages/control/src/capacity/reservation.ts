@@ -1,0 +1,125 @@
+// Room for a VM: found among what hosts had free a moment ago, and taken in one transaction that locks its organization and its host, so
+// that no number of replicas together promises anything twice.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { Template } from "@skerry/contract/platform";
+import type { Size } from "@skerry/contract/sizes";
+import type { Queries } from "../db/database.ts";
+import { lockRoom, type HostLoad, type Room } from "./capacity-store.ts";
+import type { Context } from "../context.ts";
+import { loaded } from "./host-capacity.ts";
+import { fits, place } from "./placement.ts";
+import { checkQuotas, type Amounts } from "./quotas.ts";
+import { findTemplate, hostsWithTemplate } from "../templates/template-service.ts";
+
+export interface RoomWish {
+  readonly orgId: string;
+  /** Name or id. */
+  readonly template: string;
+  readonly size: Size;
+  /** What counts beside the memory and the CPUs of the size. */
+  readonly quotas: (template: Template) => Partial<Amounts>;
+  /** The only host that will do. */
+  readonly on?: string;
+}
+
+/** What was found, under lock. */
+export interface Found {
+  /** As the host has it. */
+  readonly template: Template;
+  readonly host: HostLoad;
+  readonly egress: Room["egress"];
+}
+
+export interface Reservation<Row> {
+  readonly row: Row;
+  /** Of the host. */
+  readonly address: string;
+}
+
+const NO_CAPACITY_RETRY_S = 10;
+/** More hosts in a row that filled up within a second are a fleet that is full. */
+const TRIES_MAX = 8;
+
+/** `write` makes the row that holds the room, in the transaction. Throws `quota_exceeded`, `unknown_template`, `size_too_large`,
+ *  `no_capacity` or `host_unavailable`. */
+export async function reserve<Row>(
+  context: Context,
+  wish: RoomWish,
+  write: (transaction: Queries, found: Found) => Promise<Row>,
+): Promise<Reservation<Row>> {
+  await context.loads.refresh();
+  const recently = candidates(context, wish, context.loads.hosts);
+  const first = recently instanceof SkerryError ? undefined : await tryAll(context, wish, recently, write);
+  if (first !== undefined) return first;
+  // Nobody is refused for what was true a moment ago.
+  await context.loads.refreshNow();
+  const now = candidates(context, wish, context.loads.hosts);
+  if (now instanceof SkerryError) throw now;
+  const second = await tryAll(context, wish, now, write);
+  if (second !== undefined) return second;
+  throw noCapacity(wish, "Others took what was free.");
+}
+
+/** Hosts to try, best first. */
+function candidates(
+  context: Context,
+  wish: RoomWish,
+  online: readonly HostLoad[],
+): readonly string[] | SkerryError {
+  const usable = online.filter(({ id }) => (wish.on ?? id) === id);
+  const hosts = hostsWithTemplate(usable, wish.template);
+  if (hosts instanceof SkerryError) return hosts;
+  const placement = place(hosts, wish.size, context.limits.vcpusPerCpu);
+  if (placement.kind === "candidates") return placement.hostIds;
+  if (placement.kind === "too_large") return tooLarge(wish, placement.largestMemoryMib);
+  const { lackMemory, lackCpus } = placement;
+  const lacks = [lackMemory > 0 ? "memory" : "", lackCpus > 0 ? "CPUs" : ""].filter((what) => what !== "");
+  return noCapacity(
+    wish,
+    wish.on === undefined
+      ? `Of ${hosts.length} hosts, ${lackMemory} lack memory and ${lackCpus} lack CPUs.`
+      : `The host that has its disk lacks ${lacks.join(" and ")}.`,
+  );
+}
+
+async function tryAll<Row>(
+  context: Context,
+  wish: RoomWish,
+  hostIds: readonly string[],
+  write: (transaction: Queries, found: Found) => Promise<Row>,
+): Promise<Reservation<Row> | undefined> {
+  for (const hostId of hostIds.slice(0, TRIES_MAX)) {
+    using _pending = context.loads.hold(hostId, wish.size);
+    const reserved = await context.db.transaction().execute(async (transaction) => {
+      const room = await lockRoom(transaction, wish.orgId, hostId);
+      const { host, egress } = room;
+      context.loads.saw(hostId, host);
+      const template = host && findTemplate(host.templates, wish.template);
+      if (host === undefined || template === undefined) return undefined;
+      const { vcpus, memory_mib } = wish.size;
+      checkQuotas(context, room, { ...wish.quotas(template), vcpus, memory_mib });
+      if (!fits(host, wish.size, context.limits.vcpusPerCpu)) return undefined;
+      return { host, row: await write(transaction, { template, host, egress }) };
+    });
+    if (reserved === undefined) continue;
+    context.loads.saw(hostId, loaded(reserved.host, wish.size));
+    return { row: reserved.row, address: reserved.host.address };
+  }
+  return undefined;
+}
+
+function tooLarge({ size }: RoomWish, largestMemoryMib: number): SkerryError {
+  return new SkerryError("size_too_large", `No host is large enough for the size "${size.name}".`, {
+    remediation: `The largest host gives ${largestMemoryMib} MiB to VMs; choose a smaller size.`,
+    context: { field: "size", value: size.name, memory_mib: size.memory_mib },
+  });
+}
+
+function noCapacity({ size }: RoomWish, why: string): SkerryError {
+  return new SkerryError("no_capacity", `There is no room for the size "${size.name}" now. ${why}`, {
+    remediation: "Destroy what you no longer need, or try again later.",
+    retryAfterS: NO_CAPACITY_RETRY_S,
+    context: { size: size.name, memory_mib: size.memory_mib },
+  });
+}

@@ -1,0 +1,248 @@
+// One method per call of the host API. Every call has a deadline; every failure is a SkerryError.
+
+import type { Readable } from "node:stream";
+import type { Pool } from "undici";
+import { Compile } from "typebox/compile";
+import { EgressReport, type HostEgress } from "@skerry/contract/egress";
+import { CertificateRequest, type HostCertificate } from "@skerry/contract/host-identity";
+import {
+  CacheSwept,
+  HostInfo,
+  VmList,
+  Vm,
+  type EgressChange,
+  type ExecuteCommand,
+  type StopVm,
+  type VmSpec,
+} from "@skerry/contract/host-api";
+import { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
+import { Deadline } from "./deadline.ts";
+import { executionEvents, type ExecutionEvent } from "./execute-stream.ts";
+import { errorOfFailedCall } from "./host-errors.ts";
+import { HostTransport, readJson } from "./host-transport.ts";
+import { MoveCalls } from "./move-calls.ts";
+
+/** The incarnation of a VM that a call means. */
+export interface VmRef {
+  readonly id: string;
+  readonly execution_id: string;
+}
+
+export interface FileBody {
+  /** Undefined where the host does not know it before the end. */
+  readonly sizeBytes: number | undefined;
+  readonly content: Readable;
+}
+
+const CALL_DEADLINE_MS = 10_000;
+/** A frozen template is gigabytes. */
+const SWEEP_DEADLINE_MS = 60_000;
+/** The first clone of a template waits until the template is built. */
+const START_DEADLINE_MS = 180_000;
+const DESTROY_DEADLINE_MS = 15_000;
+/** Beyond the grace of the main process, for the guest to sync its disk and for QEMU to end. */
+const STOP_DEADLINE_MS = 30_000;
+/** Beyond the command's own timeout, for the way there and back and for a reader that is slow. */
+const EXECUTE_GRACE_MS = 30_000;
+/** A transfer in which nothing moves for this long is dead. */
+const TRANSFER_IDLE_MS = 60_000;
+const LIST_DEADLINE_MS = 30_000;
+
+const shapes = {
+  info: Compile(HostInfo),
+  certificateRequest: Compile(CertificateRequest),
+  vm: Compile(Vm),
+  vms: Compile(VmList),
+  swept: Compile(CacheSwept),
+  egress: Compile(EgressReport),
+  written: Compile(FileWritten),
+  listing: Compile(DirectoryListing),
+};
+
+export class HostClient {
+  readonly #transport: HostTransport;
+  /** By which VMs move. */
+  readonly moves: MoveCalls;
+
+  constructor(pool: Pool) {
+    this.#transport = new HostTransport(pool);
+    this.moves = new MoveCalls(this.#transport);
+  }
+
+  info(stop?: AbortSignal): Promise<HostInfo> {
+    return this.#transport.json(
+      { method: "GET", path: "/info" },
+      shapes.info,
+      new Deadline(CALL_DEADLINE_MS, stop),
+    );
+  }
+
+  /** The host makes a key for this, and uses it once the certificate has come. */
+  requestCertificate(stop?: AbortSignal): Promise<CertificateRequest> {
+    const call = { method: "POST", path: "/identity/request" } as const;
+    return this.#transport.json(call, shapes.certificateRequest, new Deadline(CALL_DEADLINE_MS, stop));
+  }
+
+  installCertificate(certificate: HostCertificate, stop?: AbortSignal): Promise<void> {
+    const call = { method: "PUT", path: "/identity", json: certificate } as const;
+    return this.#transport.done(call, new Deadline(CALL_DEADLINE_MS, stop));
+  }
+
+  /** Removes what no template and no disk of the host needs any more. */
+  sweepCache(stop?: AbortSignal): Promise<CacheSwept> {
+    const call = { method: "POST", path: "/cache/sweep" } as const;
+    return this.#transport.json(call, shapes.swept, new Deadline(SWEEP_DEADLINE_MS, stop));
+  }
+
+  async listVms(stop?: AbortSignal): Promise<readonly Vm[]> {
+    const call = { method: "GET", path: "/vms" } as const;
+    return (await this.#transport.json(call, shapes.vms, new Deadline(CALL_DEADLINE_MS, stop))).items;
+  }
+
+  /** Answers once the VM is usable, if only because whatever is asked of it waits until it is awake. The same call twice is one VM. */
+  startVm(id: string, spec: VmSpec, stop?: AbortSignal): Promise<Vm> {
+    const call = {
+      method: "PUT",
+      path: vmPath(id),
+      json: spec,
+    } as const;
+    return this.#transport.json(call, shapes.vm, new Deadline(START_DEADLINE_MS, stop));
+  }
+
+  /** Also succeeds where the VM is gone already. */
+  destroyVm(vm: VmRef, stop?: AbortSignal): Promise<void> {
+    const call = { method: "DELETE", path: vmPath(vm.id), query: { execution_id: vm.execution_id } } as const;
+    return this.#transport.done(call, new Deadline(DESTROY_DEADLINE_MS, stop));
+  }
+
+  /** Only for machines. Resolves when it has stopped; its disk is kept. The same call twice is one stop. */
+  stopVm(vm: VmRef, graceMs: number, stop?: AbortSignal): Promise<Vm> {
+    const order: StopVm = { execution_id: vm.execution_id, grace_ms: graceMs };
+    const call = {
+      method: "POST",
+      path: `${vmPath(vm.id)}/stop`,
+      json: order,
+    } as const;
+    return this.#transport.json(call, shapes.vm, new Deadline(graceMs + STOP_DEADLINE_MS, stop));
+  }
+
+  /** The console log's last lines as they are, and with `follow` what comes then, until the machine is destroyed or `gone` aborts. */
+  async console(
+    id: string,
+    { lines, follow }: { readonly lines: number; readonly follow: boolean },
+    gone: AbortSignal,
+  ): Promise<Readable> {
+    const call = {
+      method: "GET",
+      path: `${vmPath(id)}/console`,
+      query: { lines, follow: String(follow) },
+      // Of a log that is followed, silence means nothing.
+      ...(follow ? {} : { idleMs: TRANSFER_IDLE_MS }),
+    } as const;
+    const answer = await this.#transport.open(call, gone);
+    return answer.body;
+  }
+
+  /** Resolves when the policy is in force and the connections that it forbids are cut. */
+  setEgress(
+    vm: VmRef,
+    policy: { readonly egress: HostEgress; readonly version: number },
+    stop?: AbortSignal,
+  ): Promise<EgressReport> {
+    const change: EgressChange = { execution_id: vm.execution_id, ...policy };
+    const call = {
+      method: "PUT",
+      path: `${vmPath(vm.id)}/egress`,
+      json: change,
+    } as const;
+    return this.#transport.json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS, stop));
+  }
+
+  /** The policy in force, and what it let through and refused. */
+  egress(vm: VmRef): Promise<EgressReport> {
+    const call = {
+      method: "GET",
+      path: `${vmPath(vm.id)}/egress`,
+      query: { execution_id: vm.execution_id },
+    } as const;
+    return this.#transport.json(call, shapes.egress, new Deadline(CALL_DEADLINE_MS));
+  }
+
+  /** Resolves when the host has accepted the command. Abort `gone`, or leave the events, and the command is killed. */
+  async execute(
+    id: string,
+    command: ExecuteCommand,
+    gone: AbortSignal,
+  ): Promise<AsyncGenerator<ExecutionEvent>> {
+    const deadline = new Deadline(command.timeout_ms + EXECUTE_GRACE_MS, gone);
+    const call = {
+      method: "POST",
+      path: `${vmPath(id)}/execute`,
+      json: command,
+    } as const;
+    try {
+      const answer = await this.#transport.open(call, deadline.signal);
+      return guarded(answer.body, deadline);
+    } catch (error) {
+      deadline[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** `content` is read as fast as the guest takes it. Abort `gone`, or let `content` throw, and the guest drops the file. */
+  async writeFile(
+    vm: VmRef,
+    file: { path: string; mode: number; sizeBytes: number | undefined; content: AsyncIterable<Uint8Array> },
+    gone: AbortSignal,
+  ): Promise<FileWritten> {
+    const length = file.sizeBytes === undefined ? {} : { "content-length": String(file.sizeBytes) };
+    const call = {
+      method: "PUT",
+      path: `${vmPath(vm.id)}/file`,
+      query: { execution_id: vm.execution_id, path: file.path, mode: file.mode },
+      headers: { "content-type": "application/octet-stream", ...length },
+      content: file.content,
+    } as const;
+    const answer = await this.#transport.open(call, gone);
+    return readJson(answer, shapes.written);
+  }
+
+  async readFile(vm: VmRef, path: string, gone: AbortSignal): Promise<FileBody> {
+    const call = {
+      method: "GET",
+      path: `${vmPath(vm.id)}/file`,
+      query: { execution_id: vm.execution_id, path },
+      idleMs: TRANSFER_IDLE_MS,
+    } as const;
+    const answer = await this.#transport.open(call, gone);
+    const length = Number(answer.headers["content-length"]);
+    return { sizeBytes: Number.isSafeInteger(length) ? length : undefined, content: answer.body };
+  }
+
+  listDirectory(vm: VmRef, path: string, gone: AbortSignal): Promise<DirectoryListing> {
+    const call = {
+      method: "GET",
+      path: `${vmPath(vm.id)}/directory`,
+      query: { execution_id: vm.execution_id, path },
+    } as const;
+    return this.#transport.json(call, shapes.listing, new Deadline(LIST_DEADLINE_MS, gone));
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+}
+
+function vmPath(id: string): string {
+  return `/vms/${encodeURIComponent(id)}`;
+}
+
+/** The events with the deadline that began before them, and with errors of the transport translated. */
+async function* guarded(body: AsyncIterable<Buffer>, deadline: Deadline): AsyncGenerator<ExecutionEvent> {
+  using owned = deadline;
+  try {
+    yield* executionEvents(body);
+  } catch (error) {
+    throw errorOfFailedCall(error, owned.signal);
+  }
+}

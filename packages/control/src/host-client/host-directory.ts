@@ -1,0 +1,74 @@
+// A client for each host, by its address. Beside control that is `unix:/run/skerry/host.sock`, and who may connect is decided by the
+// socket; elsewhere it is `https://hst_…@192.0.2.7:7071`, which names who has to answer there.
+
+import { idPattern } from "@skerry/contract/ids";
+import { SkerryError } from "@skerry/contract/errors";
+import { Pool } from "undici";
+import { HostClient } from "./host-client.ts";
+import { connectorTo, type ControlCredentials } from "./mutual-tls.ts";
+
+const UNIX = "unix:";
+const SECURED = new RegExp(`^https://(${idPattern("host").slice(1, -1)})@(.+)$`);
+const CONNECTIONS_MAX = 1_024;
+const CONNECT_WITHIN_MS = 10_000;
+
+export function addressOfSocket(socketPath: string): string {
+  return UNIX + socketPath;
+}
+
+/** `endpoint`: `192.0.2.7:7071`. */
+export function securedAddress(hostId: string, endpoint: string): string {
+  return `https://${hostId}@${endpoint}`;
+}
+
+/** Whether only this machine can reach it there. */
+export function isLocalAddress(address: string): boolean {
+  return address.startsWith(UNIX);
+}
+
+export class HostDirectory {
+  readonly #clients = new Map<string, HostClient>();
+  readonly #credentials: () => Promise<ControlCredentials>;
+
+  constructor(credentials: () => Promise<ControlCredentials>) {
+    this.#credentials = credentials;
+  }
+
+  client(address: string): HostClient {
+    const known = this.#clients.get(address);
+    if (known !== undefined) return known;
+    const client = new HostClient(this.#pool(address));
+    this.#clients.set(address, client);
+    return client;
+  }
+
+  /** Ends what is under way with a host that is none any more, and all connections to it. */
+  async forget(address: string): Promise<void> {
+    const client = this.#clients.get(address);
+    this.#clients.delete(address);
+    await client?.close();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#clients.values()].map((client) => client.close()));
+    this.#clients.clear();
+  }
+
+  #pool(address: string): Pool {
+    if (address.startsWith(UNIX)) {
+      return new Pool("http://host", {
+        socketPath: address.slice(UNIX.length),
+        connections: CONNECTIONS_MAX,
+        connectTimeout: CONNECT_WITHIN_MS,
+      });
+    }
+    const [, hostId, endpoint] = SECURED.exec(address) ?? [];
+    if (hostId === undefined || endpoint === undefined) {
+      throw new SkerryError("host_unavailable", "The host has an address that this version cannot reach.");
+    }
+    return new Pool(`https://${endpoint}`, {
+      connections: CONNECTIONS_MAX,
+      connect: connectorTo(hostId, this.#credentials, CONNECT_WITHIN_MS),
+    });
+  }
+}

@@ -1,0 +1,86 @@
+// Hosts with what is taken of them, as their operator sees them, and the operator's wishes for them.
+
+import { sql, type Selectable } from "kysely";
+import { machineStatusesOnHost } from "@skerry/contract/machine-states";
+import { moveStatusesOnTarget } from "@skerry/contract/move-states";
+import { canHostMove, type HostStatus, type HostWish } from "@skerry/contract/host-states";
+import { sandboxStatusesOnHost } from "@skerry/contract/sandbox-states";
+import type { Database, Queries, Tables } from "../db/database.ts";
+
+export interface HostView extends Selectable<Tables["hosts"]> {
+  readonly heartbeat_age_s: number;
+  readonly used_vcpus: number;
+  readonly used_memory_mib: number;
+  readonly vms: number;
+}
+
+/** Newest first. */
+export function listHostViews(db: Database, before: string | undefined, limit: number): Promise<HostView[]> {
+  return hostViews(db, sql`${before ?? null}::text is null or id < ${before ?? null}`, limit);
+}
+
+export async function findHostView(db: Queries, id: string): Promise<HostView | undefined> {
+  return (await hostViews(db, sql`id = ${id}`, 1))[0];
+}
+
+async function hostViews(db: Queries, which: ReturnType<typeof sql>, limit: number): Promise<HostView[]> {
+  const { rows } = await sql<HostView>`
+    select h.*, greatest(0, extract(epoch from now() - h.last_heartbeat))::double precision as heartbeat_age_s,
+      coalesce(used.vcpus, 0)::integer as used_vcpus, coalesce(used.memory_mib, 0)::integer as used_memory_mib,
+      coalesce(used.vms, 0)::integer as vms
+    from (select * from hosts where removed_at is null and (${which}) order by id desc limit ${limit}) h
+    cross join lateral (
+      select sum(vcpus) as vcpus, sum(memory_mib) as memory_mib, count(*) as vms from ${vmsOf("h.id")} as vms
+    ) used
+    order by h.id desc`.execute(db);
+  return rows;
+}
+
+/** What holds room on a host. A VM on its way there holds it already. */
+function vmsOf(host: string) {
+  const id = sql.ref(host);
+  return sql`(
+    select vcpus, memory_mib from sandboxes
+    where host_id = ${id} and status <> 'destroyed' and status in (${sql.join(sandboxStatusesOnHost)})
+    union all
+    select vcpus, memory_mib from machines
+    where host_id = ${id} and status <> 'destroyed' and status in (${sql.join(machineStatusesOnHost)})
+    union all
+    select vcpus, memory_mib from moves where to_host_id = ${id} and status in (${sql.join(moveStatusesOnTarget)})
+  )`;
+}
+
+export interface HostChange {
+  readonly desired: HostWish;
+  readonly status: HostStatus;
+}
+
+/** Changes exactly what the caller saw; false where another writer was first. */
+export async function changeHost(
+  db: Queries,
+  seen: Pick<HostView, "id" | "version" | "status">,
+  { desired, status }: HostChange,
+): Promise<boolean> {
+  if (status !== seen.status && !canHostMove(seen.status, status)) {
+    throw new Error(`a host cannot move from ${seen.status} to ${status}`);
+  }
+  const { rows } = await sql`
+    update hosts set
+      desired = ${desired}, status = ${status}, version = version + 1, waits_for = null,
+      status_since = case when status = ${status} then status_since else now() end
+    where id = ${seen.id} and version = ${seen.version} and removed_at is null
+    returning 1`.execute(db);
+  return rows.length > 0;
+}
+
+/** Puts draining hosts into maintenance on which no VM is left. Call it in a transaction of its own: whoever places a VM locks the host first, so
+ *  one that is draining when it is looked at here gets none any more. */
+export async function finishDrains(db: Queries): Promise<{ readonly id: string; readonly name: string }[]> {
+  await sql`select 1 from hosts where status = 'draining' order by id for no key update`.execute(db);
+  // A statement of its own, because it has to see what was written while the one before waited.
+  const { rows } = await sql<{ id: string; name: string }>`
+    update hosts set status = 'maintenance', status_since = now(), version = version + 1, waits_for = null
+    where status = 'draining' and not unsettled and removed_at is null and not exists (select 1 from ${vmsOf("hosts.id")} as vms)
+    returning id, name`.execute(db);
+  return rows;
+}

@@ -1,0 +1,67 @@
+// The request and the response of node:http, counting the bytes of their bodies for the request log, streams included.
+
+import { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyRequest } from "fastify";
+import type { ErrorCode } from "@skerry/contract/errors";
+import { newId } from "@skerry/contract/ids";
+import type { Caller } from "../context.ts";
+
+/** It is logged, so nothing that looks like a token is one. */
+const SANE_REQUEST_ID = /^(?!sk_)[A-Za-z0-9_.-]{1,64}$/;
+
+export class CountedRequest extends IncomingMessage {
+  bodyBytes = 0;
+  /** Of the route that serves it, such as `/v1/sandboxes/{id}`; undefined where none does. */
+  pattern: string | undefined;
+  /** Of the answer, where it is an error. */
+  errorCode: ErrorCode | undefined;
+  /** Who sent it, once that is known. */
+  caller: Pick<Caller, "orgId" | "tokenId"> | undefined;
+  readonly #startedMs = performance.now();
+  #id: string | undefined;
+
+  /** Since its head has come. */
+  get ageMs(): number {
+    return performance.now() - this.#startedMs;
+  }
+
+  /** The client's own where it sent a sane one. */
+  get requestId(): string {
+    const sent = this.headers["x-request-id"];
+    this.#id ??= typeof sent === "string" && SANE_REQUEST_ID.test(sent) ? sent : newId("request");
+    return this.#id;
+  }
+
+  override push(chunk: unknown, encoding?: BufferEncoding): boolean {
+    this.bodyBytes += bytesOf(chunk, encoding);
+    return super.push(chunk, encoding);
+  }
+}
+
+/** Our server makes no other kind of request. */
+export function countedRequestOf(request: FastifyRequest): CountedRequest {
+  return request.raw as CountedRequest;
+}
+
+type Done = (error?: Error | null) => void;
+
+export class CountedResponse extends ServerResponse<CountedRequest> {
+  bodyBytes = 0;
+
+  override write(chunk: unknown, encoding?: BufferEncoding | Done, done?: Done): boolean {
+    this.bodyBytes += bytesOf(chunk, encoding);
+    // The overloads of the original differ only in which arguments are left out.
+    return super.write(chunk, encoding as BufferEncoding, done);
+  }
+
+  override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), done?: () => void): this {
+    this.bodyBytes += bytesOf(chunk, encoding);
+    return super.end(chunk, encoding as BufferEncoding, done);
+  }
+}
+
+function bytesOf(chunk: unknown, encoding: unknown): number {
+  if (chunk instanceof Uint8Array) return chunk.length;
+  if (typeof chunk !== "string") return 0;
+  return Buffer.byteLength(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
+}

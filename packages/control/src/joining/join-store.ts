@@ -1,0 +1,98 @@
+import { sql } from "kysely";
+import type { Database, Queries } from "../db/database.ts";
+
+export interface NewJoinToken {
+  readonly id: string;
+  readonly secret_sha256: Buffer;
+  readonly org_id: string;
+  readonly created_by: string;
+}
+
+/** When it ends. */
+export async function insertJoinToken(db: Queries, token: NewJoinToken, lifetimeMs: number): Promise<Date> {
+  const { rows } = await sql<{ expires_at: Date }>`
+    insert into join_tokens (id, secret_sha256, org_id, created_by, expires_at)
+    values (${token.id}, ${token.secret_sha256}, ${token.org_id}, ${token.created_by},
+            now() + ${lifetimeMs}::double precision * interval '1 millisecond')
+    returning expires_at`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error("an insert returned no row");
+  return row.expires_at;
+}
+
+export interface JoinTokenRow {
+  readonly secret_sha256: Buffer;
+  readonly org_id: string;
+  readonly host_id: string | null;
+  readonly expired: boolean;
+}
+
+/** Nobody else uses the token until the transaction ends. */
+export async function lockJoinToken(db: Queries, id: string): Promise<JoinTokenRow | undefined> {
+  const { rows } = await sql<JoinTokenRow>`
+    select secret_sha256, org_id, host_id, expires_at <= now() as expired
+    from join_tokens where id = ${id} for update`.execute(db);
+  return rows[0];
+}
+
+export async function useJoinToken(db: Queries, id: string, hostId: string): Promise<void> {
+  await db.updateTable("join_tokens").set({ host_id: hostId }).where("id", "=", id).execute();
+}
+
+/** Tokens that have been no use for a day. */
+export async function sweepJoinTokens(db: Database, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from join_tokens where id in (
+      select id from join_tokens where expires_at < now() - interval '1 day' limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
+export interface JoiningHost {
+  readonly id: string;
+  readonly name: string;
+  readonly address: string;
+}
+
+const UNIQUE_VIOLATION = "23505";
+
+/** The host with this key, if there is one. */
+export async function findHostByKey(db: Queries, keySha256: Buffer): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("hosts")
+    .select("id")
+    .where("key_sha256", "=", keySha256)
+    .where("removed_at", "is", null)
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/** Writes a host that nobody has asked yet, or changes name and address of one that comes again. False where another has the name; then
+ *  nothing else can be done in the transaction. */
+export async function writeJoiningHost(db: Queries, host: JoiningHost): Promise<boolean> {
+  // One that has never answered holds no name: its join broke off.
+  await sql`
+    update hosts set removed_at = now(), name = name || '~' || id
+    where name = ${host.name} and id <> ${host.id} and joined and cpus = 0 and removed_at is null`.execute(
+    db,
+  );
+  try {
+    await sql`
+      insert into hosts (id, name, address, status, cpus, memory_mib, templates, facts, last_heartbeat, joined)
+      values (${host.id}, ${host.name}, ${host.address}, 'offline', 0, 0, '[]', '{}', now(), true)
+      on conflict (id) do update set name = excluded.name, address = excluded.address`.execute(db);
+    return true;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return false;
+    throw error;
+  }
+}
+
+export function findJoinedHost(db: Queries, id: string): Promise<JoiningHost | undefined> {
+  return db
+    .selectFrom("hosts")
+    .select(["id", "name", "address"])
+    .where("id", "=", id)
+    .where("removed_at", "is", null)
+    .executeTakeFirst();
+}

@@ -1,0 +1,71 @@
+// What a request for a machine asks for, with every default filled in and every bound checked. Pure.
+
+import { SkerryError } from "@skerry/contract/errors";
+import {
+  RESTART_RETRIES_DEFAULT,
+  STOP_TIMEOUT_DEFAULT_MS,
+  STOP_TIMEOUT_MAX_MS,
+} from "@skerry/contract/limits";
+import type { MachineCreateRequest } from "@skerry/contract/machines";
+import type { RestartDisk, RestartPolicy } from "@skerry/contract/machine-states";
+import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
+import { readBoundedDuration } from "../values/durations.ts";
+import { readEgressWish, type EgressWish } from "../vms/egress-policy.ts";
+import { checkEnv, checkMetadata, checkText, checkTogether } from "../values/env.ts";
+import { readSize } from "../values/sizes.ts";
+
+export interface MachineWish {
+  readonly name: string | null;
+  /** Name or id. */
+  readonly template: string;
+  readonly size: Size;
+  readonly env: Readonly<Record<string, string>>;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly egress: EgressWish;
+  readonly command: string | null;
+  readonly stopTimeoutMs: number;
+  readonly restart: {
+    readonly policy: RestartPolicy;
+    readonly maxRetries: number | null;
+    readonly disk: RestartDisk;
+  };
+}
+
+export function readMachineWish(request: MachineCreateRequest): MachineWish {
+  const env = checkEnv(request.env ?? {});
+  const command = request.command === undefined ? null : checkText("command", request.command);
+  if (command !== null) checkTogether({ command, env });
+  return {
+    name: request.name === undefined ? null : checkText("name", request.name),
+    template: checkText("template", request.template),
+    size: readSize(request.size ?? DEFAULT_SIZE),
+    env,
+    metadata: checkMetadata(request.metadata ?? {}),
+    egress: readEgressWish(request.egress),
+    command,
+    stopTimeoutMs:
+      request.stop_timeout === undefined
+        ? STOP_TIMEOUT_DEFAULT_MS
+        : readBoundedDuration("stop_timeout", request.stop_timeout, STOP_TIMEOUT_MAX_MS),
+    restart: readRestart(request.restart ?? {}),
+  };
+}
+
+/**
+ * By default a machine that fails is started again, and one whose work is done is not. It gives up after ten times in a row, so that
+ * what can never work does not work at it forever; what should run whatever happens (`always`) says so.
+ */
+function readRestart({
+  policy = "on-failure",
+  max_retries: maxRetries,
+  disk = "keep",
+}: NonNullable<MachineCreateRequest["restart"]>): MachineWish["restart"] {
+  if (policy === "no" && maxRetries !== undefined && maxRetries !== null) {
+    throw new SkerryError("bad_request", `"restart.max_retries" means nothing with the policy "no".`, {
+      remediation: 'Leave it out, or use the policy "on-failure" or "always".',
+      context: { field: "restart.max_retries" },
+    });
+  }
+  const byDefault = policy === "on-failure" ? RESTART_RETRIES_DEFAULT : null;
+  return { policy, maxRetries: maxRetries === undefined ? byDefault : maxRetries, disk };
+}

@@ -1,0 +1,115 @@
+// Start, stop and restart as their owner asks for them. A wish is stored first and then carried out as far as it goes at once; what is
+// left of it then, because somebody else is at work on the machine or its host does not answer, is finished by VM cleanup.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { MachineStatus } from "@skerry/contract/machine-states";
+import { changeMachine, moveMachine, renewed, type MachineChange, type MachineRow } from "./machine-store.ts";
+import { cancelRestart } from "./restart-queue-store.ts";
+import type { Caller, Context } from "../context.ts";
+import { startMachine } from "./machine-start.ts";
+import { finishStopping } from "./machine-stop.ts";
+import { getMachine } from "./machine-service.ts";
+import { untilFirst } from "../db/optimistic-retry.ts";
+
+export const machineActs = ["start", "stop", "restart"] as const;
+export type MachineAct = (typeof machineActs)[number];
+
+/** The machine as it is when what can be done at once is done. */
+export function carryOutWish(
+  context: Context,
+  caller: Caller,
+  { id, act, newDisk = false }: { readonly id: string; readonly act: MachineAct; readonly newDisk?: boolean },
+): Promise<MachineRow> {
+  return untilFirst(async () => {
+    const row = await getMachine(context, caller, id);
+    if (row.status === "destroying" || row.status === "destroyed") throw destroyed(row.status);
+    if (newDisk && !isAtRest(row)) throw notAtRest(row.status);
+    return newDisk ? startByWish(context, row, newDisk) : acts[act](context, row);
+  }, busy);
+}
+
+/** Undefined where another writer was first, and everything is to be decided again. */
+type Do = (context: Context, row: MachineRow) => Promise<MachineRow | undefined>;
+
+const acts: Readonly<Record<MachineAct, Do>> = {
+  start: async (context, row) => {
+    if (isAtRest(row)) return startByWish(context, row);
+    if (row.status === "running" && row.desired === "running") return row;
+    const wish = { desired: "running", restart_wished: row.status === "stopping" } as const;
+    return changeMachine(context.db, row, wish);
+  },
+  stop: async (context, row) => {
+    if (row.status === "running") return stopNow(context, row, { desired: "stopped", restart_wished: false });
+    if (isAtRest(row)) return stopAtRest(context, row);
+    return changeMachine(context.db, row, { desired: "stopped", restart_wished: false });
+  },
+  restart: async (context, row) => {
+    if (isAtRest(row)) return startByWish(context, row);
+    if (row.status === "running") return stopNow(context, row, { desired: "running", restart_wished: true });
+    const wish = { desired: "running", restart_wished: row.status === "stopping" } as const;
+    return changeMachine(context.db, row, wish);
+  },
+};
+
+function isAtRest({ status }: MachineRow): boolean {
+  return status === "stopped" || status === "failed";
+}
+
+/** What it had tried by itself does not count against a start that somebody asks for. */
+function startByWish(context: Context, row: MachineRow, newDisk = false): Promise<MachineRow | undefined> {
+  return startMachine(context, row, { newDisk, change: { desired: "running", retries: 0 } });
+}
+
+/** It does not run; from now on nothing starts it again. Where its host was lost with it, VM cleanup stops what comes back. */
+function stopAtRest(context: Context, row: MachineRow): Promise<MachineRow | undefined> {
+  const change = { desired: "stopped", restart_wished: false } as const;
+  return context.db.transaction().execute(async (transaction) => {
+    const stopped =
+      row.status === "failed"
+        ? await moveMachine(transaction, row, "stopped", change)
+        : // Whoever is about to start it from the queue has read another version.
+          await changeMachine(transaction, row, { ...change, ...renewed });
+    if (stopped === undefined) return undefined;
+    await cancelRestart(transaction, row.id);
+    return { ...stopped, restart_at: null };
+  });
+}
+
+async function stopNow(
+  context: Context,
+  row: MachineRow,
+  wish: MachineChange,
+): Promise<MachineRow | undefined> {
+  const stopping = await moveMachine(context.db, row, "stopping", wish);
+  if (stopping === undefined) return undefined;
+  const stopped = await finishStopping(context, stopping).catch((error: unknown) => {
+    context.log.warn({ err: error, machine_id: row.id }, "a host did not confirm a stop");
+    context.ring("vm-cleanup");
+    return stopping;
+  });
+  // The wish may have changed meanwhile: the row says what it is now.
+  return stopped?.status === "stopped" && stopped.desired === "running"
+    ? startMachine(context, stopped, { change: { retries: 0 } })
+    : stopped;
+}
+
+function busy(): SkerryError {
+  return new SkerryError("machine_busy", "The machine changes too often.", {
+    remediation: "Read the machine, and try again.",
+    retryAfterS: 1,
+  });
+}
+
+function notAtRest(status: MachineStatus): SkerryError {
+  return new SkerryError("machine_busy", `The machine is ${status}, so its disk is in use.`, {
+    remediation: "Stop the machine first.",
+    context: { status },
+  });
+}
+
+function destroyed(status: MachineStatus): SkerryError {
+  return new SkerryError("machine_destroyed", `The machine is ${status}.`, {
+    remediation: "Create another machine.",
+    context: { status },
+  });
+}

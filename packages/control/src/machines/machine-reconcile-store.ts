@@ -1,0 +1,74 @@
+// What the background services ask about machines of all organizations.
+
+import { sql, type Selectable } from "kysely";
+import { HEALTHY_AFTER_S } from "@skerry/contract/machine-states";
+import type { Database, Tables } from "../db/database.ts";
+
+type Row = Selectable<Tables["machines"]>;
+
+/** A machine as its host's list of VMs is compared with it. */
+export interface MachineFact extends Pick<
+  Row,
+  | "id"
+  | "org_id"
+  | "status"
+  | "desired"
+  | "restart_wished"
+  | "version"
+  | "execution_id"
+  | "host_id"
+  | "stop_timeout_ms"
+  | "restart_policy"
+  | "restart_max_retries"
+  | "retries"
+  | "host_lost"
+  | "reason"
+> {
+  /** Somebody is working on it at this moment. */
+  readonly claimed: boolean;
+  /** The host has not confirmed the stored egress policy. */
+  readonly egress_due: boolean;
+  /** What failed is not due for its next attempt yet. */
+  readonly waiting: boolean;
+  readonly has_run: boolean;
+  /** It runs, and has for so long that what it had tried before counts no more. */
+  readonly ran_well: boolean;
+  /** It is in the queue of those that are started again. */
+  readonly queued: boolean;
+  /** How long until its claim lapses or its next attempt is due. */
+  readonly due_in_ms: number | null;
+}
+
+const FACTS = sql`
+  id, org_id, status, desired, restart_wished, version, execution_id, host_id, stop_timeout_ms, restart_policy,
+  restart_max_retries, retries, host_lost, reason,
+  coalesce(claimed_until > now(), false) as claimed, egress_applied <> egress_version as egress_due,
+  retry_at > now() as waiting, started_at is not null as has_run,
+  status = 'running' and started_at <= now() - ${HEALTHY_AFTER_S} * interval '1 second' as ran_well,
+  exists (select 1 from restarts where machine_id = machines.id) as queued,
+  ceil(extract(epoch from case
+    when status in ('creating', 'starting', 'stopping') and claimed_until > now() then claimed_until
+    when retry_at > now() and (status in ('destroying', 'stopping') or status = 'running' and egress_applied <> egress_version)
+      then retry_at
+  end - now()) * 1000)::double precision as due_in_ms`;
+
+/** Bound of one comparison. A host with more machines than this would need another design first. */
+const FACTS_MAX = 20_000;
+
+/** Every machine that should have a VM on this host, that should lose it, or that should get one again. */
+export async function machinesOnHost(db: Database, hostId: string): Promise<MachineFact[]> {
+  const { rows } = await sql<MachineFact>`
+    select ${FACTS} from machines
+    where host_id = ${hostId} and status <> 'destroyed'
+      and (status in ('creating', 'starting', 'running', 'stopping', 'destroying')
+        or (status = 'stopped' and restart_wished) or (status = 'failed' and host_lost))
+    order by retry_at limit ${FACTS_MAX}`.execute(db);
+  return rows;
+}
+
+export async function machineFacts(db: Database, ids: readonly string[]): Promise<MachineFact[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await sql<MachineFact>`
+    select ${FACTS} from machines where id = any(${ids}::text[])`.execute(db);
+  return rows;
+}

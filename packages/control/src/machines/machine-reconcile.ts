@@ -1,0 +1,128 @@
+// What the difference between the rows of machines and the VMs of one host means. Pure: two readings of the rows and one of the host in,
+// actions out.
+
+import type { Vm } from "@skerry/contract/host-api";
+import type { MachineStatus } from "@skerry/contract/machine-states";
+import { diskGone, endingOf, isUnreadable, type Ending } from "./machine-exit-reason.ts";
+import type { MachineFact } from "./machine-reconcile-store.ts";
+
+export type MachineAction =
+  /** Its VM has ended, or whoever worked on it has died: what now is a matter of its policy. */
+  | { readonly kind: "end"; readonly row: MachineFact; readonly ending: Ending }
+  /** It runs although its row does not say so: whoever started it died, or its host was taken for dead. */
+  | { readonly kind: "adopt"; readonly row: MachineFact }
+  /** It should not run any more; its disk stays. */
+  | { readonly kind: "stop"; readonly row: MachineFact }
+  /** It was stopped to be started again, and nobody has done so. */
+  | { readonly kind: "queue"; readonly row: MachineFact }
+  /** The host has not confirmed the egress policy that is wished for. */
+  | { readonly kind: "egress"; readonly row: MachineFact }
+  /** Somebody wished its end; the host has to confirm it. */
+  | { readonly kind: "finish"; readonly row: MachineFact }
+  /** A VM that runs and should not, of a machine whose disk is here. */
+  | { readonly kind: "halt"; readonly vm: Vm }
+  /** Its host is back, and it does not run there. */
+  | { readonly kind: "return"; readonly row: MachineFact; readonly ending: Ending }
+  /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host. */
+  | { readonly kind: "discard"; readonly vm: Vm }
+  /** A machine's VM without a row. Its disk may be all that is left of a machine, as after a restore of the database, so it stays. */
+  | { readonly kind: "leave"; readonly vm: Vm };
+
+/** `before` was read before the host's list and `after` after it: see `sandbox-decisions.ts`. */
+export function decideMachines(
+  hostId: string,
+  before: readonly MachineFact[],
+  vms: readonly Vm[],
+  after: readonly MachineFact[],
+): MachineAction[] {
+  const vmById = new Map(vms.map((vm) => [vm.id, vm]));
+  const rowById = new Map(after.map((row) => [row.id, row]));
+  return [
+    ...before.flatMap((row) => rowAction(row, vmById.get(row.id)) ?? []),
+    ...vms.flatMap((vm) => vmAction(hostId, vm, rowById.get(vm.id)) ?? []),
+  ];
+}
+
+function rowAction(row: MachineFact, listed: Vm | undefined): MachineAction | undefined {
+  if (row.status === "failed") return returnAction(row, listed);
+  // One of an earlier life says nothing about this one; of one that is not understood nobody knows the life.
+  const isThis = listed !== undefined && (listed.execution_id === row.execution_id || isUnreadable(listed));
+  return actionOf[row.status](row, isThis ? listed : undefined);
+}
+
+/** Of a machine that failed with its host. */
+function returnAction(row: MachineFact, vm: Vm | undefined): MachineAction | undefined {
+  if (!row.host_lost || row.desired !== "running" || !row.has_run) return undefined;
+  if (vm === undefined) return { kind: "return", row, ending: diskGone };
+  if (vm.status === "running" || vm.status === "creating" || vm.cause === "not_adopted") return undefined;
+  return { kind: "return", row, ending: endingOf(vm) };
+}
+
+type Decide = (row: MachineFact, vm: Vm | undefined) => MachineAction | undefined;
+
+const actionOf: Readonly<Record<MachineStatus, Decide>> = {
+  creating: (row) => (row.claimed ? undefined : { kind: "end", row, ending: died("creating") }),
+  starting: (row, vm) => (row.claimed ? undefined : startingAction(row, vm)),
+  running: runningAction,
+  stopping: (row, vm) => {
+    if (row.claimed || row.waiting) return undefined;
+    return vm !== undefined && isUnreadable(vm)
+      ? { kind: "end", row, ending: endingOf(vm) }
+      : { kind: "stop", row };
+  },
+  stopped: (row) => (row.restart_wished && !row.queued ? { kind: "queue", row } : undefined),
+  destroying: (row) => (row.waiting ? undefined : { kind: "finish", row }),
+  failed: () => undefined,
+  destroyed: () => undefined,
+};
+
+function startingAction(row: MachineFact, vm: Vm | undefined): MachineAction | undefined {
+  if (vm?.status === "running") return { kind: "adopt", row };
+  // The host goes on with what it was asked for; it ends well or not.
+  if (vm?.status === "creating") return undefined;
+  return { kind: "end", row, ending: vm?.status === "gone" ? endingOf(vm) : died("starting") };
+}
+
+function runningAction(row: MachineFact, vm: Vm | undefined): MachineAction | undefined {
+  if (vm?.status !== "running" && vm?.status !== "creating")
+    return { kind: "end", row, ending: endingOf(vm) };
+  if (row.desired === "stopped") return { kind: "stop", row };
+  return row.egress_due && !row.waiting ? { kind: "egress", row } : undefined;
+}
+
+/** Of a host's VM judged by the row that was read after it. */
+function vmAction(hostId: string, vm: Vm, row: MachineFact | undefined): MachineAction | undefined {
+  if (row === undefined) return haltAction(vm) ?? { kind: "leave", vm };
+  if (row.status === "destroyed") return { kind: "discard", vm };
+  // Only one that runs has proved that it does not need this disk.
+  if (row.host_id !== hostId) return row.status === "running" ? { kind: "discard", vm } : haltAction(vm);
+  return row.status === "destroying" ? undefined : atHomeAction(vm, row);
+}
+
+/** Of a VM on the host that its row names. */
+function atHomeAction(vm: Vm, row: MachineFact): MachineAction | undefined {
+  if (isUnreadable(vm) && row.status === "stopped") return { kind: "end", row, ending: endingOf(vm) };
+  // What does not run is the machine's disk.
+  if (haltAction(vm) === undefined) return undefined;
+  if (row.execution_id !== vm.execution_id) return { kind: "halt", vm };
+  return row.status === "stopped" || row.status === "failed" ? unwantedAction(vm, row) : undefined;
+}
+
+function haltAction(vm: Vm): MachineAction | undefined {
+  return vm.status === "running" || vm.status === "creating" ? { kind: "halt", vm } : undefined;
+}
+
+/** Of a VM that runs although its row is at rest. */
+function unwantedAction(vm: Vm, row: MachineFact): MachineAction {
+  const wasLost = row.status === "failed" && row.host_lost && row.desired === "running";
+  if (wasLost && vm.status === "running") return { kind: "adopt", row };
+  return row.has_run || row.host_lost ? { kind: "halt", vm } : { kind: "discard", vm };
+}
+
+function died(what: "creating" | "starting"): Ending {
+  return {
+    reason: `the control plane stopped while it was ${what} the machine`,
+    exitCode: null,
+    succeeded: false,
+  };
+}

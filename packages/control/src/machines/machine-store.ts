@@ -1,0 +1,178 @@
+// Rows of machines. Whoever changes a status names the version that the decision was about, and loses when it is old.
+
+import { sql, type Selectable, type UpdateObject } from "kysely";
+import {
+  canMachineMove,
+  type MachineStatus,
+  type RestartDisk,
+  type RestartPolicy,
+} from "@skerry/contract/machine-states";
+import type { Database, Queries, Tables } from "../db/database.ts";
+import { claimedAnew } from "../db/claims.ts";
+import { LookUps } from "../db/batch-loader.ts";
+import type { NewVm } from "../vms/new-vm-row.ts";
+import { passes, type VmFilter } from "../vms/vm-filter.ts";
+
+export interface MachineRow extends Selectable<Tables["machines"]> {
+  /** When the queue has it start again. */
+  readonly restart_at: Date | null;
+}
+
+export interface NewMachine extends NewVm {
+  readonly command: string | null;
+  readonly stop_timeout_ms: number;
+  readonly restart_policy: RestartPolicy;
+  readonly restart_max_retries: number | null;
+  readonly restart_disk: RestartDisk;
+}
+
+const restartAt = sql<Date | null>`(select r.due_at from restarts r where r.machine_id = machines.id)`;
+const now = sql<Date>`now()`;
+
+export function insertMachine(db: Queries, machine: NewMachine): Promise<MachineRow> {
+  return db
+    .insertInto("machines")
+    .values({
+      ...machine,
+      env: JSON.stringify(machine.env),
+      metadata: JSON.stringify(machine.metadata),
+      egress: JSON.stringify(machine.egress),
+      status: "creating",
+      claimed_until: claimedAnew,
+    })
+    .returningAll()
+    .returning(sql<Date | null>`null::timestamptz`.as("restart_at"))
+    .executeTakeFirstOrThrow();
+}
+
+/** Says that somebody is still working on this incarnation. */
+export async function extendMachineClaim(
+  db: Database,
+  { id, execution_id }: Pick<MachineRow, "id" | "execution_id">,
+): Promise<void> {
+  await sql`
+    update machines set claimed_until = ${claimedAnew}
+    where id = ${id} and execution_id = ${execution_id} and status in (${sql.join([...claimed])})`.execute(
+    db,
+  );
+}
+
+/** Undefined where it does not exist or is another organization's; nobody learns which. */
+export function findMachine(db: Database, orgId: string, id: string): Promise<MachineRow | undefined> {
+  return lookUps.find(db, `${orgId} ${id}`);
+}
+
+const lookUps = new LookUps<MachineRow>(async (db, keys) => {
+  const wanted = keys.map((key) => key.split(" "));
+  const { rows } = await sql<MachineRow>`
+    select machines.*, ${restartAt} as restart_at
+    from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
+    join machines on machines.id = wanted.id and machines.org_id = wanted.org_id`.execute(db);
+  return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
+});
+
+/** For whoever acts for no organization. */
+export function machineById(db: Queries, id: string): Promise<MachineRow | undefined> {
+  return db
+    .selectFrom("machines")
+    .selectAll()
+    .select(restartAt.as("restart_at"))
+    .where("id", "=", id)
+    .executeTakeFirst();
+}
+
+/** Newest first. Ids sort by time, so a page never shifts when machines are added. */
+export function listMachines(db: Database, filter: VmFilter<MachineStatus>): Promise<MachineRow[]> {
+  return db
+    .selectFrom("machines")
+    .selectAll()
+    .select(restartAt.as("restart_at"))
+    .where(passes(filter))
+    .orderBy("id", "desc")
+    .limit(filter.limit)
+    .execute();
+}
+
+type Values = UpdateObject<Tables, "machines">;
+
+/** What a change brings beside the status: values, and expressions of the database. */
+export type MachineChange = Pick<
+  Values,
+  | "reason"
+  | "desired"
+  | "restart_wished"
+  | "execution_id"
+  | "host_id"
+  | "disk_gib"
+  | "exit_code"
+  | "restarts"
+  | "retries"
+  | "host_lost"
+  | "started_at"
+  | "stopped_at"
+  | "egress_applied"
+>;
+
+type Seen = Pick<MachineRow, "id" | "version" | "status">;
+
+/** Statuses in which somebody works on the machine, and says so by extending a claim. */
+const claimed: ReadonlySet<MachineStatus> = new Set(["creating", "starting", "stopping"]);
+
+/** Changes the status of exactly the version that the caller saw; undefined when another writer got there first. */
+export async function moveMachine(
+  db: Queries,
+  seen: Seen,
+  to: MachineStatus,
+  change: MachineChange = {},
+): Promise<MachineRow | undefined> {
+  if (!canMachineMove(seen.status, to)) throw new Error(`a machine cannot move from ${seen.status} to ${to}`);
+  return write(db, seen, {
+    status: to,
+    version: sql`version + 1`,
+    claimed_until: claimed.has(to) ? claimedAnew : null,
+    // What was tried in vain in the old status says nothing about the new one.
+    attempts: 0,
+    retry_at: now,
+    ...(to === "destroyed" ? { destroyed_at: now } : {}),
+    ...change,
+  });
+}
+
+/**
+ * The same without a change of status: what is wished for, or why it waits. It leaves the version alone, because whoever works on the
+ * machine goes on, and reads the wish when it is done; but for who says otherwise.
+ */
+export async function changeMachine(
+  db: Queries,
+  seen: Seen,
+  change: MachineChange & Pick<Values, "version">,
+): Promise<MachineRow | undefined> {
+  return write(db, seen, change);
+}
+
+function write(db: Queries, { id, version, status }: Seen, values: Values): Promise<MachineRow | undefined> {
+  return db
+    .updateTable("machines")
+    .set(values)
+    .where("id", "=", id)
+    .where("version", "=", version)
+    .where("status", "=", status)
+    .returningAll()
+    .returning(restartAt.as("restart_at"))
+    .executeTakeFirst();
+}
+
+/** A new life. */
+export const begun = {
+  started_at: now,
+  restart_wished: false,
+  host_lost: false,
+} satisfies MachineChange;
+
+export const restartedAgain = { restarts: sql<number>`restarts + 1` } satisfies MachineChange;
+
+/** Who has read it before decides anew. */
+export const renewed = { version: sql<number>`version + 1` };
+
+/** It no longer runs. */
+export const atRest = { stopped_at: now } satisfies MachineChange;

@@ -1,0 +1,73 @@
+// Starts machines that wait in the queue, when their time has come: by their policy, or because somebody asked for a restart that could not
+// be finished. A few at a time, so that hundreds that come back together leave room for whoever asks for something new.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { MachineStatus } from "@skerry/contract/machine-states";
+import type { Context } from "../context.ts";
+import { startMachine } from "./machine-start.ts";
+import { changeMachine, machineById, restartedAgain, type MachineRow } from "./machine-store.ts";
+import { cancelRestart, nextRestartInMs, postponeRestart, takeDueRestarts } from "./restart-queue-store.ts";
+import { reportOf, type BackgroundService } from "../background/task-loop.ts";
+
+/** Starts of one activation, and of them at the same time. */
+const BATCH = 64;
+const AT_ONCE = 4;
+/** A start that is refused, because there is no room or its host is away, is tried again after this. */
+const REFUSED_AGAIN_MS = 10_000;
+
+/** Whoever queues something rings; should that be lost, nothing waits longer than this. */
+const LOOK_AGAIN_MS = 30_000;
+
+export function restartManager(context: Context): BackgroundService {
+  return {
+    name: "restart-manager",
+    everyMs: LOOK_AGAIN_MS,
+    async activate(stop) {
+      const results: PromiseSettledResult<void>[] = [];
+      let room = BATCH;
+      const work = async () => {
+        while (!stop.aborted && room > 0) {
+          room -= 1;
+          const [id] = await takeDueRestarts(context.db, 1);
+          if (id === undefined) return;
+          results.push(...(await Promise.allSettled([restart(context, id, stop)])));
+        }
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, work));
+      const nextMs = await nextRestartInMs(context.db);
+      return {
+        ...reportOf(results, { examined: results.length, more: results.length >= BATCH }),
+        ...(nextMs === undefined ? {} : { nextMs }),
+      };
+    },
+  };
+}
+
+async function restart(context: Context, id: string, stop: AbortSignal): Promise<void> {
+  const row = await machineById(context.db, id);
+  if (row === undefined || !atRest.has(row.status) || row.desired !== "running") {
+    await cancelRestart(context.db, id);
+    return;
+  }
+  // Whoever asked for a restart has not had one by the policy.
+  const change = row.restart_wished ? {} : restartedAgain;
+  try {
+    await startMachine(context, row, { change, stop });
+  } catch (error) {
+    await waitOn(context, row, error);
+    throw error;
+  }
+}
+
+const atRest: ReadonlySet<MachineStatus> = new Set(["stopped", "failed"]);
+
+/** Refused before it began, it waits on and says for what. What began and failed is in the queue already, or has given up. */
+async function waitOn(context: Context, row: MachineRow, error: unknown): Promise<void> {
+  if (!(error instanceof SkerryError) || (await machineById(context.db, row.id))?.version !== row.version)
+    return;
+  const [why = ""] = (row.reason ?? "").split(WAITS);
+  await postponeRestart(context.db, row.id, REFUSED_AGAIN_MS);
+  await changeMachine(context.db, row, { reason: `${why}${WAITS}${error.message}` });
+}
+
+const WAITS = "; its next start waits: ";

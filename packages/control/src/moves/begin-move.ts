@@ -1,0 +1,93 @@
+// Where a VM goes that has to leave its host: to the one with most room, if it can go on there as it is.
+
+import { randomBytes } from "node:crypto";
+import { footingFault } from "@skerry/contract/footing";
+import { Footing } from "@skerry/contract/host-moves";
+import { findSize, type Size } from "@skerry/contract/sizes";
+import { Compile } from "typebox/compile";
+import {
+  footingsOf,
+  insertMove,
+  recentFailures,
+  type DrainingHost,
+  type MovableVm,
+  type MoveRow,
+} from "./move-store.ts";
+import { lockRoom, type HostLoad } from "../capacity/capacity-store.ts";
+import type { Context } from "../context.ts";
+import { fits, place } from "../capacity/placement.ts";
+
+export type Departure =
+  | { readonly kind: "begun"; readonly move: MoveRow }
+  /** In words for the operator. */
+  | { readonly kind: "waits"; readonly waitsFor: string }
+  /** It has ended, or somebody else moves it. */
+  | { readonly kind: "left" };
+
+/** Takes room for it elsewhere, and says so in a row that somebody carries on with. */
+export async function beginMove(
+  context: Context,
+  vm: MovableVm,
+  { id, footing }: DrainingHost,
+): Promise<Departure> {
+  const size = findSize(vm.size);
+  if (size === undefined) return { kind: "waits", waitsFor: `the size "${vm.size}" of ${vm.id} is unknown` };
+  await context.loads.refreshNow();
+  const others = context.loads.hosts.filter((host) => host.id !== id);
+  const footings = await footingsOf(
+    context.db,
+    others.map((host) => host.id),
+  );
+  const failed = await recentFailures(context.db, vm.id);
+  const faults = others.map((host) => failed.get(host.id) ?? faultBetween(footing, footings.get(host.id)));
+  const fitting = others.filter((_host, index) => faults[index] === undefined);
+  const placement = place(fitting, size, context.limits.vcpusPerCpu);
+  for (const hostId of placement.kind === "candidates" ? placement.hostIds : []) {
+    const taken = await take(context, vm, { hostId, size });
+    if (taken !== "full") return taken === undefined ? { kind: "left" } : { kind: "begun", move: taken };
+  }
+  return { kind: "waits", waitsFor: waitsFor(vm, { others, faults, fitting }) };
+}
+
+async function take(
+  context: Context,
+  vm: MovableVm,
+  { hostId, size }: { hostId: string; size: Size },
+): Promise<MoveRow | "full" | undefined> {
+  using _pending = context.loads.hold(hostId, size);
+  return context.db.transaction().execute(async (transaction) => {
+    // Quotas count what an organization has, wherever it is.
+    const { host } = await lockRoom(transaction, vm.org_id, hostId);
+    context.loads.saw(hostId, host);
+    if (host === undefined || !fits(host, size, context.limits.vcpusPerCpu)) return "full";
+    return insertMove(transaction, vm, { toHostId: hostId, ticket: randomBytes(32).toString("hex") });
+  });
+}
+
+const footingShape = Compile(Footing);
+
+function faultBetween(here: Partial<Footing>, there: Partial<Footing> | undefined): string | undefined {
+  const [from, to] = [footingOf(here), footingOf(there ?? {})];
+  if (from === undefined || to === undefined) return "a version of Skerry there does not move VMs yet";
+  return footingFault(from, to);
+}
+
+/** Of all that a host says of itself. */
+function footingOf({ accelerator, qemu_version, cpu, tsc_khz }: Partial<Footing>): Footing | undefined {
+  const footing = { accelerator, qemu_version, cpu, tsc_khz };
+  return footingShape.Check(footing) ? footing : undefined;
+}
+
+function waitsFor(
+  vm: MovableVm,
+  {
+    others,
+    faults,
+    fitting,
+  }: { others: readonly HostLoad[]; faults: readonly (string | undefined)[]; fitting: readonly HostLoad[] },
+): string {
+  const what = `${vm.id} (${vm.memory_mib} MiB, ${vm.vcpus} vCPUs)`;
+  if (others.length === 0) return `${what} has nowhere to go: no other host is online`;
+  if (fitting.length > 0) return `${what} has nowhere to go: no other host has as much room`;
+  return `${what} cannot go on elsewhere: ${faults.find((fault) => fault !== undefined) ?? "no host takes it"}`;
+}

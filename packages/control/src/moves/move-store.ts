@@ -1,0 +1,234 @@
+// Moves under way, and the one statement by which a VM changes its host.
+
+import { sql, type Selectable } from "kysely";
+import type { Egress } from "@skerry/contract/egress";
+import { newId } from "@skerry/contract/ids";
+import {
+  canMoveProceed,
+  moveStatusesOnTarget,
+  moveStatusesUnderWay,
+  type MoveStatus,
+} from "@skerry/contract/move-states";
+import type { Footing } from "@skerry/contract/host-moves";
+import type { Queries, Tables } from "../db/database.ts";
+import { tableOf } from "../db/vm-tables.ts";
+
+export type MoveRow = Selectable<Tables["moves"]>;
+
+/** A sandbox or a machine, as far as a move is concerned. */
+export interface MovableVm {
+  readonly id: string;
+  readonly org_id: string;
+  readonly status: string;
+  readonly host_id: string;
+  readonly execution_id: string;
+  readonly size: string;
+  readonly vcpus: number;
+  readonly memory_mib: number;
+  readonly disk_gib: number;
+  readonly egress: Egress;
+  readonly egress_version: number;
+}
+
+/** A host that VMs should leave. */
+export interface DrainingHost {
+  readonly id: string;
+  readonly waits_for: string | null;
+  readonly footing: Partial<Footing>;
+}
+
+const COLUMNS = sql`id, org_id, status, host_id, execution_id, size, vcpus, memory_mib, disk_gib, egress, egress_version`;
+const underWay = sql`status in (${sql.join(moveStatusesUnderWay)})`;
+/** Longest pause between two attempts at a stuck move, in seconds. */
+const RETRY_MAX_S = 30;
+/** What could not take a VM is not asked again for so long, times how often it could not lately. Whose fault it was nobody knows for sure. */
+const FAILED_FOR_S = 5;
+const FAILED_FOR_MAX_S = 60;
+
+export async function findVm(db: Queries, id: string): Promise<MovableVm | undefined> {
+  const { rows } = await sql<MovableVm>`select ${COLUMNS} from ${tableOf(id)} where id = ${id}`.execute(db);
+  return rows[0];
+}
+
+/** Those that run on this host and are not on their way yet, oldest first. */
+export async function movableVms(db: Queries, hostId: string, limit: number): Promise<MovableVm[]> {
+  const { rows } = await sql<MovableVm>`
+    select ${COLUMNS} from (
+      select ${COLUMNS} from sandboxes where host_id = ${hostId} and status = 'running'
+      union all
+      select ${COLUMNS} from machines where host_id = ${hostId} and status = 'running'
+    ) vms
+    where not exists (select 1 from moves where vm_id = vms.id and ${underWay})
+    order by id limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function drainingHosts(db: Queries): Promise<DrainingHost[]> {
+  const { rows } = await sql<DrainingHost>`
+    select id, waits_for, facts as footing from hosts where status = 'draining' order by id`.execute(db);
+  return rows;
+}
+
+/** What VMs on these hosts would go on with. */
+export async function footingsOf(
+  db: Queries,
+  hostIds: readonly string[],
+): Promise<Map<string, Partial<Footing>>> {
+  const { rows } = await sql<{ id: string; facts: Partial<Footing> }>`
+    select id, facts from hosts where id = any(${hostIds}::text[])`.execute(db);
+  return new Map(rows.map(({ id, facts }) => [id, facts]));
+}
+
+/** Hosts that this VM could not be moved to a short time ago, and why. */
+export async function recentFailures(db: Queries, vmId: string): Promise<Map<string, string>> {
+  const { rows } = await sql<{ to_host_id: string; reason: string | null }>`
+    select to_host_id, (array_agg(reason order by status_since desc))[1] as reason
+    from moves
+    where vm_id = ${vmId} and status = 'failed' and status_since > now() - interval '5 minutes'
+    group by to_host_id
+    having max(status_since) > now() - least(count(*) * ${FAILED_FOR_S}, ${FAILED_FOR_MAX_S}) * interval '1 second'`.execute(
+    db,
+  );
+  return new Map(rows.map(({ to_host_id, reason }) => [to_host_id, reason ?? "for no known reason"]));
+}
+
+export async function sayWhatItWaitsFor(db: Queries, hostId: string, what: string | null): Promise<void> {
+  await sql`
+    update hosts set waits_for = ${what}
+    where id = ${hostId} and status = 'draining' and waits_for is distinct from ${what}`.execute(db);
+}
+
+/** Undefined where the VM has ended or is on its way already. */
+export async function insertMove(
+  db: Queries,
+  vm: MovableVm,
+  { toHostId, ticket }: { readonly toHostId: string; readonly ticket: string },
+): Promise<MoveRow | undefined> {
+  const { rows } = await sql<MoveRow>`
+    insert into moves (id, vm_id, from_host_id, to_host_id, from_execution_id, to_execution_id, ticket, vcpus, memory_mib, status)
+    select ${newId("move")}, id, host_id, ${toHostId}, execution_id, ${newId("execution")}, ${ticket}, vcpus, memory_mib, 'preparing'
+    from ${tableOf(vm.id)}
+    where id = ${vm.id} and status = 'running' and host_id = ${vm.host_id} and execution_id = ${vm.execution_id}
+      -- The operator may have changed his mind.
+      and exists (select 1 from hosts where id = ${vm.host_id} and status = 'draining')
+    on conflict do nothing
+    returning *`.execute(db);
+  return rows[0];
+}
+
+/** Leaves out what is on its way to a host and not the host's yet. Read it after the host's list and before the rows. */
+export async function withoutArrivals<Vm extends { readonly id: string; readonly execution_id: string }>(
+  db: Queries,
+  vms: readonly Vm[],
+): Promise<Vm[]> {
+  if (vms.length === 0) return [];
+  const { rows } = await sql<{ to_execution_id: string }>`
+    select to_execution_id from moves
+    where vm_id = any(${vms.map(({ id }) => id)}::text[]) and status in (${sql.join(moveStatusesOnTarget)})`.execute(
+    db,
+  );
+  const arriving = new Set(rows.map((row) => row.to_execution_id));
+  return vms.filter((vm) => !arriving.has(vm.execution_id));
+}
+
+/** Those that somebody should carry on with now, and that nobody has `inHand` yet. */
+export async function dueMoves(db: Queries, inHand: readonly string[]): Promise<MoveRow[]> {
+  const { rows } = await sql<MoveRow>`
+    select * from moves where ${underWay} and retry_at <= now() and id <> all(${inHand}::text[]) order by id`.execute(
+    db,
+  );
+  return rows;
+}
+
+export async function findMove(db: Queries, id: string): Promise<MoveRow | undefined> {
+  const { rows } = await sql<MoveRow>`select * from moves where id = ${id}`.execute(db);
+  return rows[0];
+}
+
+/** Why it should not get to its target any more; undefined where it should. */
+export async function whyUnwanted(db: Queries, id: string): Promise<string | undefined> {
+  const { rows } = await sql<{ why: string | null }>`
+    select case
+      when status not in ('preparing', 'sending') then 'it was called back'
+      when exists (
+        select 1 from hosts where id in (from_host_id, to_host_id) and (status = 'offline' or removed_at is not null)
+      ) then 'a host of the move is offline'
+    end as why
+    from moves where id = ${id}`.execute(db);
+  return rows.map(({ why }) => why ?? undefined)[0];
+}
+
+/** Those that wait for a host that does not answer keep nobody else from moving. */
+export async function countMovesFrom(db: Queries, hostId: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count from moves
+    where ${underWay} and from_host_id = ${hostId} and attempts = 0`.execute(db);
+  return rows[0]?.count ?? 0;
+}
+
+/** Undefined when another writer got there first. */
+export async function proceed(
+  db: Queries,
+  seen: Pick<MoveRow, "id" | "status" | "version">,
+  to: MoveStatus,
+  reason: string | null = null,
+): Promise<MoveRow | undefined> {
+  if (!canMoveProceed(seen.status, to)) throw new Error(`a move cannot go from ${seen.status} to ${to}`);
+  const { rows } = await sql<MoveRow>`
+    update moves set
+      status = ${to}, version = version + 1, status_since = now(), attempts = 0, retry_at = now(),
+      reason = coalesce(reason, ${reason}),
+      -- Nobody needs it any more.
+      ticket = case when ${to} in ('done', 'canceled', 'failed') then '' else ticket end
+    where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
+    returning *`.execute(db);
+  return rows[0];
+}
+
+/** The decision: from here on the VM is the target's. Undefined where it is not running at its source any more, or where the target is lost or
+ *  removed; nobody can say so of it before the transaction ends. The target loads the policy of the row before it lets the guest run, so it
+ *  counts as applied. */
+export async function switchHost(db: Queries, move: MoveRow): Promise<MovableVm | undefined> {
+  const { rows } = await sql<MovableVm>`
+    with target as materialized (
+      select id as target_id from hosts
+      where id = ${move.to_host_id} and status <> 'offline' and removed_at is null for share
+    )
+    update ${tableOf(move.vm_id)} set
+      host_id = target_id, execution_id = ${move.to_execution_id}, version = version + 1,
+      egress_applied = egress_version
+    from target
+    where id = ${move.vm_id} and status = 'running'
+      and host_id = ${move.from_host_id} and execution_id = ${move.from_execution_id}
+    returning ${COLUMNS}`.execute(db);
+  return rows[0];
+}
+
+/** Those that have not been decided about stay where they are. */
+export async function cancelMovesFrom(db: Queries, hostId: string, reason: string): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update moves set
+      status = 'canceling', version = version + 1, status_since = now(), attempts = 0, retry_at = now(),
+      reason = coalesce(reason, ${reason})
+    where from_host_id = ${hostId} and status in ('preparing', 'sending')`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
+/** After an attempt that failed: the next one comes after 1, 2, 4 … 30 s. */
+export async function postponeMove(db: Queries, { id, status }: MoveRow): Promise<void> {
+  await sql`
+    update moves set
+      attempts = attempts + 1,
+      retry_at = now() + least(power(2, least(attempts, 10)), ${RETRY_MAX_S}) * interval '1 second'
+    where id = ${id} and status = ${status}`.execute(db);
+}
+
+/** Forgets what ended a day ago. */
+export async function sweepMoves(db: Queries, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from moves where id in (
+      select id from moves where status in ('done', 'canceled', 'failed') and status_since < now() - interval '1 day'
+      limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}

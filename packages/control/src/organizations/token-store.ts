@@ -1,0 +1,164 @@
+import { sql, type RawBuilder, type Selectable } from "kysely";
+import type { Role, Scope } from "@skerry/contract/access";
+import type { Database, Queries, Tables } from "../db/database.ts";
+
+export type TokenRow = Omit<Selectable<Tables["api_tokens"]>, "secret_sha256" | "parent_id">;
+
+export interface NewToken {
+  readonly id: string;
+  readonly org_id: string;
+  readonly user_id: string;
+  readonly name: string;
+  readonly secret_sha256: Buffer;
+  /** The token that mints it; null where none does. */
+  readonly parent_id: string | null;
+  /** The token that it must not outlive; null where nothing asks for it. */
+  readonly within_id: string | null;
+  readonly scopes: readonly Scope[];
+  /** Works in its own organization only. */
+  readonly bound: boolean;
+  /** Null: as long as the token of `within_id`, and without one until revoked. */
+  readonly lifetimeMs: number | null;
+}
+
+const columns = [
+  "id",
+  "org_id",
+  "user_id",
+  "name",
+  "scopes",
+  "bound",
+  "created_at",
+  "expires_at",
+  "last_used_at",
+  "revoked_at",
+] as const;
+
+export async function insertToken(db: Queries, token: NewToken): Promise<TokenRow> {
+  const { lifetimeMs, within_id, ...values } = token;
+  return db
+    .insertInto("api_tokens")
+    .values({
+      ...values,
+      expires_at: sql<Date>`coalesce(
+        now() + ${lifetimeMs}::double precision * interval '1 millisecond',
+        (select asking.expires_at from api_tokens asking where asking.id = ${within_id})
+      )`,
+    })
+    .returning(columns)
+    .executeTakeFirstOrThrow();
+}
+
+export interface Parent {
+  /** Null: valid until revoked. */
+  readonly expires_at: Date | null;
+  /** Whether a child that lives for the given time would outlive it. */
+  readonly outlived: boolean;
+  readonly scopes: readonly Scope[];
+  readonly bound: boolean;
+}
+
+/**
+ * A token that is about to mint another one, and whether it ends before `lifetimeMs` is over. Until this transaction ends nobody
+ * can revoke it or remove its user, so that no child slips in behind. Undefined where it is not valid any more.
+ */
+export async function holdParent(
+  transaction: Queries,
+  caller: { readonly tokenId: string; readonly userId: string; readonly orgId: string },
+  lifetimeMs: number | null,
+): Promise<Parent | undefined> {
+  // A statement of its own: the next one must see what was revoked while this one waited.
+  await sql`select 1 from users where id = ${caller.userId} for share`.execute(transaction);
+  const { rows } = await sql<Parent>`
+    select expires_at, scopes, bound,
+      coalesce(expires_at < now() + ${lifetimeMs}::double precision * interval '1 millisecond', false) as outlived
+    from api_tokens
+    where id = ${caller.tokenId} and revoked_at is null and (expires_at is null or expires_at > now())
+      and exists (select 1 from memberships where user_id = ${caller.userId} and org_id = ${caller.orgId})`.execute(
+    transaction,
+  );
+  return rows[0];
+}
+
+export function findToken(db: Database, id: string): Promise<TokenRow | undefined> {
+  return db.selectFrom("api_tokens").select(columns).where("id", "=", id).executeTakeFirst();
+}
+
+/** Tokens of the organization that are neither revoked nor expired. Two sums, each of one range of the index. */
+export async function countValidTokens(db: Queries, orgId: string): Promise<number> {
+  const valid = sql`select count(*) from api_tokens where org_id = ${orgId} and revoked_at is null`;
+  const { rows } = await sql<{ valid: number }>`
+    select ((${valid} and expires_at is null) + (${valid} and expires_at > now()))::integer as valid`.execute(
+    db,
+  );
+  return rows[0]?.valid ?? 0;
+}
+
+/** Newest first, of one user or of all; tokens that are revoked are not shown. */
+export function listTokens(
+  db: Database,
+  page: { orgId: string; userId: string | null; before: string | undefined; limit: number },
+): Promise<TokenRow[]> {
+  let query = db
+    .selectFrom("api_tokens")
+    .select(columns)
+    .where("org_id", "=", page.orgId)
+    .where("revoked_at", "is", null)
+    .orderBy("id", "desc")
+    .limit(page.limit);
+  if (page.userId !== null) query = query.where("user_id", "=", page.userId);
+  if (page.before !== undefined) query = query.where("id", "<", page.before);
+  return query.execute();
+}
+
+/** Whose token it is, and what they are in the organization; undefined where the organization never had such a token. */
+export function tokenOwner(
+  db: Database,
+  orgId: string,
+  id: string,
+): Promise<{ user_id: string; role: Role | null } | undefined> {
+  return db
+    .selectFrom("api_tokens as t")
+    .leftJoin("memberships as m", (join) =>
+      join.onRef("m.user_id", "=", "t.user_id").onRef("m.org_id", "=", "t.org_id"),
+    )
+    .select(["t.user_id", "m.role"])
+    .where("t.id", "=", id)
+    .where("t.org_id", "=", orgId)
+    .executeTakeFirst();
+}
+
+/**
+ * Revokes a token and all that came from it, in whatever organizations those are. Revoking twice is no error and keeps the first
+ * time.
+ */
+export async function revokeToken(db: Database, userId: string, id: string): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    await holdUser(transaction, userId);
+    await revokeFamilies(transaction, sql`id = ${id}`);
+  });
+}
+
+/** All tokens that a user has in an organization, and all that came from them. Hold the user first. */
+export async function revokeTokensIn(
+  transaction: Queries,
+  member: { readonly orgId: string; readonly userId: string },
+): Promise<void> {
+  await revokeFamilies(transaction, sql`user_id = ${member.userId} and org_id = ${member.orgId}`);
+}
+
+/** All tokens of a family are one user's; whoever mints one holds the same row (`holdParent`), so that no child slips in behind. */
+export async function holdUser(transaction: Queries, userId: string): Promise<void> {
+  await sql`select 1 from users where id = ${userId} for no key update`.execute(transaction);
+}
+
+async function revokeFamilies(transaction: Queries, which: RawBuilder<unknown>): Promise<void> {
+  await sql`
+    with recursive family as (
+      select id from api_tokens where ${which}
+      union
+      select child.id from api_tokens child join family on child.parent_id = family.id
+    )
+    update api_tokens set revoked_at = now()
+    where id in (select id from family) and revoked_at is null`.execute(transaction);
+}

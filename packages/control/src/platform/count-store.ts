@@ -1,0 +1,90 @@
+// Counts for status and metrics. Each is read from an index alone, and none grows with the sandboxes that are destroyed.
+
+import { sql, type Selectable } from "kysely";
+import { HOST_OFFLINE_AFTER_S, type HostStatus } from "@skerry/contract/host-states";
+import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machine-states";
+import { sandboxStatuses, sandboxStatusesOnHost, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import type { Queries, Tables } from "../db/database.ts";
+import { expirable } from "../sandboxes/sandbox-reconcile-store.ts";
+
+type HostRow = Selectable<Tables["hosts"]>;
+
+/** All but the one in which nothing is left to count. */
+export const countedStatuses = {
+  sandbox: sandboxStatuses.filter((status) => status !== "destroyed"),
+  machine: machineStatuses.filter((status) => status !== "destroyed"),
+} as const;
+
+export interface VmLoad {
+  readonly kind: keyof typeof countedStatuses;
+  readonly host_id: string;
+  readonly status: string;
+  readonly vms: number;
+  /** Whether they hold memory and CPUs of the host. */
+  readonly on_host: boolean;
+  readonly memory_mib: number;
+  readonly vcpus: number;
+}
+
+export async function vmLoads(db: Queries): Promise<VmLoad[]> {
+  const loads = (kind: VmLoad["kind"], table: "sandboxes" | "machines", onHost: readonly string[]) => sql`
+    select ${kind}::text as kind, host_id, status, count(*)::integer as vms, status in (${sql.join(onHost)}) as on_host,
+           sum(memory_mib)::integer as memory_mib, sum(vcpus)::integer as vcpus
+    from ${sql.table(table)} where status <> 'destroyed' group by host_id, status`;
+  const { rows } = await sql<VmLoad>`
+    ${loads("sandbox", "sandboxes", sandboxStatusesOnHost)}
+    union all
+    ${loads("machine", "machines", machineStatusesOnHost)}`.execute(db);
+  return rows;
+}
+
+/** Those that are not destroyed. */
+export async function machineCount(db: Queries, orgId: string): Promise<number> {
+  const { rows } = await sql<{ machines: number }>`
+    select count(*)::integer as machines from machines
+    where org_id = ${orgId} and status <> 'destroyed'`.execute(db);
+  return rows[0]?.machines ?? 0;
+}
+
+export async function sandboxCounts(
+  db: Queries,
+  orgId: string,
+): Promise<{ status: SandboxStatus; sandboxes: number }[]> {
+  const { rows } = await sql<{ status: SandboxStatus; sandboxes: number }>`
+    select status, count(*)::integer as sandboxes
+    from sandboxes where org_id = ${orgId} and status <> 'destroyed' group by status`.execute(db);
+  return rows;
+}
+
+/** Work that nobody has begun. */
+export async function waitingWork(db: Queries): Promise<Waiting> {
+  const { rows } = await sql<Waiting>`
+    select
+      (select count(*) from sandboxes
+       where expires_at < now() and status in (${sql.join(expirable)}) and status <> 'destroyed')::integer as expire,
+      (select count(*) from sandboxes where status = 'running' and egress_applied <> egress_version)::integer
+      + (select count(*) from machines where status = 'running' and egress_applied <> egress_version)::integer as egress,
+      (select count(*) from restarts)::integer as restart`.execute(db);
+  return rows[0] ?? { expire: 0, egress: 0, restart: 0 };
+}
+
+interface Waiting {
+  readonly expire: number;
+  readonly egress: number;
+  readonly restart: number;
+}
+
+export interface HostFigures extends Pick<HostRow, "id" | "name" | "cpus" | "memory_mib" | "usage"> {
+  readonly status: HostStatus;
+  readonly last_heartbeat: Date;
+}
+
+/** A host that was silent for too long is offline, whatever its row says. */
+export async function hostFigures(db: Queries): Promise<HostFigures[]> {
+  const { rows } = await sql<HostFigures>`
+    select id, name, cpus, memory_mib, usage, last_heartbeat,
+           case when status = 'online' and last_heartbeat <= now() - ${HOST_OFFLINE_AFTER_S} * interval '1 second'
+                then 'offline' else status end as status
+    from hosts where removed_at is null order by name`.execute(db);
+  return rows;
+}

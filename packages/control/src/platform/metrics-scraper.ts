@@ -1,0 +1,123 @@
+// What a scrape answers. The process' own figures are always there; those of the database are read at most once a second, however many
+// scrape, and left out where the database does not answer: a scrape must say so and not hang.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { hostStatuses } from "@skerry/contract/host-states";
+import { textOf, type Format } from "../metrics/families.ts";
+import { DatabaseMetrics } from "../metrics/metrics.ts";
+import {
+  countedStatuses,
+  hostFigures,
+  vmLoads,
+  waitingWork,
+  type HostFigures,
+  type VmLoad,
+} from "./count-store.ts";
+import { waitingQueries } from "../db/database.ts";
+import type { Context } from "../context.ts";
+import { countByStatus } from "./status.ts";
+
+const FRESH_MS = 1_000;
+const DATABASE_DEADLINE_MS = 2_000;
+const MIB = 1024 * 1024;
+
+export class Scraper {
+  readonly #context: Context;
+  readonly #database = new DatabaseMetrics();
+  #reading: Promise<void> | undefined;
+  #freshUntilMs = 0;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async text(format: Format): Promise<string> {
+    if (performance.now() >= this.#freshUntilMs) await this.#refresh();
+    const { metrics, db } = this.#context;
+    metrics.measureProcess();
+    this.#database.queueDepth.set(waitingQueries(db), "database");
+    return [...textOf([...metrics.families(), ...this.#database.families()], format)].join("");
+  }
+
+  /** One reading at a time: a database that hangs is not asked again before it has answered. */
+  async #refresh(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    const late = new AbortController();
+    const timeout = sleep(DATABASE_DEADLINE_MS, "late" as const, { signal: late.signal });
+    // The loser must not end the process.
+    timeout.catch(() => undefined);
+    if ((await Promise.race([this.#reading, timeout])) === "late") this.#forget();
+    late.abort();
+  }
+
+  async #read(): Promise<void> {
+    const { db, log } = this.#context;
+    try {
+      const loads = await vmLoads(db);
+      const hosts = await hostFigures(db);
+      const waiting = await waitingWork(db);
+      this.#forget();
+      this.#database.up.set(1);
+      this.#showVms(loads);
+      this.#showHosts(hosts, loads);
+      for (const [queue, depth] of Object.entries(waiting)) this.#database.queueDepth.set(depth, queue);
+    } catch (error) {
+      this.#forget();
+      log.debug({ err: error }, "a scrape got nothing from the database");
+    }
+    this.#freshUntilMs = performance.now() + FRESH_MS;
+  }
+
+  /** Old figures would look like true ones. */
+  #forget(): void {
+    for (const family of this.#database.families()) family.clear();
+    this.#database.up.set(0);
+  }
+
+  #showVms(loads: readonly VmLoad[]): void {
+    const { vms, queueDepth } = this.#database;
+    for (const [kind, statuses] of Object.entries(countedStatuses)) {
+      for (const status of statuses) vms.set(0, kind, status);
+    }
+    for (const load of loads) vms.add(load.vms, load.kind, load.status);
+    const destroying = loads.filter(({ status }) => status === "destroying");
+    queueDepth.set(
+      destroying.reduce((total, load) => total + load.vms, 0),
+      "destroy",
+    );
+  }
+
+  #showHosts(hosts: readonly HostFigures[], loads: readonly VmLoad[]): void {
+    const database = this.#database;
+    for (const [status, count] of Object.entries(countByStatus(hostStatuses, hosts))) {
+      database.hosts.set(count, status);
+    }
+    for (const host of hosts) {
+      const held = loads.filter((load) => load.host_id === host.id && load.on_host);
+      const sum = (figure: "memory_mib" | "vcpus") => held.reduce((total, load) => total + load[figure], 0);
+      database.hostHeartbeat.set(host.last_heartbeat.getTime() / 1_000, host.name);
+      database.hostCpus.set(host.cpus, host.name);
+      database.hostVmMemory.set(host.memory_mib * MIB, host.name);
+      database.hostReservedMemory.set(sum("memory_mib") * MIB, host.name);
+      database.hostReservedCpus.set(sum("vcpus"), host.name);
+      this.#showUsage(host);
+    }
+  }
+
+  #showUsage({ name, usage }: HostFigures): void {
+    if (usage === null) return;
+    const database = this.#database;
+    for (const [mode, seconds] of Object.entries(usage.cpu_seconds)) {
+      database.hostCpu.set(seconds, name, mode);
+    }
+    database.hostMemory.set(usage.memory_bytes, name);
+    database.hostMemoryAvailable.set(usage.memory_available_bytes, name);
+    database.hostDisk.set(usage.disk_bytes, name);
+    database.hostDiskFree.set(usage.disk_free_bytes, name);
+    database.hostReceived.set(usage.network_received_bytes, name);
+    database.hostSent.set(usage.network_sent_bytes, name);
+    database.warmVms.set(usage.warm_pool.waiting, name);
+    database.warmTakes.set(usage.warm_pool.taken, name, "taken");
+    database.warmTakes.set(usage.warm_pool.missed, name, "missed");
+  }
+}

@@ -1,0 +1,35 @@
+// How an organization stands: what it has, and whether there are hosts for it.
+
+import { hostStatuses } from "@skerry/contract/host-states";
+import type { Status } from "@skerry/contract/platform";
+import { countedStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
+import type { Caller, Context } from "../context.ts";
+
+export async function getStatus(context: Context, caller: Caller): Promise<Status> {
+  const [counts, machines, hosts] = await Promise.all([
+    sandboxCounts(context.db, caller.orgId),
+    machineCount(context.db, caller.orgId),
+    hostFigures(context.db),
+  ]);
+  const found = new Map(counts.map(({ status, sandboxes }) => [status, sandboxes]));
+  return {
+    // There are none of these yet, in any organization.
+    apps: 0,
+    databases: 0,
+    machines,
+    sandboxes: Object.fromEntries(
+      countedStatuses.sandbox.map((status) => [status, found.get(status) ?? 0]),
+    ) as Status["sandboxes"],
+    hosts: countByStatus(hostStatuses, hosts),
+  };
+}
+
+/** How many have each status, also where none has. */
+export function countByStatus<Status extends string>(
+  statuses: readonly Status[],
+  items: readonly { readonly status: Status }[],
+): Record<Status, number> {
+  const counts = statuses.map((status) => [status, items.filter((item) => item.status === status).length]);
+  // The keys are the statuses; entries have lost that.
+  return Object.fromEntries(counts) as Record<Status, number>;
+}

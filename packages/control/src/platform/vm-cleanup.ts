@@ -1,0 +1,148 @@
+// Makes rows and microVMs agree again after a crash, a lost VM or a call that nobody answered. Where a host cannot be reached
+// nothing is concluded about it.
+
+import type { Vm } from "@skerry/contract/host-api";
+import { idPattern } from "@skerry/contract/ids";
+import type { HostClient } from "../host-client/host-client.ts";
+import { recordOwnActs } from "../audit/audit-service.ts";
+import { reapplyEgress } from "../vms/egress.ts";
+import { finishDestroying } from "../sandboxes/sandbox-destroy.ts";
+import { sandboxVms } from "../sandboxes/sandbox-service.ts";
+import type { Context } from "../context.ts";
+import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-store.ts";
+import { withoutArrivals } from "../moves/move-store.ts";
+import { machineFacts, machinesOnHost } from "../machines/machine-reconcile-store.ts";
+import {
+  adoptSandbox,
+  sandboxesOnHost,
+  sandboxFacts,
+  type SandboxFact,
+} from "../sandboxes/sandbox-reconcile-store.ts";
+import { moveSandbox } from "../sandboxes/sandbox-store.ts";
+import { orPostpone } from "../vms/or-postpone.ts";
+import { carryOutOnMachine } from "../machines/machine-apply.ts";
+import { decideMachines } from "../machines/machine-reconcile.ts";
+import { decide, type Action } from "../sandboxes/sandbox-reconcile.ts";
+import { reportOf, type BackgroundService, type Report } from "../background/task-loop.ts";
+
+const SERVICE = "vm-cleanup";
+/** Actions per host and activation. */
+const BATCH = 32;
+
+export function vmCleanup(context: Context, everyMs: number): BackgroundService {
+  return {
+    name: SERVICE,
+    everyMs,
+    async activate(stop) {
+      const hosts = await hostsInReach(context.db);
+      const results = await Promise.allSettled(hosts.map((host) => reconcileHost(context, host, stop)));
+      return sum(results.map((result) => (result.status === "fulfilled" ? result.value : UNREACHABLE)));
+    },
+  };
+}
+
+const UNREACHABLE: Report = { examined: 0, changed: 0, failed: 1, more: false };
+
+async function reconcileHost(context: Context, host: HostInReach, stop: AbortSignal): Promise<Report> {
+  const client = context.hosts.client(host.address);
+  const sandboxes = await sandboxesOnHost(context.db, host.id);
+  const machines = await machinesOnHost(context.db, host.id);
+  const vms = await withoutArrivals(context.db, await client.listVms(stop));
+  const ofMachines = vms.filter((vm) => isMachine.test(vm.id));
+  const ofSandboxes = vms.filter((vm) => !isMachine.test(vm.id));
+  const sandboxesAfter = await sandboxFacts(context.db, idsOf(ofSandboxes));
+  const machinesAfter = await machineFacts(context.db, idsOf(ofMachines));
+  const actions = [
+    ...decide(sandboxes, ofSandboxes, sandboxesAfter).map(
+      (action) => () => carryOut(context, { client, action, stop }),
+    ),
+    ...decideMachines(host.id, machines, ofMachines, machinesAfter).map(
+      (action) => () => carryOutOnMachine(context, { client, action, stop, service: SERVICE }),
+    ),
+  ];
+  if (host.unsettled && actions.length === 0) await settleHost(context.db, host);
+  // Settled, not all: no host call may outlive the activation that made it.
+  const results = await Promise.allSettled(actions.slice(0, BATCH).map((carriedOut) => carriedOut()));
+  for (const result of results) {
+    if (result.status === "rejected" && !stop.aborted) {
+      context.log.warn({ err: result.reason as unknown, host_id: host.id }, "could not reconcile a VM");
+    }
+  }
+  const changed = results.some((result) => result.status === "fulfilled");
+  const report = reportOf(results, {
+    examined: sandboxes.length + machines.length + vms.length,
+    // Without progress the next turn would meet the same stuck ones at once. A host that is back waits for a turn that finds nothing to do.
+    more: changed && (actions.length > BATCH || host.unsettled),
+  });
+  return { ...report, nextMs: earliest([...sandboxes, ...machines].map((row) => row.due_in_ms)) };
+}
+
+const isMachine = new RegExp(idPattern("machine"));
+
+function idsOf(vms: readonly Vm[]): string[] {
+  return vms.map((vm) => vm.id);
+}
+
+async function carryOut(
+  context: Context,
+  { client, action, stop }: { client: HostClient; action: Action; stop: AbortSignal },
+): Promise<void> {
+  switch (action.kind) {
+    case "discard":
+      context.log.warn({ sandbox_id: action.vm.id }, "a microVM without a live row is removed");
+      return client.destroyVm(action.vm, stop);
+    case "fail":
+      if (!(await fail(context, action))) return;
+      context.log.warn({ sandbox_id: action.row.id, reason: action.reason }, "a sandbox has failed");
+      // Gives back what is left of it; should this fail, the next activation finds a VM whose row has failed.
+      return client.destroyVm(action.row, stop);
+    case "lose":
+      return void (await moveSandbox(context.db, action.row, "unreachable", { reason: action.reason }));
+    case "adopt":
+      return adopt(context, action.row);
+    case "egress":
+      return orPostpone(context, action.row, () =>
+        reapplyEgress(context, { kind: sandboxVms, id: action.row.id }, stop),
+      );
+    case "finish":
+      return orPostpone(context, action.row, () => finishDestroying(context, action.row, stop));
+  }
+}
+
+/** False where another writer was first. */
+function fail(context: Context, { row, reason }: Action & { kind: "fail" }): Promise<boolean> {
+  return context.db.transaction().execute(async (transaction) => {
+    const failed = await moveSandbox(transaction, row, "failed", { reason });
+    if (failed === undefined) return false;
+    await recordOwnActs(transaction, { service: SERVICE, action: "sandbox.fail", resource: "sandbox" }, [
+      failed,
+    ]);
+    return true;
+  });
+}
+
+async function adopt(context: Context, row: SandboxFact): Promise<void> {
+  await context.db.transaction().execute(async (transaction) => {
+    const adopted = await adoptSandbox(transaction, row);
+    if (adopted === undefined) return;
+    context.log.info({ sandbox_id: row.id }, "a sandbox runs after all: its host came back with it");
+    await recordOwnActs(transaction, { service: SERVICE, action: "sandbox.adopt", resource: "sandbox" }, [
+      adopted,
+    ]);
+  });
+}
+
+/** Infinity where nothing waits for its time. */
+function earliest(dueInMs: readonly (number | null | undefined)[]): number {
+  return Math.min(...dueInMs.map((ms) => ms ?? Infinity));
+}
+
+function sum(reports: readonly Report[]): Report {
+  return {
+    examined: reports.reduce((total, report) => total + report.examined, 0),
+    changed: reports.reduce((total, report) => total + report.changed, 0),
+    failed: reports.reduce((total, report) => total + report.failed, 0),
+    more: reports.some((report) => report.more),
+    nextMs: earliest(reports.map((report) => report.nextMs)),
+  };
+}

@@ -1,0 +1,46 @@
+// What a request for a sandbox asks for, with every default filled in and every bound checked. Pure.
+
+import { SkerryError } from "@skerry/contract/errors";
+import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
+import type { SandboxCreateRequest } from "@skerry/contract/sandboxes";
+import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
+import { readBoundedDuration } from "../values/durations.ts";
+import { readEgressWish, type EgressWish } from "../vms/egress-policy.ts";
+import { checkEnv, checkMetadata, checkText } from "../values/env.ts";
+import { readSize } from "../values/sizes.ts";
+
+export interface SandboxWish {
+  readonly name: string | null;
+  /** Name or id. */
+  readonly template: string;
+  readonly mode: "ephemeral";
+  readonly size: Size;
+  readonly timeoutMs: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly egress: EgressWish;
+}
+
+export function readWish(request: SandboxCreateRequest): SandboxWish {
+  return {
+    name: request.name === undefined ? null : checkText("name", request.name),
+    template: checkText("template", request.template),
+    mode: readMode(request.mode),
+    size: readSize(request.size ?? DEFAULT_SIZE),
+    timeoutMs:
+      request.timeout === undefined
+        ? SANDBOX_TIMEOUT_DEFAULT_MS
+        : readBoundedDuration("timeout", request.timeout, SANDBOX_TIMEOUT_MAX_MS),
+    env: checkEnv(request.env ?? {}),
+    metadata: checkMetadata(request.metadata ?? {}),
+    egress: readEgressWish(request.egress),
+  };
+}
+
+function readMode(mode: SandboxCreateRequest["mode"]): "ephemeral" {
+  if (mode !== "persistent") return "ephemeral";
+  throw new SkerryError("mode_not_available", "Persistent sandboxes are not available yet.", {
+    remediation: 'Use the mode "ephemeral".',
+    context: { field: "mode", value: mode },
+  });
+}

@@ -1,0 +1,171 @@
+// Rows of sandboxes. Whoever changes a status names the version that the decision was about, and loses when it is old.
+
+import { sql, type RawBuilder, type Selectable } from "kysely";
+import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import { auditEventFrom, type NewAuditEvent } from "../audit/audit-store.ts";
+import type { Database, Queries, Tables } from "../db/database.ts";
+import { claimedAnew } from "../db/claims.ts";
+import { LookUps } from "../db/batch-loader.ts";
+import type { NewVm } from "../vms/new-vm-row.ts";
+import { prepared } from "../db/prepared.ts";
+import { passes, type VmFilter } from "../vms/vm-filter.ts";
+
+export type SandboxRow = Selectable<Tables["sandboxes"]>;
+
+export interface NewSandbox extends NewVm {
+  readonly mode: "ephemeral" | "persistent";
+  readonly timeout_ms: number;
+}
+
+/** All of a row; a type below tells where one is missing. */
+const columns = [
+  "id",
+  "org_id",
+  "name",
+  "template",
+  "mode",
+  "size",
+  "vcpus",
+  "memory_mib",
+  "disk_gib",
+  "status",
+  "version",
+  "execution_id",
+  "host_id",
+  "env",
+  "metadata",
+  "egress",
+  "egress_version",
+  "egress_applied",
+  "timeout_ms",
+  "created_at",
+  "started_at",
+  "expires_at",
+  "destroyed_at",
+  "reason",
+  "claimed_until",
+  "attempts",
+  "retry_at",
+  "host_lost",
+] as const satisfies readonly (keyof SandboxRow)[];
+const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
+
+export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<SandboxRow> {
+  return db
+    .insertInto("sandboxes")
+    .values({
+      ...sandbox,
+      env: JSON.stringify(sandbox.env),
+      metadata: JSON.stringify(sandbox.metadata),
+      egress: JSON.stringify(sandbox.egress),
+      status: "creating",
+      expires_at: sql<Date>`now() + ${sandbox.timeout_ms} * interval '1 millisecond'`,
+      claimed_until: claimedAnew,
+    })
+    .returning(columns)
+    .modifyEnd(prepared)
+    .executeTakeFirstOrThrow();
+}
+
+/** Says that a request is still creating this sandbox. */
+export async function extendClaim(db: Database, id: string): Promise<void> {
+  await sql`
+    update sandboxes set claimed_until = ${claimedAnew}
+    where id = ${id} and status = 'creating'`.execute(db);
+}
+
+/** Undefined where it does not exist or is another organization's; nobody learns which. */
+export function findSandbox(db: Database, orgId: string, id: string): Promise<SandboxRow | undefined> {
+  return lookUps.find(db, `${orgId} ${id}`);
+}
+
+/** Most reads of the API begin here, so those that come at the same time share a query. */
+const lookUps = new LookUps<SandboxRow>(async (db, keys) => {
+  const wanted = keys.map((key) => key.split(" "));
+  const { rows } = await sql<SandboxRow>`
+    select ${columnsOf("s")} from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
+    join sandboxes s on s.id = wanted.id and s.org_id = wanted.org_id ${prepared}`.execute(db);
+  return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
+});
+
+/** Newest first. Ids sort by time, so a page never shifts when sandboxes are added. */
+export function listSandboxes(db: Database, filter: VmFilter<SandboxStatus>): Promise<SandboxRow[]> {
+  return db
+    .selectFrom("sandboxes")
+    .selectAll()
+    .where(passes(filter))
+    .orderBy("id", "desc")
+    .limit(filter.limit)
+    .execute();
+}
+
+/**
+ * Changes the status of exactly the incarnation that the caller saw; undefined when another writer got there first.
+ * Each status brings the facts that belong to it: the start of a running sandbox, the end of a destroyed one. Where there is an event, it is
+ * in the audit log if and only if the status changed.
+ */
+export async function moveSandbox(
+  db: Queries,
+  seen: Pick<SandboxRow, "id" | "version" | "status">,
+  to: SandboxStatus,
+  {
+    reason = null,
+    event,
+    egressVersion = 0,
+  }: {
+    readonly reason?: string | null;
+    readonly event?: NewAuditEvent | undefined;
+    /** Of the policy under which its microVM has started. */
+    readonly egressVersion?: number;
+  } = {},
+): Promise<SandboxRow | undefined> {
+  if (!canMove(seen.status, to)) throw new Error(`a sandbox cannot move from ${seen.status} to ${to}`);
+  const moved = sql<SandboxRow>`
+    update sandboxes set
+      status = ${to},
+      version = version + 1,
+      -- Why it failed says more than that it was cleaned up afterwards.
+      reason = coalesce(reason, ${reason}),
+      claimed_until = null,
+      -- What was tried in vain in the old status says nothing about the new one.
+      attempts = 0,
+      retry_at = now()
+      ${factsOf[to]?.(egressVersion) ?? sql``}
+    where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
+    returning ${columnsOf("sandboxes")}`;
+  const statement =
+    event === undefined
+      ? moved
+      : sql<SandboxRow>`
+          with moved as (${moved}), event as (${auditEventFrom(sql`moved`, event)})
+          select ${columnsOf("moved")} from moved`;
+  const { rows } = await sql<SandboxRow>`${statement} ${prepared}`.execute(db);
+  return rows[0];
+}
+
+const factsOf: { readonly [Status in SandboxStatus]?: (egressVersion: number) => RawBuilder<unknown> } = {
+  // The operator may have changed what its organization is granted since its host was told.
+  running: (egressVersion) => sql`, started_at = coalesce(started_at, now())
+            , egress_applied = ${egressVersion}::integer
+            , expires_at = greatest(expires_at, now() + timeout_ms * interval '1 millisecond')`,
+  destroyed: () => sql`, destroyed_at = now()`,
+};
+
+/** From these no keepalive saves a sandbox. */
+export const statusesPastSaving: readonly SandboxStatus[] = ["failed", "destroying", "destroyed"];
+
+/**
+ * Pushes the expiry back, never forward. Undefined where the sandbox is past saving, has expired or does not exist. While a
+ * request is creating it, its expiry means nothing yet: its time begins when it runs.
+ */
+export async function keepSandboxAlive(
+  db: Database,
+  wish: { orgId: string; id: string; timeoutMs: number },
+): Promise<SandboxRow | undefined> {
+  const { rows } = await sql<SandboxRow>`
+    update sandboxes set expires_at = greatest(expires_at, now() + ${wish.timeoutMs} * interval '1 millisecond')
+    where id = ${wish.id} and org_id = ${wish.orgId} and status not in (${sql.join(statusesPastSaving)})
+      and (expires_at > now() or claimed_until > now())
+    returning *`.execute(db);
+  return rows[0];
+}

@@ -1,0 +1,54 @@
+// The private networks that the operator has granted to an organization.
+
+import { sql } from "kysely";
+import type { Database, Queries } from "../db/database.ts";
+import { lockOrganization } from "../capacity/limit-store.ts";
+
+/** Undefined where there is no such organization. */
+export async function privateCidrsOf(db: Queries, orgId: string): Promise<readonly string[] | undefined> {
+  const row = await db
+    .selectFrom("organizations")
+    .select("allowed_private_cidrs")
+    .where("id", "=", orgId)
+    .executeTakeFirst();
+  return row?.allowed_private_cidrs;
+}
+
+export interface Granted {
+  readonly organization_id: string;
+  readonly name: string;
+  readonly allowed_private_cidrs: readonly string[];
+}
+
+/** Organizations that have grants. */
+export async function listGranted(db: Queries): Promise<Granted[]> {
+  const { rows } = await sql<Granted>`
+    select id as organization_id, name, allowed_private_cidrs from organizations
+    where allowed_private_cidrs <> '{}' order by id`.execute(db);
+  return rows;
+}
+
+/** Replaces the grants, and raises the version of every policy that they may bear on: hosts are told again. A sandbox or a machine that is
+ *  being started, or whose host is lost, has its policy brought to it once it runs. False where there is no such organization. */
+export async function setPrivateCidrs(
+  db: Database,
+  { orgId, cidrs }: { readonly orgId: string; readonly cidrs: readonly string[] },
+  record: (transaction: Queries) => Promise<void>,
+): Promise<boolean> {
+  return db.transaction().execute(async (transaction) => {
+    if (!(await lockOrganization(transaction, orgId))) return false;
+    await transaction
+      .updateTable("organizations")
+      .set({ allowed_private_cidrs: cidrs })
+      .where("id", "=", orgId)
+      .execute();
+    for (const table of ["sandboxes", "machines"] as const) {
+      await sql`
+        update ${sql.table(table)} set egress_version = egress_version + 1, attempts = 0, retry_at = now()
+        where org_id = ${orgId} and status not in ('destroying', 'destroyed')
+          and jsonb_array_length(egress -> 'allow_cidrs') > 0`.execute(transaction);
+    }
+    await record(transaction);
+    return true;
+  });
+}

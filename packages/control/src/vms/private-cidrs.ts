@@ -1,0 +1,85 @@
+// Private networks belong to the operator of the platform, who grants them to organizations. Grants are changed past the API, so that no
+// token can reach the operator's networks by itself.
+
+import { cidrOf, formatCidr, parseCidr } from "@skerry/contract/cidrs";
+import { PRIVATE_CIDRS_MAX, type HostEgress } from "@skerry/contract/egress";
+import { SkerryError } from "@skerry/contract/errors";
+import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/networks";
+import type { Database, Queries } from "../db/database.ts";
+import { ringLease } from "../background/lease-store.ts";
+import { listGranted, privateCidrsOf, setPrivateCidrs, type Granted } from "./private-cidr-store.ts";
+import { recordOwnActs } from "../audit/audit-service.ts";
+import { canonical } from "./egress-policy.ts";
+import type { VmRow } from "./vm-kind.ts";
+
+/** What a host is told of the policy of a row. The grants are read after the row: a change of them raises the row's version in the same
+ *  transaction, so a version is never told with older grants than its own. */
+export async function hostEgress(
+  db: Queries,
+  { org_id, egress }: Pick<VmRow, "org_id" | "egress">,
+): Promise<HostEgress> {
+  // Most policies allow no CIDR, and creating a sandbox should not ask the database once more for them.
+  if (egress.allow_cidrs.length === 0) return egress;
+  return withGrants(egress, (await privateCidrsOf(db, org_id)) ?? []);
+}
+
+/** For `skerry set-private-cidrs`. `words`: the organization's id and what it is granted from now on, or `none`. Without networks the
+ *  grants stay as they are; without an organization all grants are told. */
+export async function changePrivateCidrs(
+  db: Database,
+  words: readonly string[],
+): Promise<readonly Granted[] | { readonly allowed_private_cidrs: readonly string[] }> {
+  const [orgId, ...cidrs] = words;
+  if (orgId === undefined) return listGranted(db);
+  if (cidrs.length > 0) {
+    const granted = cidrs.length === 1 && cidrs[0] === "none" ? [] : readGrants(cidrs);
+    const record = (transaction: Queries): Promise<void> =>
+      recordOwnActs(
+        transaction,
+        { service: "operator", action: "organization.private_cidrs", resource: "organization" },
+        [{ id: orgId, org_id: orgId }],
+      );
+    if (!(await setPrivateCidrs(db, { orgId, cidrs: granted }, record))) throw notFound(orgId);
+    await ringLease(db, "vm-cleanup");
+  }
+  const allowed_private_cidrs = await privateCidrsOf(db, orgId);
+  if (allowed_private_cidrs === undefined) throw notFound(orgId);
+  return { allowed_private_cidrs };
+}
+
+function readGrants(words: readonly string[]): string[] {
+  if (words.length > PRIVATE_CIDRS_MAX) {
+    throw new SkerryError("bad_request", `An organization can be granted ${PRIVATE_CIDRS_MAX} networks.`);
+  }
+  return canonical(words.map(readGrant).map(cidrOf));
+}
+
+function readGrant(word: string): string {
+  const cidr = parseCidr(word);
+  if (typeof cidr === "string") throw new SkerryError("invalid_cidr", `"${word}" ${cidr}.`);
+  if (cidr.canonical.address !== cidr.address) {
+    const network = formatCidr(cidr.canonical);
+    throw new SkerryError(
+      "invalid_cidr",
+      `"${word}" has bits set after its prefix; the network is "${network}".`,
+    );
+  }
+  const never = whyNever(cidr);
+  if (never !== undefined) {
+    throw new SkerryError(
+      "egress_conflict",
+      `"${word}" can never be reached from a sandbox: it is ${never}.`,
+    );
+  }
+  if (!isPrivate(cidr)) {
+    throw new SkerryError(
+      "egress_conflict",
+      `"${word}" is not within a private network (${privateNetworks.join(", ")}), so it needs no grant.`,
+    );
+  }
+  return formatCidr(cidr);
+}
+
+function notFound(orgId: string): SkerryError {
+  return new SkerryError("organization_not_found", `There is no organization "${orgId}".`);
+}

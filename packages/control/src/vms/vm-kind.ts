@@ -1,0 +1,133 @@
+// What calls into a microVM need to know of whose microVM it is: a sandbox's or a machine's.
+
+import type { Egress } from "@skerry/contract/egress";
+import { SkerryError } from "@skerry/contract/errors";
+import type { HostClient } from "../host-client/host-client.ts";
+import { hostAddress } from "../hosts/host-store.ts";
+import type { Caller, Context } from "../context.ts";
+
+/** What the rows of both have. */
+export interface VmRow {
+  readonly id: string;
+  readonly org_id: string;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly host_id: string;
+  readonly execution_id: string;
+  readonly egress: Egress;
+  readonly egress_version: number;
+}
+
+export interface VmKind {
+  readonly noun: "sandbox" | "machine";
+  readonly table: "sandboxes" | "machines";
+  /** Whether an id is of this kind; one of another shape belongs to nobody. */
+  isId(id: string): boolean;
+  /** Throws where there is none, or where it is another organization's. */
+  get(context: Context, caller: Caller, id: string): Promise<VmRow>;
+  notRunning(row: VmRow): SkerryError;
+  /** Its microVM is not there although its row runs. */
+  ended(cause: SkerryError): SkerryError;
+  /** More is asked of it at once than it takes. */
+  busy(cause: SkerryError): SkerryError;
+}
+
+export interface VmWish {
+  readonly kind: VmKind;
+  readonly id: string;
+}
+
+/** A running one and the host to ask, or why not. */
+export async function runningVm(
+  context: Context,
+  caller: Caller,
+  { kind, id }: VmWish,
+): Promise<{ row: VmRow; client: HostClient }> {
+  const row = await kind.get(context, caller, id);
+  if (row.status !== "running") throw kind.notRunning(row);
+  const address = await addressOf(context, row);
+  context.routes.keep(row, address);
+  return { row, client: context.hosts.client(address) };
+}
+
+/** Calls a running one where it is. Where it is not there any more, and nothing of the call has begun, it is called where it is now. */
+export async function callVm<T>(
+  context: Context,
+  caller: Caller,
+  wish: VmWish,
+  call: (vm: VmAtHost, client: HostClient) => Promise<T>,
+): Promise<T> {
+  const { row, client } = knownVm(context, caller, wish) ?? (await runningVm(context, caller, wish));
+  return call(row, client).catch(async (error: unknown) => {
+    context.routes.forget(row.id);
+    if (!isNotThere(error)) throw error;
+    const now = await runningVm(context, caller, wish);
+    if (now.row.execution_id === row.execution_id) throw error;
+    return call(now.row, now.client);
+  });
+}
+
+/** An incarnation, as hosts know it. */
+export type VmAtHost = Pick<VmRow, "id" | "execution_id">;
+
+function knownVm(
+  context: Context,
+  { orgId }: Caller,
+  { kind, id }: VmWish,
+): { row: VmAtHost; client: HostClient } | undefined {
+  const route = kind.isId(id) ? context.routes.find(orgId, id) : undefined;
+  return route === undefined ? undefined : { row: route, client: context.hosts.client(route.address) };
+}
+
+/** For a call that cannot be made twice: where it has moved away meanwhile, the caller may make it again. */
+export async function unlessMoved(
+  context: Context,
+  caller: Caller,
+  { row, wish, error }: { readonly row: VmRow; readonly wish: VmWish; readonly error: unknown },
+): Promise<unknown> {
+  if (!isNotThere(error)) return error;
+  const now = await wish.kind.get(context, caller, wish.id);
+  if (now.status !== "running" || now.execution_id === row.execution_id) return error;
+  return new SkerryError("vm_moving", "The microVM has just moved to another host.", {
+    remediation: "Try again.",
+    retryAfterS: 1,
+    cause: error,
+  });
+}
+
+function isNotThere(error: unknown): boolean {
+  return (
+    error instanceof SkerryError && ["vm_not_found", "vm_not_running", "stale_execution"].includes(error.code)
+  );
+}
+
+export async function clientOf(context: Context, row: Pick<VmRow, "id" | "host_id">): Promise<HostClient> {
+  return context.hosts.client(await addressOf(context, row));
+}
+
+async function addressOf(context: Context, row: Pick<VmRow, "host_id">): Promise<string> {
+  const address = await hostAddress(context.db, row.host_id);
+  if (address !== undefined) return address;
+  throw new SkerryError("host_unavailable", "The host has been removed, and what was on it is lost.");
+}
+
+/** Has the host remove the VM. With a host that has been removed it is gone for us. */
+export async function destroyOnHost(
+  context: Context,
+  row: Pick<VmRow, "id" | "host_id" | "execution_id">,
+  stop?: AbortSignal,
+): Promise<void> {
+  // Also where the host does not confirm, nobody is led into it any more.
+  context.routes.forget(row.id);
+  const address = await hostAddress(context.db, row.host_id);
+  if (address !== undefined) await context.hosts.client(address).destroyVm(row, stop);
+}
+
+/** What a host says of a VM, said of what the caller knows. A VM that is not there although its row runs is worth a look at once. */
+export function vmError(context: Context, kind: VmKind, error: unknown): unknown {
+  if (!(error instanceof SkerryError)) return error;
+  if (error.code === "sandbox_busy") return kind.busy(error);
+  if (!isNotThere(error)) return error;
+  context.ring("vm-cleanup");
+  return kind.ended(error);
+}
