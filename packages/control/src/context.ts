@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import type { Role, Scope } from "@skerry/contract/access";
 import type { OrganizationLimits } from "@skerry/contract/quotas";
 import type { HostDirectory } from "./host-client/host-directory.ts";
 import type { Metrics } from "./metrics/metrics.ts";
@@ -55,16 +54,4 @@ export interface InstallationLimits {
   readonly authFailuresPerMinute: number;
   /** Memory is promised once. CPUs are shared by weight, so a host may promise each of its own this many times. */
   readonly vcpusPerCpu: number;
-}
-
-/** On whose behalf a request runs. */
-export interface Caller {
-  readonly orgId: string;
-  readonly userId: string;
-  /** The token of the request. */
-  readonly tokenId: string;
-  /** In this organization. */
-  readonly role: Role;
-  /** What the token can really do here: its own scopes, within what the role is good for. */
-  readonly scopes: ReadonlySet<Scope>;
 }

@@ -111,7 +111,7 @@ export async function buildServer(
   takeJsonOnly(app);
   limitJsonBodies(app, limits.bodyMs);
   registerSchemas(app);
-  await registerOpenapi(app);
+  await registerOpenapi(app, vmResources);
   await registerRoutes(app, context);
   await app.ready();
   const served = await listener.promise;

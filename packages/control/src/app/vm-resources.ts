@@ -1,19 +1,8 @@
-// The two things of the API that have a microVM. What reaches into it is the same for both, under either path.
+// The two things of the API that have a microVM.
 
-import { Type } from "typebox";
 import { machineVms } from "../machines/machine-service.ts";
 import { sandboxVms } from "../sandboxes/sandbox-service.ts";
-import type { VmKind } from "../vms/vm-kind.ts";
-import type { Operation } from "../api/operations.ts";
-
-export interface VmResource {
-  readonly kind: VmKind;
-  readonly path: "/v1/sandboxes" | "/v1/machines";
-  readonly tag: string;
-  readonly operations: Readonly<
-    Record<"execute" | "uploadFile" | "downloadFile" | "setEgress" | "getEgress", Operation>
-  >;
-}
+import type { VmResource } from "../vms/vm-resource.ts";
 
 export const vmResources: readonly VmResource[] = [
   {
@@ -41,7 +30,3 @@ export const vmResources: readonly VmResource[] = [
     },
   },
 ];
-
-export function vmParams(noun: VmKind["noun"]) {
-  return Type.Object({ id: Type.String({ description: `Id of the ${noun}.` }) });
-}

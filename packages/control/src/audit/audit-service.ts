@@ -13,7 +13,8 @@ import {
   type NewAuditEvent,
 } from "./audit-store.ts";
 import type { Queries } from "../db/database.ts";
-import type { Caller, Context } from "../context.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { Context } from "../context.ts";
 import { checkText } from "../values/env.ts";
 import { readPage, type Page } from "../values/pagination.ts";
 import type { FoldedEvent } from "./refusals.ts";

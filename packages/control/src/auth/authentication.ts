@@ -3,7 +3,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import { idPattern } from "@skerry/contract/ids";
 import type { Credentials } from "./token-lookup-store.ts";
 import type { Confirmed } from "./token-cache.ts";
-import type { Caller, Context } from "../context.ts";
+import type { Caller } from "./caller.ts";
+import type { Context } from "../context.ts";
 
 export const SECRET_PREFIX = "sk_";
 /** 256 bits: nobody guesses it, so a fast hash without salt is enough to store it. */

@@ -9,7 +9,8 @@ import type { Queries } from "../db/database.ts";
 import { limitsOf, lockOrganization } from "./limit-store.ts";
 import { held, type Room } from "./capacity-store.ts";
 import { countValidTokens } from "../organizations/token-store.ts";
-import type { Caller, Context } from "../context.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { Context } from "../context.ts";
 
 export type Amounts = Readonly<Record<VmQuotaName, number>>;
 

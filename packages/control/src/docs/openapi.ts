@@ -5,11 +5,13 @@ import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { documentAccess } from "./openapi-access.ts";
 import { documentErrors } from "./openapi-errors.ts";
-
-import { vmResources } from "../app/vm-resources.ts";
+import type { VmResource } from "../vms/vm-resource.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 
-export async function registerOpenapi(app: FastifyInstance): Promise<void> {
+export async function registerOpenapi(
+  app: FastifyInstance,
+  vmResources: readonly VmResource[],
+): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -34,7 +36,7 @@ export async function registerOpenapi(app: FastifyInstance): Promise<void> {
     transformObject: (document) => {
       if (!("openapiObject" in document)) throw new Error("this is an OpenAPI 3 document");
       // The document is plain JSON, and the edits below keep it a document.
-      return completed(document.openapiObject as Json) as typeof document.openapiObject;
+      return completed(document.openapiObject as Json, vmResources) as typeof document.openapiObject;
     },
   });
 }
@@ -66,7 +68,7 @@ function asItIs(text: string): string {
 type Json = { [key: string]: unknown };
 
 /** What a schema of a route cannot say: raw bodies, event streams, the name of a path's rest. */
-function completed(document: Json): Json {
+function completed(document: Json, vmResources: readonly VmResource[]): Json {
   const plain = described(document) as Json;
   const paths = plain["paths"] as Json;
   for (const { path } of vmResources) {

@@ -4,7 +4,6 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { ErrorCode } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
-import type { Caller } from "../context.ts";
 
 /** It is logged, so nothing that looks like a token is one. */
 const SANE_REQUEST_ID = /^(?!sk_)[A-Za-z0-9_.-]{1,64}$/;
@@ -16,7 +15,7 @@ export class CountedRequest extends IncomingMessage {
   /** Of the answer, where it is an error. */
   errorCode: ErrorCode | undefined;
   /** Who sent it, once that is known. */
-  caller: Pick<Caller, "orgId" | "tokenId"> | undefined;
+  caller: { readonly orgId: string; readonly tokenId: string } | undefined;
   readonly #startedMs = performance.now();
   #id: string | undefined;
 

@@ -3,7 +3,8 @@
 import { createServer, type Server as HttpServer } from "node:http";
 import { createServer as createTlsServer, type Server as HttpsServer } from "node:https";
 import type { FastifyServerFactoryHandler } from "fastify";
-import type { Context } from "../context.ts";
+import type { Logger } from "pino";
+import type { Metrics } from "../metrics/metrics.ts";
 import { setAnswerHeaders } from "./response-headers.ts";
 import { answerCors } from "./cors.ts";
 import { answerBrokenHttp } from "./errors.ts";
@@ -41,9 +42,15 @@ export interface KeyPair {
 
 export type Listener = (request: CountedRequest, response: CountedResponse) => void;
 
+/** Where requests are logged and counted. */
+export interface RequestSinks {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
 /** Everything that a route cannot do, because it must also be done where there is none. */
 export function listenerOf(
-  context: Context,
+  { log, metrics }: RequestSinks,
   corsOrigins: ReadonlySet<string>,
   handler: FastifyServerFactoryHandler,
 ): Listener {
@@ -51,10 +58,10 @@ export function listenerOf(
     request.url = originForm(request.url ?? "");
     response.setHeader("x-request-id", request.requestId);
     setAnswerHeaders(request, response);
-    countBegin(context.metrics);
+    countBegin(metrics);
     response.once("close", () => {
-      countEnd(context.metrics, request, statusOf(response));
-      logRequest(context.log, request, response);
+      countEnd(metrics, request, statusOf(response));
+      logRequest(log, request, response);
     });
     cutUnreadBody(request, response);
     if (!answerCors(corsOrigins, request, response)) handler(request, response);

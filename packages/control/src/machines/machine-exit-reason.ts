@@ -2,6 +2,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm, VmCause } from "@skerry/contract/host-api";
+import { isUnreadable } from "../vms/unreadable-vm.ts";
 
 export interface Ending {
   readonly reason: string;
@@ -26,11 +27,6 @@ export function endingOf(vm: Vm | undefined): Ending {
     exitCode,
     succeeded: vm.cause === "main_exited" && exitCode === 0 && vm.exit?.signal === 0,
   };
-}
-
-/** Its host does not understand what it has of the machine, and does not know which incarnation that is. */
-export function isUnreadable({ cause }: Vm): boolean {
-  return cause === "disk_unreadable" || cause === "not_adopted";
 }
 
 function unreadable({ cause, reason }: Vm): Ending {

@@ -11,7 +11,7 @@ import { EventStream } from "../http/event-stream.ts";
 import { endOf } from "../api/request-lifetime.ts";
 import type { Routes } from "../http/routes.ts";
 import { ref } from "../http/schemas.ts";
-import { vmParams } from "../app/vm-resources.ts";
+import { vmParams } from "../vms/vm-resource.ts";
 
 const MachineParams = vmParams("machine");
 

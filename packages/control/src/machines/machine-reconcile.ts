@@ -3,7 +3,8 @@
 
 import type { Vm } from "@skerry/contract/host-api";
 import type { MachineStatus } from "@skerry/contract/machine-states";
-import { diskGone, endingOf, isUnreadable, type Ending } from "./machine-exit-reason.ts";
+import { isUnreadable } from "../vms/unreadable-vm.ts";
+import { diskGone, endingOf, type Ending } from "./machine-exit-reason.ts";
 import type { MachineFact } from "./machine-reconcile-store.ts";
 
 export type MachineAction =

@@ -18,7 +18,7 @@ import { created } from "../api/idempotent-create.ts";
 import { withLabels } from "../http/metadata-filter.ts";
 import type { Routes } from "../http/routes.ts";
 import { ref } from "../http/schemas.ts";
-import { vmParams } from "../app/vm-resources.ts";
+import { vmParams } from "../vms/vm-resource.ts";
 
 const MachineParams = vmParams("machine");
 

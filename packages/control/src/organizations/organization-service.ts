@@ -15,7 +15,8 @@ import {
   type OrganizationRow,
 } from "./organization-store.ts";
 import { findToken } from "./token-store.ts";
-import type { Caller, Context } from "../context.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { Context } from "../context.ts";
 import { checkText } from "../values/env.ts";
 import type { Attempt, Creation } from "../idempotency/idempotency-service.ts";
 import { readPage, type Page, type PageWish } from "../values/pagination.ts";

@@ -15,7 +15,8 @@ import {
 } from "./token-store.ts";
 import type { Database, Queries } from "../db/database.ts";
 import { SECRET_BYTES, SECRET_PREFIX, sha256, unauthorized } from "../auth/authentication.ts";
-import type { Caller, Context } from "../context.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { Context } from "../context.ts";
 import { recordOwnActs } from "../audit/audit-service.ts";
 import { readDuration } from "../values/durations.ts";
 import { checkText } from "../values/env.ts";

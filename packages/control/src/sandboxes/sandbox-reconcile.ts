@@ -1,7 +1,7 @@
 // What the difference between rows and VMs means. Pure: two readings of the rows and one of the host in, actions out.
 
 import type { Vm } from "@skerry/contract/host-api";
-import { isUnreadable } from "../machines/machine-exit-reason.ts";
+import { isUnreadable } from "../vms/unreadable-vm.ts";
 import type { SandboxFact } from "./sandbox-reconcile-store.ts";
 
 export type Action =

@@ -4,7 +4,7 @@ import { getEgress, setEgress } from "./egress.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
 import type { Routes } from "../http/routes.ts";
 import { ref } from "../http/schemas.ts";
-import { vmParams, type VmResource } from "../app/vm-resources.ts";
+import { vmParams, type VmResource } from "./vm-resource.ts";
 
 /** What a microVM may reach, and what it tried. */
 export function egressRoutes(context: Context, resource: VmResource): Routes {

@@ -2,12 +2,12 @@
 
 import { sql } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
-import type { Database } from "../db/database.ts";
-import type { SandboxRow } from "../sandboxes/sandbox-store.ts";
+import type { Selectable } from "kysely";
+import type { Database, Tables } from "../db/database.ts";
 
 /** What both tables have. */
 type Row = Pick<
-  SandboxRow,
+  Selectable<Tables["sandboxes"]>,
   "id" | "org_id" | "reason" | "host_id" | "execution_id" | "egress" | "egress_version"
 > & { readonly status: string };
 

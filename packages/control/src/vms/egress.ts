@@ -5,7 +5,8 @@ import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/egres
 import { SkerryError } from "@skerry/contract/errors";
 import { egressSettings } from "../organizations/organization-store.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "./egress-store.ts";
-import type { Caller, Context } from "../context.ts";
+import type { Caller } from "../auth/caller.ts";
+import type { Context } from "../context.ts";
 import { readEgress } from "./egress-policy.ts";
 import { hostEgress } from "./private-cidrs.ts";
 import { Turns } from "./keyed-queue.ts";

@@ -15,7 +15,7 @@ import { EventStream } from "../http/event-stream.ts";
 import { endOf } from "../api/request-lifetime.ts";
 import type { Routes } from "../http/routes.ts";
 import { ref } from "../http/schemas.ts";
-import { vmParams, type VmResource } from "../app/vm-resources.ts";
+import { vmParams, type VmResource } from "./vm-resource.ts";
 
 export function executeRoutes(context: Context, resource: VmResource): Routes {
   const { kind } = resource;

@@ -10,7 +10,7 @@ import { callerOf } from "../api/authenticate-hook.ts";
 import { endOf } from "../api/request-lifetime.ts";
 import type { Routes } from "../http/routes.ts";
 import { ref } from "../http/schemas.ts";
-import { vmParams, type VmResource } from "../app/vm-resources.ts";
+import { vmParams, type VmResource } from "./vm-resource.ts";
 
 const RAW = "application/octet-stream";
 

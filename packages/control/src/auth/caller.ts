@@ -1,0 +1,13 @@
+import type { Role, Scope } from "@skerry/contract/access";
+
+/** On whose behalf a request runs. */
+export interface Caller {
+  readonly orgId: string;
+  readonly userId: string;
+  /** The token of the request. */
+  readonly tokenId: string;
+  /** In this organization. */
+  readonly role: Role;
+  /** What the token can really do here: its own scopes, within what the role is good for. */
+  readonly scopes: ReadonlySet<Scope>;
+}
