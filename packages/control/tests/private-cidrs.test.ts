@@ -7,7 +7,7 @@ import type { EgressReport, HostEgress } from "@skerry/contract/egress";
 import type { Organization } from "@skerry/contract/organizations";
 import { withGrants } from "@skerry/contract/networks";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
-import { changePrivateCidrs } from "../src/vms/private-cidrs.ts";
+import { changePrivateCidrs } from "../src/organizations/private-cidrs.ts";
 import { privateCidrs as migration } from "../src/db/migrations/0014-private-cidrs.ts";
 import { done, Members, refused, type Body } from "./members.ts";
 import { World, type Answer } from "./world.ts";

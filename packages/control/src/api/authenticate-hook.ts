@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { SkerryError } from "@skerry/contract/errors";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { authenticate, readCredentials } from "../auth/authentication.ts";
 import { FailedAttempts } from "../rate-limits/auth-failures.ts";

@@ -4,7 +4,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { hasRole, type NeededScope, type RateClass, type Role } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 
 export interface Access {
   /** Null: any valid token. */

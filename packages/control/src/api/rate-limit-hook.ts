@@ -3,7 +3,7 @@
 import type { FastifyReply } from "fastify";
 import type { RateClass } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { FailedAttempts } from "../rate-limits/auth-failures.ts";
 import type { RateLimiter } from "../rate-limits/rate-limit-service.ts";
 

@@ -22,6 +22,7 @@ import { memberRoutes } from "../organizations/member-routes.ts";
 import type { CountedRequest } from "../http/request-tracking.ts";
 import { metricsRoute } from "../platform/metrics-routes.ts";
 import { hostRoutes } from "../hosts/host-routes.ts";
+import { drainRoutes } from "../moves/drain-routes.ts";
 import { hostRemovalRoute } from "../hosts/host-removal-routes.ts";
 import { joiningRoutes } from "../joining/join-routes.ts";
 import { limitRoutes } from "../capacity/limit-routes.ts";
@@ -141,6 +142,7 @@ async function registerRoutes(app: FastifyInstance, context: Context): Promise<v
   await app.register(templateRoutes(context));
   await app.register(limitRoutes(context));
   await app.register(hostRoutes(context));
+  await app.register(drainRoutes(context));
   await app.register(joiningRoutes(context));
   await app.register(hostRemovalRoute(context));
   await app.register(tokenRoutes(context));

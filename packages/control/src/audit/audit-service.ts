@@ -13,7 +13,7 @@ import {
   type NewAuditEvent,
 } from "./audit-store.ts";
 import type { Queries } from "../db/database.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkText } from "../values/env.ts";
 import { readPage, type Page } from "../values/pagination.ts";

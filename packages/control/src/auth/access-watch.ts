@@ -9,7 +9,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Credentials } from "./token-lookup-store.ts";
 import { confirmedCaller } from "./authentication.ts";
 import { CONFIRMED_MS, REVOCATION_MAX_MS, type Bearers } from "./token-cache.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller } from "../caller.ts";
 
 const CHECK_MS = 500;
 /** A tick that comes later than this was held up by the loop. */

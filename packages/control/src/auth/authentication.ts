@@ -3,7 +3,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { idPattern } from "@skerry/contract/ids";
 import type { Credentials } from "./token-lookup-store.ts";
 import type { Confirmed } from "./token-cache.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
 export const SECRET_PREFIX = "sk_";

@@ -5,7 +5,7 @@
 import { usableScopes } from "@skerry/contract/access";
 import { findBearer, keyOf, recordUse, type Bearer, type Credentials } from "./token-lookup-store.ts";
 import type { Database } from "../db/database.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller } from "../caller.ts";
 
 /** What the API promises of revocations; requests that last are held to it too. */
 export const REVOCATION_MAX_MS = 5_000;

@@ -4,11 +4,11 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { HostStatus, HostWish } from "@skerry/contract/host-states";
 import type { Host } from "@skerry/contract/hosts";
 import { changeHost, findHostView, listHostViews, type HostView } from "./host-view-store.ts";
-import { cancelMovesFrom } from "../moves/move-store.ts";
 import type { Context } from "../context.ts";
-import { endDrains } from "../moves/drain.ts";
 import { readPage, type Page, type PageWish } from "../values/pagination.ts";
 import { untilFirst } from "../db/optimistic-retry.ts";
+
+export { finishDrains } from "./host-view-store.ts";
 
 export async function listHosts(context: Context, wish: PageWish): Promise<Page<Host>> {
   const page = await readPage("host", wish, (before, limit) => listHostViews(context.db, before, limit));
@@ -19,30 +19,14 @@ export async function getHost(context: Context, id: string): Promise<Host> {
   return hostOf(await findOrThrow(context, id), context);
 }
 
-/** It gets no new VMs, and those that it has leave it. Asked again it changes nothing. */
-export async function drainHost(context: Context, id: string): Promise<Host> {
-  await wishHost(context, id, "drained");
-  // An empty one is done.
-  await endDrains(context);
-  context.ring("mover");
-  return getHost(context, id);
-}
-
-/** Takes a drain back, also one that has ended. */
-export async function activateHost(context: Context, id: string): Promise<Host> {
-  const host = await wishHost(context, id, "active");
-  // What has not left yet stays.
-  if ((await cancelMovesFrom(context.db, id, "canceled: its host stays")) > 0) context.ring("mover");
-  return host;
-}
-
 /** The status that a wish brings at once. A host that is offline follows it when it is back. */
 const statusFor: Readonly<Record<HostWish, Readonly<Record<HostStatus, HostStatus>>>> = {
   drained: { online: "draining", draining: "draining", maintenance: "maintenance", offline: "offline" },
   active: { online: "online", draining: "online", maintenance: "online", offline: "offline" },
 };
 
-function wishHost(context: Context, id: string, desired: HostWish): Promise<Host> {
+/** Stores what the operator wants of a host, and the status that this brings at once. */
+export function wishHost(context: Context, id: string, desired: HostWish): Promise<Host> {
   return untilFirst(
     async () => {
       const seen = await findOrThrow(context, id);

@@ -23,7 +23,7 @@ import {
   type Claim,
   type LedgerEntry,
 } from "./idempotency-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { open, seal } from "./sealing.ts";
 

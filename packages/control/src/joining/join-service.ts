@@ -33,7 +33,7 @@ import { recordCertificate } from "./host-certificate-store.ts";
 import { recordOwnActs } from "../audit/audit-service.ts";
 import { HOST_LIFETIME_MS } from "./certificate-authority.ts";
 import { keyDigest, requestedKey } from "./x509.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation } from "../idempotency/idempotency-service.ts";
 

@@ -3,7 +3,7 @@
 import type { Machine, MachineCreateRequest } from "@skerry/contract/machines";
 import { timed } from "../metrics/timed.ts";
 import { findMachine, insertMachine, type MachineRow } from "./machine-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/idempotency-service.ts";
 import { bringUp } from "./machine-start.ts";

@@ -3,7 +3,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import { moveMachine, type MachineRow } from "./machine-store.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machine-service.ts";
 import { untilFirst } from "../db/optimistic-retry.ts";

@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { CONSOLE_LINES_MAX } from "@skerry/contract/limits";
 import type { MachineLogs } from "@skerry/contract/machines";
 import { machineById, type MachineRow } from "./machine-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machine-service.ts";
 import { clientOf } from "../vms/vm-kind.ts";

@@ -5,7 +5,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { MachineStatus } from "@skerry/contract/machine-states";
 import { changeMachine, moveMachine, renewed, type MachineChange, type MachineRow } from "./machine-store.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { startMachine } from "./machine-start.ts";
 import { finishStopping } from "./machine-stop.ts";

@@ -4,7 +4,7 @@ import { idPattern } from "@skerry/contract/ids";
 import type { MachineStatus } from "@skerry/contract/machine-states";
 import type { Machine } from "@skerry/contract/machines";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Page } from "../values/pagination.ts";
 import { readVmPage, type VmListWish } from "../vms/vm-lists.ts";

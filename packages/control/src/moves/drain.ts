@@ -1,9 +1,28 @@
-// The end of a drain, whoever sees it first: the request for it, where the host is empty, or the service that looks again and again.
+// Drains: the request, taking it back, and the end, which either the request sees, where the host is empty, or the task that looks again.
 
-import { finishDrains } from "../hosts/host-view-store.ts";
+import type { Host } from "@skerry/contract/hosts";
+import { finishDrains, getHost, wishHost } from "../hosts/host-service.ts";
+import { cancelMovesFrom } from "./move-store.ts";
 import { operatorOrganization } from "../organizations/organization-store.ts";
 import { recordOwnActs } from "../audit/audit-service.ts";
 import type { Context } from "../context.ts";
+
+/** It gets no new VMs, and those that it has leave it. Asked again it changes nothing. */
+export async function drainHost(context: Context, id: string): Promise<Host> {
+  await wishHost(context, id, "drained");
+  // An empty one is done.
+  await endDrains(context);
+  context.ring("mover");
+  return getHost(context, id);
+}
+
+/** Takes a drain back, also one that has ended. */
+export async function activateHost(context: Context, id: string): Promise<Host> {
+  const host = await wishHost(context, id, "active");
+  // What has not left yet stays.
+  if ((await cancelMovesFrom(context.db, id, "canceled: its host stays")) > 0) context.ring("mover");
+  return host;
+}
 
 const act = { service: "host-drain", action: "host.drained", resource: "host" } as const;
 

@@ -21,7 +21,7 @@ import {
 import { recordOwnActs } from "../audit/audit-service.ts";
 import type { Context } from "../context.ts";
 import { peerAddress } from "../hosts/peer-address.ts";
-import { hostEgress } from "../vms/private-cidrs.ts";
+import { hostEgress } from "../organizations/private-cidrs.ts";
 
 /** How soon it is noticed that an operator has changed his mind, or that a host is not heard of any more. */
 const WANTED_LOOK_MS = 500;

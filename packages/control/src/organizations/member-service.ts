@@ -20,12 +20,12 @@ import {
 } from "./member-store.ts";
 import { holdParent, holdUser, revokeTokensIn } from "./token-store.ts";
 import { unauthorized } from "../auth/authentication.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkText } from "../values/env.ts";
 import type { Attempt, Creation } from "../idempotency/idempotency-service.ts";
 import { readPage, type Page, type PageWish } from "../values/pagination.ts";
-import { reserveToken } from "../capacity/quotas.ts";
+import { reserveToken } from "./token-quota.ts";
 import { mintToken } from "./token-service.ts";
 
 const userIdShape = new RegExp(idPattern("user"));

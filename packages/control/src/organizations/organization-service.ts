@@ -15,7 +15,7 @@ import {
   type OrganizationRow,
 } from "./organization-store.ts";
 import { findToken } from "./token-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkText } from "../values/env.ts";
 import type { Attempt, Creation } from "../idempotency/idempotency-service.ts";

@@ -15,14 +15,14 @@ import {
 } from "./token-store.ts";
 import type { Database, Queries } from "../db/database.ts";
 import { SECRET_BYTES, SECRET_PREFIX, sha256, unauthorized } from "../auth/authentication.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { recordOwnActs } from "../audit/audit-service.ts";
 import { readDuration } from "../values/durations.ts";
 import { checkText } from "../values/env.ts";
 import type { Attempt, Creation } from "../idempotency/idempotency-service.ts";
 import { readPage, type Page, type PageWish } from "../values/pagination.ts";
-import { reserveToken } from "../capacity/quotas.ts";
+import { reserveToken } from "./token-quota.ts";
 
 const DEFAULT_NAME = "token";
 /** PostgreSQL's dates end long after this, and so does every promise. */

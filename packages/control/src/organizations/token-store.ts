@@ -84,16 +84,6 @@ export function findToken(db: Database, id: string): Promise<TokenRow | undefine
   return db.selectFrom("api_tokens").select(columns).where("id", "=", id).executeTakeFirst();
 }
 
-/** Tokens of the organization that are neither revoked nor expired. Two sums, each of one range of the index. */
-export async function countValidTokens(db: Queries, orgId: string): Promise<number> {
-  const valid = sql`select count(*) from api_tokens where org_id = ${orgId} and revoked_at is null`;
-  const { rows } = await sql<{ valid: number }>`
-    select ((${valid} and expires_at is null) + (${valid} and expires_at > now()))::integer as valid`.execute(
-    db,
-  );
-  return rows[0]?.valid ?? 0;
-}
-
 /** Newest first, of one user or of all; tokens that are revoked are not shown. */
 export function listTokens(
   db: Database,

@@ -3,7 +3,7 @@
 import { hostStatuses } from "@skerry/contract/host-states";
 import type { Status } from "@skerry/contract/platform";
 import { countedStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
 export async function getStatus(context: Context, caller: Caller): Promise<Status> {

@@ -10,7 +10,7 @@ import type { RateClass } from "@skerry/contract/access";
 import type { OrganizationLimits } from "@skerry/contract/quotas";
 import type { Database } from "../db/database.ts";
 import { takeTickets, type Bucket, type Rate, type Tickets } from "./rate-bucket-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 
 const LEASE_MS = 500;
 /** The largest lease, as a part of the burst and at all: so much is lost at most when a replica dies or traffic stops. */

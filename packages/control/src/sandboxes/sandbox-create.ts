@@ -7,7 +7,7 @@ import { timed } from "../metrics/timed.ts";
 import type { NewAuditEvent } from "../audit/audit-store.ts";
 import { extendClaim, findSandbox, insertSandbox, moveSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/idempotency-service.ts";
 import { newVm } from "../vms/new-vm.ts";

@@ -2,7 +2,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { moveSandbox, type SandboxRow } from "./sandbox-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { untilFirst } from "../db/optimistic-retry.ts";
 import { getSandbox } from "./sandbox-service.ts";

@@ -11,7 +11,7 @@ import {
   statusesPastSaving,
   type SandboxRow,
 } from "./sandbox-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { readDuration } from "../values/durations.ts";
 import type { Page } from "../values/pagination.ts";

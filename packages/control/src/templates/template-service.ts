@@ -4,7 +4,6 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/platform";
 import { listHosts } from "../hosts/host-store.ts";
-import type { HostLoad } from "../capacity/capacity-store.ts";
 import type { Context } from "../context.ts";
 
 /** Every template that some host has, by name. One that is ready anywhere is shown as ready. */
@@ -26,17 +25,17 @@ export async function getTemplate(context: Context, nameOrId: string): Promise<T
 }
 
 /** Those of the hosts that have the template, or are nearest to having it; or why there are none. */
-export function hostsWithTemplate(
-  online: readonly HostLoad[],
+export function hostsWithTemplate<Host extends WithTemplates>(
+  online: readonly Host[],
   nameOrId: string,
-): readonly HostLoad[] | SkerryError {
+): readonly Host[] | SkerryError {
   if (online.length === 0) {
     return new SkerryError("host_unavailable", "No host is online to take the VM.", {
       remediation: "Try again in a few seconds; `skerry status` shows the state of the hosts.",
       retryAfterS: NO_HOST_RETRY_S,
     });
   }
-  const rankOn = ({ templates }: HostLoad): number =>
+  const rankOn = ({ templates }: WithTemplates): number =>
     rank[findTemplate(templates, nameOrId)?.status ?? "none"];
   const best = Math.max(...online.map(rankOn));
   if (best === rank.none) return unknownTemplate(nameOrId, templatesOf(online));
@@ -48,7 +47,11 @@ const NO_HOST_RETRY_S = 10;
 
 const rank = { ready: 3, building: 2, failed: 1, none: 0 } as const;
 
-function templatesOf(hosts: readonly Pick<HostLoad, "templates">[]): Template[] {
+interface WithTemplates {
+  readonly templates: readonly Template[];
+}
+
+function templatesOf(hosts: readonly WithTemplates[]): Template[] {
   const byName = new Map<string, Template>();
   for (const template of hosts.flatMap((host) => host.templates)) {
     const known = byName.get(template.name);

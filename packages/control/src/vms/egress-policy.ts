@@ -5,6 +5,7 @@ import { cidrOf, covers, formatCidr, parseCidr, type Cidr } from "@skerry/contra
 import type { Egress, EgressRequest } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { isPrivate, whyNever } from "@skerry/contract/networks";
+import { canonicalCidrs } from "../values/cidrs.ts";
 import type { EgressSettings } from "../organizations/organization-store.ts";
 
 const PORT_MAX = 65_535;
@@ -48,8 +49,8 @@ export function readEgress(
   if (settings !== undefined) refuseUngranted(allowed, settings.privateCidrs);
   return {
     mode,
-    allow_cidrs: canonical(allowed),
-    deny_cidrs: canonical(denied),
+    allow_cidrs: canonicalCidrs(allowed),
+    deny_cidrs: canonicalCidrs(denied),
     allow_ports: ports,
     dns: request.dns ?? mode === "allow_all",
   };
@@ -135,10 +136,4 @@ function refuseUngranted(allowed: readonly Entry[], granted: readonly string[]):
       },
     );
   }
-}
-
-/** Sorted, and each network once. */
-export function canonical(entries: readonly Cidr[]): string[] {
-  const sorted = entries.toSorted((a, b) => a.address - b.address || a.prefix - b.prefix);
-  return [...new Set(sorted.map(formatCidr))];
 }

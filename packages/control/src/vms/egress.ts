@@ -5,10 +5,10 @@ import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/egres
 import { SkerryError } from "@skerry/contract/errors";
 import { egressSettings } from "../organizations/organization-store.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "./egress-store.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { readEgress } from "./egress-policy.ts";
-import { hostEgress } from "./private-cidrs.ts";
+import { hostEgress } from "../organizations/private-cidrs.ts";
 import { Turns } from "./keyed-queue.ts";
 import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmWish } from "./vm-kind.ts";
 

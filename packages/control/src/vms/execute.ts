@@ -8,7 +8,7 @@ import type { ExecuteCommand } from "@skerry/contract/host-api";
 import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/sandboxes";
 import type { ExecutionEvent } from "../host-client/execute-stream.ts";
 import type { Outcome } from "../metrics/metrics.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { readBoundedDuration } from "../values/durations.ts";
 import { checkEnv, checkText, checkTogether } from "../values/env.ts";

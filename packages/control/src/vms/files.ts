@@ -2,7 +2,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { UPLOAD_MAX_BYTES } from "@skerry/contract/limits";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
 import type { FileBody } from "../host-client/host-client.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { readUrlPath } from "../values/paths.ts";
 import { callVm, runningVm, unlessMoved, vmError, type VmWish } from "./vm-kind.ts";

@@ -1,7 +1,7 @@
 import { newId } from "@skerry/contract/ids";
 import type { Size } from "@skerry/contract/sizes";
 import type { NewVm } from "./new-vm-row.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import type { EgressWish } from "./egress-policy.ts";
 import type { Found } from "../capacity/reservation.ts";
 import type { VmKind } from "./vm-kind.ts";

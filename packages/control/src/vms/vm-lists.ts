@@ -1,7 +1,7 @@
 // Pages of sandboxes, and of machines.
 
 import type { VmFilter } from "./vm-filter.ts";
-import type { Caller } from "../auth/caller.ts";
+import type { Caller } from "../caller.ts";
 import { checkText } from "../values/env.ts";
 import { readPage, type Page, type PageWish } from "../values/pagination.ts";
 import type { VmKind } from "./vm-kind.ts";

@@ -1,6 +1,6 @@
 import type { VmSpec } from "@skerry/contract/host-api";
 import type { Queries } from "../db/database.ts";
-import { hostEgress } from "./private-cidrs.ts";
+import { hostEgress } from "../organizations/private-cidrs.ts";
 import type { VmRow } from "./vm-kind.ts";
 
 interface PlacedVm extends VmRow {

@@ -2,21 +2,20 @@
 // token can reach the operator's networks by itself.
 
 import { cidrOf, formatCidr, parseCidr } from "@skerry/contract/cidrs";
-import { PRIVATE_CIDRS_MAX, type HostEgress } from "@skerry/contract/egress";
+import { PRIVATE_CIDRS_MAX, type Egress, type HostEgress } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/networks";
 import type { Database, Queries } from "../db/database.ts";
 import { ringLease } from "../background/lease-store.ts";
 import { listGranted, privateCidrsOf, setPrivateCidrs, type Granted } from "./private-cidr-store.ts";
 import { recordOwnActs } from "../audit/audit-service.ts";
-import { canonical } from "./egress-policy.ts";
-import type { VmRow } from "./vm-kind.ts";
+import { canonicalCidrs } from "../values/cidrs.ts";
 
 /** What a host is told of the policy of a row. The grants are read after the row: a change of them raises the row's version in the same
  *  transaction, so a version is never told with older grants than its own. */
 export async function hostEgress(
   db: Queries,
-  { org_id, egress }: Pick<VmRow, "org_id" | "egress">,
+  { org_id, egress }: { readonly org_id: string; readonly egress: Egress },
 ): Promise<HostEgress> {
   // Most policies allow no CIDR, and creating a sandbox should not ask the database once more for them.
   if (egress.allow_cidrs.length === 0) return egress;
@@ -51,7 +50,7 @@ function readGrants(words: readonly string[]): string[] {
   if (words.length > PRIVATE_CIDRS_MAX) {
     throw new SkerryError("bad_request", `An organization can be granted ${PRIVATE_CIDRS_MAX} networks.`);
   }
-  return canonical(words.map(readGrant).map(cidrOf));
+  return canonicalCidrs(words.map(readGrant).map(cidrOf));
 }
 
 function readGrant(word: string): string {

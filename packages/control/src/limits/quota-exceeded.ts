@@ -1,0 +1,25 @@
+import { SkerryError } from "@skerry/contract/errors";
+import type { QuotaName } from "@skerry/contract/quotas";
+
+const nouns: Readonly<Record<QuotaName, string>> = {
+  sandboxes: "sandboxes",
+  machines: "machines",
+  vcpus: "vCPUs",
+  memory_mib: "MiB of memory",
+  disk_gib: "GiB of disk",
+  tokens: "valid tokens",
+};
+
+export function quotaExceeded(
+  quota: QuotaName,
+  { used, requested, limit }: { readonly used: number; readonly requested: number; readonly limit: number },
+): SkerryError {
+  return new SkerryError(
+    "quota_exceeded",
+    `The organization has ${used} of ${limit} ${nouns[quota]}, and this would take ${requested} more.`,
+    {
+      remediation: `${quota === "tokens" ? "Revoke tokens that" : "Destroy what"} you no longer need, or ask the operator for more. \`GET /v1/limits\` shows all quotas.`,
+      context: { quota, used, requested, limit },
+    },
+  );
+}
