@@ -4,7 +4,7 @@ import type { Vm } from "@skerry/contract/host-api";
 import { sizes } from "@skerry/contract/sizes";
 import { decide } from "../src/sandboxes/sandbox-reconcile.ts";
 import { fits, place, type PlaceableHost } from "../src/capacity/placement.ts";
-import type { SandboxFact } from "../src/sandboxes/sandbox-reconcile-store.ts";
+import type { SandboxFact } from "../src/sandboxes/sandbox-facts.ts";
 
 const VCPUS_PER_CPU = 16;
 

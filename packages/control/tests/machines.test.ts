@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Limits } from "@skerry/contract/limits-report";
 import type { Machine, MachineList } from "@skerry/contract/machines";
 import type { Status } from "@skerry/contract/platform";
-import { setLimits } from "../src/limits/limit-store.ts";
+import { setLimits } from "../src/limits/organization-limits.ts";
 import { refused } from "./members.ts";
 import { World, type Answer } from "./world.ts";
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RateLimiter } from "../src/rate-limits/rate-limit-service.ts";
-import { setLimits } from "../src/limits/limit-store.ts";
+import { setLimits } from "../src/limits/organization-limits.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { countingQueries, granted, slowLimits, storm } from "./storm.ts";
 import { eventually, World } from "./world.ts";

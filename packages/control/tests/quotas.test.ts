@@ -9,7 +9,7 @@ import type { Limits } from "@skerry/contract/limits-report";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import { heartbeat } from "../src/hosts/host-heartbeat.ts";
 import { bootstrap } from "../src/organizations/token-service.ts";
-import { setLimits } from "../src/limits/limit-store.ts";
+import { setLimits } from "../src/limits/organization-limits.ts";
 import { FakeHost } from "./fake-host.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { World, type Answer } from "./world.ts";

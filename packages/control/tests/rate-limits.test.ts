@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limitDefaults } from "@skerry/contract/quotas";
 import { neighbourhood } from "../src/rate-limits/auth-failures.ts";
 import { RateLimiter } from "../src/rate-limits/rate-limit-service.ts";
-import { setLimits } from "../src/limits/limit-store.ts";
+import { setLimits } from "../src/limits/organization-limits.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { countingQueries, granted, slowLimits, storm } from "./storm.ts";
 import { eventually, World, type Answer } from "./world.ts";

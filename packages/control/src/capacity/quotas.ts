@@ -4,7 +4,7 @@
 import { rateClasses } from "@skerry/contract/access";
 import type { Limits } from "@skerry/contract/limits-report";
 import { quotaNames, vmQuotaNames, type VmQuotaName } from "@skerry/contract/quotas";
-import { limitsOf } from "../limits/limit-store.ts";
+import { limitsOf } from "../limits/organization-limits.ts";
 import { quotaExceeded } from "../limits/quota-exceeded.ts";
 import { held, type Room } from "./capacity-store.ts";
 import { countValidTokens } from "../organizations/token-quota.ts";

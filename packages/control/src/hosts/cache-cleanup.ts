@@ -2,7 +2,7 @@
 // it starts. Build caches come with apps.
 
 import type { Context } from "../context.ts";
-import { hostsInReach } from "./host-store.ts";
+import { hostsInReach } from "./host-lookup.ts";
 import type { BackgroundService } from "../background/task-loop.ts";
 
 /** Hosts that are asked at the same time: it is work for their disks, and nobody waits for it. */

@@ -9,7 +9,7 @@ import {
   type OrganizationLimits,
 } from "@skerry/contract/quotas";
 import type { Database } from "../db/database.ts";
-import { exceptionsOf, setLimits } from "./limit-store.ts";
+import { exceptionsOf, setLimits } from "./organization-limits.ts";
 
 /** Returns all exceptions of the organization as they are afterwards. */
 export async function changeLimits(

@@ -5,7 +5,7 @@ import type { Vm } from "@skerry/contract/host-api";
 import type { MachineStatus } from "@skerry/contract/machine-states";
 import { isUnreadable } from "../vms/unreadable-vm.ts";
 import { diskGone, endingOf, type Ending } from "./machine-exit-reason.ts";
-import type { MachineFact } from "./machine-reconcile-store.ts";
+import type { MachineFact } from "./machine-facts.ts";
 
 export type MachineAction =
   /** Its VM has ended, or whoever worked on it has died: what now is a matter of its policy. */

@@ -4,7 +4,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import { timed } from "../metrics/timed.ts";
-import { findHost, type HostRow } from "../hosts/host-store.ts";
+import { findHost, type HostRow } from "../hosts/host-lookup.ts";
 import {
   begun,
   extendMachineClaim,

@@ -8,7 +8,7 @@ import type { Luggage } from "@skerry/contract/host-moves";
 import type { HostClient } from "../host-client/host-client.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
-import { hostAddress } from "../hosts/host-store.ts";
+import { hostAddress } from "../hosts/host-lookup.ts";
 import {
   findMove,
   findVm,

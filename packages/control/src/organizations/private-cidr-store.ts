@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import type { Database, Queries } from "../db/database.ts";
-import { lockOrganization } from "../limits/limit-store.ts";
+import { lockOrganization } from "../limits/organization-limits.ts";
 
 /** Undefined where there is no such organization. */
 export async function privateCidrsOf(db: Queries, orgId: string): Promise<readonly string[] | undefined> {

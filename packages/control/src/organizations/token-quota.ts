@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
-import { limitsOf, lockOrganization } from "../limits/limit-store.ts";
+import { limitsOf, lockOrganization } from "../limits/organization-limits.ts";
 import { quotaExceeded } from "../limits/quota-exceeded.ts";
 
 /**

@@ -5,7 +5,7 @@ import { HOST_OFFLINE_AFTER_S, type HostStatus } from "@skerry/contract/host-sta
 import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machine-states";
 import { sandboxStatuses, sandboxStatusesOnHost, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import type { Queries, Tables } from "../db/database.ts";
-import { expirable } from "../sandboxes/sandbox-reconcile-store.ts";
+import { expirable } from "../sandboxes/sandbox-facts.ts";
 
 type HostRow = Selectable<Tables["hosts"]>;
 

@@ -9,15 +9,10 @@ import { reapplyEgress } from "../vms/egress.ts";
 import { finishDestroying } from "../sandboxes/sandbox-destroy.ts";
 import { sandboxVms } from "../sandboxes/sandbox-service.ts";
 import type { Context } from "../context.ts";
-import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-store.ts";
+import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-lookup.ts";
 import { withoutArrivals } from "../moves/move-store.ts";
-import { machineFacts, machinesOnHost } from "../machines/machine-reconcile-store.ts";
-import {
-  adoptSandbox,
-  sandboxesOnHost,
-  sandboxFacts,
-  type SandboxFact,
-} from "../sandboxes/sandbox-reconcile-store.ts";
+import { machineFacts, machinesOnHost } from "../machines/machine-facts.ts";
+import { adoptSandbox, sandboxesOnHost, sandboxFacts, type SandboxFact } from "../sandboxes/sandbox-facts.ts";
 import { moveSandbox } from "../sandboxes/sandbox-store.ts";
 import { orPostpone } from "../vms/or-postpone.ts";
 import { carryOutOnMachine } from "../machines/machine-apply.ts";

@@ -4,7 +4,7 @@
 import { recordOwnActs } from "../audit/audit-service.ts";
 import { finishDestroying } from "./sandbox-destroy.ts";
 import type { Context } from "../context.ts";
-import { expireSandboxes } from "./sandbox-reconcile-store.ts";
+import { expireSandboxes } from "./sandbox-facts.ts";
 import { reportOf, type BackgroundService } from "../background/task-loop.ts";
 
 const SERVICE = "sandbox-reaper";

@@ -2,7 +2,7 @@
 
 import type { Vm } from "@skerry/contract/host-api";
 import { isUnreadable } from "../vms/unreadable-vm.ts";
-import type { SandboxFact } from "./sandbox-reconcile-store.ts";
+import type { SandboxFact } from "./sandbox-facts.ts";
 
 export type Action =
   /** The VM of a row is gone, or nobody works on the row any more. */

@@ -3,7 +3,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/platform";
-import { listHosts } from "../hosts/host-store.ts";
+import { listHosts } from "../hosts/host-lookup.ts";
 import type { Context } from "../context.ts";
 
 /** Every template that some host has, by name. One that is ready anywhere is shown as ready. */
