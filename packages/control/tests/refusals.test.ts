@@ -6,7 +6,7 @@ import type { AuditEvent, AuditList } from "@skerry/contract/audit";
 import { newId } from "@skerry/contract/ids";
 import { recordRefusals } from "../src/audit/audit-service.ts";
 import { Refusals } from "../src/audit/refusals.ts";
-import type { NewAuditEvent } from "../src/audit/audit-store.ts";
+import type { NewAuditEvent } from "../src/audit/audit-event.ts";
 import { openReplica } from "./replica.ts";
 import { World } from "./world.ts";
 

@@ -15,7 +15,7 @@ import {
 } from "../audit/audit-service.ts";
 import type { Context } from "../context.ts";
 import { Refusals } from "../audit/refusals.ts";
-import type { NewAuditEvent } from "../audit/audit-store.ts";
+import type { NewAuditEvent } from "../audit/audit-event.ts";
 import { accessOf } from "./operations.ts";
 import { acts } from "./audit-actions.ts";
 import { knownCallerOf } from "./authenticate-hook.ts";

@@ -2,10 +2,10 @@
 // even before this has come by: an old key is as good as unused, an old bucket is full, an old join token has expired.
 
 import type { Context } from "../context.ts";
-import { sweepKeys } from "../idempotency/idempotency-store.ts";
-import { sweepJoinTokens } from "../joining/join-store.ts";
-import { sweepMoves } from "../moves/move-store.ts";
-import { sweepBuckets } from "../rate-limits/rate-bucket-store.ts";
+import { sweepKeys } from "../idempotency/idempotency-service.ts";
+import { sweepJoinTokens } from "../joining/join-service.ts";
+import { sweepMoves } from "../moves/mover.ts";
+import { sweepBuckets } from "../rate-limits/rate-limit-service.ts";
 
 import type { BackgroundService } from "../background/task-loop.ts";
 

@@ -14,7 +14,7 @@ import { buildServer, type Server } from "./server.ts";
 import { listen, listenBeside } from "./listen.ts";
 import { observeLoopDelay } from "../metrics/loop-delay.ts";
 import { openForMigration, type Database } from "../db/database.ts";
-import { availableHosts } from "../capacity/capacity-store.ts";
+import { availableHosts } from "../capacity/host-capacity.ts";
 import { migrate } from "../db/migrations.ts";
 
 /** What is in flight when we are told to stop may go on for this long. */

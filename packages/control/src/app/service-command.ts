@@ -5,7 +5,7 @@ import { runOnce } from "../background/run-once.ts";
 import { allServices, newLeases } from "./schedule.ts";
 import type { Config } from "./config.ts";
 import { openContext } from "./open-context.ts";
-import { listLeases } from "../background/lease-store.ts";
+import { listLeases } from "../background/lease.ts";
 
 /** Longer than a service that is under way on some replica may take. */
 const RUN_WITHIN_MS = 120_000;

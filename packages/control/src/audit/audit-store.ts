@@ -1,39 +1,13 @@
 // The audit log. Rows are added and, when they are old, deleted; the database refuses everything else.
 
-import { sql, type RawBuilder, type Selectable } from "kysely";
+import { sql } from "kysely";
 import { firstIdAt } from "@skerry/contract/ids";
-import type { Database, Queries, Tables } from "../db/database.ts";
-import { prepared } from "../db/prepared.ts";
-import { unhurried } from "../db/async-commit.ts";
-
-export type AuditRow = Selectable<Tables["audit_events"]>;
-/** Of something that happened once. */
-export type NewAuditEvent = Omit<AuditRow, "at" | "count">;
+import type { Database } from "../db/database.ts";
+import type { AuditRow } from "./audit-event.ts";
 
 /** Ids are made by the clocks of control planes and times by the database's; they never differ by more. */
 const CLOCK_SLACK_MS = 10 * 60_000;
 const DAY_MS = 24 * 3_600_000;
-
-export async function insertAuditEvents(
-  db: Queries,
-  events: readonly (NewAuditEvent & Partial<Pick<AuditRow, "count">>)[],
-): Promise<void> {
-  if (events.length > 0) await db.insertInto("audit_events").values(events).execute();
-}
-
-/** The event of something that has happened already and is answered now: a crash of PostgreSQL within the next second may take it. */
-export async function insertAuditEventAfterwards(db: Database, event: NewAuditEvent): Promise<void> {
-  await sql`${auditEventFrom(unhurried, event)} ${prepared}`.execute(db);
-}
-
-/** For a statement that does more: writes the event once for each row of `source`. */
-export function auditEventFrom(source: RawBuilder<unknown>, event: NewAuditEvent): RawBuilder<unknown> {
-  const columns = Object.keys(event) as (keyof NewAuditEvent)[];
-  const values = columns.map((column) => sql`${event[column]}::text`);
-  return sql`
-    insert into audit_events (${sql.join(columns.map((column) => sql.ref(column)))})
-    select ${sql.join(values)} from ${source}`;
-}
 
 export interface AuditFilter {
   readonly orgId: string;

@@ -5,6 +5,8 @@ import type { ServiceName } from "../context.ts";
 import type { Database } from "../db/database.ts";
 import { ringLease } from "./lease-store.ts";
 
+export { ringLease } from "./lease-store.ts";
+
 /** Ends a wait early. Rings coalesce: many rings, one activation. */
 export class Bell {
   #rung = new AbortController();

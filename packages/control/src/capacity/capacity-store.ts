@@ -7,7 +7,7 @@ import type { Template } from "@skerry/contract/platform";
 import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/quotas";
 import type { Database, Queries } from "../db/database.ts";
 import { opening } from "../db/pipelined-begin.ts";
-import type { EgressSettings } from "../organizations/organization-store.ts";
+import type { EgressSettings } from "../organizations/egress-settings.ts";
 import { prepared } from "../db/prepared.ts";
 
 /** A host that may get VMs, and what is taken of it. */

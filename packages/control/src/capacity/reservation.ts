@@ -12,6 +12,8 @@ import { fits, place } from "./placement.ts";
 import { checkQuotas, type Amounts } from "./quotas.ts";
 import { findTemplate, hostsWithTemplate } from "../templates/template-service.ts";
 
+export { lockRoom, type HostLoad } from "./capacity-store.ts";
+
 export interface RoomWish {
   readonly orgId: string;
   /** Name or id. */

@@ -18,6 +18,8 @@ import {
 } from "./host-heartbeat-store.ts";
 import type { BackgroundService, Report } from "../background/task-loop.ts";
 
+export { recordHeartbeats } from "./host-heartbeat-store.ts";
+
 /** A host that has not answered by then is silent this time. */
 const ANSWER_WITHIN_MS = 5_000;
 /** Hosts that wait for their turn are asked at this distance, so that many do not all answer at once; 1,000 take 8 s. */

@@ -1,7 +1,7 @@
 // What a host takes with it when it is not heard of any more, or is none any more.
 
 import { markOffline, type Loss } from "./host-offline-store.ts";
-import { operatorOrganization } from "../organizations/organization-store.ts";
+import { operatorOrganization } from "../organizations/operator-organization.ts";
 import type { Queries } from "../db/database.ts";
 import { recordOwnActs } from "../audit/audit-service.ts";
 

@@ -10,7 +10,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
-import { insertAuditEvents, type NewAuditEvent } from "../audit/audit-store.ts";
+import { insertAuditEvents, type NewAuditEvent } from "../audit/audit-event.ts";
 import type { Queries } from "../db/database.ts";
 import {
   claimKey,
@@ -26,6 +26,8 @@ import {
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { open, seal } from "./sealing.ts";
+
+export { sweepKeys } from "./idempotency-store.ts";
 
 /**
  * How long a second request waits for the first. Longer than it takes to find out that the first one's process has died, so that

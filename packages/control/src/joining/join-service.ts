@@ -28,7 +28,7 @@ import {
   writeJoiningHost,
   type JoinTokenRow,
 } from "./join-store.ts";
-import { recordHeartbeats } from "../hosts/host-heartbeat-store.ts";
+import { recordHeartbeats } from "../hosts/host-heartbeat.ts";
 import { recordCertificate } from "./host-certificate-store.ts";
 import { recordOwnActs } from "../audit/audit-service.ts";
 import { HOST_LIFETIME_MS } from "./certificate-authority.ts";
@@ -36,6 +36,8 @@ import { keyDigest, requestedKey } from "./x509.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation } from "../idempotency/idempotency-service.ts";
+
+export { sweepJoinTokens } from "./join-store.ts";
 
 const TOKEN_LIFETIME_MS = 3_600_000;
 const SECRET_BYTES = 32;

@@ -13,7 +13,7 @@ import {
   type MovableVm,
   type MoveRow,
 } from "./move-store.ts";
-import { lockRoom, type HostLoad } from "../capacity/capacity-store.ts";
+import { lockRoom, type HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
 import { fits, place } from "../capacity/placement.ts";
 

@@ -3,7 +3,7 @@
 import type { Host } from "@skerry/contract/hosts";
 import { finishDrains, getHost, wishHost } from "../hosts/host-service.ts";
 import { cancelMovesFrom } from "./move-store.ts";
-import { operatorOrganization } from "../organizations/organization-store.ts";
+import { operatorOrganization } from "../organizations/operator-organization.ts";
 import { recordOwnActs } from "../audit/audit-service.ts";
 import type { Context } from "../context.ts";
 

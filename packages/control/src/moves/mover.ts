@@ -17,6 +17,8 @@ import {
 } from "./move-store.ts";
 import { reportOf, type BackgroundService } from "../background/task-loop.ts";
 
+export { sweepMoves } from "./move-store.ts";
+
 const SERVICE = "mover";
 /** From one host: a move takes its disks and its network, and whoever runs there notices. */
 const AT_ONCE = 3;

@@ -35,16 +35,6 @@ export async function ensureFirstOrganization(db: Database): Promise<Membership>
   });
 }
 
-/** Undefined before the first token was made. */
-export async function operatorOrganization(db: Queries): Promise<string | undefined> {
-  const row = await db
-    .selectFrom("organizations")
-    .select("id")
-    .where("operator", "=", true)
-    .executeTakeFirst();
-  return row?.id;
-}
-
 /** An owner of the operator's organization; there always is one, because the last owner cannot leave. */
 function firstMembership(db: Queries): Promise<Membership | undefined> {
   return db
@@ -103,23 +93,6 @@ export async function updateOrganization(
 ): Promise<void> {
   if (Object.keys(change).length === 0) return;
   await db.updateTable("organizations").set(change).where("id", "=", orgId).execute();
-}
-
-/** What an organization says about the policies of its sandboxes and machines. */
-export interface EgressSettings {
-  /** The mode of one whose request says nothing about it. */
-  readonly defaultMode: Egress["mode"];
-  /** What the operator has granted. */
-  readonly privateCidrs: readonly string[];
-}
-
-export async function egressSettings(db: Queries, orgId: string): Promise<EgressSettings> {
-  const row = await db
-    .selectFrom("organizations")
-    .select(["egress_default", "allowed_private_cidrs"])
-    .where("id", "=", orgId)
-    .executeTakeFirstOrThrow();
-  return { defaultMode: row.egress_default, privateCidrs: row.allowed_private_cidrs };
 }
 
 function organizationsOf(db: Queries, userId: string) {

@@ -6,7 +6,7 @@ import { PRIVATE_CIDRS_MAX, type Egress, type HostEgress } from "@skerry/contrac
 import { SkerryError } from "@skerry/contract/errors";
 import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/networks";
 import type { Database, Queries } from "../db/database.ts";
-import { ringLease } from "../background/lease-store.ts";
+import { ringLease } from "../background/wakeups.ts";
 import { listGranted, privateCidrsOf, setPrivateCidrs, type Granted } from "./private-cidr-store.ts";
 import { recordOwnActs } from "../audit/audit-service.ts";
 import { canonicalCidrs } from "../values/cidrs.ts";

@@ -12,6 +12,8 @@ import type { Database } from "../db/database.ts";
 import { takeTickets, type Bucket, type Rate, type Tickets } from "./rate-bucket-store.ts";
 import type { Caller } from "../caller.ts";
 
+export { sweepBuckets } from "./rate-bucket-store.ts";
+
 const LEASE_MS = 500;
 /** The largest lease, as a part of the burst and at all: so much is lost at most when a replica dies or traffic stops. */
 const LEASE_PART_OF_BURST = 1 / 64;

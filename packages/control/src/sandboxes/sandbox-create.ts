@@ -4,7 +4,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { timed } from "../metrics/timed.ts";
-import type { NewAuditEvent } from "../audit/audit-store.ts";
+import type { NewAuditEvent } from "../audit/audit-event.ts";
 import { extendClaim, findSandbox, insertSandbox, moveSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import type { Caller } from "../caller.ts";

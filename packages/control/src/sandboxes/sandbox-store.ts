@@ -2,7 +2,7 @@
 
 import { sql, type RawBuilder, type Selectable } from "kysely";
 import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
-import { auditEventFrom, type NewAuditEvent } from "../audit/audit-store.ts";
+import { auditEventFrom, type NewAuditEvent } from "../audit/audit-event.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { LookUps } from "../db/batch-loader.ts";

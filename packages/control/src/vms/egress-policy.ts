@@ -6,7 +6,7 @@ import type { Egress, EgressRequest } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { isPrivate, whyNever } from "@skerry/contract/networks";
 import { canonicalCidrs } from "../values/cidrs.ts";
-import type { EgressSettings } from "../organizations/organization-store.ts";
+import type { EgressSettings } from "../organizations/egress-settings.ts";
 
 const PORT_MAX = 65_535;
 

@@ -3,7 +3,7 @@
 
 import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { egressSettings } from "../organizations/organization-store.ts";
+import { egressSettings } from "../organizations/egress-settings.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "./egress-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
