@@ -101,7 +101,7 @@ test.each<[string, MachineFact | undefined, Vm | undefined, string[]]>([
   ],
   ["that is destroyed leaves nothing", row({ status: "destroyed" }), stopped, ["discard"]],
   ["that nobody knows is halted", undefined, vm(), ["halt"]],
-  ["that nobody knows keeps its disk", undefined, stopped, ["leave"]],
+  ["that nobody knows keeps its disk", undefined, stopped, []],
   ["that is being destroyed is finished", row({ status: "destroying" }), vm(), ["finish"]],
   [
     "that waits for the start of its restart is queued",
@@ -146,7 +146,7 @@ test.each(["disk_unreadable", "not_adopted"] as const)(
     });
     expect(decided(row({ status: "failed" }), unread(cause))).toEqual([]);
     expect(decided(row({ status: "destroyed" }), unread(cause))).toEqual(["discard"]);
-    expect(decided(undefined, unread(cause))).toEqual(["leave"]);
+    expect(decided(undefined, unread(cause))).toEqual([]);
   },
 );
 

@@ -1,5 +1,6 @@
 // Whose disk a machine starts from: its own, or a new one where its owner has said that the old one does not matter. Never by itself.
 
+import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Machine } from "@skerry/contract/machines";
 import { MachineUpkeep } from "./machine-upkeep.ts";
@@ -168,4 +169,11 @@ test("the disk of a machine that the database does not know stays, as after a re
   await two.cleanUp();
   await two.cleanUp();
   expect([two.second.vms.get(id)?.status, two.second.disks.has(id)]).toEqual(["stopped", true]);
+  // Such a disk keeps its host neither out of use nor busy.
+  await loseHost();
+  await hostReturns();
+  const { rows } = await sql<{
+    unsettled: boolean;
+  }>`select unsettled from hosts where name = 'second'`.execute(two.world.db);
+  expect(rows).toEqual([{ unsettled: false }]);
 });

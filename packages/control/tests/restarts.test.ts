@@ -179,6 +179,7 @@ test("two hundred machines that come back together leave room for a new one", as
     select 'mch_' || n, org_id, template, size, 0, 0, 0, 'failed', 'exe_' || n, host_id, env,
            metadata, egress, stop_timeout_ms, 'always', now()
     from machines, generate_series(1, 200) n where id = ${id}`.execute(world.db);
+  for (let n = 1; n <= 200; n += 1) world.host.disks.set(`mch_${n}`, `exe_${n}`);
   await sql`insert into restarts (machine_id, due_at) select id, now() from machines where id <> ${id}`.execute(
     world.db,
   );

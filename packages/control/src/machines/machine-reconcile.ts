@@ -25,9 +25,7 @@ export type MachineAction =
   /** Its host is back, and it does not run there. */
   | { readonly kind: "return"; readonly row: MachineFact; readonly ending: Ending }
   /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host. */
-  | { readonly kind: "discard"; readonly vm: Vm }
-  /** A machine's VM without a row. Its disk may be all that is left of a machine, as after a restore of the database, so it stays. */
-  | { readonly kind: "leave"; readonly vm: Vm };
+  | { readonly kind: "discard"; readonly vm: Vm };
 
 /** `before` was read before the host's list and `after` after it: see `sandbox-decisions.ts`. */
 export function decideMachines(
@@ -93,7 +91,8 @@ function runningAction(row: MachineFact, vm: Vm | undefined): MachineAction | un
 
 /** Of a host's VM judged by the row that was read after it. */
 function vmAction(hostId: string, vm: Vm, row: MachineFact | undefined): MachineAction | undefined {
-  if (row === undefined) return haltAction(vm) ?? { kind: "leave", vm };
+  // Its disk may be all that is left of a machine, as after a restore of the database from a backup, so it stays.
+  if (row === undefined) return haltAction(vm);
   if (row.status === "destroyed") return { kind: "discard", vm };
   // Only one that runs has proved that it does not need this disk.
   if (row.host_id !== hostId) return row.status === "running" ? { kind: "discard", vm } : haltAction(vm);

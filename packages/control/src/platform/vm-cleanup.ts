@@ -47,6 +47,7 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   const ofSandboxes = vms.filter((vm) => !isMachine.test(vm.id));
   const sandboxesAfter = await sandboxFacts(context.db, idsOf(ofSandboxes));
   const machinesAfter = await machineFacts(context.db, idsOf(ofMachines));
+  tellUnknown(context, host, { vms: ofMachines, known: machinesAfter });
   const actions = [
     ...decide(sandboxes, ofSandboxes, sandboxesAfter).map(
       (action) => () => carryOut(context, { client, action, stop }),
@@ -70,6 +71,27 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
     more: changed && (actions.length > BATCH || host.unsettled),
   });
   return { ...report, nextMs: earliest([...sandboxes, ...machines].map((row) => row.due_in_ms)) };
+}
+
+/** Machines that have been told of; forgotten when there are too many. */
+const told = new Set<string>();
+const TOLD_MAX = 10_000;
+
+/** A disk without a row is left to the operator, who has to hear of it, once from each process. */
+function tellUnknown(
+  { log }: Context,
+  { id }: HostInReach,
+  { vms, known }: { readonly vms: readonly Vm[]; readonly known: readonly { readonly id: string }[] },
+): void {
+  const rows = new Set(known.map((row) => row.id));
+  if (told.size > TOLD_MAX) told.clear();
+  for (const vm of vms.filter((one) => !rows.has(one.id) && !told.has(one.id))) {
+    told.add(vm.id);
+    log.warn(
+      { machine_id: vm.id, host_id: id },
+      "a host has the disk of a machine that has no row; it is left there",
+    );
+  }
 }
 
 const isMachine = new RegExp(idPattern("machine"));
