@@ -22,7 +22,7 @@ test("a route that the table of access does not know keeps the server from start
   const add = (operationId: string) => app.get(`/v1/${operationId}`, { schema: { operationId } }, () => "ok");
   expect(() => add("listSizes")).not.toThrow();
   for (const unknown of ["listSecrets", "", "constructor", "__proto__"]) {
-    expect(() => add(unknown), unknown).toThrow("is not in http/access.ts");
+    expect(() => add(unknown), unknown).toThrow("is not in api/operations.ts");
   }
 });
 

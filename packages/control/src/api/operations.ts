@@ -97,7 +97,7 @@ export function bindAccess(app: FastifyInstance): void {
     const operation = route.schema?.operationId ?? "";
     if (!isOperation(operation)) {
       throw new Error(
-        `${String(route.method)} ${route.url}: the operation "${operation}" is not in http/access.ts`,
+        `${String(route.method)} ${route.url}: the operation "${operation}" is not in api/operations.ts`,
       );
     }
     route.config = { ...route.config, skerry: { operation, access: operations[operation] } };
@@ -108,7 +108,7 @@ export function bindAccess(app: FastifyInstance): void {
 export function accessOf(request: FastifyRequest): RouteAccess | undefined {
   if (request.is404) return undefined;
   const found = request.routeOptions.config.skerry;
-  if (found === undefined) throw new Error(`${request.url} has no line in http/access.ts`);
+  if (found === undefined) throw new Error(`${request.url} has no line in api/operations.ts`);
   return found === "refusal" ? undefined : found;
 }
 

@@ -4,7 +4,12 @@
 import type { AuditEvent, AuditQuery } from "@skerry/contract/audit";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
-import { insertAuditEventAfterwards, insertAuditEvents, type AuditRow, type NewAuditEvent } from "./audit-event.ts";
+import {
+  insertAuditEventAfterwards,
+  insertAuditEvents,
+  type AuditRow,
+  type NewAuditEvent,
+} from "./audit-event.ts";
 import { listAuditEvents, type AuditFilter } from "./audit-store.ts";
 import type { Queries } from "../db/database.ts";
 import type { Caller } from "../caller.ts";

@@ -8,7 +8,7 @@ type Json = { [key: string]: unknown };
 export function documentAccess(operation: Json): void {
   const name = String(operation["operationId"]);
   const entry = Object.entries(operations).find(([known]) => known === name)?.[1];
-  if (entry === undefined) throw new Error(`the operation "${name}" is not in http/access.ts`);
+  if (entry === undefined) throw new Error(`the operation "${name}" is not in api/operations.ts`);
   if (entry === "public") {
     operation["security"] = [];
     return;

@@ -21,7 +21,7 @@ export interface Loss {
 /**
  * Marks hosts offline that were silent for 30 s, with what ran on them, all in one statement: sandboxes are unreachable, machines have failed.
  * What a request left half done on a host that is offline has failed too, once the request's claim has lapsed: the host cannot be asked about
- * it. Machines whose disk does not matter are queued by their policy as `services/restarts.ts` has it; all others wait for the host.
+ * it. Machines whose disk does not matter are queued by their policy as `machines/restart-policy.ts` has it; all others wait for the host.
  */
 export async function markOffline(db: Queries): Promise<Loss[]> {
   const { rows } = await sql<Loss>`

@@ -93,7 +93,7 @@ function optionsOf(limits: ConnectionLimits) {
     headersTimeout: limits.headMs,
     connectionsCheckingInterval: limits.checkMs,
     maxHeaderSize: HEAD_MAX_BYTES,
-    // Node's own answer is none of ours; `heads.ts` refuses.
+    // Node's own answer is none of ours; `request-headers.ts` refuses.
     requireHostHeader: false,
   };
 }
@@ -101,7 +101,7 @@ function optionsOf(limits: ConnectionLimits) {
 const HEAD_MAX_BYTES = 16 * 1024;
 
 function limited<Server extends HttpServer | HttpsServer>(server: Server, limits: ConnectionLimits): Server {
-  // Beyond a number Node drops fields in silence; `heads.ts` refuses instead, and the head's size bounds them anyway.
+  // Beyond a number Node drops fields in silence; `request-headers.ts` refuses instead, and the head's size bounds them anyway.
   server.maxHeadersCount = 0;
   server.setTimeout(limits.idleMs);
   return server;

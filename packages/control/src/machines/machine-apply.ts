@@ -23,7 +23,7 @@ interface Work {
   readonly service: string;
 }
 
-export async function carryOutOnMachine(context: Context, work: Work): Promise<void> {
+export async function applyToMachine(context: Context, work: Work): Promise<void> {
   const { client, action, stop } = work;
   switch (action.kind) {
     case "end":

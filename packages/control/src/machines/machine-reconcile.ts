@@ -27,7 +27,7 @@ export type MachineAction =
   /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host. */
   | { readonly kind: "discard"; readonly vm: Vm };
 
-/** `before` was read before the host's list and `after` after it: see `sandbox-decisions.ts`. */
+/** `before` was read before the host's list and `after` after it: see `sandbox-reconcile.ts`. */
 export function decideMachines(
   hostId: string,
   before: readonly MachineFact[],

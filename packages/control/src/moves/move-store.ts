@@ -3,12 +3,7 @@
 import { sql, type Selectable } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
 import { newId } from "@skerry/contract/ids";
-import {
-  canMoveProceed,
-  moveStatusesOnTarget,
-  moveStatusesUnderWay,
-  type MoveStatus,
-} from "@skerry/contract/move-states";
+import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/move-states";
 import type { Footing } from "@skerry/contract/host-moves";
 import type { Queries, Tables } from "../db/database.ts";
 import { tableOf } from "../db/vm-tables.ts";

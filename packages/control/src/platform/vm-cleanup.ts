@@ -3,21 +3,15 @@
 
 import type { Vm } from "@skerry/contract/host-api";
 import { idPattern } from "@skerry/contract/ids";
-import type { HostClient } from "../host-client/host-client.ts";
-import { recordOwnActs } from "../audit/audit-service.ts";
-import { reapplyEgress } from "../vms/egress.ts";
-import { finishDestroying } from "../sandboxes/sandbox-destroy.ts";
-import { sandboxVms } from "../sandboxes/sandbox-service.ts";
 import type { Context } from "../context.ts";
 import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-lookup.ts";
 import { withoutArrivals } from "../moves/arrivals.ts";
 import { machineFacts, machinesOnHost } from "../machines/machine-facts.ts";
-import { adoptSandbox, sandboxesOnHost, sandboxFacts, type SandboxFact } from "../sandboxes/sandbox-facts.ts";
-import { moveSandbox } from "../sandboxes/sandbox-store.ts";
-import { orPostpone } from "../vms/or-postpone.ts";
-import { carryOutOnMachine } from "../machines/machine-apply.ts";
+import { applyToSandbox } from "../sandboxes/sandbox-apply.ts";
+import { sandboxesOnHost, sandboxFacts } from "../sandboxes/sandbox-facts.ts";
+import { applyToMachine } from "../machines/machine-apply.ts";
 import { decideMachines } from "../machines/machine-reconcile.ts";
-import { decide, type Action } from "../sandboxes/sandbox-reconcile.ts";
+import { decide } from "../sandboxes/sandbox-reconcile.ts";
 import { reportOf, type BackgroundService, type Report } from "../background/task-loop.ts";
 
 const SERVICE = "vm-cleanup";
@@ -50,10 +44,10 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   tellUnknown(context, host, { vms: ofMachines, known: machinesAfter });
   const actions = [
     ...decide(sandboxes, ofSandboxes, sandboxesAfter).map(
-      (action) => () => carryOut(context, { client, action, stop }),
+      (action) => () => applyToSandbox(context, { client, action, stop, service: SERVICE }),
     ),
     ...decideMachines(host.id, machines, ofMachines, machinesAfter).map(
-      (action) => () => carryOutOnMachine(context, { client, action, stop, service: SERVICE }),
+      (action) => () => applyToMachine(context, { client, action, stop, service: SERVICE }),
     ),
   ];
   if (host.unsettled && actions.length === 0) await settleHost(context.db, host);

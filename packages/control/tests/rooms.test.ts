@@ -1,0 +1,95 @@
+// Which room may import which. A room is a folder of src/ with all that one resource has; the rooms lie on floors, and a room imports from
+// lower floors only. Rooms on one floor do not know each other.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { expect, test } from "vitest";
+
+/** From the ground up. A new room is a line here. */
+const floors: readonly (readonly string[])[] = [
+  ["values", "metrics", "db", "host-client"],
+  ["http"],
+  // Types alone: what every room is given, and on whose behalf a request runs.
+  ["context.ts", "caller.ts"],
+  ["background"],
+  ["auth", "audit", "rate-limits"],
+  ["idempotency"],
+  ["api"],
+  ["limits"],
+  ["organizations"],
+  ["hosts"],
+  ["templates", "joining"],
+  ["capacity"],
+  ["moves"],
+  ["vms"],
+  ["sandboxes", "machines"],
+  ["docs", "platform"],
+  ["app"],
+];
+
+/** The only file that may look up, and by type only. */
+const CONTEXT = "context.ts";
+const FILES_MIN = 200;
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  readonly isType: boolean;
+}
+
+const src = join(import.meta.dirname, "../src");
+const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+const imports = files.flatMap(importsOf);
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(src, file), "utf8");
+  const statements = /^(import|export)( type)?\b[^;]*?from "([^"]+)"|\bimport\("([^"]+)"\)/gm;
+  return [...text.matchAll(statements)].flatMap(([, , type, target = "", dynamic]) => {
+    const to = dynamic ?? target;
+    const path = to.startsWith(".") ? relative(src, join(src, file, "..", to)) : to;
+    return [{ from: file, to: path, isType: type !== undefined }];
+  });
+}
+
+const roomOf = (file: string): string => file.split("/")[0] ?? file;
+const floorOf = (file: string): number => floors.findIndex((rooms) => rooms.includes(roomOf(file)));
+const isOurs = ({ to }: Import): boolean => !to.startsWith("@") && files.includes(to);
+const told = ({ from, to }: Import): string => `${from} -> ${to}`;
+
+/** Why an import is not allowed; undefined where it is. */
+function fault(one: Import): string | undefined {
+  if (one.to.startsWith("@skerry/"))
+    return one.to.startsWith("@skerry/contract/") ? undefined : `${told(one)}: another package`;
+  if (!isOurs(one) || roomOf(one.from) === roomOf(one.to)) return undefined;
+  if (one.to.endsWith("-store.ts")) return `${told(one)}: a store is its own room's alone`;
+  if (one.from === CONTEXT) return one.isType ? undefined : `${told(one)}: context.ts imports types alone`;
+  return floorOf(one.to) < floorOf(one.from) ? undefined : `${told(one)}: not a lower floor`;
+}
+
+test("every folder and file of src is on a floor, and as many files were read as there are", () => {
+  expect(files.length).toBeGreaterThan(FILES_MIN);
+  expect([...new Set(files.map(roomOf))].filter((room) => floorOf(room) === -1)).toEqual([]);
+  expect(floors.flat().filter((room) => !files.some((file) => roomOf(file) === room))).toEqual([]);
+  expect(imports.filter(isOurs).length).toBeGreaterThan(FILES_MIN);
+});
+
+test("rooms import from lower floors only, no room from another one's store, and other packages are reached through the contract", () => {
+  expect(imports.flatMap((one) => fault(one) ?? [])).toEqual([]);
+});
+
+test.each([
+  ["a room above", "hosts/host-lookup.ts", "moves/mover.ts", false, "not a lower floor"],
+  [
+    "a room beside it",
+    "sandboxes/sandbox-service.ts",
+    "machines/machine-service.ts",
+    false,
+    "not a lower floor",
+  ],
+  ["a type of a room above", "http/transport.ts", CONTEXT, true, "not a lower floor"],
+  ["another room's store", "machines/machine-start.ts", "moves/move-store.ts", false, "its own room's"],
+  ["more than a type, in context.ts", CONTEXT, "auth/token-cache.ts", false, "types alone"],
+  ["another package", "app/main.ts", "@skerry/host", false, "another package"],
+])("a file that imports %s is found", (_what, from, to, isType, why) => {
+  expect(fault({ from, to, isType })).toContain(why);
+});
