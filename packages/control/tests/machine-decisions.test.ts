@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Vm } from "@skerry/contract/host-api";
 import { decideMachines, type MachineAction } from "../src/machines/machine-reconcile.ts";
 import { endingOf } from "../src/machines/machine-exit-reason.ts";
-import { backoffMs, giveUpReason, nextStep, type EndedMachine } from "../src/machines/restart-policy.ts";
+import { backoffMs, giveUpReason, nextStep, type EndedMachine } from "../src/values/restart-policy.ts";
 import type { MachineFact } from "../src/machines/machine-facts.ts";
 
 const row = (extra: Partial<MachineFact> = {}): MachineFact => ({

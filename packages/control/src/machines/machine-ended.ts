@@ -6,7 +6,7 @@ import { atRest, changeMachine, moveMachine, renewed, type MachineRow } from "./
 import { queueRestart } from "./restart-queue-store.ts";
 import type { Context } from "../context.ts";
 import type { Ending } from "./machine-exit-reason.ts";
-import { giveUpReason, nextStep, type EndedMachine, type NextStep } from "./restart-policy.ts";
+import { giveUpReason, nextStep, type EndedMachine, type NextStep } from "../values/restart-policy.ts";
 
 export interface MachineToEnd extends EndedMachine {
   readonly id: string;
