@@ -7,7 +7,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { json } from "node:stream/consumers";
 import type { EgressDenial, EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { CertificateRequest, HostCertificate } from "@skerry/contract/host-identity";
@@ -24,6 +23,7 @@ import type { Template } from "@skerry/contract/platform";
 import { drained, playCommand } from "./fake-commands.ts";
 import { fakes, FakeMoves, footing } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";
+import { readBody, sendJson } from "./fake-http.ts";
 
 /** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
 export interface StoredFile {
@@ -338,12 +338,6 @@ export class FakeHost {
   }
 }
 
-function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-}
-
 function publicPart({ spec: _spec, ...vm }: Vm & { readonly spec: VmSpec }): Vm {
   return vm;
 }
-
-const readBody = async <T>(request: IncomingMessage): Promise<T> => (await json(request)) as T;
