@@ -3,7 +3,7 @@
 
 import { hasRole, type Role } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
-import { idPattern, newId } from "@skerry/contract/ids";
+import { isId, newId } from "@skerry/contract/ids";
 import type { Member, MemberAdded, MemberAddRequest } from "@skerry/contract/organizations";
 import type { Queries } from "../db/database.ts";
 import {
@@ -27,8 +27,6 @@ import type { Attempt, Creation } from "../idempotency/idempotency-service.ts";
 import { readPage, type Page, type PageWish } from "../values/pagination.ts";
 import { reserveToken } from "./token-quota.ts";
 import { mintToken } from "./token-service.ts";
-
-const userIdShape = new RegExp(idPattern("user"));
 
 /**
  * A member with a first token, which the caller hands over. It is bound to this organization, because the caller has seen it and must
@@ -170,7 +168,7 @@ async function userFor(transaction: Queries, caller: Caller, request: MemberAddR
     return user.id;
   }
   const userId = request.user_id;
-  if (!userIdShape.test(userId) || !(await userExists(transaction, userId))) {
+  if (!isId("user", userId) || !(await userExists(transaction, userId))) {
     throw new SkerryError("user_not_found", "There is no such user.", {
       remediation: "`GET /v1/auth/me` tells users their ids.",
       context: { field: "user_id" },
@@ -202,7 +200,7 @@ async function mustFind(db: Queries, member: { orgId: string; userId: string }):
 
 /** An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL. */
 function checkUserId(userId: string): string {
-  if (userIdShape.test(userId)) return userId;
+  if (isId("user", userId)) return userId;
   throw memberNotFound();
 }
 
