@@ -96,7 +96,7 @@ export class AccessWatch {
 function unconfirmed(): SkerryError {
   return new SkerryError(
     "database_unavailable",
-    "The database does not answer, so nobody knows whether the token of this request is still valid.",
+    "The database does not answer, so it is not known whether the token of this request is still valid.",
     { remediation: "Try again; what the request had begun was stopped.", retryAfterS: DATABASE_RETRY_S },
   );
 }

@@ -122,13 +122,13 @@ export async function removeMember(context: Context, caller: Caller, userId: str
 function checkAddition({ name, email, user_id: userId }: MemberAddRequest): void {
   if ((name === undefined) === (userId === undefined)) {
     throw new SkerryError("bad_request", 'Exactly one of "name" and "user_id" is needed.', {
-      remediation: 'Send "name" for somebody new, or "user_id" for somebody who has used Skerry before.',
+      remediation: 'Send "name" for a new user, or "user_id" for a user that Skerry knows already.',
     });
   }
   if (userId !== undefined && email !== undefined) {
     throw new SkerryError(
       "bad_request",
-      '"email" is for somebody new; the user of "user_id" has one already or none.',
+      '"email" is for a new user; the user of "user_id" has one already or none.',
       {
         context: { field: "email" },
       },
@@ -187,7 +187,7 @@ async function keepAnOwner(transaction: Queries, member: { orgId: string; userId
   const { role } = await mustFind(transaction, member);
   if (role !== "owner" || (await hasOtherOwner(transaction, member))) return;
   throw new SkerryError("last_owner", "The last owner of an organization stays its owner.", {
-    remediation: "Make somebody else an owner first.",
+    remediation: "Make another member an owner first.",
     context: { user_id: member.userId },
   });
 }
