@@ -13,7 +13,7 @@ import { egressRoutes } from "../vms/egress-routes.ts";
 import { answerBrokenHttp, sendError } from "../http/errors.ts";
 import { executeRoutes } from "../vms/execute-routes.ts";
 import { fileRoutes } from "../vms/file-routes.ts";
-import { refuseOddHeads } from "../http/request-headers.ts";
+import { rejectAmbiguousHeaders } from "../http/request-headers.ts";
 import { healthRoutes } from "../platform/health-routes.ts";
 import { machineLogRoutes } from "../machines/machine-log-routes.ts";
 import { machineLifeRoutes, machineRoutes } from "../machines/machine-routes.ts";
@@ -108,7 +108,7 @@ export async function buildServer(
     void reply.header("connection", "close");
     throw shuttingDown("it begins nothing new");
   });
-  refuseOddHeads(app);
+  rejectAmbiguousHeaders(app);
   takeJsonOnly(app);
   limitJsonBodies(app, limits.bodyMs);
   registerSchemas(app);

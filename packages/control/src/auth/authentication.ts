@@ -22,7 +22,7 @@ export function readCredentials(secret: string | undefined, orgId: string | unde
 
 /** Who calls, by the token's secret and the organization that the request names. */
 export async function authenticate(context: Context, credentials: Credentials): Promise<Caller> {
-  return confirmedCaller(await context.bearers.find(credentials));
+  return confirmedCaller(await context.tokenCache.find(credentials));
 }
 
 export function confirmedCaller(confirmed: Confirmed | undefined): Caller {

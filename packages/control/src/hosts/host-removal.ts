@@ -24,10 +24,10 @@ export async function removeHost(
     await markRemoved(transaction, id);
     return { address: host.address, losses: lost };
   });
-  context.routes.forgetHost(address);
+  context.vmLocations.forgetHost(address);
   await context.hosts.forget(address);
-  if (losses.some(({ kind }) => kind === "machine")) context.ring("restart-manager");
-  context.ring("host-health-monitor");
+  if (losses.some(({ kind }) => kind === "machine")) context.wake("restart-manager");
+  context.wake("host-health-monitor");
 }
 
 function isBesideControl(): SkerryError {

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from "fastify";
 import { HostJoined, JoinAnswer, JoinConfirmation, JoinRequest, JoinToken } from "@skerry/contract/joining";
 import type { Context } from "../context.ts";
-import { FailedAttempts } from "../rate-limits/auth-failures.ts";
+import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { confirmHost, joinHost, joinTokenCreation } from "./join-service.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { emptyBodyIsObject } from "../http/json-bodies.ts";
@@ -14,7 +14,7 @@ import { ref } from "../http/schemas.ts";
 
 export function joiningRoutes(context: Context): Routes {
   return (app, _options, done) => {
-    const attempts = new FailedAttempts(context.limits.authFailuresPerMinute);
+    const attempts = new AuthFailures(context.limits.authFailuresPerMinute);
     /** Public, so what proves nothing is limited like tokens that are none. */
     const guarded = <T>(request: FastifyRequest, proof: string, work: () => Promise<T>): Promise<T> =>
       countingFailures(attempts, { address: request.ip, secretSha256: proof }, work);

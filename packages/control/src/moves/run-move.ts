@@ -182,14 +182,14 @@ async function resume(
       // Where the VM has ended, whoever compares rows and VMs says so; whatever else is wrong, we come again.
       if (!(error instanceof SkerryError) || !ended.has(error.code)) throw error;
       context.log.warn({ err: error, vm_id: move.vm_id }, "a VM did not go on where it was moved to");
-      context.ring("vm-cleanup");
+      context.wake("vm-cleanup");
     });
   }
   const old = { id: move.vm_id, execution_id: move.from_execution_id };
   await source?.destroyVm(old, stop).catch((error: unknown) => {
     // No row names it any more, so it is removed when its host is back.
     context.log.warn({ err: error, vm_id: move.vm_id }, "a source could not be cleared up yet");
-    context.ring("vm-cleanup");
+    context.wake("vm-cleanup");
   });
   return proceed(context.db, move, "done");
 }

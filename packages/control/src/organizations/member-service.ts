@@ -100,7 +100,7 @@ export async function changeRole(
     await setRole(transaction, member);
     return mustFind(transaction, member);
   });
-  context.bearers.forget(member.userId);
+  context.tokenCache.forget(member.userId);
   return memberOf(changed);
 }
 
@@ -116,7 +116,7 @@ export async function removeMember(context: Context, caller: Caller, userId: str
     await deleteMember(transaction, member);
     await revokeTokensIn(transaction, member);
   });
-  context.bearers.forget(member.userId);
+  context.tokenCache.forget(member.userId);
 }
 
 function checkAddition({ name, email, user_id: userId }: MemberAddRequest): void {

@@ -117,7 +117,7 @@ export async function revoke(context: Context, caller: Caller, id: string): Prom
     });
   }
   await revokeToken(context.db, token.user_id, id);
-  context.bearers.forget(token.user_id);
+  context.tokenCache.forget(token.user_id);
 }
 
 export interface TokenWish {
