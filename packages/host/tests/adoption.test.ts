@@ -4,6 +4,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { HostEgress } from "@skerry/contract/egress";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress.ts";
@@ -26,12 +28,15 @@ let state: string;
 let vms: string;
 let engine: VmEngine;
 let taken: number[];
+/** Loads rules into a slot. */
+let loadRules: () => Promise<void>;
 
 beforeEach(async () => {
   state = await mkdtemp("/tmp/skerry-unit-adoption-");
   vms = join(state, "vms");
   await mkdir(vms);
   taken = [];
+  loadRules = async () => undefined;
   engine = engineIn(vms);
 });
 afterEach(async () => {
@@ -48,7 +53,10 @@ function engineIn(vmsFolder: string): VmEngine {
       close: async () => undefined,
       sweep: async () => 0,
     },
-    egress: { replace: async () => undefined },
+    egress: {
+      replace: () => loadRules(),
+      report: async (_slot: unknown, inForce: HostEgress) => inForce,
+    },
     cgroups: { remove: async () => undefined },
     firstVmUid: 1_899_300_000,
   };
@@ -278,8 +286,7 @@ test("a VM whose guest does not answer holds up neither the start of the host no
     await peer.close((await peer.opened()).id, {});
     (await use)[Symbol.dispose]();
     expect(engine.get("sbx_a").status).toBe("running");
-    const narrowed = engine.setEgress("sbx_a", { execution_id: "exe_1", egress: NO_EGRESS, version: 9 });
-    await expect(narrowed).rejects.toThrow("report"); // the stand-in for the rules has none; the record has it
+    await engine.setEgress("sbx_a", { execution_id: "exe_1", egress: NO_EGRESS, version: 9 });
     expect(await readFile(join(silent.folder, "vm.json"), "utf8")).toContain('"egress_version":9');
     const ended = once(qemu, "exit");
     await engine.destroy("sbx_a", "exe_1");
@@ -287,6 +294,31 @@ test("a VM whose guest does not answer holds up neither the start of the host no
     expect(engine.list().map(({ id }) => id)).toEqual(["sbx_b"]);
   } finally {
     for (const child of [qemu, other]) child.kill("SIGKILL");
+  }
+});
+
+test("a policy that is changed while its VM is adopted is the policy of the adopted VM", async () => {
+  await using guest = await FakeGuest.start();
+  const qemu = await idle();
+  try {
+    const record = await leave(recordIn(vms, "sbx_a", { process: await identityOf(qemu) }));
+    await using control = await FakeQemu.listen(join(record.folder, "qmp.sock"));
+    control.status = "running";
+    await symlink(guest.path, join(record.folder, "agent.sock"));
+    await engine.adopt(travellers);
+    const peer = await guest.peer();
+    const rules = Promise.withResolvers<void>();
+    loadRules = () => rules.promise;
+    const changed = engine.setEgress("sbx_a", { execution_id: "exe_1", egress: NO_EGRESS, version: 9 });
+    await peer.answerHello();
+    // Long enough for the rest of the adoption.
+    await Promise.race([engine.adopted("sbx_a"), sleep(200)]);
+    rules.resolve();
+    await changed;
+    await engine.adopted("sbx_a");
+    expect(await engine.egress("sbx_a", "exe_1")).toEqual(NO_EGRESS);
+  } finally {
+    qemu.kill("SIGKILL");
   }
 });
 
