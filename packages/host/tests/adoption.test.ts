@@ -28,6 +28,8 @@ let state: string;
 let vms: string;
 let engine: VmEngine;
 let taken: number[];
+/** How many VMs were begun. */
+let begun: number;
 /** Loads rules into a slot. */
 let loadRules: () => Promise<void>;
 
@@ -36,6 +38,7 @@ beforeEach(async () => {
   vms = join(state, "vms");
   await mkdir(vms);
   taken = [];
+  begun = 0;
   loadRules = async () => undefined;
   engine = engineIn(vms);
 });
@@ -49,6 +52,7 @@ function engineIn(vmsFolder: string): VmEngine {
   const room = {
     slots: {
       adopt: (slot: number) => void taken.push(slot),
+      take: () => ({ number: 100 + (begun += 1) }),
       slot: (number: number) => ({ number }),
       close: async () => undefined,
       sweep: async () => 0,
@@ -61,7 +65,9 @@ function engineIn(vmsFolder: string): VmEngine {
     firstVmUid: 1_899_300_000,
   };
   const owner = ownerOf(vmsFolder);
-  const options = { room, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
+  const library = { frozen: () => new Promise(() => undefined) };
+  const log = pino({ level: "silent" });
+  const options = { room, library, vmsFolder, instance: owner.instance, owner, log };
   // The rest is for VMs that begin.
   return new VmEngine(options as unknown as EngineOptions);
 }
@@ -296,6 +302,25 @@ test("a VM whose guest does not answer holds up neither the start of the host no
     for (const child of [qemu, other]) child.kill("SIGKILL");
   }
 });
+
+test.each([["that is understood"], ["that is not"]])(
+  "two requests for a new disk make one VM, after a record %s",
+  async (which) => {
+    const { folder } = await stoppedMachine();
+    if (which === "that is not") await writeFile(join(folder, "vm.json"), "");
+    // So many files that they are not gone at once.
+    await mkdir(join(folder, "more"));
+    await Promise.all(Array.from({ length: 2_000 }, (_, n) => writeFile(join(folder, `more/${n}`), "")));
+    await engine.adopt(travellers);
+    // Its template takes long, too.
+    for (const put of [engine.put("mch_a", spec("new")), engine.put("mch_a", spec("new"))])
+      put.catch(() => undefined);
+    await expect.poll(() => begun).toBe(1);
+    await sleep(300);
+    expect(begun).toBe(1);
+    expect(engine.list()).toMatchObject([{ id: "mch_a", execution_id: "exe_2", status: "creating" }]);
+  },
+);
 
 test("a policy that is changed while its VM is adopted is the policy of the adopted VM", async () => {
   await using guest = await FakeGuest.start();

@@ -2,7 +2,6 @@
 // `vms/` are the truth on disk, the QEMU processes are the truth in the kernel; this class keeps the two together and survives being killed
 // at any line.
 
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
@@ -242,10 +241,7 @@ export class VmEngine {
     if (entry.state !== "unreadable" && entry.record.execution_id !== executionId) return;
     switch (entry.state) {
       case "unreadable":
-        await endUnreadable(this.#options.room, entry.record);
-        await rm(entry.record.folder, { recursive: true, force: true });
-        this.#entries.delete(id);
-        return;
+        return this.#caretaker.remove(entry, () => endUnreadable(this.#options.room, entry.record));
       case "adopting":
         entry.abort.abort();
         await entry.done;
@@ -266,8 +262,7 @@ export class VmEngine {
         return this.destroy(id, executionId);
       case "ended":
         if (entry.owed !== undefined) return this.#caretaker.end(entry.owed.record, undefined);
-        await rm(entry.record.folder, { recursive: true, force: true });
-        this.#entries.delete(id);
+        return this.#caretaker.remove(entry);
     }
   }
 
