@@ -212,6 +212,13 @@ test("a record is not written anew where nothing says what the disk stands on, o
   await expect(engine.recover("mch_a")).rejects.toThrow("written by a newer version");
 });
 
+test("what a disk stands on is written down again where a host was killed in the middle of that", async () => {
+  const { folder } = await stoppedMachine();
+  await writeFile(join(folder, "below.json"), "");
+  await engine.adopt(travellers);
+  await expect.poll(() => readFile(join(folder, "below.json"), "utf8")).toMatch(/base\.ext4.*disk\.qcow2/);
+});
+
 test("a state folder that was moved has its machines, on the files where they are now", async () => {
   const record = await stoppedMachine();
   const moved = `${state}-moved`;
