@@ -28,6 +28,7 @@ let state: string;
 let vms: string;
 let engine: VmEngine;
 let taken: number[];
+let closed: number[];
 /** How many VMs were begun. */
 let begun: number;
 /** Loads rules into a slot. */
@@ -38,6 +39,7 @@ beforeEach(async () => {
   vms = join(state, "vms");
   await mkdir(vms);
   taken = [];
+  closed = [];
   begun = 0;
   loadRules = async () => undefined;
   engine = engineIn(vms);
@@ -54,7 +56,7 @@ function engineIn(vmsFolder: string): VmEngine {
       adopt: (slot: number) => void taken.push(slot),
       take: () => ({ number: 100 + (begun += 1) }),
       slot: (number: number) => ({ number }),
-      close: async () => undefined,
+      close: async ({ number }: { number: number }) => void closed.push(number),
       sweep: async () => 0,
     },
     egress: {
@@ -272,7 +274,9 @@ test("a QEMU that nobody's record names is ended, and one of a record that anoth
     await engine.adopt(travellers);
     await ended;
     expect(kept.exitCode ?? kept.signalCode).toBeNull();
-    expect(taken).toEqual([7]);
+    // The slot of a stranger is free again when it has ended, and not before.
+    expect(taken).toEqual([7, 8]);
+    await expect.poll(() => closed).toEqual([8]);
     const gone = once(kept, "exit");
     await engine.destroy("mch_a", "exe_1");
     await gone;

@@ -182,13 +182,16 @@ function endOf({ waking, process, machine }: VmRecord): VmEnd {
   return machine?.stopping === true ? stopped : endedUnseen;
 }
 
-/** Kills processes of ours that no record knows: a QEMU whose host was killed between starting it and writing it down, and whatever runs as the
- *  user of a slot that no VM has, under any name. Resolves with how many there were. */
+/** Kills processes of ours that no record knows: a QEMU whose host was killed between starting it and writing it down, and everything that runs
+ *  as the user of a slot that no VM has, under any name. One that waits for a disk ends when the disk answers, so they end in the background, and
+ *  their slots stay taken until then. Resolves with how many there were. */
 async function killStrangers(
-  { room, owner: { instance } }: AdoptionOptions,
+  options: AdoptionOptions,
   folders: readonly FoundFolder[],
   claimed: ReadonlySet<number>,
 ): Promise<number> {
+  const { room, owner } = options;
+  const { instance } = owner;
   const pids = new Set(folders.map(({ found }) => (found.kind === "mine" ? found.record.process?.pid : 0)));
   const kept = folders.filter(({ id, found }) => isVmId(id) && isKeptAsItIs(found)).map(({ id }) => id);
   const isStranger = ({ identity, uid, name }: FoundProcess): boolean => {
@@ -197,9 +200,19 @@ async function killStrangers(
     return isOurs && !pids.has(identity.pid) && !kept.some((id) => name.startsWith(`${instance}:${id}:`));
   };
   const strangers = (await findByUid(uidsOf(room))).filter(isStranger);
+  for (const [slot, some] of Map.groupBy(strangers, ({ uid }) => uid - room.firstVmUid)) {
+    if (!claimed.has(slot)) room.slots.adopt(slot);
+    void endStrangers(options, some)
+      .then(() => (claimed.has(slot) ? undefined : room.slots.close(room.slots.slot(slot))))
+      .catch((error: unknown) => options.log.error({ err: error, slot }, "a process without a VM is still there"));
+  }
+  return strangers.length;
+}
+
+/** Of one slot. */
+async function endStrangers({ room }: AdoptionOptions, strangers: readonly FoundProcess[]): Promise<void> {
   for (const { identity, name } of strangers) {
     await killProcess(identity);
     if (name !== undefined) await room.cgroups.remove(cgroupName({ name }));
   }
-  return strangers.length;
 }
