@@ -179,7 +179,8 @@ test("a QEMU that stands still is waited for, also where earlier host processes 
   try {
     await once(child.stdout, "data");
     child.kill("SIGSTOP");
-    for (let earlier = 0; earlier < 3; earlier += 1) sockets.push(dialOnce(path).on("error", () => undefined));
+    for (let earlier = 0; earlier < 3; earlier += 1)
+      sockets.push(dialOnce(path).on("error", () => undefined));
     await sleep(50);
     const connecting = connect();
     const early = await Promise.race([connecting.then(String, String), sleep(200, "waits")]);

@@ -164,7 +164,9 @@ export class TemplateLibrary {
       ),
     );
     const needed = [...below].map((file) => basename(dirname(file)));
-    return removed + (await sweepFrozen(this.#frozenFolder, new Set([...frozen, ...needed]), touchedBeforeMs));
+    return (
+      removed + (await sweepFrozen(this.#frozenFolder, new Set([...frozen, ...needed]), touchedBeforeMs))
+    );
   }
 
   #machine(size: Size): Machine {

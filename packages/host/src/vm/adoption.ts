@@ -204,7 +204,9 @@ async function killStrangers(
     if (!claimed.has(slot)) room.slots.adopt(slot);
     void endStrangers(options, some)
       .then(() => (claimed.has(slot) ? undefined : room.slots.close(room.slots.slot(slot))))
-      .catch((error: unknown) => options.log.error({ err: error, slot }, "a process without a VM is still there"));
+      .catch((error: unknown) =>
+        options.log.error({ err: error, slot }, "a process without a VM is still there"),
+      );
   }
   return strangers.length;
 }
