@@ -2,7 +2,7 @@
 
 import type { Host } from "./host.ts";
 
-/** Removes what no template leads to, no disk stands on, and was last touched before this time. Returns how many that were. Where it is not
+/** Removes what no template leads to and no disk stands on, where it was last touched before this time. Returns how many that were. Where it is not
  *  known what the disks of all VMs stand on, everything stays. A time and not an age: to find that out may itself take long, and what comes
  *  meanwhile must stay. */
 export async function sweepCaches(

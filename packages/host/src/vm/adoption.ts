@@ -1,5 +1,5 @@
 // What an earlier host process has left, found from the folders and from the kernel alone, because that process may have been killed at any
-// line. This part only sorts: it asks no guest, no QEMU and waits for none, so that the host serves at once, whatever its VMs do.
+// line. This part only sorts: it asks no guest, no QEMU and waits for none, so that no VM delays the moment from which the host serves.
 // `adopter.ts` then takes over each VM that runs, in the background, each on its own.
 
 import { mkdir, rm } from "node:fs/promises";
@@ -109,7 +109,7 @@ export async function claimSlots(
 
 async function sort(options: AdoptionOptions, finder: Finder, one: FoundFolder): Promise<Fate> {
   const { id, folder, found } = one;
-  // No row of control's is about a clone that waited, so nobody else removes it. Its QEMU is a stranger.
+  // No row of control's is about a clone that waited, so it is removed here. Its QEMU is a stranger.
   if (id.startsWith(WARM_PREFIX))
     return found.kind === "mine" ? sortMine(finder, found.record) : discard(folder);
   if (!isVmId(id)) {
