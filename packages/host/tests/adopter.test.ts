@@ -127,3 +127,23 @@ test("a machine whose stop was cut off together with its host has stopped, altho
     qemu.kill("SIGKILL");
   }
 });
+
+test("a call that waits for an adoption when its host stops does not hear that the VM has ended, which runs on", async () => {
+  const qemu = await idle();
+  try {
+    const record = await leave(recordIn(vms, "mch_a", { machine, process: await identityOf(qemu) }));
+    await using _stuck = await FakeQemu.listen(join(record.folder, "qmp.sock"), { greets: false });
+    await engine.adopt(travellers);
+    const calls = [
+      engine.stop("mch_a", { execution_id: "exe_1", grace_ms: 0 }),
+      engine.use("mch_a", "exe_1"),
+    ];
+    const ended = Promise.allSettled(calls);
+    engine.close();
+    const unavailable = { status: "rejected", reason: { code: "host_unavailable" } };
+    expect(await ended).toMatchObject([unavailable, unavailable]);
+    expect(qemu.exitCode ?? qemu.signalCode).toBeNull();
+  } finally {
+    qemu.kill("SIGKILL");
+  }
+});

@@ -18,7 +18,7 @@ import { bringUp, Draft, finishWaking, recordFor } from "./creation.ts";
 import { endOfHost } from "./ending.ts";
 import {
   Entries,
-  notRunning,
+  letGo,
   onlyMachines,
   otherThere,
   type Adopting,
@@ -166,7 +166,7 @@ export class VmEngine {
       case "ending":
       case "adopting":
         await entry.done.catch(() => undefined);
-        if (entry.state === "adopting" && this.#entries.holds(entry)) throw notRunning(entry);
+        if (entry.state === "adopting" && this.#entries.holds(entry)) throw letGo();
         return this.stop(id, { execution_id, grace_ms });
       case "unreadable":
         throw diskUnreadable(entry.record);
@@ -216,8 +216,7 @@ export class VmEngine {
       const entry = this.#entries.of(id, executionId);
       if (entry.state !== "creating" && entry.state !== "adopting") return this.running(id, executionId);
       await entry.done.catch(() => undefined);
-      // Let go of, because this host process ends.
-      if (this.#entries.holds(entry)) throw notRunning(entry);
+      if (this.#entries.holds(entry)) throw letGo();
     }
   }
 
