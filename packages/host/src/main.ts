@@ -66,7 +66,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
 async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promise<void> {
   try {
     // What was touched since may be in the making.
-    await sweepCaches(host, Date.now() - startedMs);
+    await sweepCaches(host, startedMs);
   } catch (error) {
     log.warn({ err: error }, "the caches could not be cleaned up");
   }

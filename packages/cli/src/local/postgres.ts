@@ -53,8 +53,9 @@ export class Postgres {
       await chown(folder, user.uid, user.gid);
     }
     // Root does nothing inside a folder of another user, who could put a link in its way: all of this is done as that user.
-    if (await isThere(join(postgresData, MARKER))) return;
     const making = join(this.#layout.run, MAKING);
+    // A start that was killed at its very end leaves it, and it would condemn what is put there later, as from a backup.
+    if (await isThere(join(postgresData, MARKER))) return rm(making, { force: true });
     if (!(await isThere(making)) && (await readdir(postgresData)).length > 0) throw notOurs(postgresData);
     await writeFile(making, "");
     await mustRun("find", [postgresData, "-mindepth", "1", "-delete"], this.#as);

@@ -43,7 +43,7 @@ export function decideMachines(
 
 function rowAction(row: MachineFact, listed: Vm | undefined): MachineAction | undefined {
   if (row.status === "failed") return returnAction(row, listed);
-  // One of an earlier life says nothing about this one; of one that is not understood nobody knows the life.
+  // One of an earlier life says nothing about this one; of one that is not understood the life is not known.
   const isThis = listed !== undefined && (listed.execution_id === row.execution_id || isUnreadable(listed));
   return actionOf[row.status](row, isThis ? listed : undefined);
 }

@@ -4,7 +4,6 @@
 import { addAbortListener } from "node:events";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { MainProcess } from "../guest/agent.ts";
 import type { Caretaker } from "./caretaker.ts";
 import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
 import type { Adopting, Entries } from "./entries.ts";
@@ -24,10 +23,7 @@ export interface AdopterOptions {
   readonly log: Logger;
 }
 
-type Adopted =
-  | { readonly kind: "running"; readonly live: LiveVm; readonly main: MainProcess | undefined }
-  /** It stands still, because it could go on at another host. */
-  | { readonly kind: "handed_over"; readonly moveId: string };
+type HandedOver = (record: VmRecord, moveId: string) => void;
 
 export class Adopter {
   readonly #options: AdopterOptions;
@@ -37,7 +33,7 @@ export class Adopter {
   }
 
   /** Returns at once. `handedOver` is called for a VM that waits for control to say where it goes on. */
-  begin(record: VmRecord, handedOver: (record: VmRecord, moveId: string) => void): void {
+  begin(record: VmRecord, handedOver: HandedOver): void {
     const entry: Adopting = {
       state: "adopting",
       record,
@@ -49,12 +45,10 @@ export class Adopter {
   }
 
   /** Never rejects: what cannot go on has ended, with the reason. */
-  async #adopt(entry: Adopting, handedOver: (record: VmRecord, moveId: string) => void): Promise<void> {
+  async #adopt(entry: Adopting, handedOver: HandedOver): Promise<void> {
     const { caretaker, log } = this.#options;
     try {
-      const adopted = await this.#takeOver(entry);
-      if (adopted.kind === "handed_over") handedOver(entry.record, adopted.moveId);
-      else caretaker.watch(entry.record, adopted.live, adopted.main);
+      await this.#takeOver(entry, handedOver);
     } catch (error) {
       // The VM runs on: for the next host process, or to be destroyed by the call that has ended this.
       if (entry.abort.signal.aborted) return;
@@ -64,24 +58,31 @@ export class Adopter {
     }
   }
 
-  /** Gives each answer as long as QEMU is given anywhere, because what is slow is not dead. Rejects where the VM cannot go on. */
-  async #takeOver(entry: Adopting): Promise<Adopted> {
-    const { room, slotWork } = this.#options;
+  /** Gives each answer as long as QEMU is given anywhere, because what is slow is not dead. Rejects where the VM cannot go on. The next entry
+   *  gets the record in the VM's turn: a change of policy that is under way ends in the record of the entry that it began with. */
+  async #takeOver(entry: Adopting, handedOver: HandedOver): Promise<void> {
+    const { room, slotWork, caretaker } = this.#options;
     const { id } = entry.record;
     const { signal } = entry.abort;
     // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
     const slot = room.slots.slot(entry.record.slot);
     await slotWork.take(id, () => room.egress.replace(slot, entry.record.egress));
     const { departure } = entry.record;
-    if (departure !== undefined && (await isHandedOver(entry.record, signal)))
-      return { kind: "handed_over", moveId: departure.move_id };
+    if (departure !== undefined && (await isHandedOver(entry.record, signal))) {
+      return slotWork.take(id, async () => {
+        signal.throwIfAborted();
+        handedOver(entry.record, departure.move_id);
+      });
+    }
     const live = await adoptClone(entry.record, { deadlineMs: HUNG_AFTER_MS, signal });
     using _listener = addAbortListener(signal, () => letGo(live));
     try {
       if (departure !== undefined) await slotWork.take(id, () => endDeparture(entry));
       const main = await mainOf(entry.record, live, HUNG_AFTER_MS);
-      signal.throwIfAborted();
-      return { kind: "running", live, main };
+      await slotWork.take(id, async () => {
+        signal.throwIfAborted();
+        caretaker.watch(entry.record, live, main);
+      });
     } catch (error) {
       letGo(live);
       throw error;

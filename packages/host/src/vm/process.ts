@@ -118,7 +118,7 @@ export interface UidRange {
   readonly count: number;
 }
 
-/** A live process of one of these users: what really runs, whatever the records say. */
+/** A live process of one of these users: what really runs, which the records need not say. */
 export interface FoundProcess {
   readonly identity: ProcessIdentity;
   readonly uid: number;
