@@ -101,7 +101,7 @@ test.each<[string, MachineFact | undefined, Vm | undefined, string[]]>([
   ],
   ["that is destroyed leaves nothing", row({ status: "destroyed" }), stopped, ["discard"]],
   ["that nobody knows is halted", undefined, vm(), ["halt"]],
-  ["that nobody knows keeps its disk", undefined, stopped, ["leave"]],
+  ["that nobody knows keeps its disk", undefined, stopped, []],
   ["that is being destroyed is finished", row({ status: "destroying" }), vm(), ["finish"]],
   [
     "that waits for the start of its restart is queued",
@@ -132,6 +132,18 @@ test.each(["starting", "stopped", "failed"] as const)(
   },
 );
 
+const later = (status: Vm["status"]) => vm({ status, execution_id: "2" });
+
+test("the disk of a machine whose row was restored from a backup of before it came here stays", () => {
+  expect(decided(row(), later("gone"), "other")).toEqual([]);
+  expect(decided(row(), later("stopped"), "other")).toEqual([]);
+  expect(decided(row(), later("running"), "other")).toEqual(["halt"]);
+});
+
+test("what a move that was given up left on its target is removed", () => {
+  expect(decided(row(), later("creating"), "other")).toEqual(["discard"]);
+});
+
 const unread = (cause: "disk_unreadable" | "not_adopted") =>
   vm({ status: "gone", execution_id: "unknown", cause, reason: "vm.json holds no record" });
 
@@ -146,7 +158,7 @@ test.each(["disk_unreadable", "not_adopted"] as const)(
     });
     expect(decided(row({ status: "failed" }), unread(cause))).toEqual([]);
     expect(decided(row({ status: "destroyed" }), unread(cause))).toEqual(["discard"]);
-    expect(decided(undefined, unread(cause))).toEqual(["leave"]);
+    expect(decided(undefined, unread(cause))).toEqual([]);
   },
 );
 

@@ -49,8 +49,6 @@ export async function carryOutOnMachine(context: Context, work: Work): Promise<v
     case "discard":
       context.log.warn({ machine_id: action.vm.id }, "a microVM that its machine does not need is removed");
       return client.destroyVm(action.vm, stop);
-    case "leave":
-      return context.log.debug({ machine_id: action.vm.id }, "a host has the disk of an unknown machine");
   }
 }
 
