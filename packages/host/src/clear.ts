@@ -38,13 +38,14 @@ const CONNECT_DEADLINE_MS = 10_000;
 /** Goes on past a VM that cannot be cleaned up, and reports it at the end. */
 export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
   const { stateFolder, instance, firstVmUid, network } = config;
+  // First: where it is not to be done, nothing is.
+  const found = await readRecords(join(stateFolder, "vms"), { instance, places: diskPlaces(config) });
   const range = await openHostNetwork({ ...network, log });
   const [forget, enter] = [join(config.nativeFolder, "forget"), join(config.nativeFolder, "enter")];
   const { linkPrefix } = network;
   const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, forget, enter, log });
   const room = { slots, cgroups: await openCgroups(instance), firstVmUid };
   const failures: unknown[] = [];
-  const found = await readRecords(join(stateFolder, "vms"), { instance, places: diskPlaces(config) });
   // All at once: each may take its main process' grace.
   await Promise.all(
     found.map((one) => clearVm({ room, log }, one).catch((error: unknown) => void failures.push(error))),
