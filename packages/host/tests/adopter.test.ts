@@ -147,3 +147,33 @@ test("a call that waits for an adoption when its host stops does not hear that t
     qemu.kill("SIGKILL");
   }
 });
+
+test("calls that wait for a VM whose guest does not answer are bounded in number, and its machine can be stopped all the same", async () => {
+  const qemu = await idle();
+  try {
+    const record = await leave(recordIn(vms, "mch_a", { machine, process: await identityOf(qemu) }));
+    await using _stuck = await FakeQemu.listen(join(record.folder, "qmp.sock"), { greets: false });
+    await engine.adopt(travellers);
+    const calls = Array.from({ length: 70 }, () =>
+      engine.use("mch_a", "exe_1").then(
+        () => "used",
+        (error: { code?: string }) => error.code,
+      ),
+    );
+    const refused = await Promise.all(calls.slice(64));
+    expect(refused).toEqual(Array(6).fill("host_unavailable"));
+    const ended = once(qemu, "exit");
+    // A call that waits makes room, and stop waits for the guest first; then it is as after a power failure.
+    engine.close();
+    await Promise.all(calls);
+    engine = room.engineIn(vms);
+    await engine.adopt(travellers);
+    expect(await engine.stop("mch_a", { execution_id: "exe_1", grace_ms: 0 })).toMatchObject({
+      status: "stopped",
+      reason: null,
+    });
+    await ended;
+  } finally {
+    qemu.kill("SIGKILL");
+  }
+});

@@ -6,10 +6,12 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Caretaker } from "./caretaker.ts";
 import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
-import type { Adopting, Entries } from "./entries.ts";
+import { letGo as hostEnds, type Adopting, type Entries } from "./entries.ts";
 import type { MachineRoom } from "./instance.ts";
 import { callBack, wasHandedOver } from "./qemu-moves.ts";
 import { vmPaths } from "./qemu.ts";
+import { boundedWait } from "./bounded-wait.ts";
+import { stopped } from "./ending.ts";
 import { HUNG_AFTER_MS, Qmp } from "./qmp.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
 import type { Turns } from "./turns.ts";
@@ -24,6 +26,11 @@ export interface AdopterOptions {
 }
 
 type HandedOver = (record: VmRecord, moveId: string) => void;
+
+/** All that a VM is asked until it is adopted: two answers that come as late as they may, and some that do not. */
+const ADOPTED_WITHIN_MS = 2 * HUNG_AFTER_MS + 60_000;
+/** Beside the grace of its main process. */
+const STOP_PATIENCE_MS = 10_000;
 
 export class Adopter {
   readonly #options: AdopterOptions;
@@ -42,6 +49,21 @@ export class Adopter {
     };
     entry.done = this.#adopt(entry, handedOver);
     this.#options.entries.set(entry);
+  }
+
+  /** Waits until the VM is adopted, so that it can be stopped in peace; where its guest does not answer in this time it is stopped as by a power
+   *  failure. Throws where this host process ends meanwhile. */
+  async stopWithin(entry: Adopting, ms: number): Promise<void> {
+    const { entries, caretaker } = this.#options;
+    const isLate = await boundedWait(entry, entry.done, ms + STOP_PATIENCE_MS).then(
+      () => false,
+      () => true,
+    );
+    if (!entries.holds(entry)) return;
+    if (!isLate) throw hostEnds();
+    entry.abort.abort();
+    await entry.done;
+    if (entries.holds(entry)) await caretaker.endUnasked(entry.record, stopped);
   }
 
   /** Never rejects: what cannot go on has ended, with the reason. */
@@ -63,7 +85,8 @@ export class Adopter {
   async #takeOver(entry: Adopting, handedOver: HandedOver): Promise<void> {
     const { room, slotWork, caretaker } = this.#options;
     const { id } = entry.record;
-    const { signal } = entry.abort;
+    // A guest may use up the time of each answer.
+    const signal = AbortSignal.any([entry.abort.signal, AbortSignal.timeout(ADOPTED_WITHIN_MS)]);
     // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
     const slot = room.slots.slot(entry.record.slot);
     await slotWork.take(id, () => room.egress.replace(slot, entry.record.egress));

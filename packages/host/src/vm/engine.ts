@@ -11,6 +11,7 @@ import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { Adopter } from "./adopter.ts";
+import { boundedWait } from "./bounded-wait.ts";
 import { claimSlots, findVms, type Found, type Travellers } from "./adoption.ts";
 import { Caretaker } from "./caretaker.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
@@ -162,11 +163,12 @@ export class VmEngine {
   async stop(id: string, { execution_id, grace_ms }: StopVm): Promise<Vm> {
     const entry = onlyMachines(this.#entries.of(id, execution_id), "it cannot be stopped");
     switch (entry.state) {
+      case "adopting":
+        await this.#adopter.stopWithin(entry, grace_ms);
+        return this.stop(id, { execution_id, grace_ms });
       case "creating":
       case "ending":
-      case "adopting":
         await entry.done.catch(() => undefined);
-        if (entry.state === "adopting" && this.#entries.holds(entry)) throw letGo();
         return this.stop(id, { execution_id, grace_ms });
       case "unreadable":
         throw diskUnreadable(entry.record);
@@ -215,7 +217,7 @@ export class VmEngine {
     for (;;) {
       const entry = this.#entries.of(id, executionId);
       if (entry.state !== "creating" && entry.state !== "adopting") return this.running(id, executionId);
-      await entry.done.catch(() => undefined);
+      await boundedWait(entry, entry.done);
       if (this.#entries.holds(entry)) throw letGo();
     }
   }
