@@ -20,7 +20,7 @@ import {
   type VmSpec,
 } from "@skerry/contract/host-api";
 import type { Template } from "@skerry/contract/platform";
-import { drained, playCommand } from "./fake-commands.ts";
+import { playCommand, sendAll } from "./fake-commands.ts";
 import { fakes, FakeMoves, footing } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";
 import { readBody, sendJson } from "./fake-http.ts";
@@ -326,11 +326,7 @@ export class FakeHost {
     const [, endless] = /^\/endless\/(\d+)$/.exec(path) ?? [];
     if (endless !== undefined) {
       response.writeHead(200, { "content-length": endless });
-      for (let sent = 0; sent < Number(endless) && response.writable; sent += 65_536) {
-        const piece = Buffer.alloc(Math.min(65_536, Number(endless) - sent), 0x62);
-        if (!response.write(piece)) await drained(response);
-      }
-      return void response.end();
+      return sendAll(response, Number(endless));
     }
     const file = this.files.get(path);
     if (file === undefined) throw new SkerryError("file_not_found", "There is no such file.");

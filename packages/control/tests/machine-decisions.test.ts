@@ -132,6 +132,18 @@ test.each(["starting", "stopped", "failed"] as const)(
   },
 );
 
+const later = (status: Vm["status"]) => vm({ status, execution_id: "2" });
+
+test("the disk of a machine whose row was restored from a backup of before it came here stays", () => {
+  expect(decided(row(), later("gone"), "other")).toEqual([]);
+  expect(decided(row(), later("stopped"), "other")).toEqual([]);
+  expect(decided(row(), later("running"), "other")).toEqual(["halt"]);
+});
+
+test("what a move that was given up left on its target is removed", () => {
+  expect(decided(row(), later("creating"), "other")).toEqual(["discard"]);
+});
+
 const unread = (cause: "disk_unreadable" | "not_adopted") =>
   vm({ status: "gone", execution_id: "unknown", cause, reason: "vm.json holds no record" });
 

@@ -31,7 +31,7 @@ export function openContext(config: Config, log: Logger): OpenedContext {
   const db = openDatabase(config.databaseUrl, onLostConnection);
   const background = openDatabase(config.databaseUrl, onLostConnection);
   const authority = new Authority(db);
-  const hosts = new HostDirectory(() => authority.credentials());
+  const hosts = new HostDirectory(() => authority.credentials(), config.hostSocket);
   const tokenCache = new TokenCache(db);
   const bells = new Wakeups();
   const context: Context = {
