@@ -162,6 +162,24 @@ test("a state folder that was moved comes up with its machines and their disks",
   }
 });
 
+test("a host starts on a full disk, because destroying VMs is what makes room there", async () => {
+  const full = await LoneHost.open(inject("assets"));
+  const state = join(full.folder, "host");
+  await full.end("SIGTERM");
+  await run("mount", "-t", "tmpfs", "-o", "size=1m,mode=0711", "tmpfs", state);
+  try {
+    await full.start();
+    await expect(writeFile(join(state, "fill"), Buffer.alloc(2 * 1024 ** 2))).rejects.toThrow("ENOSPC");
+    await full.end("SIGKILL");
+    await full.start();
+    expect((await full.call("GET", "/info")).status).toBe(200);
+  } finally {
+    await full.end("SIGKILL");
+    await run("umount", state);
+    await full.close();
+  }
+});
+
 test("a copy of a state folder that is started or taken down beside the original leaves the original alone", async () => {
   const { state, env } = await newInstallation({ assets: inject("assets") });
   const copies = { cold: await mkdtemp("/tmp/skerry-test-"), warm: await mkdtemp("/tmp/skerry-test-") };

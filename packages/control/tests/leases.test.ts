@@ -151,6 +151,18 @@ test("the lease of a dead holder lapses, one that is only slow keeps it", async 
   expect(next.held?.token).toBe("2");
 });
 
+test("a clock that was set back by hours stops no service for so long", async () => {
+  await taken("one");
+  await sql`
+    update leases set expires_at = now() + interval '2 hours 10 s', due_at = now() + interval '2 hours',
+                      last_run_at = now() + interval '2 hours'`.execute(world.db);
+  await taken("two");
+  await sql`update leases set expires_at = now(), due_at = now() + interval '2 hours', last_run_at = now()`.execute(
+    world.db,
+  );
+  await expect(taken("three")).rejects.toThrow("not for another");
+});
+
 test("whoever has lost a lease writes nothing any more, and reads what there is", async () => {
   const fence = await taken("slow");
   const slow = fencedDatabase(world.db, fence);

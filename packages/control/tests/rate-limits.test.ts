@@ -3,6 +3,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limitDefaults } from "@skerry/contract/quotas";
+import { sweeper } from "../src/app/expired-rows-sweeper.ts";
 import { neighbourhood } from "../src/rate-limits/auth-failures.ts";
 import { RateLimiter } from "../src/rate-limits/rate-limit-service.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
@@ -35,6 +36,21 @@ async function organizationOf(token: string): Promise<string> {
 }
 
 describe("by token", () => {
+  test("a clock that was set back by hours refuses nobody for so long", async () => {
+    const token = await freshToken();
+    const read = () => world.call("GET", "/v1/sandboxes", { token, url: replicas[0].url });
+    expect((await read()).status).toBe(200);
+    const orgId = await organizationOf(token);
+    await sql`
+      update rate_buckets set available = 0, refilled_at = now() + interval '2 hours'
+      where token_id = ${orgId} or token_id in (select id from api_tokens where org_id = ${orgId})`.execute(
+      world.db,
+    );
+    await eventually(async () => (await read()).status === 429, "it is refused");
+    await sweeper(world.context, 1_000).activate(new AbortController().signal);
+    await eventually(async () => (await read()).status === 200, "it is let through");
+  });
+
   test("two replicas together create as many sandboxes as the burst allows, and not one more", async () => {
     const token = await freshToken();
     const result = await storm(replicas, 60, (url) =>

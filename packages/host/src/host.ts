@@ -171,11 +171,19 @@ async function librariesFor(
 
 /** QEMU's users preload it, and a checkout may lie in a folder that is closed to them, such as /root. */
 async function preloadable(config: HostConfig, file: string): Promise<string> {
+  const original = join(config.nativeFolder, file);
   const copy = join(config.stateFolder, file);
-  await copyFile(join(config.nativeFolder, file), `${copy}.part`);
+  // A full disk must not keep a host from starting: destroying VMs is what makes room on it.
+  if (await areEqual(original, copy)) return copy;
+  await copyFile(original, `${copy}.part`);
   await chmod(`${copy}.part`, 0o444);
   await rename(`${copy}.part`, copy);
   return copy;
+}
+
+async function areEqual(...files: readonly [string, string]): Promise<boolean> {
+  const [one, other] = await Promise.all(files.map((file) => readFile(file).catch(() => undefined)));
+  return one !== undefined && other !== undefined && one.equals(other);
 }
 
 /** `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)` of what `--version` prints. */

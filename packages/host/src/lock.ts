@@ -28,6 +28,10 @@ export async function lockStateFolder(folder: string): Promise<void> {
       `another host process (pid ${readFileSync(file, "utf8")}) uses the state folder ${folder}`,
     );
   if (code !== 0) throw new Error(`flock ended with ${code ?? "a signal"}; ${folder} could not be locked`);
-  ftruncateSync(fd);
-  writeSync(fd, String(process.pid));
+  try {
+    ftruncateSync(fd);
+    writeSync(fd, String(process.pid));
+  } catch {
+    // The disk is full. The lock holds all the same; who waits for it is told no pid.
+  }
 }

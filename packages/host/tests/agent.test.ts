@@ -2,9 +2,10 @@ import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
 import { ExecuteExit, DirectoryListing } from "@skerry/contract/sandboxes";
 import { Value } from "typebox/value";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import {
   exitOf,
+  freshness,
   listDirectory,
   firstPiece,
   startExecute,
@@ -239,4 +240,13 @@ test.each([
 test("a listing of as many entries as there may be is taken", async () => {
   const chunks = Array.from({ length: LIST_MAX_ENTRIES / 1_000 }, () => "{}\n".repeat(1_000));
   expect((await lists(...chunks)).entries).toHaveLength(LIST_MAX_ENTRIES);
+});
+
+test("a guest is told the time that the machine shows, also after its clock was set", () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+  try {
+    expect(freshness().clock_us).toBe(Date.now() * 1_000);
+  } finally {
+    vi.useRealTimers();
+  }
 });

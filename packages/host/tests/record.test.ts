@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { readBelow, saveBelow } from "../src/vm/disk-below.ts";
 import { filesBelow, prepareRecord, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
 import { identityOf, ownerOf, recordIn, recordsIn } from "./support/records.ts";
 
@@ -82,6 +83,20 @@ test("VMs that run on under the path that the state folder had are not taken for
   } finally {
     qemu.kill("SIGKILL");
   }
+});
+
+test("what a disk stands on is written down anew where the disk was full the first time", async () => {
+  const { folder } = await record("mch_a");
+  const { places } = ownerOf(vms);
+  const below = {
+    root_image: join(places.images, "a.ext4"),
+    frozen_disk: join(places.frozen, "a/disk.qcow2"),
+  };
+  await writeFile(join(folder, "below.json"), "");
+  await saveBelow(folder, below);
+  expect(await readBelow(folder, places)).toEqual(below);
+  await saveBelow(folder, { ...below, root_image: "/other" });
+  expect(await readBelow(folder, places)).toEqual(below);
 });
 
 test("a host without a folder for VMs has none", async () => {

@@ -19,7 +19,12 @@ export interface LeaseState {
   readonly last_run: LeaseRun | null;
 }
 
-/** The token, where the service is due and nobody runs it; otherwise how long until that may be so. */
+/** Times later than a lease lasts, or than now, are from before the database's clock was set back. Less than this may be the time that a
+ *  transaction has waited for another one. */
+const SET_BACK = sql`interval '1 minute'`;
+
+/** The token, where the service is due and nobody runs it; otherwise how long until that may be so. Where the clock was set back, the service
+ *  is due, instead of waiting until it has gone that far again. */
 export async function takeLease(
   db: Database,
   { name, holder, ms }: { readonly name: string; readonly holder: string; readonly ms: number },
@@ -30,7 +35,8 @@ export async function takeLease(
       values (${name}, ${holder}, 1, now() + ${ms} * interval '1 millisecond', now())
       on conflict (name) do update set
         holder = excluded.holder, token = leases.token + 1, expires_at = excluded.expires_at, rung = false
-      where leases.expires_at <= now() and leases.due_at <= now()
+      where (leases.expires_at <= now() or leases.expires_at - ${ms} * interval '1 millisecond' > now() + ${SET_BACK})
+        and (leases.due_at <= now() or leases.last_run_at > now() + ${SET_BACK})
       returning token
     )
     select (select token from taken) as token, (

@@ -119,7 +119,8 @@ export async function wakeGuest(channel: GuestChannel, deadlineMs = SHORT_DEADLI
 /** Clock and entropy, as they are now. */
 export function freshness(): Pick<ConfigureOperation, "clock_us" | "entropy"> {
   return {
-    clock_us: Math.round((performance.timeOrigin + performance.now()) * 1_000),
+    // Not from \`performance\`, which goes on from when this process began and does not see that the machine's clock was set.
+    clock_us: Date.now() * 1_000,
     entropy: randomBytes(ENTROPY_BYTES).toString("hex"),
   };
 }
