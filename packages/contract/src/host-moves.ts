@@ -35,8 +35,8 @@ export const TICKET_HEADER = "x-skerry-ticket";
 export const moveStreams = ["disk", "memory"] as const;
 export type MoveStream = (typeof moveStreams)[number];
 
-/** What a running guest cannot do without: it has seen this machine. */
-export const Footing = Type.Object(
+/** The properties of a host that a running guest depends on; see migration-compatibility.ts. */
+export const HostCompatibility = Type.Object(
   {
     accelerator: OneOf(["kvm", "tcg"]),
     qemu_version: Type.String({ maxLength: 200 }),
@@ -49,13 +49,13 @@ export const Footing = Type.Object(
   },
   closed,
 );
-export type Footing = Static<typeof Footing>;
+export type HostCompatibility = Static<typeof HostCompatibility>;
 
 export const Luggage = Type.Object(
   {
     template: Type.String({ maxLength: 100 }),
     size: Type.String({ maxLength: 100 }),
-    footing: Footing,
+    compatibility: HostCompatibility,
     disk_gib: Type.Integer({ minimum: 1, maximum: 1_024 }),
     /** Absent for a sandbox. */
     machine: Type.Optional(Type.Object({ command: Nullable(Type.String()) }, closed)),

@@ -22,7 +22,7 @@ import {
 } from "@skerry/contract/host-api";
 import type { Template } from "@skerry/contract/platform";
 import { drained, playCommand } from "./fake-commands.ts";
-import { fakes, FakeMoves, footing } from "./fake-moves.ts";
+import { fakes, FakeMoves, compatibility } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";
 
 /** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
@@ -227,7 +227,7 @@ export class FakeHost {
       name: this.name,
       version: "0",
       accelerator_reason: "a fake",
-      ...footing,
+      ...compatibility,
       kernel_version: "0",
       resource_limits: "none",
       cpus: 2,

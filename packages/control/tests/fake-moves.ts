@@ -7,12 +7,12 @@ import type { Vm, VmSpec } from "@skerry/contract/host-api";
 import type {
   ArrivalOrder,
   DepartureOrder,
-  Footing,
+  HostCompatibility,
   Luggage,
   ResumeOrder,
 } from "@skerry/contract/host-moves";
 
-export const footing: Footing = {
+export const compatibility: HostCompatibility = {
   accelerator: "tcg",
   qemu_version: "7.2.0",
   cpu: "emulated",
@@ -87,7 +87,7 @@ export class FakeMoves {
       case "luggage":
         this.#running(id, executionId);
         return {
-          ...{ template: "base", size: "shared-cpu-1x", footing, disk_gib: 1 },
+          ...{ template: "base", size: "shared-cpu-1x", compatibility, disk_gib: 1 },
           below: { root_image: "a".repeat(64), frozen_disk: "b".repeat(64) },
           ...this.lies,
         };

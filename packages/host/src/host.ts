@@ -5,7 +5,7 @@ import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api";
 import { memoryForVmsMib } from "@skerry/contract/host-capacity";
-import type { Footing } from "@skerry/contract/host-moves";
+import type { HostCompatibility } from "@skerry/contract/host-moves";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
@@ -109,12 +109,12 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const owner = { instance: config.instance, places: diskPlaces(config) };
   const engine = new VmEngine({ room, library, pool, vmsFolder, ...owner, owner, log });
   const identity = await Identity.open(config.stateFolder);
-  const footing = await footingOn(verdict.accelerator, qemuVersion, rate);
-  const moves = openMoves(config, { engine, room, library, vmsFolder, log, footing, identity });
+  const compatibility = await compatibilityOf(verdict.accelerator, qemuVersion, rate);
+  const moves = openMoves(config, { engine, room, library, vmsFolder, log, compatibility, identity });
   const info = (): HostInfo => ({
     ...namesOf(config),
     version: VERSION,
-    ...footing,
+    ...compatibility,
     accelerator_reason: verdict.reason,
     kernel_version: boot.kernelVersion,
     resource_limits: room.cgroups.description,
@@ -137,11 +137,11 @@ function openMoves(
   });
 }
 
-async function footingOn(
+async function compatibilityOf(
   accelerator: Accelerator,
   qemuVersion: string,
   rate: number | undefined,
-): Promise<Footing> {
+): Promise<HostCompatibility> {
   const cpu = cpuOf(accelerator, await readFile("/proc/cpuinfo", "utf8"));
   return { accelerator, qemu_version: qemuVersion, cpu, tsc_khz: rate ?? null };
 }

@@ -211,7 +211,7 @@ export class Arrival {
 
   async #start(draft: Draft, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {
     const { room } = this.#options;
-    const { footing, disk_gib: diskGib } = order.luggage;
+    const { compatibility, disk_gib: diskGib } = order.luggage;
     const { record } = draft;
     const disk = join(record.folder, vmPaths.disk);
     // Whoever follows the console may come before the first word.
@@ -223,10 +223,10 @@ export class Arrival {
       record,
       size,
       machine: {
-        accelerator: footing.accelerator,
+        accelerator: compatibility.accelerator,
         vcpus: size.vcpus,
         memoryMib: size.memory_mib,
-        tscKhz: footing.tsc_khz ?? undefined,
+        tscKhz: compatibility.tsc_khz ?? undefined,
       },
       files: {
         // Its kernel is in its memory, and its memory comes.

@@ -4,14 +4,14 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import { footingFault } from "@skerry/contract/footing";
+import { incompatibility } from "@skerry/contract/migration-compatibility";
 import type { Vm } from "@skerry/contract/host-api";
 import type {
   ArrivalNeeds,
   ArrivalOrder,
   Departed,
   DepartureOrder,
-  Footing,
+  HostCompatibility,
   Luggage,
   ResumeOrder,
 } from "@skerry/contract/host-moves";
@@ -40,7 +40,7 @@ export interface MovesOptions {
   readonly library: TemplateLibrary;
   readonly layers: Layers;
   readonly peers: Peers;
-  readonly footing: Footing;
+  readonly compatibility: HostCompatibility;
   readonly vmsFolder: string;
   readonly instance: string;
   readonly log: Logger;
@@ -92,7 +92,7 @@ export class HostMoves implements Travellers {
     return {
       template: record.template,
       size: record.size,
-      footing: this.#footingOf(record),
+      compatibility: this.#compatibilityOf(record),
       ...(record.machine === undefined ? {} : { machine: { command: record.machine.command } }),
       disk_gib: Math.max(1, Math.ceil((await stat(below.root_image)).size / GIB)),
       below: {
@@ -104,13 +104,13 @@ export class HostMoves implements Travellers {
 
   /** Makes room. The same order twice is one arrival. */
   async receive(id: string, order: ArrivalOrder): Promise<ArrivalNeeds> {
-    const { engine, footing } = this.#options;
+    const { engine, compatibility } = this.#options;
     await engine.adopted(id);
     const known = this.#arrivals.get(id);
     if (known?.executionId === order.execution_id) return known.arrival.needs;
     const size = findSize(order.luggage.size);
     if (size === undefined) throw new SkerryError("move_refused", "This host does not know the VM's size.");
-    const fault = footingFault(order.luggage.footing, footing);
+    const fault = incompatibility(order.luggage.compatibility, compatibility);
     if (fault !== undefined) throw new SkerryError("move_refused", `The VM cannot go on here: ${fault}.`);
     if (engine.has(id))
       throw new SkerryError("stale_execution", "Another incarnation of this VM is on this host.");
@@ -232,8 +232,8 @@ export class HostMoves implements Travellers {
   }
 
   #recordOf(id: string, order: ArrivalOrder): VmRecord {
-    const { room, vmsFolder, instance, footing } = this.#options;
-    const { template, size, machine, footing: theirs } = order.luggage;
+    const { room, vmsFolder, instance, compatibility } = this.#options;
+    const { template, size, machine, compatibility: theirs } = order.luggage;
     return {
       ...{ id, execution_id: order.execution_id, template, size },
       ...{ status: "creating", reason: null, started_at: new Date().toISOString() },
@@ -245,13 +245,15 @@ export class HostMoves implements Travellers {
       ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: false, stopping: false } }),
       arrival: { move_id: order.move_id, whole: false },
       // Measured against the rate that its guest believes in, however often it moves.
-      ...(theirs.tsc_khz === null || theirs.tsc_khz === footing.tsc_khz ? {} : { tsc_khz: theirs.tsc_khz }),
+      ...(theirs.tsc_khz === null || theirs.tsc_khz === compatibility.tsc_khz
+        ? {}
+        : { tsc_khz: theirs.tsc_khz }),
     };
   }
 
-  #footingOf({ tsc_khz }: VmRecord): Footing {
-    const { footing } = this.#options;
-    return tsc_khz === undefined ? footing : { ...footing, tsc_khz };
+  #compatibilityOf({ tsc_khz }: VmRecord): HostCompatibility {
+    const { compatibility } = this.#options;
+    return tsc_khz === undefined ? compatibility : { ...compatibility, tsc_khz };
   }
 }
 

@@ -1,12 +1,13 @@
-// Can a running guest go on over there? It has seen its CPU and its clock, and QEMU's own state fits the same QEMU only.
+// Live-migration compatibility: a running guest can move to a host with the same accelerator, the same QEMU version and the same guest
+// CPU. An emulated guest also needs a TSC rate within 0.05 % of its own, because it keeps time by that rate.
 
-import type { Footing } from "./host-moves.ts";
+import type { HostCompatibility } from "./host-moves.ts";
 
-/** Of an emulated guest's clock: 0.05 % is 43 s in a day. Two machines of the same kind differ by far less. */
+/** Relative difference of the TSC rates: 0.05 % is 43 s in a day. Two machines of the same kind differ by far less. */
 const TSC_TOLERANCE = 0.0005;
 
-/** Why not, in words for the operator; undefined where it can. */
-export function footingFault(here: Footing, there: Footing): string | undefined {
+/** Why a guest of the host `here` cannot run on the host `there`, in words for the operator; undefined where it can. */
+export function incompatibility(here: HostCompatibility, there: HostCompatibility): string | undefined {
   if (here.accelerator !== there.accelerator)
     return `the accelerator is ${there.accelerator} there and ${here.accelerator} here`;
   if (here.qemu_version !== there.qemu_version)
