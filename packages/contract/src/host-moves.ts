@@ -1,6 +1,6 @@
 // The part of the host API by which a VM moves to another host. Control leads; the source sends everything to the target itself.
 //
-//   GET    /vms/{id}/luggage?execution_id=          Luggage; what the target must have, and what it must be like
+//   GET    /vms/{id}/manifest?execution_id=         VmManifest; what the target needs, and what it must be compatible with
 //   PUT    /vms/{id}/arrival         ArrivalOrder   ArrivalNeeds; from here on the target holds room for it, under its policy
 //   GET    /vms/{id}/arrival?execution_id=          204 once all of it is here
 //   PUT    /vms/{id}/departure       DepartureOrder Departed; the target has all of it, and here it stands still until told
@@ -51,7 +51,8 @@ export const HostCompatibility = Type.Object(
 );
 export type HostCompatibility = Static<typeof HostCompatibility>;
 
-export const Luggage = Type.Object(
+/** Describes a VM to the host that it moves to. */
+export const VmManifest = Type.Object(
   {
     template: Type.String({ maxLength: 100 }),
     size: Type.String({ maxLength: 100 }),
@@ -64,7 +65,7 @@ export const Luggage = Type.Object(
   },
   closed,
 );
-export type Luggage = Static<typeof Luggage>;
+export type VmManifest = Static<typeof VmManifest>;
 
 export const ArrivalOrder = Type.Object(
   {
@@ -74,7 +75,7 @@ export const ArrivalOrder = Type.Object(
     ticket: Ticket,
     egress: HostEgress,
     egress_version: Type.Integer({ minimum: 1 }),
-    luggage: Luggage,
+    manifest: VmManifest,
   },
   closed,
 );

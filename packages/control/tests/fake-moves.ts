@@ -8,7 +8,7 @@ import type {
   ArrivalOrder,
   DepartureOrder,
   HostCompatibility,
-  Luggage,
+  VmManifest,
   ResumeOrder,
 } from "@skerry/contract/host-moves";
 
@@ -19,12 +19,12 @@ export const compatibility: HostCompatibility = {
   tsc_khz: 2_600_000,
 };
 
-export type MoveStep = "luggage" | "prepare" | "send" | "whole" | "resume" | "stay";
+export type MoveStep = "manifest" | "prepare" | "send" | "whole" | "resume" | "stay";
 
 type Known = Map<string, Vm & { readonly spec: VmSpec }>;
 
 const steps: Readonly<Record<string, MoveStep>> = {
-  "GET luggage": "luggage",
+  "GET manifest": "manifest",
   "PUT arrival": "prepare",
   "PUT departure": "send",
   "GET arrival": "whole",
@@ -52,7 +52,7 @@ export class FakeMoves {
   readonly arrivals = new Map<string, ArrivalOrder & { whole: boolean }>();
   readonly policies: ResumeOrder[] = [];
   /** What it says of its VMs where it lies. */
-  lies: Partial<Luggage> = {};
+  lies: Partial<VmManifest> = {};
   readonly #vms: () => Known;
 
   constructor(vms: () => Known) {
@@ -84,7 +84,7 @@ export class FakeMoves {
 
   #do(step: MoveStep, id: string, body: unknown, executionId: string): unknown {
     switch (step) {
-      case "luggage":
+      case "manifest":
         this.#running(id, executionId);
         return {
           ...{ template: "base", size: "shared-cpu-1x", compatibility, disk_gib: 1 },

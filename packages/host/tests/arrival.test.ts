@@ -56,7 +56,7 @@ async function* fullLayer(bytes: number): AsyncGenerator<Buffer> {
 async function incomplete(signal: AbortSignal) {
   const digest = createHash("sha256").digest("hex");
   const order = {
-    luggage: { template: "base", disk_gib: 1, below: { root_image: digest, frozen_disk: digest } },
+    manifest: { template: "base", disk_gib: 1, below: { root_image: digest, frozen_disk: digest } },
   } as ArrivalOrder;
   const arrival = new Arrival(optionsWith({}), order);
   const brought = arrival.bringUp(new Draft(recordIn(vmsFolder, "sbx_a")), size, signal);

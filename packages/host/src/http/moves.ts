@@ -22,8 +22,8 @@ import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
 
 export function registerMoves(server: HostServer, { moves }: Host): void {
   const ofExecution = { schema: { params: VmParams, querystring: ExecutionQuery } };
-  server.get("/vms/:id/luggage", ofExecution, (request) =>
-    moves.luggage(request.params.id, request.query.execution_id),
+  server.get("/vms/:id/manifest", ofExecution, (request) =>
+    moves.manifest(request.params.id, request.query.execution_id),
   );
 
   server.put("/vms/:id/arrival", { schema: { params: VmParams, body: ArrivalOrder } }, (request) =>

@@ -188,7 +188,7 @@ export class Arrival {
 
   async #collectLayers(order: ArrivalOrder, lost: Promise<never>) {
     const { library, layers } = this.#options;
-    const { template, below, disk_gib: diskGib } = order.luggage;
+    const { template, below, disk_gib: diskGib } = order.manifest;
     const maxBytes = fileMibOf(diskGib) * MIB;
     const own = await library.disks(template);
     const missing: string[] = [];
@@ -211,7 +211,7 @@ export class Arrival {
 
   async #start(draft: Draft, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {
     const { room } = this.#options;
-    const { compatibility, disk_gib: diskGib } = order.luggage;
+    const { compatibility, disk_gib: diskGib } = order.manifest;
     const { record } = draft;
     const disk = join(record.folder, vmPaths.disk);
     // Whoever follows the console may come before the first word.

@@ -12,7 +12,7 @@ import type {
   Departed,
   DepartureOrder,
   HostCompatibility,
-  Luggage,
+  VmManifest,
   ResumeOrder,
 } from "@skerry/contract/host-moves";
 import { findSize, type Size } from "@skerry/contract/sizes";
@@ -73,7 +73,7 @@ export class HostMoves implements Travellers {
     this.#options = options;
   }
 
-  async luggage(id: string, executionId: string): Promise<Luggage> {
+  async manifest(id: string, executionId: string): Promise<VmManifest> {
     const { engine, layers } = this.#options;
     const { record } = await engine.usable(id, executionId);
     const { below } = record;
@@ -108,9 +108,9 @@ export class HostMoves implements Travellers {
     await engine.adopted(id);
     const known = this.#arrivals.get(id);
     if (known?.executionId === order.execution_id) return known.arrival.needs;
-    const size = findSize(order.luggage.size);
+    const size = findSize(order.manifest.size);
     if (size === undefined) throw new SkerryError("move_refused", "This host does not know the VM's size.");
-    const fault = incompatibility(order.luggage.compatibility, compatibility);
+    const fault = incompatibility(order.manifest.compatibility, compatibility);
     if (fault !== undefined) throw new SkerryError("move_refused", `The VM cannot go on here: ${fault}.`);
     if (engine.has(id))
       throw new SkerryError("stale_execution", "Another incarnation of this VM is on this host.");
@@ -233,7 +233,7 @@ export class HostMoves implements Travellers {
 
   #recordOf(id: string, order: ArrivalOrder): VmRecord {
     const { room, vmsFolder, instance, compatibility } = this.#options;
-    const { template, size, machine, compatibility: theirs } = order.luggage;
+    const { template, size, machine, compatibility: theirs } = order.manifest;
     return {
       ...{ id, execution_id: order.execution_id, template, size },
       ...{ status: "creating", reason: null, started_at: new Date().toISOString() },
