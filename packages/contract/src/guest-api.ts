@@ -102,9 +102,9 @@ export interface WakeOperation {
   readonly entropy: string;
 }
 
-/** Is there any process but the agent? Where there is none, nobody misses the guest while it stands still. CLOSE `{idle}`. */
-export interface RestOperation {
-  readonly op: "rest";
+/** Asks whether any process but the agent is left. Where none is, the host may pause the guest. CLOSE `{idle}`. */
+export interface IdleOperation {
+  readonly op: "idle";
 }
 
 /** Kills everything, syncs, lets the console drain, remounts read-only, answers CLOSE `{}`, and resets the machine (QEMU runs with -no-reboot). */
@@ -121,7 +121,7 @@ export type GuestOperation =
   | ListOperation
   | ConfigureOperation
   | WakeOperation
-  | RestOperation
+  | IdleOperation
   | ShutdownOperation;
 
 /** `code` of a RESET from the guest. */

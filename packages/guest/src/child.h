@@ -35,7 +35,7 @@ noreturn void execute_child(const struct request *request, struct outcome *outco
 noreturn void write_child(const struct request *request, struct outcome *outcome);
 noreturn void read_child(const struct request *request, struct outcome *outcome);
 noreturn void list_child(const struct request *request, struct outcome *outcome);
-noreturn void rest_child(const struct request *request, struct outcome *outcome);
+noreturn void idle_child(const struct request *request, struct outcome *outcome);
 noreturn void shutdown_child(const struct request *request, struct outcome *outcome);
 
 noreturn void child_fail(struct outcome *outcome, const char *code, const char *message);

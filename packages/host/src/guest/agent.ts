@@ -126,7 +126,7 @@ export function freshness(): Pick<ConfigureOperation, "clock_us" | "entropy"> {
 
 /** Nothing lives in the guest but its agent. Without a deadline: a guest that is busy may take its time to say so. */
 export async function isIdle(channel: GuestChannel): Promise<boolean> {
-  return (await resultOf(channel.open({ op: "rest" })))["idle"] === true;
+  return (await resultOf(channel.open({ op: "idle" })))["idle"] === true;
 }
 
 export function startWrite(channel: GuestChannel, path: string, mode: number): GuestStream {

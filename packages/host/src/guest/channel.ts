@@ -145,14 +145,14 @@ export class GuestChannel {
         this.#dispatch(frame);
       }
       this.#pace.countPadding(this.#parser.takePaddingBytes());
-      this.#rest(this.#pace.pauseMs(performance.now()));
+      this.#pauseReading(this.#pace.pauseMs(performance.now()));
     } catch (error) {
       if (!(error instanceof FrameError || error instanceof ProtocolViolation)) throw error;
       this.close(`the guest's agent broke the protocol: ${error.message}`);
     }
   }
 
-  #rest(pauseMs: number): void {
+  #pauseReading(pauseMs: number): void {
     if (pauseMs === 0) return;
     this.#socket.pause();
     setTimeout(() => this.#socket.resume(), pauseMs).unref();

@@ -12,14 +12,14 @@ import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
 import type { LiveVm } from "../vm/clone.ts";
 import type { VmRecord } from "../vm/record.ts";
-import type { Hold, Rest } from "../vm/rest.ts";
+import type { Hold, IdlePause } from "../vm/idle-pause.ts";
 import { splice, type Destination, type Peers } from "./peers.ts";
 import { callBack, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu-moves.ts";
 
 export interface DepartureOptions {
   readonly record: VmRecord;
   readonly live: LiveVm;
-  readonly rest: Rest;
+  readonly idlePause: IdlePause;
   readonly uid: number;
   readonly order: DepartureOrder;
   /** Remembers on disk that it may be elsewhere, and that it is not after all. */
@@ -62,14 +62,14 @@ export class Departure {
   }
 
   async #run(): Promise<Departed> {
-    const { live, rest, order, begin } = this.#options;
+    const { live, idlePause, order, begin } = this.#options;
     const { signal } = this.#abort;
     try {
       await begin();
       for (const digest of order.layers) await this.#sendLayer(digest);
       await using _disk = await this.#relay("disk");
       await mirrorDisk(live.qmp, signal);
-      this.#hold = await rest.hold({ patienceMs: PATIENCE_MS, signal });
+      this.#hold = await idlePause.hold({ patienceMs: PATIENCE_MS, signal });
       await using _memory = await this.#relay("memory");
       const { stoppedMs } = await sendMemory(live.qmp, signal);
       return {

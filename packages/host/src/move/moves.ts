@@ -200,7 +200,7 @@ export class HostMoves implements Travellers {
     const { below } = resident.record;
     const own = below === undefined ? [] : [below.root_image, below.frozen_disk];
     const departure = new Departure({
-      ...{ live: resident.live, rest: resident.rest, order, peers, log },
+      ...{ live: resident.live, idlePause: resident.idlePause, order, peers, log },
       record: resident.record,
       uid: uidOf(room, room.slots.slot(resident.record.slot)),
       // Before anything is said to QEMU: a host that is killed in between must not wake a guest that runs elsewhere.

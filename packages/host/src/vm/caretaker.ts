@@ -7,7 +7,7 @@ import { endOfHost, stopped, type VmEnd } from "./ending.ts";
 import type { Entries, Running } from "./entries.ts";
 import { giveBack, type MachineRoom } from "./instance.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "./record.ts";
-import { Rest } from "./rest.ts";
+import { IdlePause } from "./idle-pause.ts";
 import { endGuest } from "./stopping.ts";
 import type { Turns } from "./turns.ts";
 import { endOfVm } from "./watch.ts";
@@ -42,7 +42,7 @@ export class Caretaker {
       isUnused && entries.all.some(({ state, record: { id } }) => state === "creating" && id !== record.id);
     const entry: Running = {
       ...{ state: "running" as const, record, live, main },
-      rest: new Rest(live, log, { atOnce }),
+      idlePause: new IdlePause(live, log, { atOnce }),
     };
     entries.set(entry);
     void endOfVm(record, live, main).then((end) => {

@@ -146,8 +146,8 @@ export class VmEngine {
 
   /** The guest of this incarnation, awake until it is disposed of. */
   async use(id: string, executionId: string): Promise<GuestUse> {
-    const { live, rest } = await this.usable(id, executionId);
-    const use = await rest.use();
+    const { live, idlePause } = await this.usable(id, executionId);
+    const use = await idlePause.use();
     return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
   }
 

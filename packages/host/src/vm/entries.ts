@@ -7,7 +7,7 @@ import type { MainProcess } from "../guest/agent.ts";
 import type { LiveVm } from "./clone.ts";
 import type { VmEnd } from "./ending.ts";
 import type { VmRecord } from "./record.ts";
-import type { Rest } from "./rest.ts";
+import type { IdlePause } from "./idle-pause.ts";
 
 export type Entry =
   | {
@@ -43,7 +43,7 @@ export interface Running {
   readonly state: "running";
   record: VmRecord;
   readonly live: LiveVm;
-  readonly rest: Rest;
+  readonly idlePause: IdlePause;
   readonly main: MainProcess | undefined;
   /** Decided, and under way: nothing that happens to the VM from now on is another end. */
   ending?: Promise<void>;

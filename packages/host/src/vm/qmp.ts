@@ -108,10 +108,10 @@ export class Qmp {
       if (line.trim() !== "") this.#message(line);
     }
     if (this.#buffered.length > LINE_MAX_CHARS) this.#socket.destroy(new QmpError("endless line"));
-    this.#rest(this.#unasked.pauseMs(performance.now()));
+    this.#pauseReading(this.#unasked.pauseMs(performance.now()));
   }
 
-  #rest(pauseMs: number): void {
+  #pauseReading(pauseMs: number): void {
     if (pauseMs === 0) return;
     this.#socket.pause();
     setTimeout(() => this.#socket.resume(), pauseMs).unref();

@@ -7,17 +7,17 @@ import type { Logger } from "pino";
 import { shutDownGuest, terminateMain, type MainProcess } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import type { Running } from "./entries.ts";
-import type { Rest } from "./rest.ts";
+import type { IdlePause } from "./idle-pause.ts";
 
 /** What a machine that ends by itself or is stopped can still do. Never rejects. */
 export async function endGuest(
-  { record, live, rest, main }: Running,
+  { record, live, idlePause, main }: Running,
   graceMs: number,
   log: Logger,
 ): Promise<MainExit | undefined> {
   if (record.machine === undefined) return undefined;
   try {
-    return await stopGuest({ channel: live.channel, rest, main }, graceMs);
+    return await stopGuest({ channel: live.channel, idlePause, main }, graceMs);
   } catch (error) {
     log.debug({ err: error, vm: record.id }, "a guest was not there for its own end");
     return undefined;
@@ -27,16 +27,16 @@ export async function endGuest(
 interface Stoppable {
   readonly channel: GuestChannel;
   /** Undefined where the guest runs for certain. */
-  readonly rest: Rest | undefined;
+  readonly idlePause: IdlePause | undefined;
   readonly main: MainProcess | undefined;
 }
 
 /** Resolves with how the main process ended. Rejects where the guest does not take part; then QEMU is killed like after a power failure, and the disk's journal has the rest. */
 export async function stopGuest(
-  { channel, rest, main }: Stoppable,
+  { channel, idlePause, main }: Stoppable,
   graceMs: number,
 ): Promise<MainExit | undefined> {
-  using _awake = await rest?.use();
+  using _awake = await idlePause?.use();
   if (main !== undefined && graceMs > 0) {
     await terminateMain(channel, constants.signals.SIGTERM);
     const waiting = new AbortController();

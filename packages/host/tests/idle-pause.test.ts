@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Qmp } from "../src/vm/qmp.ts";
-import { Rest } from "../src/vm/rest.ts";
+import { IdlePause } from "../src/vm/idle-pause.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 
@@ -29,12 +29,12 @@ test("who wants something of a guest whose disk is slow waits for it, and gets i
   const written = Promise.withResolvers<void>();
   qemu.before = async (command) => (command === "stop" ? written.promise : undefined);
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const rest = new Rest({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
+  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
   vi.advanceTimersByTime(SLOW_MS);
   await peer.close((await peer.opened()).id, { idle: true });
   await expect.poll(() => qemu.told).toContain("stop");
   vi.advanceTimersByTime(SLOW_MS);
-  const use = rest.use();
+  const use = idlePause.use();
   await expect.poll(() => qemu.told).toContain("cont");
   vi.advanceTimersByTime(SLOW_MS);
   written.resolve();
@@ -49,9 +49,9 @@ test("a guest in which nothing has run can be put to rest without being asked, a
   await using qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
   const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
   const { channel, peer } = await guest.greeted();
-  const rest = new Rest({ qmp, channel }, pino({ level: "silent" }), { atOnce: true });
+  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: true });
   await expect.poll(() => qemu.told).toContain("stop");
-  const use = rest.use();
+  const use = idlePause.use();
   await peer.close((await peer.opened()).id, {}); // it is woken
   using _awake = await use;
   expect(qemu.told.filter((command) => ["stop", "cont"].includes(command))).toEqual(["stop", "cont"]);

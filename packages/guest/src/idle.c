@@ -1,4 +1,4 @@
-// Whether anything lives here but the agent: a guest in which nothing does need not run.
+// Tells whether a process other than the agent is left; the host pauses a guest without one.
 #include "boot.h"
 #include "child.h"
 
@@ -11,7 +11,7 @@
 
 enum { KERNEL_THREAD = 0x00200000 }; // PF_KTHREAD of the kernel's sched.h
 
-// Neither a thread of the kernel's nor a dead process that waits for its parent.
+// True for a live user process: neither a kernel thread nor a zombie.
 static bool lives(const char *pid) {
   char path[32], text[512];
   if (snprintf(path, sizeof path, "/proc/%s/stat", pid) >= (int)sizeof path) return true;
@@ -41,7 +41,7 @@ static bool machine_is_empty(void) {
   return empty;
 }
 
-void rest_child(const struct request *request, struct outcome *outcome) {
+void idle_child(const struct request *request, struct outcome *outcome) {
   (void)request;
   bool idle = cgroup_is_empty() && (!machine_is_ours || machine_is_empty());
   child_succeed(outcome, idle ? "{\"idle\":true}" : "{\"idle\":false}");
