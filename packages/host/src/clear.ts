@@ -11,7 +11,7 @@ import { Slots } from "./network/slots.ts";
 import { openCgroups } from "./vm/cgroup.ts";
 import { adoptClone, mainOf } from "./vm/clone.ts";
 import { endOfHost } from "./vm/ending.ts";
-import { cgroupName, giveBack, uidsOf, type MachineRoom } from "./vm/instance.ts";
+import { cgroupName, releaseResources, uidsOf, type HostResources } from "./vm/vm-resources.ts";
 import { diskPlaces } from "./vm/disk-below.ts";
 import { findByUid, killProcess } from "./vm/process.ts";
 import { vmPaths } from "./vm/qemu.ts";
@@ -28,7 +28,7 @@ import { stopGuest } from "./vm/stopping.ts";
 import { isMachineId, isVmId } from "./vm/unreadable.ts";
 import { WARM_PREFIX } from "./vm/warm-clones.ts";
 
-type ClearRoom = Pick<MachineRoom, "slots" | "cgroups" | "firstVmUid">;
+type ClearResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
 
 /** Between SIGTERM and SIGKILL to main processes. */
 const GRACE_MS = 10_000;
@@ -42,17 +42,17 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
   const [forget, enter] = [join(config.nativeFolder, "forget"), join(config.nativeFolder, "enter")];
   const { linkPrefix } = network;
   const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, forget, enter, log });
-  const room = { slots, cgroups: await openCgroups(instance), firstVmUid };
+  const resources = { slots, cgroups: await openCgroups(instance), firstVmUid };
   const failures: unknown[] = [];
   const found = await readRecords(join(stateFolder, "vms"), { instance, places: diskPlaces(config) });
   // All at once: each may take its main process' grace.
   await Promise.all(
-    found.map((one) => clearVm({ room, log }, one).catch((error: unknown) => void failures.push(error))),
+    found.map((one) => clearVm({ resources, log }, one).catch((error: unknown) => void failures.push(error))),
   );
   // Every process of these users is ours, under any name.
-  for (const { identity, name } of await findByUid(uidsOf(room))) {
+  for (const { identity, name } of await findByUid(uidsOf(resources))) {
     await killProcess(identity);
-    if (name !== undefined) await room.cgroups.remove(cgroupName({ name }));
+    if (name !== undefined) await resources.cgroups.remove(cgroupName({ name }));
   }
   await slots.sweep();
   await removeHostNetwork(network);
@@ -61,11 +61,11 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
 }
 
 interface ClearOptions {
-  readonly room: ClearRoom;
+  readonly resources: ClearResources;
   readonly log: Logger;
 }
 
-async function clearVm({ room, log }: ClearOptions, { id, folder, found }: FoundFolder): Promise<void> {
+async function clearVm({ resources, log }: ClearOptions, { id, folder, found }: FoundFolder): Promise<void> {
   if (found.kind !== "mine") {
     // What runs is found by its user. The files of a sandbox are of no use without it; those of a machine are its disk.
     if (!isMachineId(id)) return isVmId(id) || id.startsWith(WARM_PREFIX) ? remove(folder) : undefined;
@@ -77,13 +77,13 @@ async function clearVm({ room, log }: ClearOptions, { id, folder, found }: Found
     return;
   }
   const { record } = found;
-  if (!keepsDisk(record)) return giveBack(room, record);
+  if (!keepsDisk(record)) return releaseResources(resources, record);
   if (hasEnded(record)) return;
   // One that has arrived and has not been decided about may run elsewhere, and must not run here. One that cannot be stopped has the disk
   // that it has after a power failure.
   if (record.arrival === undefined) await stopMachine(record).catch(() => undefined);
   const ended = { ...record, ...endOfHost("its host was taken down"), process: undefined };
-  await giveBack(room, record, { disk: true, save: () => saveRecord(ended) });
+  await releaseResources(resources, record, { disk: true, save: () => saveRecord(ended) });
 }
 
 function remove(folder: string): Promise<void> {

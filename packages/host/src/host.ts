@@ -25,7 +25,7 @@ import { chooseAccelerator, cpuOf, tscKhz } from "./vm/accelerator.ts";
 import { openCgroups } from "./vm/cgroup.ts";
 import { diskPlaces } from "./vm/disk-below.ts";
 import { VmEngine } from "./vm/engine.ts";
-import type { MachineRoom } from "./vm/instance.ts";
+import type { HostResources } from "./vm/vm-resources.ts";
 import type { Accelerator } from "./vm/qemu.ts";
 import { WarmClones } from "./vm/warm-clones.ts";
 import { warmMemoryMib } from "./vm/warm-memory.ts";
@@ -74,7 +74,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     ...{ prefix: config.instance, linkPrefix, range, ready, isBusy: () => engine.isBusy },
     ...{ forget: join(config.nativeFolder, "forget"), enter: join(config.nativeFolder, "enter"), log },
   });
-  const room: MachineRoom = {
+  const resources: HostResources = {
     slots,
     egress: new EgressRules({ range, neverCidrs, resolverPort, slots }),
     cgroups: await openCgroups(config.instance),
@@ -92,32 +92,32 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     accelerator: verdict.accelerator,
     boot,
     qemuVersion,
-    room,
+    resources,
     log,
     tscKhz: rate,
   });
   const vmsFolder = join(config.stateFolder, "vms");
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({
-    clones: new WarmClones({ room, library, vmsFolder, instance: config.instance, log }),
+    clones: new WarmClones({ resources, library, vmsFolder, instance: config.instance, log }),
     ...{ log, max: config.warm.max, min: config.warm.min },
     favorite: favoriteOf(library),
     memoryMib: () => warmMemoryMib({ budgetMib, capacityMib, usedMib: engine.memoryMib }),
-    spareSlots: (waiting) => room.slots.spare(waiting),
+    spareSlots: (waiting) => resources.slots.spare(waiting),
     isBusy: () => engine.isBusy,
   });
   const owner = { instance: config.instance, places: diskPlaces(config) };
-  const engine = new VmEngine({ room, library, pool, vmsFolder, ...owner, owner, log });
+  const engine = new VmEngine({ resources, library, pool, vmsFolder, ...owner, owner, log });
   const identity = await Identity.open(config.stateFolder);
   const compatibility = await compatibilityOf(verdict.accelerator, qemuVersion, rate);
-  const moves = openMoves(config, { engine, room, library, vmsFolder, log, compatibility, identity });
+  const moves = openMoves(config, { engine, resources, library, vmsFolder, log, compatibility, identity });
   const info = (): HostInfo => ({
     ...namesOf(config),
     version: VERSION,
     ...compatibility,
     accelerator_reason: verdict.reason,
     kernel_version: boot.kernelVersion,
-    resource_limits: room.cgroups.description,
+    resource_limits: resources.cgroups.description,
     cpus: cpus().length,
     memory_mib: capacityMib,
     templates: library.list(),
@@ -162,7 +162,7 @@ function namesOf({ name, endpoint }: HostConfig): Pick<HostInfo, "name" | "endpo
 async function librariesFor(
   qemuVersion: string,
   config: HostConfig,
-): Promise<Pick<MachineRoom, "privateMemory" | "noDisassembler">> {
+): Promise<Pick<HostResources, "privateMemory" | "noDisassembler">> {
   return {
     privateMemory: mapsPrivately(qemuVersion) ? undefined : await preloadable(config, "private-memory.so"),
     noDisassembler: await Promise.all(NO_DISASSEMBLER.map((file) => preloadable(config, file))),

@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 function engineIn(vmsFolder: string): VmEngine {
-  const room = {
+  const resources = {
     slots: {
       adopt: (slot: number) => void taken.push(slot),
       slot: (number: number) => ({ number }),
@@ -53,7 +53,7 @@ function engineIn(vmsFolder: string): VmEngine {
     firstVmUid: 1_899_300_000,
   };
   const owner = ownerOf(vmsFolder);
-  const options = { room, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
+  const options = { resources, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
   // The rest is for VMs that begin.
   return new VmEngine(options as unknown as EngineOptions);
 }

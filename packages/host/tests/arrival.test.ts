@@ -33,11 +33,11 @@ beforeEach(async () => {
 
 afterEach(() => disk[Symbol.asyncDispose]());
 
-function optionsWith(room: object): ArrivalOptions {
+function optionsWith(resources: object): ArrivalOptions {
   const library = { disks: async () => ({ root_image: [], frozen_disk: [] }) };
   const layers = new Layers(join(disk.folder, "layers"), "");
   // More of the room and the library is not asked for here.
-  return { room, library, layers, vmsFolder } as unknown as ArrivalOptions;
+  return { resources, library, layers, vmsFolder } as unknown as ArrivalOptions;
 }
 
 /** A layer of this size in which every block holds something. */
@@ -107,11 +107,11 @@ test("the policy that a VM goes on under is in its record before it is in force"
     seen.push(`${when}: ${saved?.egress.mode} ${saved?.egress_version}`);
   };
   qemu.before = async (command) => (command === "cont" ? look("goes on") : undefined);
-  const room = {
+  const resources = {
     slots: { slot: (number: number) => ({ number }) },
     egress: { replace: () => look("in force") },
   };
-  const arrival = new Arrival(optionsWith(room), undefined);
+  const arrival = new Arrival(optionsWith(resources), undefined);
   const brought = arrival.bringUp(new Draft(record), size, never);
   await arrival.whole;
   arrival.resume({ egress: { ...record.egress, mode: "allow_all" }, egress_version: 3 });

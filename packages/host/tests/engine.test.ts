@@ -20,7 +20,7 @@ beforeEach(async () => {
   vmsFolder = join(disk.folder, "vms");
   await mkdir(vmsFolder);
   freed = [];
-  const room = {
+  const resources = {
     slots: {
       adopt: () => undefined,
       slot: (number: number) => ({ number }),
@@ -31,7 +31,7 @@ beforeEach(async () => {
     firstVmUid: 1_899_000_000,
   };
   const owner = ownerOf(vmsFolder);
-  const options = { room, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
+  const options = { resources, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
   // The rest is for VMs that begin.
   engine = new VmEngine(options as unknown as EngineOptions);
 });

@@ -61,7 +61,7 @@ beforeEach(async () => {
     close: () => undefined,
   };
   live = { qmp: qmp as unknown as Qmp, channel: greeted.channel };
-  const room = {
+  const resources = {
     slots: {
       exhausted: false,
       take: () => ({ number: 8 }),
@@ -73,7 +73,7 @@ beforeEach(async () => {
     firstVmUid: 1_899_000_000,
   };
   const options = {
-    ...{ room, vmsFolder, instance: `unit${process.pid}-waking`, log: pino({ level: "silent" }) },
+    ...{ resources, vmsFolder, instance: `unit${process.pid}-waking`, log: pino({ level: "silent" }) },
     pool: { take: () => ({ record, live }) },
     library: { frozen: () => Promise.reject(new Error("the template is broken")) },
   };

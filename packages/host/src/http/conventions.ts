@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ChannelClosed } from "../guest/channel.ts";
-import { QemuStartError } from "../vm/instance.ts";
+import { QemuStartError } from "../vm/vm-resources.ts";
 
 export type HostServer = FastifyInstance<
   Server,

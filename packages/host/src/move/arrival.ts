@@ -17,7 +17,7 @@ import type { LiveVm } from "../vm/clone.ts";
 import { makeNewFolder, type Draft } from "../vm/creation.ts";
 import { saveBelow } from "../vm/disk-below.ts";
 import { diskIsLow, refuseWhenDiskIsLow, whileDiskHasRoom } from "../vm/disk-reserve.ts";
-import { fileMibOf, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
+import { fileMibOf, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { vmPaths } from "../vm/qemu.ts";
 import { HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qmp.ts";
 import { saveRecord } from "../vm/record.ts";
@@ -26,7 +26,7 @@ import { splice } from "./peers.ts";
 import { arrived, awaitArrival, moveSockets } from "../vm/qemu-moves.ts";
 
 export interface ArrivalOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly library: TemplateLibrary;
   readonly layers: Layers;
   readonly vmsFolder: string;
@@ -169,8 +169,8 @@ export class Arrival {
 
   /** Resolves when all is here. The guest stands still. */
   async #takeIn(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<void> {
-    const { room, vmsFolder } = this.#options;
-    await awaitSealed(this.#folder, uidOf(room, room.slots.slot(draft.record.slot)), qmp);
+    const { resources, vmsFolder } = this.#options;
+    await awaitSealed(this.#folder, uidOf(resources, resources.slots.slot(draft.record.slot)), qmp);
     this.#ready.resolve();
     const stop = new AbortController();
     const come = this.#memoryComes.promise.then(() => arrived(qmp, stop.signal));
@@ -210,7 +210,7 @@ export class Arrival {
   }
 
   async #start(draft: Draft, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {
-    const { room } = this.#options;
+    const { resources } = this.#options;
     const { compatibility, disk_gib: diskGib } = order.manifest;
     const { record } = draft;
     const disk = join(record.folder, vmPaths.disk);
@@ -219,7 +219,7 @@ export class Arrival {
       await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
     await emptyQcow2(disk, diskGib);
     await chmod(disk, 0o600);
-    const started = await startQemu(room, {
+    const started = await startQemu(resources, {
       record,
       size,
       machine: {
@@ -243,7 +243,7 @@ export class Arrival {
     try {
       await Promise.all([
         saveRecord(draft.record),
-        room.egress.load(room.slots.slot(record.slot), record.egress),
+        resources.egress.load(resources.slots.slot(record.slot), record.egress),
       ]);
       return started.qmp;
     } catch (error) {
@@ -265,14 +265,14 @@ export class Arrival {
   }
 
   async #letGo(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<LiveVm> {
-    const { room } = this.#options;
+    const { resources } = this.#options;
     const order = await Promise.race([this.#resumed.promise, lost]);
     if (order.egress_version > draft.record.egress_version) {
       // Written first: a host that is killed after this loads the new one again.
       const { egress, egress_version } = order;
       draft.record = { ...draft.record, egress, egress_version };
       await saveRecord(draft.record);
-      await room.egress.replace(room.slots.slot(draft.record.slot), egress);
+      await resources.egress.replace(resources.slots.slot(draft.record.slot), egress);
     }
     await qmp.execute("cont");
     const channel = await Promise.race([this.#connect(), lost]);

@@ -24,7 +24,7 @@ import { adoptClone, type LiveVm } from "../vm/clone.ts";
 import { takeSlot, type Draft } from "../vm/creation.ts";
 import type { VmEngine } from "../vm/engine.ts";
 import type { Running } from "../vm/entries.ts";
-import { uidOf, type MachineRoom } from "../vm/instance.ts";
+import { uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { vmPaths } from "../vm/qemu.ts";
 import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qmp.ts";
 import { shown, type VmRecord } from "../vm/record.ts";
@@ -36,7 +36,7 @@ import { callBack } from "../vm/qemu-moves.ts";
 
 export interface MovesOptions {
   readonly engine: VmEngine;
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly library: TemplateLibrary;
   readonly layers: Layers;
   readonly peers: Peers;
@@ -194,7 +194,7 @@ export class HostMoves implements Travellers {
   }
 
   #send(resident: Running, order: DepartureOrder): Departure {
-    const { engine, room, layers, peers, log } = this.#options;
+    const { engine, resources, layers, peers, log } = this.#options;
     const { id, execution_id } = resident.record;
     const ref = { id, execution_id };
     const { below } = resident.record;
@@ -202,7 +202,7 @@ export class HostMoves implements Travellers {
     const departure = new Departure({
       ...{ live: resident.live, idlePause: resident.idlePause, order, peers, log },
       record: resident.record,
-      uid: uidOf(room, room.slots.slot(resident.record.slot)),
+      uid: uidOf(resources, resources.slots.slot(resident.record.slot)),
       // Before anything is said to QEMU: a host that is killed in between must not wake a guest that runs elsewhere.
       begin: () => engine.change(ref, (record) => ({ ...record, departure: { move_id: order.move_id } })),
       layer: async (digest) => {
@@ -232,14 +232,14 @@ export class HostMoves implements Travellers {
   }
 
   #recordOf(id: string, order: ArrivalOrder): VmRecord {
-    const { room, vmsFolder, instance, compatibility } = this.#options;
+    const { resources, vmsFolder, instance, compatibility } = this.#options;
     const { template, size, machine, compatibility: theirs } = order.manifest;
     return {
       ...{ id, execution_id: order.execution_id, template, size },
       ...{ status: "creating", reason: null, started_at: new Date().toISOString() },
       name: `${instance}:${id}:${order.execution_id}`,
       folder: join(vmsFolder, id),
-      slot: takeSlot(room.slots),
+      slot: takeSlot(resources.slots),
       process: undefined,
       ...{ egress: order.egress, egress_version: order.egress_version },
       ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: false, stopping: false } }),

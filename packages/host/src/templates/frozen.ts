@@ -17,7 +17,7 @@ import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import { NO_EGRESS } from "../network/egress.ts";
 import { runProgram } from "../run.ts";
-import { giveBack, makeFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
+import { releaseResources, makeFolder, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu.ts";
 import { migrationCompleted, type Qmp } from "../vm/qmp.ts";
 import type { BootFiles } from "./boot-files.ts";
@@ -34,7 +34,7 @@ export interface FrozenTemplate {
 }
 
 export interface FreezeOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   /** Frozen templates live here, one folder each. */
   readonly folder: string;
   /** Prefix of the QEMU process' name. */
@@ -65,7 +65,7 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
   // Short: the path of a socket in it has 107 bytes, and what is left of them is for the state folder.
   const folder = join(options.folder, `building-${randomBytes(4).toString("hex")}`);
   await makeFolder(folder);
-  const slot = options.room.slots.take();
+  const slot = options.resources.slots.take();
   const record = {
     name: `${options.instance}:template:${options.description.name}:${options.size.name}:`,
     folder,
@@ -73,12 +73,12 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
     process: undefined,
   };
   try {
-    await makeDisk(options, join(folder, vmPaths.disk), uidOf(options.room, slot));
+    await makeDisk(options, join(folder, vmPaths.disk), uidOf(options.resources, slot));
     await bootAndFreeze(options, record);
     await makeOverlay(options, join(folder, "overlay"));
     await publish(folder, target);
   } finally {
-    await giveBack(options.room, record);
+    await releaseResources(options.resources, record);
   }
   return frozen;
 }
@@ -171,7 +171,7 @@ interface BuildRecord {
 }
 
 async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promise<void> {
-  const { room, size, machine, boot, rootImage, description } = options;
+  const { resources, size, machine, boot, rootImage, description } = options;
   const files = {
     kernel: boot.kernel,
     initramfs: boot.initramfs,
@@ -179,7 +179,7 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     rootImage,
     frozenDisk: undefined,
   };
-  const { qmp } = await startQemu(room, {
+  const { qmp } = await startQemu(resources, {
     record,
     size,
     machine,
@@ -190,14 +190,14 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     state: undefined,
   });
   try {
-    await room.egress.load(room.slots.slot(record.slot), NO_EGRESS);
+    await resources.egress.load(resources.slots.slot(record.slot), NO_EGRESS);
     const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), {
       resync: false,
       deadlineMs: BOOT_DEADLINE_MS,
     });
     for (const command of description.warm_up) await runCommand(channel, command, WARM_UP_DEADLINE_MS);
     // The channel stays open: a clone then wakes with the host connected and has nothing to notice.
-    await saveState(qmp, record.folder, uidOf(room, room.slots.slot(record.slot)));
+    await saveState(qmp, record.folder, uidOf(resources, resources.slots.slot(record.slot)));
     // The migration has flushed the disk; what is left of this QEMU is killed with everything else of the build.
     channel.close("the template is frozen");
   } catch (error) {

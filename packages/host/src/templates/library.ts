@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/platform";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import type { MachineRoom } from "../vm/instance.ts";
+import type { HostResources } from "../vm/vm-resources.ts";
 import { vmPaths, type Accelerator, type Machine } from "../vm/qemu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
@@ -31,7 +31,7 @@ export interface LibraryOptions {
   readonly accelerator: Accelerator;
   readonly tscKhz: number | undefined;
   readonly instance: string;
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly log: Logger;
 }
 
@@ -173,9 +173,9 @@ export class TemplateLibrary {
   }
 
   #freezeOptions(description: TemplateDescription, rootImage: string, size: Size): FreezeOptions {
-    const { room, instance, boot, qemuVersion } = this.#options;
+    const { resources, instance, boot, qemuVersion } = this.#options;
     return {
-      room,
+      resources,
       instance,
       boot,
       qemuVersion,

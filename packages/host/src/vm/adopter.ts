@@ -8,7 +8,7 @@ import type { MainProcess } from "../guest/agent.ts";
 import type { Caretaker } from "./caretaker.ts";
 import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
 import type { Adopting, Entries } from "./entries.ts";
-import type { MachineRoom } from "./instance.ts";
+import type { HostResources } from "./vm-resources.ts";
 import { callBack, wasHandedOver } from "./qemu-moves.ts";
 import { vmPaths } from "./qemu.ts";
 import { HUNG_AFTER_MS, Qmp } from "./qmp.ts";
@@ -16,7 +16,7 @@ import { saveRecord, type VmRecord } from "./record.ts";
 import type { Turns } from "./turns.ts";
 
 export interface AdopterOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly entries: Entries;
   /** Work on a VM's slot and record: one at a time. */
   readonly slotWork: Turns;
@@ -66,12 +66,12 @@ export class Adopter {
 
   /** Gives each answer as long as QEMU is given anywhere, because what is slow is not dead. Rejects where the VM cannot go on. */
   async #takeOver(entry: Adopting): Promise<Adopted> {
-    const { room, slotWork } = this.#options;
+    const { resources, slotWork } = this.#options;
     const { id } = entry.record;
     const { signal } = entry.abort;
     // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
-    const slot = room.slots.slot(entry.record.slot);
-    await slotWork.take(id, () => room.egress.replace(slot, entry.record.egress));
+    const slot = resources.slots.slot(entry.record.slot);
+    await slotWork.take(id, () => resources.egress.replace(slot, entry.record.egress));
     const { departure } = entry.record;
     if (departure !== undefined && (await isHandedOver(entry.record, signal)))
       return { kind: "handed_over", moveId: departure.move_id };

@@ -8,7 +8,7 @@ import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { BELOW_FILE, saveBelow } from "./disk-below.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
-import { cgroupName, uidsOf, type MachineRoom } from "./instance.ts";
+import { cgroupName, uidsOf, type HostResources } from "./vm-resources.ts";
 import { findByUid, isAlive, killProcess, type FoundProcess } from "./process.ts";
 import { vmPaths } from "./qemu.ts";
 import {
@@ -40,7 +40,7 @@ export interface Travellers {
 }
 
 export interface AdoptionOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly vmsFolder: string;
   readonly owner: RecordOwner;
   readonly log: Logger;
@@ -69,13 +69,13 @@ export interface Found {
 
 /** Call it once, before any VM is made. */
 export async function findVms(options: AdoptionOptions, finder: Finder): Promise<Found> {
-  const { room, vmsFolder, owner } = options;
+  const { resources, vmsFolder, owner } = options;
   await mkdir(vmsFolder, { recursive: true, mode: 0o711 });
   const folders = await readRecords(vmsFolder, owner);
   const claimed = await claimSlots(options, folders);
   const fates = await Promise.all(folders.map((one) => sort(options, finder, one)));
   const strangers = await killStrangers(options, folders, claimed);
-  const namespaces = await room.slots.sweep();
+  const namespaces = await resources.slots.sweep();
   const count = (fate: Fate): number => fates.filter((one) => one === fate).length;
   return {
     running: count("running"),
@@ -89,7 +89,7 @@ type Fate = "running" | "ended" | "unreadable" | "removed" | "left";
 
 /** Takes the slots of all VMs that have not ended, so that they are neither removed nor given to others. Resolves with them. */
 export async function claimSlots(
-  { room, owner }: Pick<AdoptionOptions, "room" | "owner">,
+  { resources, owner }: Pick<AdoptionOptions, "resources" | "owner">,
   folders: readonly FoundFolder[],
 ): Promise<ReadonlySet<number>> {
   const slots = new Set<number>();
@@ -97,13 +97,13 @@ export async function claimSlots(
     if (found.kind === "mine" && !hasEnded(found.record)) slots.add(found.record.slot);
   }
   const kept = folders.filter(({ id, found }) => isVmId(id) && isKeptAsItIs(found));
-  for (const { uid, name } of kept.length === 0 ? [] : await findByUid(uidsOf(room))) {
+  for (const { uid, name } of kept.length === 0 ? [] : await findByUid(uidsOf(resources))) {
     // Each slot has a user of its own, so the kernel knows the slot of a VM whose record is not understood.
     if (kept.some(({ id }) => name?.startsWith(`${owner.instance}:${id}:`) === true)) {
-      slots.add(uid - room.firstVmUid);
+      slots.add(uid - resources.firstVmUid);
     }
   }
-  for (const slot of slots) room.slots.adopt(slot);
+  for (const slot of slots) resources.slots.adopt(slot);
   return slots;
 }
 
@@ -185,21 +185,21 @@ function endOf({ waking, process, machine }: VmRecord): VmEnd {
 /** Kills processes of ours that no record knows: a QEMU whose host was killed between starting it and writing it down, and whatever runs as the
  *  user of a slot that no VM has, under any name. Resolves with how many there were. */
 async function killStrangers(
-  { room, owner: { instance } }: AdoptionOptions,
+  { resources, owner: { instance } }: AdoptionOptions,
   folders: readonly FoundFolder[],
   claimed: ReadonlySet<number>,
 ): Promise<number> {
   const pids = new Set(folders.map(({ found }) => (found.kind === "mine" ? found.record.process?.pid : 0)));
   const kept = folders.filter(({ id, found }) => isVmId(id) && isKeptAsItIs(found)).map(({ id }) => id);
   const isStranger = ({ identity, uid, name }: FoundProcess): boolean => {
-    if (!claimed.has(uid - room.firstVmUid)) return true;
+    if (!claimed.has(uid - resources.firstVmUid)) return true;
     const isOurs = name?.startsWith(`${instance}:`) === true;
     return isOurs && !pids.has(identity.pid) && !kept.some((id) => name.startsWith(`${instance}:${id}:`));
   };
-  const strangers = (await findByUid(uidsOf(room))).filter(isStranger);
+  const strangers = (await findByUid(uidsOf(resources))).filter(isStranger);
   for (const { identity, name } of strangers) {
     await killProcess(identity);
-    if (name !== undefined) await room.cgroups.remove(cgroupName({ name }));
+    if (name !== undefined) await resources.cgroups.remove(cgroupName({ name }));
   }
   return strangers.length;
 }

@@ -10,14 +10,14 @@ import type { Size } from "@skerry/contract/sizes";
 import { GuestChannel } from "../guest/channel.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import { giveIdentity, type LiveVm } from "./clone.ts";
-import { startQemu, type MachineRoom, type StartedQemu } from "./instance.ts";
+import { startQemu, type HostResources, type StartedQemu } from "./vm-resources.ts";
 import { killProcess } from "./process.ts";
 import { vmPaths } from "./qemu.ts";
 import type { DiskBelow } from "./disk-below.ts";
 import type { VmRecord } from "./record.ts";
 
 export interface BootOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly library: TemplateLibrary;
   readonly record: VmRecord;
   readonly spec: VmSpec;
@@ -69,11 +69,11 @@ async function answered({ folder }: VmRecord): Promise<GuestChannel> {
   }
 }
 
-async function startBooting({ room, library, record, size }: BootOptions): Promise<StartedQemu> {
+async function startBooting({ resources, library, record, size }: BootOptions): Promise<StartedQemu> {
   const { below } = record;
   if (below === undefined) throw new Error("nobody remembers what the machine's disk stands on");
   const { machine, boot } = library.forBoot(size);
-  return startQemu(room, {
+  return startQemu(resources, {
     record,
     size,
     machine,

@@ -5,7 +5,7 @@ import type { MainProcess } from "../guest/agent.ts";
 import type { LiveVm } from "./clone.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
 import type { Entries, Running } from "./entries.ts";
-import { giveBack, type MachineRoom } from "./instance.ts";
+import { releaseResources, type HostResources } from "./vm-resources.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "./record.ts";
 import { IdlePause } from "./idle-pause.ts";
 import { endGuest } from "./stopping.ts";
@@ -13,7 +13,7 @@ import type { Turns } from "./turns.ts";
 import { endOfVm } from "./watch.ts";
 
 export interface CaretakerOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly entries: Entries;
   /** A VM is not given back while any of it is under way. */
   readonly slotWork: Turns;
@@ -93,7 +93,7 @@ export class Caretaker {
     const { entries } = this.#options;
     const done = this.#finish(record, end).catch((error: unknown) => {
       const remembered = { ...record, ...(end ?? endOfHost("its cleanup failed")) };
-      entries.set({ state: "ended", record: remembered, owed: { record, end } });
+      entries.set({ state: "ended", record: remembered, pendingCleanup: { record, end } });
       throw error;
     });
     entries.set({ state: "ending", record, done });
@@ -123,15 +123,15 @@ export class Caretaker {
   }
 
   async #finish({ waking: _over, ...record }: VmRecord, end: VmEnd | undefined): Promise<void> {
-    const { room, entries, slotWork } = this.#options;
+    const { resources, entries, slotWork } = this.#options;
     await slotWork.settled(record.id);
     if (end === undefined) {
-      await giveBack(room, record);
+      await releaseResources(resources, record);
       entries.delete(record.id);
       return;
     }
     const ended: VmRecord = { ...record, ...end, process: undefined };
-    await giveBack(room, record, { disk: keepsDisk(record), save: () => saveRecord(ended) });
+    await releaseResources(resources, record, { disk: keepsDisk(record), save: () => saveRecord(ended) });
     entries.set({ state: "ended", record: ended });
   }
 }

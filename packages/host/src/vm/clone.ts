@@ -10,7 +10,7 @@ import { configure, freshness, startMain, wakeGuest, type MainProcess } from "..
 import { GuestChannel } from "../guest/channel.ts";
 import type { BootFiles } from "../templates/boot-files.ts";
 import { ignoreSharedMemory, type FrozenTemplate } from "../templates/frozen.ts";
-import { startQemu, type InstanceRecord, type MachineRoom, type StartedQemu } from "./instance.ts";
+import { startQemu, type VmResources, type HostResources, type StartedQemu } from "./vm-resources.ts";
 import { STATE_FD, vmPaths } from "./qemu.ts";
 import { ANSWER_DEADLINE_MS, migrationCompleted, Qmp, runState } from "./qmp.ts";
 import type { VmRecord } from "./record.ts";
@@ -29,8 +29,8 @@ export interface RestoredVm {
 }
 
 export interface CloneOptions {
-  readonly room: MachineRoom;
-  readonly record: InstanceRecord;
+  readonly resources: HostResources;
+  readonly record: VmResources;
   readonly size: Size;
   readonly frozen: FrozenTemplate;
   readonly boot: BootFiles;
@@ -112,8 +112,8 @@ export async function adoptClone(record: VmRecord, { deadlineMs, signal }: Adopt
 }
 
 function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
-  const { room, record, size, frozen, boot } = options;
-  return startQemu(room, {
+  const { resources, record, size, frozen, boot } = options;
+  return startQemu(resources, {
     record,
     size,
     machine: frozen.machine,

@@ -12,7 +12,7 @@ import { bootKept } from "./boot.ts";
 import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
 import { saveBelow } from "./disk-below.ts";
 import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
-import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
+import { releaseResources, makeFolder, type HostResources } from "./vm-resources.ts";
 import { vmPaths } from "./qemu.ts";
 import { HUNG_AFTER_MS } from "./qmp.ts";
 import { isWithout, prepareRecord, saveRecord, syncFolder, type VmRecord, type Waking } from "./record.ts";
@@ -20,7 +20,7 @@ import { diskGone } from "./unreadable.ts";
 import type { WarmVm } from "./warm-clones.ts";
 
 export interface CreationOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly library: TemplateLibrary;
   readonly vmsFolder: string;
   readonly instance: string;
@@ -109,7 +109,7 @@ export async function bringUp(
 }
 
 async function boot(
-  { room, library, vmsFolder }: CreationOptions,
+  { resources, library, vmsFolder }: CreationOptions,
   draft: Draft,
   { spec, size }: Wish,
   signal: AbortSignal,
@@ -118,18 +118,18 @@ async function boot(
   if (await isWithout(join(record.folder, vmPaths.disk))) throw diskGone();
   await refuseWhenDiskIsLow(vmsFolder);
   await saveRecord(record);
-  return bootKept({ room, library, record, spec, size, signal }, async ({ process }) => {
+  return bootKept({ resources, library, record, spec, size, signal }, async ({ process }) => {
     draft.record = { ...record, process };
-    await Promise.all([saveRecord(draft.record), loadPolicy(room, record)]);
+    await Promise.all([saveRecord(draft.record), loadPolicy(resources, record)]);
   });
 }
 
 type Started = Pick<VmRecord, "name" | "slot" | "process" | "below" | "waking">;
 
-function unstarted({ room, instance }: CreationOptions, id: string, spec: VmSpec): Started {
+function unstarted({ resources, instance }: CreationOptions, id: string, spec: VmSpec): Started {
   return {
     name: `${instance}:${id}:${spec.execution_id}`,
-    slot: takeSlot(room.slots),
+    slot: takeSlot(resources.slots),
     process: undefined,
   };
 }
@@ -152,7 +152,7 @@ async function wake(
     await takeOver(options, warm.record, record);
     draft.promise();
     // Until its policy is in force the slot passes nothing, and nothing of the user's runs before both are done.
-    await settled([loadPolicy(options.room, record), awaken(live, spec)]);
+    await settled([loadPolicy(options.resources, record), awaken(live, spec)]);
     return live;
   } catch (error) {
     options.log.warn({ err: error, vm: record.id }, "a waiting clone could not be woken");
@@ -162,9 +162,9 @@ async function wake(
     // Taken first: where there is none, the old slot is given back once, by the caller.
     const next = { ...record, ...unstarted(options, record.id, spec) };
     try {
-      await giveBack(options.room, record);
+      await releaseResources(options.resources, record);
     } catch (failure) {
-      await options.room.slots.close(options.room.slots.slot(next.slot));
+      await options.resources.slots.close(options.resources.slots.slot(next.slot));
       throw failure;
     }
     draft.record = next;
@@ -185,7 +185,7 @@ async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record
 
 /** Finishes what a host process before this one began. Nothing of the user's has run in this guest, so nobody notices what is done twice. */
 export async function finishWaking(
-  { slots, egress: rules }: MachineRoom,
+  { slots, egress: rules }: HostResources,
   draft: Draft,
   waking: Waking,
   signal: AbortSignal,
@@ -200,7 +200,7 @@ export async function finishWaking(
 }
 
 async function clone(
-  { room, library, vmsFolder }: CreationOptions,
+  { resources, library, vmsFolder }: CreationOptions,
   draft: Draft,
   { spec, size }: Wish,
   signal: AbortSignal,
@@ -216,12 +216,12 @@ async function clone(
   signal.throwIfAborted();
   // The guest has not run yet when its policy is in force.
   const isMachine = spec.machine !== undefined;
-  const made = { room, record, size, frozen, boot, isMachine, signal };
+  const made = { resources, record, size, frozen, boot, isMachine, signal };
   const restored = await restoreClone(made, async ({ process }) => {
     const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
     draft.record = { ...record, process, below };
     if (isMachine) await saveBelow(record.folder, below);
-    await Promise.all([saveRecord(draft.record), loadPolicy(room, record)]);
+    await Promise.all([saveRecord(draft.record), loadPolicy(resources, record)]);
   });
   const live = await resume(restored);
   await giveIdentity(live, spec);
@@ -253,7 +253,7 @@ async function settled(work: readonly Promise<unknown>[]): Promise<void> {
   await Promise.all(work);
 }
 
-function loadPolicy({ slots, egress: rules }: MachineRoom, { slot, egress }: VmRecord): Promise<void> {
+function loadPolicy({ slots, egress: rules }: HostResources, { slot, egress }: VmRecord): Promise<void> {
   return rules.load(slots.slot(slot), egress);
 }
 

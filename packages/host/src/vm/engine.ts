@@ -26,7 +26,7 @@ import {
   type Entry,
   type Running,
 } from "./entries.ts";
-import type { MachineRoom } from "./instance.ts";
+import type { HostResources } from "./vm-resources.ts";
 import { changePolicy, reportPolicy } from "./policy.ts";
 import { vmPaths } from "./qemu.ts";
 import {
@@ -49,7 +49,7 @@ export interface GuestUse extends Disposable {
 }
 
 export interface EngineOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly library: TemplateLibrary;
   readonly pool: WarmPool;
   readonly vmsFolder: string;
@@ -67,8 +67,8 @@ export class VmEngine {
   readonly #adopter: Adopter;
 
   constructor(options: EngineOptions) {
-    const { room, log } = options;
-    const parts = { room, entries: this.#entries, slotWork: this.#slotWork, log };
+    const { resources, log } = options;
+    const parts = { resources, entries: this.#entries, slotWork: this.#slotWork, log };
     this.#options = options;
     this.#caretaker = new Caretaker(parts);
     this.#adopter = new Adopter({ ...parts, caretaker: this.#caretaker });
@@ -106,7 +106,7 @@ export class VmEngine {
   /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered, or when a clone that waited was taken for
    *  it: then it is being woken, and whatever is asked of it waits for that. */
   async put(id: string, spec: VmSpec): Promise<Vm> {
-    if (this.#options.room.slots.exhausted) await this.#options.pool.giveUp(1);
+    if (this.#options.resources.slots.exhausted) await this.#options.pool.giveUp(1);
     const entry = this.#entries.find(id);
     if (entry === undefined) {
       if (spec.machine?.disk === "kept") throw diskGone();
@@ -152,11 +152,11 @@ export class VmEngine {
   }
 
   setEgress(id: string, change: EgressChange): Promise<EgressReport> {
-    return this.#onSlot(id, change.execution_id, (vm) => changePolicy(this.#options.room, vm, change));
+    return this.#onSlot(id, change.execution_id, (vm) => changePolicy(this.#options.resources, vm, change));
   }
 
   egress(id: string, executionId: string): Promise<EgressReport> {
-    return this.#onSlot(id, executionId, (vm) => reportPolicy(this.#options.room, vm));
+    return this.#onSlot(id, executionId, (vm) => reportPolicy(this.#options.resources, vm));
   }
 
   /** Ends this incarnation of a machine in peace and keeps its disk. One that has ended by itself stays what it is. */
@@ -176,8 +176,8 @@ export class VmEngine {
         else await entry.ending;
         return this.stop(id, { execution_id, grace_ms });
       case "ended":
-        if (entry.owed === undefined) return shown(entry.record);
-        await this.#caretaker.end(entry.owed.record, entry.owed.end);
+        if (entry.pendingCleanup === undefined) return shown(entry.record);
+        await this.#caretaker.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
         return this.stop(id, { execution_id, grace_ms });
     }
   }
@@ -197,8 +197,8 @@ export class VmEngine {
         await entry.done.catch(() => undefined);
         return this.put(id, spec);
       case "ended":
-        if (entry.owed !== undefined) {
-          await this.#caretaker.end(entry.owed.record, entry.owed.end);
+        if (entry.pendingCleanup !== undefined) {
+          await this.#caretaker.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
           return this.put(id, spec);
         }
         if (spec.machine?.disk !== "new") return this.#begin(id, spec, entry.record);
@@ -242,7 +242,7 @@ export class VmEngine {
     if (entry.state !== "unreadable" && entry.record.execution_id !== executionId) return;
     switch (entry.state) {
       case "unreadable":
-        await endUnreadable(this.#options.room, entry.record);
+        await endUnreadable(this.#options.resources, entry.record);
         await rm(entry.record.folder, { recursive: true, force: true });
         this.#entries.delete(id);
         return;
@@ -265,7 +265,8 @@ export class VmEngine {
         // It may have been kept, or what it had could not be given back.
         return this.destroy(id, executionId);
       case "ended":
-        if (entry.owed !== undefined) return this.#caretaker.end(entry.owed.record, undefined);
+        if (entry.pendingCleanup !== undefined)
+          return this.#caretaker.end(entry.pendingCleanup.record, undefined);
         await rm(entry.record.folder, { recursive: true, force: true });
         this.#entries.delete(id);
     }
@@ -274,13 +275,13 @@ export class VmEngine {
   /** Finds the VMs of an earlier host process. Those that run are adopted in the background, and what has ended is given back there. Call it
    *  once, first. */
   adopt(travellers: Travellers): Promise<Found> {
-    const { room } = this.#options;
+    const { resources } = this.#options;
     const caretaker = this.#caretaker;
     return findVms(this.#options, {
       running: (record) =>
         this.#adopter.begin(record, (still, moveId) => travellers.handedOver(still, moveId)),
       waking: (record, waking) =>
-        void this.begin(record, (draft, signal) => finishWaking(room, draft, waking, signal)),
+        void this.begin(record, (draft, signal) => finishWaking(resources, draft, waking, signal)),
       arrived: (record, size) => travellers.arrived(record, size),
       ended: (record) => this.#entries.set({ state: "ended", record }),
       unreadable: (record, isKept) => this.#entries.set({ state: "unreadable", record, isKept }),
@@ -291,9 +292,9 @@ export class VmEngine {
   /** Takes the slots of the VMs that there are, and nothing else: for a host process that only builds templates. Resolves with how many there
    *  are. */
   async claimSlots(): Promise<number> {
-    const { room, vmsFolder, owner } = this.#options;
+    const { resources, vmsFolder, owner } = this.#options;
     const slots = await claimSlots(this.#options, await readRecords(vmsFolder, owner));
-    await room.slots.sweep();
+    await resources.slots.sweep();
     return slots.size;
   }
 

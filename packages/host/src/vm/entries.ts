@@ -21,10 +21,10 @@ export type Entry =
   /** A machine or a sandbox whose record this host does not understand. Its files stay until it is destroyed; see unreadable.ts. */
   | { readonly state: "unreadable"; readonly record: VmRecord; readonly isKept: boolean }
   | { readonly state: "ending"; readonly record: VmRecord; readonly done: Promise<void> }
-  /** Gone or stopped. `owed`: what could not be given back yet; the next destroy, stop or start tries again. */
-  | { readonly state: "ended"; readonly record: VmRecord; readonly owed?: Owed };
+  /** Gone or stopped. `pendingCleanup`: what could not be given back yet; the next destroy, stop or start tries again. */
+  | { readonly state: "ended"; readonly record: VmRecord; readonly pendingCleanup?: PendingCleanup };
 
-interface Owed {
+interface PendingCleanup {
   readonly record: VmRecord;
   readonly end: VmEnd | undefined;
 }

@@ -2,19 +2,19 @@
 
 import type { EgressReport } from "@skerry/contract/egress";
 import type { EgressChange } from "@skerry/contract/host-api";
-import type { MachineRoom } from "./instance.ts";
+import type { HostResources } from "./vm-resources.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
 
 interface Governed {
   record: VmRecord;
 }
 
-type PolicyRoom = Pick<MachineRoom, "slots" | "egress">;
+type PolicyResources = Pick<HostResources, "slots" | "egress">;
 
 /** Replaces the policy by a later one; in force when it resolves. The record is written first: a host that is killed in between loads the
  *  new policy when it adopts the VM, and until then the one before it stays in force. */
 export async function changePolicy(
-  { slots, egress: rules }: PolicyRoom,
+  { slots, egress: rules }: PolicyResources,
   vm: Governed,
   change: EgressChange,
 ): Promise<EgressReport> {
@@ -34,7 +34,7 @@ export async function changePolicy(
 }
 
 export function reportPolicy(
-  { slots, egress: rules }: PolicyRoom,
+  { slots, egress: rules }: PolicyResources,
   { record }: Governed,
 ): Promise<EgressReport> {
   return rules.report(slots.slot(record.slot), record.egress);

@@ -8,7 +8,7 @@ import type { Vm, VmCause } from "@skerry/contract/host-api";
 import { NO_EGRESS } from "../network/egress.ts";
 import { BELOW_FILE, readBelow } from "./disk-below.ts";
 import { onlyMachines, type Entries } from "./entries.ts";
-import { cgroupName, uidsOf, type MachineRoom } from "./instance.ts";
+import { cgroupName, uidsOf, type HostResources } from "./vm-resources.ts";
 import { findByUid, killProcess } from "./process.ts";
 import { vmPaths } from "./qemu.ts";
 import {
@@ -61,28 +61,28 @@ export function diskGone(): SkerryError {
   });
 }
 
-type EndRoom = Pick<MachineRoom, "slots" | "cgroups" | "firstVmUid">;
+type EndRoom = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
 
 /** Gives back what the kernel has of such a VM. */
-export async function endUnreadable(room: EndRoom, { id, name }: VmRecord): Promise<void> {
+export async function endUnreadable(resources: EndRoom, { id, name }: VmRecord): Promise<void> {
   const prefix = `${name.slice(0, name.indexOf(":"))}:${id}:`;
-  for (const { identity, uid, name: found } of await findByUid(uidsOf(room))) {
+  for (const { identity, uid, name: found } of await findByUid(uidsOf(resources))) {
     if (found?.startsWith(prefix) !== true) continue;
     await killProcess(identity);
-    await room.cgroups.remove(cgroupName({ name: found }));
-    await room.slots.close(room.slots.slot(uid - room.firstVmUid));
+    await resources.cgroups.remove(cgroupName({ name: found }));
+    await resources.slots.close(resources.slots.slot(uid - resources.firstVmUid));
   }
 }
 
 interface RecoveryOptions {
-  readonly room: EndRoom;
+  readonly resources: EndRoom;
   readonly owner: RecordOwner;
 }
 
 /** Writes a new record for a machine whose record is not understood, so that its next start boots from its disk. The damaged record is kept
  *  beside it. A second time it does nothing. */
 export async function recoverMachine(
-  { room, owner }: RecoveryOptions,
+  { resources, owner }: RecoveryOptions,
   entries: Entries,
   id: string,
 ): Promise<Vm> {
@@ -101,7 +101,7 @@ export async function recoverMachine(
       remediation: `Restore ${vmPaths.disk} and ${BELOW_FILE} in ${folder} from a backup, and try again.`,
     });
   }
-  await endUnreadable(room, entry.record);
+  await endUnreadable(resources, entry.record);
   await rename(join(folder, RECORD), join(folder, `${RECORD}.damaged`)).catch(() => undefined);
   const record: VmRecord = {
     ...entry.record,

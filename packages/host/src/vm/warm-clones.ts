@@ -11,7 +11,7 @@ import { runCommand } from "../guest/agent.ts";
 import { NO_EGRESS } from "../network/egress.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import { giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
-import { giveBack, makeFolder, type MachineRoom } from "./instance.ts";
+import { releaseResources, makeFolder, type HostResources } from "./vm-resources.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
 
 /** Folder names of waiting clones begin with it, and no id of a VM does. */
@@ -23,7 +23,7 @@ const WARM_UP_ROUNDS = 3;
 const WARM_UP_DEADLINE_MS = 10_000;
 
 export interface WarmClonesOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly library: TemplateLibrary;
   readonly vmsFolder: string;
   readonly instance: string;
@@ -45,7 +45,7 @@ export class WarmClones {
 
   /** Resolves when the clone stands still, or rejects and nothing of it is left. */
   async make(template: string, size: Size, signal: AbortSignal): Promise<WarmVm> {
-    const { room, library, vmsFolder, instance } = this.#options;
+    const { resources, library, vmsFolder, instance } = this.#options;
     // The first use of a template takes long, and a host that stops does not wait for it.
     const { frozen, boot } = await unlessAborted(library.frozen(template, size), signal);
     signal.throwIfAborted();
@@ -60,7 +60,7 @@ export class WarmClones {
       started_at: new Date().toISOString(),
       name: `${instance}:${id}:warm`,
       folder: join(vmsFolder, id),
-      slot: room.slots.take().number,
+      slot: resources.slots.take().number,
       process: undefined,
       egress: NO_EGRESS,
       egress_version: 1,
@@ -69,7 +69,7 @@ export class WarmClones {
       await makeFolder(record.folder);
       await saveRecord(record);
       const restored = await restoreClone(
-        { room, record, size, frozen, boot, isMachine: false, signal },
+        { resources, record, size, frozen, boot, isMachine: false, signal },
         async (started) => {
           const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
           record = { ...record, process: started.process, below };
@@ -81,7 +81,7 @@ export class WarmClones {
       await live.qmp.execute("stop");
       return { record, live };
     } catch (error) {
-      await giveBack(room, record);
+      await releaseResources(resources, record);
       throw error;
     }
   }
@@ -90,7 +90,7 @@ export class WarmClones {
   async remove({ record, live }: WarmVm): Promise<void> {
     live.qmp.close();
     live.channel.close("nobody needs this clone");
-    await giveBack(this.#options.room, record).catch((error: unknown) => {
+    await releaseResources(this.#options.resources, record).catch((error: unknown) => {
       // The next host process removes it: its record says that it was never finished.
       this.#options.log.error({ err: error, vm: record.id }, "a waiting clone could not be removed");
     });

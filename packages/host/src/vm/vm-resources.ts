@@ -1,5 +1,5 @@
-// One QEMU with everything it was given: folder, network slot, cgroup, process. Taken in this order, given back in
-// reverse, by one function that works from the record alone, so that a restarted host cleans up exactly like a living one.
+// The resources of one QEMU: folder, network slot, cgroup, process. They are allocated in this order and released in reverse order.
+// `releaseResources` works from the record alone, so a restarted host process cleans up exactly like the one that allocated them.
 
 import { chown, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,8 +23,8 @@ import { Qmp } from "./qmp.ts";
 import { BELOW_FILE } from "./disk-below.ts";
 import { RECORD } from "./record.ts";
 
-/** What every VM on this host has in common. */
-export interface MachineRoom {
+/** What all VMs of this host share. */
+export interface HostResources {
   readonly slots: Slots;
   readonly egress: EgressRules;
   readonly cgroups: Cgroups;
@@ -40,8 +40,8 @@ export interface MachineRoom {
   readonly firstVmUid: number;
 }
 
-/** What an instance is known by. The process is missing while it is being started. */
-export interface InstanceRecord {
+/** Identifies the resources of one QEMU. The process is missing while it is being started. */
+export interface VmResources {
   readonly name: string;
   readonly folder: string;
   readonly slot: number;
@@ -49,7 +49,7 @@ export interface InstanceRecord {
 }
 
 export interface StartOptions {
-  readonly record: InstanceRecord;
+  readonly record: VmResources;
   readonly size: Size;
   readonly machine: Machine;
   readonly files: VmFiles;
@@ -70,74 +70,75 @@ const QMP_DEADLINE_MS = 20_000;
 /** QEMU's own messages. */
 const LOG = "qemu.log";
 const LOG_TAIL_BYTES = 2_000;
-/** Of a machine, until it is destroyed. */
+/** Files of a machine that stay until it is destroyed. */
 const KEPT: ReadonlySet<string> = new Set([RECORD, BELOW_FILE, vmPaths.disk, vmPaths.console]);
 
-/** QEMU ended before it answered; `message` holds its own words. */
+/** QEMU ended before it answered; `message` holds the end of its log. */
 export class QemuStartError extends Error {
   override readonly name = "QemuStartError";
 }
 
-/** Makes folder and namespace and starts QEMU. On failure the caller gives everything back with `giveBack`. */
-export async function startQemu(room: MachineRoom, options: StartOptions): Promise<StartedQemu> {
+/** Makes folder and namespace and starts QEMU. On failure the caller calls `releaseResources`. */
+export async function startQemu(resources: HostResources, options: StartOptions): Promise<StartedQemu> {
   const { record, purpose } = options;
-  const slot = room.slots.slot(record.slot);
-  const uid = uidOf(room, slot);
+  const slot = resources.slots.slot(record.slot);
+  const uid = uidOf(resources, slot);
   const [cgroup] = await Promise.all([
-    room.cgroups.create(cgroupName(record), options.size),
-    room.slots.open(slot),
+    resources.cgroups.create(cgroupName(record), options.size),
+    resources.slots.open(slot),
     purpose !== "template" ? chown(join(record.folder, vmPaths.disk), uid, uid) : undefined,
   ]);
   const process = await launchQemu({
-    launcher: room.launcher,
-    qemu: room.qemu,
+    launcher: resources.launcher,
+    qemu: resources.qemu,
     args: qemuArguments({
       ...options,
       name: record.name,
-      privateReadonly: room.privateMemory === undefined,
+      privateReadonly: resources.privateMemory === undefined,
     }),
     folder: record.folder,
     listen: listenOn,
-    console: options.isMachine ? { program: room.consoleLog, file: vmPaths.console } : undefined,
+    console: options.isMachine ? { program: resources.consoleLog, file: vmPaths.console } : undefined,
     confinement: {
       uid,
-      kvmGid: room.kvmGid,
+      kvmGid: resources.kvmGid,
       netnsFile: slot.netnsFile,
       tap: TAP,
       cgroup,
       fileMib: fileMibOf(options.diskGib),
     },
-    env: qemuEnvironment(room, options),
+    env: qemuEnvironment(resources, options),
     state: options.state,
     log: LOG,
   });
   return { process, qmp: await connectQmp(record.folder, process) };
 }
 
-/** What stays of an instance that is remembered. */
-export interface Remains {
-  /** Disk and console, which a machine's next start needs. */
+/** What `releaseResources` leaves of a VM that stays listed. */
+export interface KeepOptions {
+  /** Keeps disk and console, which a machine's next start needs. */
   readonly disk: boolean;
-  /** Writes down that it has ended. */
+  /** Writes the record that says that the VM has ended. */
   readonly save: () => Promise<void>;
 }
 
-/** Gives back all that the record names, whatever of it exists. Also right for an instance that is half made or half gone.
- *  The slot comes last, when no record names it any more: once it is free another instance may have it, and a second attempt, by this host
- *  process or the next, must not take it away again. */
-export async function giveBack(
-  room: Pick<MachineRoom, "slots" | "cgroups" | "firstVmUid">,
-  record: InstanceRecord,
-  remains?: Remains,
+/** Releases all resources that the record names; resources that do not exist (yet, or any more) are skipped. The slot comes last, when no
+ *  record names it any more: once it is free another VM may take it, and a second attempt, by this host process or the next, must not
+ *  take it away again. */
+export async function releaseResources(
+  resources: Pick<HostResources, "slots" | "cgroups" | "firstVmUid">,
+  record: VmResources,
+  keep?: KeepOptions,
 ): Promise<void> {
   if (record.process !== undefined) await killProcess(record.process);
-  else for (const found of await findByName(record.name, uidsOf(room))) await killProcess(found.identity);
-  await room.cgroups.remove(cgroupName(record));
-  if (remains === undefined) await rm(record.folder, { recursive: true, force: true });
-  else if (remains.disk) await keepDisk(record.folder);
+  else
+    for (const found of await findByName(record.name, uidsOf(resources))) await killProcess(found.identity);
+  await resources.cgroups.remove(cgroupName(record));
+  if (keep === undefined) await rm(record.folder, { recursive: true, force: true });
+  else if (keep.disk) await keepDisk(record.folder);
   else await makeFolder(record.folder);
-  await remains?.save();
-  await room.slots.close(room.slots.slot(record.slot));
+  await keep?.save();
+  await resources.slots.close(resources.slots.slot(record.slot));
 }
 
 async function keepDisk(folder: string): Promise<void> {
@@ -145,8 +146,8 @@ async function keepDisk(folder: string): Promise<void> {
     if (!KEPT.has(name)) await rm(join(folder, name), { recursive: true, force: true });
 }
 
-/** An empty folder, which stays root's: a QEMU that a guest has broken into must not be able to put another VM's socket in the
- *  place of its own. It can reach the files in it that it is given by name. */
+/** Makes an empty folder that root owns: a QEMU that a guest has broken into must not be able to put another VM's socket in the place of
+ *  its own. QEMU can open the files in it whose names it is given. */
 export async function makeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o711 });
@@ -157,21 +158,21 @@ export function fileMibOf(diskGib: number): number {
   return Math.ceil(diskGib * 1_024 * 1.02) + 64;
 }
 
-export function uidsOf(room: Pick<MachineRoom, "firstVmUid">): UidRange {
-  return { first: room.firstVmUid, count: VM_UIDS_PER_HOST };
+export function uidsOf(resources: Pick<HostResources, "firstVmUid">): UidRange {
+  return { first: resources.firstVmUid, count: VM_UIDS_PER_HOST };
 }
 
-export function uidOf(room: MachineRoom, slot: Slot): number {
-  return room.firstVmUid + slot.number;
+export function uidOf(resources: HostResources, slot: Slot): number {
+  return resources.firstVmUid + slot.number;
 }
 
-/** Of an instance's record, or of a process that has no record. */
-export function cgroupName(record: Pick<InstanceRecord, "name">): string {
+/** Also for a process that has no record. */
+export function cgroupName(record: Pick<VmResources, "name">): string {
   return record.name.slice(record.name.indexOf(":") + 1).replaceAll(":", "-");
 }
 
-function qemuEnvironment(room: MachineRoom, options: StartOptions): Record<string, string> {
-  const { privateMemory, noDisassembler } = room;
+function qemuEnvironment(resources: HostResources, options: StartOptions): Record<string, string> {
+  const { privateMemory, noDisassembler } = resources;
   if (options.purpose !== "clone" || privateMemory === undefined)
     return { LD_PRELOAD: noDisassembler.join(":") };
   return {
