@@ -14,7 +14,7 @@ import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 import { identityOf, leave, ownerOf, recordIn } from "./support/records.ts";
 
-const travellers = { arrived: () => undefined, handedOver: () => undefined };
+const moves = { arrived: () => undefined, sent: () => undefined };
 const machine = { command: null, keeps_disk: true, stopping: false } as const;
 const below = { root_image: "/a/images/base.ext4", frozen_disk: "/a/frozen/base-1/disk.qcow2" };
 const spec = (disk: "new" | "kept") => ({
@@ -105,7 +105,7 @@ test.each(records)(
     const { folder } = await stoppedMachine();
     const before = await readdir(folder);
     await damage(await stopped());
-    expect(await engine.adopt(travellers)).toMatchObject({ unreadable: 1, removed: 0 });
+    expect(await engine.adopt(moves)).toMatchObject({ unreadable: 1, removed: 0 });
     expect(engine.get("mch_a")).toMatchObject({ status: "gone", cause });
     expect(engine.get("mch_a").reason).toMatch(/vm\.json/);
     expect(await readFile(join(folder, "disk.qcow2"), "utf8")).toBe("data");
@@ -127,7 +127,7 @@ test.each(records)(
   async (_what, damage) => {
     const { folder } = await stoppedMachine();
     await damage(await stopped());
-    await engine.adopt(travellers);
+    await engine.adopt(moves);
     await engine.destroy("mch_a", "exe_1");
     expect(engine.list()).toEqual([]);
     await expect(access(folder)).rejects.toThrow("ENOENT");
@@ -139,7 +139,7 @@ test.each(records.filter(([what]) => what !== "is absent"))(
   async (_what, damage, cause) => {
     const { folder } = await leave(recordIn(vms, "sbx_a", { process: undefined }));
     await damage(recordIn(vms, "sbx_a", { process: undefined }));
-    await engine.adopt(travellers);
+    await engine.adopt(moves);
     expect(engine.get("sbx_a")).toMatchObject({ status: "gone", cause });
     await engine.destroy("sbx_a", "exe_1");
     await expect(access(folder)).rejects.toThrow("ENOENT");
@@ -149,7 +149,7 @@ test.each(records.filter(([what]) => what !== "is absent"))(
 test("a folder without a record is removed, but for a machine's that has a disk and for what is no VM's", async () => {
   for (const name of ["sbx_a", "mch_b", "mch_c", "lost+found", "warm_d"]) await mkdir(join(vms, name));
   await writeFile(join(vms, "mch_c/disk.qcow2"), "data");
-  expect(await engine.adopt(travellers)).toMatchObject({ unreadable: 1, removed: 3 });
+  expect(await engine.adopt(moves)).toMatchObject({ unreadable: 1, removed: 3 });
   expect((await readdir(vms)).toSorted()).toEqual(["lost+found", "mch_c"]);
 });
 
@@ -178,11 +178,11 @@ test("a damaged record is written anew from what lies beside the disk, and the d
   const record = await stoppedMachine();
   await saveBelow(record.folder, below);
   await writeFile(join(record.folder, "vm.json"), "garbage");
-  await engine.adopt(travellers);
+  await engine.adopt(moves);
   expect(await engine.recover("mch_a")).toMatchObject({ status: "gone", reason: "its record was recovered" });
   expect(await readFile(join(record.folder, "vm.json.damaged"), "utf8")).toBe("garbage");
   const again = engineIn(vms);
-  await again.adopt(travellers);
+  await again.adopt(moves);
   expect(again.get("mch_a")).toMatchObject({ status: "gone", reason: "its record was recovered" });
   expect((await filesBelow(vms, ownerOf(vms)))?.size).toBe(2);
   expect(await engine.recover("mch_a")).toMatchObject({ status: "gone" });
@@ -191,7 +191,7 @@ test("a damaged record is written anew from what lies beside the disk, and the d
 test("a record is not written anew where nothing says what the disk stands on, or where a newer version wrote it", async () => {
   const record = await stoppedMachine();
   await writeFile(join(record.folder, "vm.json"), "");
-  await engine.adopt(travellers);
+  await engine.adopt(moves);
   await expect(engine.recover("mch_a")).rejects.toThrow("what it stands on, is not known");
   await saveBelow(record.folder, below);
   await write(() => ({ format: 99 }))(record);
@@ -204,7 +204,7 @@ test("a state folder that was moved has its machines, on the files where they ar
   await rename(state, moved);
   try {
     const there = engineIn(join(moved, "vms"));
-    expect(await there.adopt(travellers)).toMatchObject({ ended: 1, unreadable: 0, removed: 0 });
+    expect(await there.adopt(moves)).toMatchObject({ ended: 1, unreadable: 0, removed: 0 });
     expect(there.get("mch_a").status).toBe("stopped");
     expect(dirname(there.consoleFile("mch_a"))).toBe(join(moved, "vms/mch_a"));
     expect(await readFile(join(moved, "vms/mch_a/disk.qcow2"), "utf8")).toBe("data");
@@ -221,7 +221,7 @@ test("a copy of a state folder does not touch what runs in the original", async 
       ...{ machine, below, process: await identityOf(qemu), name: "skerry-ffffff:mch_a:exe_1" },
     });
     await leave(original);
-    await engine.adopt(travellers);
+    await engine.adopt(moves);
     await expect.poll(() => engine.get("mch_a").status).toBe("gone");
     expect(qemu.exitCode ?? qemu.signalCode).toBeNull();
   } finally {
@@ -248,7 +248,7 @@ test("a QEMU that nobody's record names is ended, and one of a record that anoth
   try {
     await Promise.all([once(kept, "spawn"), once(stranger, "spawn"), once(disguised, "spawn")]);
     const ended = Promise.all([once(stranger, "exit"), once(disguised, "exit")]);
-    await engine.adopt(travellers);
+    await engine.adopt(moves);
     await ended;
     expect(kept.exitCode ?? kept.signalCode).toBeNull();
     expect(taken).toEqual([7]);
@@ -271,7 +271,7 @@ test("a VM whose guest does not answer holds up neither the start of the host no
     const fine = await leave(recordIn(vms, "sbx_b", { process: await identityOf(other), slot: 4 }));
     await using _control = await FakeQemu.listen(join(fine.folder, "qmp.sock"));
     await symlink(guest.path, join(fine.folder, "agent.sock"));
-    expect(await engine.adopt(travellers)).toMatchObject({ running: 2 });
+    expect(await engine.adopt(moves)).toMatchObject({ running: 2 });
     const use = engine.use("sbx_b", "exe_1");
     const peer = await guest.peer();
     await peer.answerHello();
@@ -299,7 +299,7 @@ test("a machine whose stop was cut off together with its host has stopped, altho
     );
     await using _control = await FakeQemu.listen(join(record.folder, "qmp.sock"));
     await symlink(guest.path, join(record.folder, "agent.sock"));
-    await engine.adopt(travellers);
+    await engine.adopt(moves);
     (await guest.peer()).hangUp();
     await expect.poll(() => engine.get("mch_a")).toMatchObject({ status: "stopped", reason: null });
   } finally {

@@ -14,7 +14,7 @@ import type { LiveVm } from "../vm/clone.ts";
 import type { VmRecord } from "../vm/record.ts";
 import type { Hold, IdlePause } from "../vm/idle-pause.ts";
 import { splice, type Destination, type Peers } from "./peers.ts";
-import { callBack, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu-moves.ts";
+import { cancelMigration, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu-moves.ts";
 
 export interface DepartureOptions {
   readonly record: VmRecord;
@@ -100,7 +100,7 @@ export class Departure {
 
   async #goOn(): Promise<void> {
     const { live, goneOn } = this.#options;
-    await callBack(live.qmp);
+    await cancelMigration(live.qmp);
     if (this.#hold !== undefined) await wakeGuest(live.channel);
     this.#hold?.release();
     this.#hold = undefined;

@@ -19,7 +19,7 @@ import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import type { Travellers } from "../vm/adoption.ts";
+import type { InFlightMoves } from "../vm/adoption.ts";
 import { adoptClone, type LiveVm } from "../vm/clone.ts";
 import { takeSlot, type Draft } from "../vm/creation.ts";
 import type { VmEngine } from "../vm/engine.ts";
@@ -32,7 +32,7 @@ import { Arrival } from "./arrival.ts";
 import { Departure } from "./departure.ts";
 import type { Layers } from "./layers.ts";
 import type { Peers } from "./peers.ts";
-import { callBack } from "../vm/qemu-moves.ts";
+import { cancelMigration } from "../vm/qemu-moves.ts";
 
 export interface MovesOptions {
   readonly engine: VmEngine;
@@ -47,7 +47,7 @@ export interface MovesOptions {
 }
 
 /** One that stands still because it is elsewhere already, found by a host process that did not send it. */
-interface HandedOver {
+interface SentVm {
   readonly moveId: string;
   readonly executionId: string;
   readonly goesOn: PromiseWithResolvers<void>;
@@ -63,10 +63,10 @@ interface Arriving {
 
 const GIB = 1024 ** 3;
 
-export class HostMoves implements Travellers {
+export class HostMoves implements InFlightMoves {
   readonly #options: MovesOptions;
   readonly #departures = new Map<string, Departure>();
-  readonly #handedOver = new Map<string, HandedOver>();
+  readonly #sent = new Map<string, SentVm>();
   readonly #arrivals = new Map<string, Arriving>();
 
   constructor(options: MovesOptions) {
@@ -150,8 +150,8 @@ export class HostMoves implements Travellers {
   /** Resolves when the target has all of it. Called again, it waits for the same. */
   async depart(id: string, order: DepartureOrder): Promise<Departed> {
     await this.#options.engine.adopted(id);
-    const handedOver = this.#handedOver.get(id);
-    if (handedOver?.moveId === order.move_id) return { still_ms: 0, disk_bytes: 0, memory_bytes: 0 };
+    const sent = this.#sent.get(id);
+    if (sent?.moveId === order.move_id) return { still_ms: 0, disk_bytes: 0, memory_bytes: 0 };
     const resident = this.#options.engine.running(id, order.execution_id);
     const departure = this.#departures.get(id) ?? this.#send(resident, order);
     if (departure.moveId !== order.move_id)
@@ -162,10 +162,10 @@ export class HostMoves implements Travellers {
   /** Resolves when it goes on here, if it is here. */
   async stay(id: string, moveId: string): Promise<void> {
     await this.#options.engine.adopted(id);
-    const handedOver = this.#handedOver.get(id);
-    if (handedOver?.moveId === moveId) {
-      handedOver.goesOn.resolve();
-      await handedOver.done;
+    const sent = this.#sent.get(id);
+    if (sent?.moveId === moveId) {
+      sent.goesOn.resolve();
+      await sent.done;
       return;
     }
     const departure = this.#departures.get(id);
@@ -183,13 +183,12 @@ export class HostMoves implements Travellers {
   }
 
   /** Found standing still by a new host process. */
-  handedOver(record: VmRecord, moveId: string): void {
+  sent(record: VmRecord, moveId: string): void {
     const goesOn = Promise.withResolvers<void>();
     const done = this.#options.engine.begin(record, (draft, signal) => goOn(draft, goesOn.promise, signal));
     const entry = { moveId, executionId: record.execution_id, goesOn, done };
-    this.#handedOver.set(record.id, entry);
-    const forget = (): void =>
-      void (this.#handedOver.get(record.id) === entry && this.#handedOver.delete(record.id));
+    this.#sent.set(record.id, entry);
+    const forget = (): void => void (this.#sent.get(record.id) === entry && this.#sent.delete(record.id));
     done.then(forget, forget);
   }
 
@@ -267,7 +266,7 @@ async function goOn(draft: Draft, decided: Promise<void>, signal: AbortSignal): 
     signal.addEventListener("abort", () => lost.reject(signal.reason as Error), { once: true });
     void qmp.closed.then(() => lost.reject(new QmpError("its QEMU has ended")));
     await Promise.race([decided, lost.promise]);
-    await callBack(qmp);
+    await cancelMigration(qmp);
   } finally {
     qmp.close();
   }

@@ -9,7 +9,7 @@ import type { Caretaker } from "./caretaker.ts";
 import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
 import type { Adopting, Entries } from "./entries.ts";
 import type { HostResources } from "./vm-resources.ts";
-import { callBack, wasHandedOver } from "./qemu-moves.ts";
+import { cancelMigration, isSent } from "./qemu-moves.ts";
 import { vmPaths } from "./qemu.ts";
 import { HUNG_AFTER_MS, Qmp } from "./qmp.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
@@ -27,7 +27,7 @@ export interface AdopterOptions {
 type Adopted =
   | { readonly kind: "running"; readonly live: LiveVm; readonly main: MainProcess | undefined }
   /** It stands still, because it could go on at another host. */
-  | { readonly kind: "handed_over"; readonly moveId: string };
+  | { readonly kind: "sent"; readonly moveId: string };
 
 export class Adopter {
   readonly #options: AdopterOptions;
@@ -36,24 +36,24 @@ export class Adopter {
     this.#options = options;
   }
 
-  /** Returns at once. `handedOver` is called for a VM that waits for control to say where it goes on. */
-  begin(record: VmRecord, handedOver: (record: VmRecord, moveId: string) => void): void {
+  /** Returns at once. `sent` is called for a VM that waits for control to decide which host runs it. */
+  begin(record: VmRecord, sent: (record: VmRecord, moveId: string) => void): void {
     const entry: Adopting = {
       state: "adopting",
       record,
       abort: new AbortController(),
       done: Promise.resolve(),
     };
-    entry.done = this.#adopt(entry, handedOver);
+    entry.done = this.#adopt(entry, sent);
     this.#options.entries.set(entry);
   }
 
   /** Never rejects: what cannot go on has ended, with the reason. */
-  async #adopt(entry: Adopting, handedOver: (record: VmRecord, moveId: string) => void): Promise<void> {
+  async #adopt(entry: Adopting, sent: (record: VmRecord, moveId: string) => void): Promise<void> {
     const { caretaker, log } = this.#options;
     try {
       const adopted = await this.#takeOver(entry);
-      if (adopted.kind === "handed_over") handedOver(entry.record, adopted.moveId);
+      if (adopted.kind === "sent") sent(entry.record, adopted.moveId);
       else caretaker.watch(entry.record, adopted.live, adopted.main);
     } catch (error) {
       // The VM runs on: for the next host process, or to be destroyed by the call that has ended this.
@@ -73,8 +73,8 @@ export class Adopter {
     const slot = resources.slots.slot(entry.record.slot);
     await slotWork.take(id, () => resources.egress.replace(slot, entry.record.egress));
     const { departure } = entry.record;
-    if (departure !== undefined && (await isHandedOver(entry.record, signal)))
-      return { kind: "handed_over", moveId: departure.move_id };
+    if (departure !== undefined && (await wasSent(entry.record, signal)))
+      return { kind: "sent", moveId: departure.move_id };
     const live = await adoptClone(entry.record, { deadlineMs: HUNG_AFTER_MS, signal });
     using _listener = addAbortListener(signal, () => letGo(live));
     try {
@@ -102,13 +102,13 @@ async function endDeparture(entry: Adopting): Promise<void> {
 }
 
 /** A departure that was cut off before its end is called back. */
-async function isHandedOver({ folder }: VmRecord, signal: AbortSignal): Promise<boolean> {
+async function wasSent({ folder }: VmRecord, signal: AbortSignal): Promise<boolean> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(HUNG_AFTER_MS)]);
   const qmp = await Qmp.connect(join(folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
   using _listener = addAbortListener(signal, () => qmp.close());
   try {
-    if (await wasHandedOver(qmp)) return true;
-    await callBack(qmp);
+    if (await isSent(qmp)) return true;
+    await cancelMigration(qmp);
     return false;
   } finally {
     qmp.close();

@@ -32,11 +32,11 @@ const endedUnseen: VmEnd = {
 };
 
 /** VMs that stand still in two places, until control says in which of them they go on. */
-export interface Travellers {
+export interface InFlightMoves {
   /** It could go on here. */
   arrived(record: VmRecord, size: Size): void;
   /** It could go on elsewhere. */
-  handedOver(record: VmRecord, moveId: string): void;
+  sent(record: VmRecord, moveId: string): void;
 }
 
 export interface AdoptionOptions {
@@ -47,7 +47,7 @@ export interface AdoptionOptions {
 }
 
 /** Is told of each VM that is found. None of these waits for a guest or for a disk. */
-export interface Finder extends Pick<Travellers, "arrived"> {
+export interface AdoptionHandlers extends Pick<InFlightMoves, "arrived"> {
   /** Its QEMU is alive. */
   running(record: VmRecord): void;
   /** Its clone was taken, and its host was killed before the guest was awake. */
@@ -68,12 +68,12 @@ export interface Found {
 }
 
 /** Call it once, before any VM is made. */
-export async function findVms(options: AdoptionOptions, finder: Finder): Promise<Found> {
+export async function findVms(options: AdoptionOptions, handlers: AdoptionHandlers): Promise<Found> {
   const { resources, vmsFolder, owner } = options;
   await mkdir(vmsFolder, { recursive: true, mode: 0o711 });
   const folders = await readRecords(vmsFolder, owner);
   const claimed = await claimSlots(options, folders);
-  const fates = await Promise.all(folders.map((one) => sort(options, finder, one)));
+  const fates = await Promise.all(folders.map((one) => sort(options, handlers, one)));
   const strangers = await killStrangers(options, folders, claimed);
   const namespaces = await resources.slots.sweep();
   const count = (fate: Fate): number => fates.filter((one) => one === fate).length;
@@ -107,11 +107,11 @@ export async function claimSlots(
   return slots;
 }
 
-async function sort(options: AdoptionOptions, finder: Finder, one: FoundFolder): Promise<Fate> {
+async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: FoundFolder): Promise<Fate> {
   const { id, folder, found } = one;
   // No row of control's is about a clone that waited, so nobody else removes it. Its QEMU is a stranger.
   if (id.startsWith(WARM_PREFIX))
-    return found.kind === "mine" ? sortMine(finder, found.record) : discard(folder);
+    return found.kind === "mine" ? sortMine(handlers, found.record) : discard(folder);
   if (!isVmId(id)) {
     options.log.warn({ folder }, "this is no VM's folder, so it is left alone");
     return "left";
@@ -122,7 +122,7 @@ async function sort(options: AdoptionOptions, finder: Finder, one: FoundFolder):
       void saveBelow(folder, found.record.below).catch((error: unknown) =>
         options.log.warn({ err: error, vm: id }, `${BELOW_FILE} could not be written`),
       );
-    return sortMine(finder, found.record);
+    return sortMine(handlers, found.record);
   }
   // Its record is the first thing that a VM gets, so there is nothing else; but a disk is never taken for nothing.
   const isEmpty = !isMachineId(id) || (await isWithout(join(folder, vmPaths.disk)));
@@ -132,7 +132,7 @@ async function sort(options: AdoptionOptions, finder: Finder, one: FoundFolder):
     { vm: id, folder, reason: record.reason },
     "the record of a VM is not understood; its files are left as they are",
   );
-  finder.unreadable(record, isKeptAsItIs(found));
+  handlers.unreadable(record, isKeptAsItIs(found));
   return "unreadable";
 }
 
@@ -141,30 +141,32 @@ async function discard(folder: string): Promise<Fate> {
   return "removed";
 }
 
-async function sortMine(finder: Finder, record: VmRecord): Promise<Fate> {
+async function sortMine(handlers: AdoptionHandlers, record: VmRecord): Promise<Fate> {
   if (hasEnded(record)) {
-    finder.ended(record);
+    handlers.ended(record);
     return "ended";
   }
   const isThere = record.process !== undefined && (await isAlive(record.process));
   if (record.status === "creating" && record.waking === undefined)
-    return isThere && sortArrived(finder, record) ? "running" : sortEnded(finder, record, unfinished(record));
-  if (!isThere) return sortEnded(finder, record, endOf(record));
-  if (record.waking === undefined) finder.running(record);
-  else finder.waking(record, record.waking);
+    return isThere && sortArrived(handlers, record)
+      ? "running"
+      : sortEnded(handlers, record, unfinished(record));
+  if (!isThere) return sortEnded(handlers, record, endOf(record));
+  if (record.waking === undefined) handlers.running(record);
+  else handlers.waking(record, record.waking);
   return "running";
 }
 
-function sortEnded(finder: Finder, record: VmRecord, end: VmEnd | undefined): Fate {
-  finder.end(record, end);
+function sortEnded(handlers: AdoptionHandlers, record: VmRecord, end: VmEnd | undefined): Fate {
+  handlers.end(record, end);
   return "ended";
 }
 
 /** False where it had not come whole. */
-function sortArrived(finder: Finder, record: VmRecord): boolean {
+function sortArrived(handlers: AdoptionHandlers, record: VmRecord): boolean {
   const size = findSize(record.size);
   if (record.arrival?.whole !== true || size === undefined) return false;
-  finder.arrived(record, size);
+  handlers.arrived(record, size);
   return true;
 }
 

@@ -12,7 +12,7 @@ import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { Adopter } from "./adopter.ts";
-import { claimSlots, findVms, type Found, type Travellers } from "./adoption.ts";
+import { claimSlots, findVms, type Found, type InFlightMoves } from "./adoption.ts";
 import { Caretaker } from "./caretaker.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
 import { bringUp, Draft, finishWaking, recordFor } from "./creation.ts";
@@ -274,15 +274,14 @@ export class VmEngine {
 
   /** Finds the VMs of an earlier host process. Those that run are adopted in the background, and what has ended is given back there. Call it
    *  once, first. */
-  adopt(travellers: Travellers): Promise<Found> {
+  adopt(moves: InFlightMoves): Promise<Found> {
     const { resources } = this.#options;
     const caretaker = this.#caretaker;
     return findVms(this.#options, {
-      running: (record) =>
-        this.#adopter.begin(record, (still, moveId) => travellers.handedOver(still, moveId)),
+      running: (record) => this.#adopter.begin(record, (still, moveId) => moves.sent(still, moveId)),
       waking: (record, waking) =>
         void this.begin(record, (draft, signal) => finishWaking(resources, draft, waking, signal)),
-      arrived: (record, size) => travellers.arrived(record, size),
+      arrived: (record, size) => moves.arrived(record, size),
       ended: (record) => this.#entries.set({ state: "ended", record }),
       unreadable: (record, isKept) => this.#entries.set({ state: "unreadable", record, isKept }),
       end: (record, end) => void caretaker.endUnasked(record, end),

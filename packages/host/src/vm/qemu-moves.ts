@@ -126,7 +126,7 @@ function isComplete(seen: Awaited<ReturnType<typeof migration>>): boolean {
 }
 
 /** Whatever was under way of it: nothing is afterwards, and the guest runs. */
-export async function callBack(qmp: Qmp): Promise<void> {
+export async function cancelMigration(qmp: Qmp): Promise<void> {
   const { status } = await migration(qmp);
   if (status !== undefined && !settled.has(status)) {
     await qmp.execute("migrate_cancel");
@@ -145,7 +145,7 @@ export async function callBack(qmp: Qmp): Promise<void> {
 }
 
 /** The target has all of it: the guest stands still here and must not go on unless somebody says that it does not there. */
-export async function wasHandedOver(qmp: Qmp): Promise<boolean> {
+export async function isSent(qmp: Qmp): Promise<boolean> {
   return (await runState(qmp)) === "postmigrate";
 }
 
