@@ -9,7 +9,7 @@ import { readConfig, type HostConfig } from "./config.ts";
 import { openHost, type Host, type StepReport } from "./host.ts";
 import { buildServer, listen } from "./http/server.ts";
 import { sweepCaches } from "./caches.ts";
-import { serveSecured } from "./http/secured.ts";
+import { serveMutualTls } from "./http/mutual-tls.ts";
 import { lockStateFolder } from "./lock.ts";
 import { removeHostNetwork } from "./network/host-network.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
@@ -46,10 +46,10 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   const server = buildServer(host, log);
   const forwarder = await openForwarder(host, log);
   await listen(server, host);
-  await using _secured =
+  await using _tlsServer =
     config.listen === undefined
       ? undefined
-      : await serveSecured(server, { endpoint: config.listen, identity: host.identity, log });
+      : await serveMutualTls(server, { endpoint: config.listen, identity: host.identity, log });
   host.slots.fill();
   void removeUnneeded(host, log, startedMs);
   void host.library.buildImages().then(() => host.pool.start());

@@ -21,7 +21,7 @@ import type { GuestOperation } from "@skerry/contract/guest-api";
 import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_MAX_STREAMS } from "@skerry/contract/limits";
 import { dial } from "../vm/qmp.ts";
-import { Pace } from "./pace.ts";
+import { FrameRateLimit } from "./frame-rate-limit.ts";
 import { GuestRefusal, GuestStream, ProtocolViolation, type StreamEnd } from "./stream.ts";
 
 /** The channel is gone: `message` says why, in words for the owner of the VM. */
@@ -53,7 +53,7 @@ export interface ConnectOptions {
 export class GuestChannel {
   readonly #socket: Socket;
   readonly #parser = new FrameParser();
-  readonly #pace = new Pace(performance.now());
+  readonly #rateLimit = new FrameRateLimit(performance.now());
   readonly #streams = new Map<number, GuestStream>();
   readonly #closed = Promise.withResolvers<ChannelClosed>();
   #nextStream = 1;
@@ -141,11 +141,11 @@ export class GuestChannel {
     try {
       for (const frame of this.#parser.push(chunk)) {
         if (this.#reason !== undefined) return;
-        this.#pace.count(frame.payload.length);
+        this.#rateLimit.count(frame.payload.length);
         this.#dispatch(frame);
       }
-      this.#pace.countPadding(this.#parser.takePaddingBytes());
-      this.#pauseReading(this.#pace.pauseMs(performance.now()));
+      this.#rateLimit.countPadding(this.#parser.takePaddingBytes());
+      this.#pauseReading(this.#rateLimit.pauseMs(performance.now()));
     } catch (error) {
       if (!(error instanceof FrameError || error instanceof ProtocolViolation)) throw error;
       this.close(`the guest's agent broke the protocol: ${error.message}`);

@@ -23,7 +23,7 @@ import type { InFlightMoves } from "../vm/adoption.ts";
 import { adoptClone, type LiveVm } from "../vm/clone.ts";
 import { takeSlot, type Draft } from "../vm/creation.ts";
 import type { VmEngine } from "../vm/engine.ts";
-import type { Running } from "../vm/entries.ts";
+import type { Running } from "../vm/vm-table.ts";
 import { uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { vmPaths } from "../vm/qemu.ts";
 import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qmp.ts";

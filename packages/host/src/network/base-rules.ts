@@ -4,7 +4,7 @@
 
 import { denyRules } from "@skerry/contract/egress";
 import { DNS_PORT, GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, TAP, UPLINK } from "./guest-link.ts";
-import { denyMarks, PASS_MARK, type DenyRule } from "./verdicts.ts";
+import { denyMarks, PASS_MARK, type DenyRule } from "./packet-marks.ts";
 
 export const BASE_TABLE = "skerry_base";
 

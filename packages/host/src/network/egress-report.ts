@@ -5,7 +5,7 @@ import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { DENIAL_MEMORY_S, denialSets } from "./base-rules.ts";
 import { DNS_PORT } from "./guest-link.ts";
-import type { DenyRule } from "./verdicts.ts";
+import type { DenyRule } from "./packet-marks.ts";
 
 const Traffic = Type.Object({ packets: Type.Integer(), bytes: Type.Integer() });
 const CounterObject = Type.Object({ name: Type.String(), ...Traffic.properties });

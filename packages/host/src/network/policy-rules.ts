@@ -7,7 +7,7 @@
 import type { HostEgress } from "@skerry/contract/egress";
 import { neverNetworks, openPrivateCidrs, privateNetworks } from "@skerry/contract/networks";
 import { DNS_PORT, GATEWAY_ADDRESS, TAP } from "./guest-link.ts";
-import { denyMarks, PASS_MARK } from "./verdicts.ts";
+import { denyMarks, PASS_MARK } from "./packet-marks.ts";
 
 export const POLICY_TABLE = "skerry_policy";
 

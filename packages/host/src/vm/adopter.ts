@@ -5,22 +5,22 @@ import { addAbortListener } from "node:events";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { MainProcess } from "../guest/agent.ts";
-import type { Caretaker } from "./caretaker.ts";
+import type { VmLifecycle } from "./vm-lifecycle.ts";
 import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
-import type { Adopting, Entries } from "./entries.ts";
+import type { Adopting, VmTable } from "./vm-table.ts";
 import type { HostResources } from "./vm-resources.ts";
 import { cancelMigration, isSent } from "./qemu-moves.ts";
 import { vmPaths } from "./qemu.ts";
 import { HUNG_AFTER_MS, Qmp } from "./qmp.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
-import type { Turns } from "./turns.ts";
+import type { KeyedQueue } from "./keyed-queue.ts";
 
 export interface AdopterOptions {
   readonly resources: HostResources;
-  readonly entries: Entries;
+  readonly table: VmTable;
   /** Work on a VM's slot and record: one at a time. */
-  readonly slotWork: Turns;
-  readonly caretaker: Caretaker;
+  readonly slotWork: KeyedQueue;
+  readonly lifecycle: VmLifecycle;
   readonly log: Logger;
 }
 
@@ -45,22 +45,22 @@ export class Adopter {
       done: Promise.resolve(),
     };
     entry.done = this.#adopt(entry, sent);
-    this.#options.entries.set(entry);
+    this.#options.table.set(entry);
   }
 
   /** Never rejects: what cannot go on has ended, with the reason. */
   async #adopt(entry: Adopting, sent: (record: VmRecord, moveId: string) => void): Promise<void> {
-    const { caretaker, log } = this.#options;
+    const { lifecycle, log } = this.#options;
     try {
       const adopted = await this.#takeOver(entry);
       if (adopted.kind === "sent") sent(entry.record, adopted.moveId);
-      else caretaker.watch(entry.record, adopted.live, adopted.main);
+      else lifecycle.watch(entry.record, adopted.live, adopted.main);
     } catch (error) {
       // The VM runs on: for the next host process, or to be destroyed by the call that has ended this.
       if (entry.abort.signal.aborted) return;
       const reason = error instanceof Error ? error.message : "the microVM does not answer";
       log.warn({ vm: entry.record.id, reason }, "a VM could not be adopted");
-      await caretaker.lose(entry.record, reason);
+      await lifecycle.lose(entry.record, reason);
     }
   }
 

@@ -13,19 +13,19 @@ import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { Adopter } from "./adopter.ts";
 import { claimSlots, findVms, type Found, type InFlightMoves } from "./adoption.ts";
-import { Caretaker } from "./caretaker.ts";
+import { VmLifecycle } from "./vm-lifecycle.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
 import { bringUp, Draft, finishWaking, recordFor } from "./creation.ts";
 import { endOfHost } from "./ending.ts";
 import {
-  Entries,
+  VmTable,
   notRunning,
   onlyMachines,
   otherThere,
   type Adopting,
-  type Entry,
+  type VmEntry,
   type Running,
-} from "./entries.ts";
+} from "./vm-table.ts";
 import type { HostResources } from "./vm-resources.ts";
 import { changePolicy, reportPolicy } from "./policy.ts";
 import { vmPaths } from "./qemu.ts";
@@ -38,7 +38,7 @@ import {
   type RecordOwner,
   type VmRecord,
 } from "./record.ts";
-import { Turns } from "./turns.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
 import { diskGone, diskUnreadable, endUnreadable, recoverMachine } from "./unreadable.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
@@ -60,54 +60,54 @@ export interface EngineOptions {
 
 export class VmEngine {
   readonly #options: EngineOptions;
-  readonly #entries = new Entries();
+  readonly #table = new VmTable();
   /** Work on a running VM's slot: one at a time, and the VM is not given back while it is under way. */
-  readonly #slotWork = new Turns();
-  readonly #caretaker: Caretaker;
+  readonly #slotWork = new KeyedQueue();
+  readonly #lifecycle: VmLifecycle;
   readonly #adopter: Adopter;
 
   constructor(options: EngineOptions) {
     const { resources, log } = options;
-    const parts = { resources, entries: this.#entries, slotWork: this.#slotWork, log };
+    const parts = { resources, table: this.#table, slotWork: this.#slotWork, log };
     this.#options = options;
-    this.#caretaker = new Caretaker(parts);
-    this.#adopter = new Adopter({ ...parts, caretaker: this.#caretaker });
+    this.#lifecycle = new VmLifecycle(parts);
+    this.#adopter = new Adopter({ ...parts, lifecycle: this.#lifecycle });
   }
 
   list(): Vm[] {
-    return this.#entries.all.map((entry) => shown(entry.record));
+    return this.#table.all.map((entry) => shown(entry.record));
   }
 
   get(id: string): Vm {
-    return shown(this.#entries.known(id).record);
+    return shown(this.#table.known(id).record);
   }
 
   /** Where a machine's console is kept, also while it does not run. */
   consoleFile(id: string): string {
-    const { record } = onlyMachines(this.#entries.known(id), "its console is not kept");
+    const { record } = onlyMachines(this.#table.known(id), "its console is not kept");
     return join(record.folder, vmPaths.console);
   }
 
   /** Changes whenever a VM has ended by itself, and with each start of the host. */
   get ended(): number {
-    return this.#caretaker.ended;
+    return this.#lifecycle.ended;
   }
 
   /** Guest memory of all VMs that run or begin, MiB. */
   get memoryMib(): number {
-    return this.#entries.memoryMib;
+    return this.#table.memoryMib;
   }
 
   /** Somebody waits for a VM. */
   get isBusy(): boolean {
-    return this.#entries.all.some(({ state }) => state === "creating");
+    return this.#table.all.some(({ state }) => state === "creating");
   }
 
   /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered, or when a clone that waited was taken for
    *  it: then it is being woken, and whatever is asked of it waits for that. */
   async put(id: string, spec: VmSpec): Promise<Vm> {
     if (this.#options.resources.slots.exhausted) await this.#options.pool.giveUp(1);
-    const entry = this.#entries.find(id);
+    const entry = this.#table.find(id);
     if (entry === undefined) {
       if (spec.machine?.disk === "kept") throw diskGone();
       return this.#begin(id, spec, undefined);
@@ -126,13 +126,13 @@ export class VmEngine {
     const draft = new Draft(record);
     const done = this.#create(draft, bring, abort.signal);
     done.catch(() => undefined); // whoever waits for it hears of it
-    this.#entries.set({ state: "creating", record, abort, done });
+    this.#table.set({ state: "creating", record, abort, done });
     return Promise.race([done, draft.promised.then(() => shown(record))]);
   }
 
   /** Any incarnation, in any state. */
   has(id: string): boolean {
-    return this.#entries.find(id) !== undefined;
+    return this.#table.find(id) !== undefined;
   }
 
   /** Remembers something more of a VM that runs. */
@@ -161,29 +161,29 @@ export class VmEngine {
 
   /** Ends this incarnation of a machine in peace and keeps its disk. One that has ended by itself stays what it is. */
   async stop(id: string, { execution_id, grace_ms }: StopVm): Promise<Vm> {
-    const entry = onlyMachines(this.#entries.of(id, execution_id), "it cannot be stopped");
+    const entry = onlyMachines(this.#table.of(id, execution_id), "it cannot be stopped");
     switch (entry.state) {
       case "creating":
       case "ending":
       case "adopting":
         await entry.done.catch(() => undefined);
-        if (entry.state === "adopting" && this.#entries.holds(entry)) throw notRunning(entry);
+        if (entry.state === "adopting" && this.#table.holds(entry)) throw notRunning(entry);
         return this.stop(id, { execution_id, grace_ms });
       case "unreadable":
         throw diskUnreadable(entry.record);
       case "running":
-        if (entry.ending === undefined) await this.#caretaker.stop(entry, grace_ms);
+        if (entry.ending === undefined) await this.#lifecycle.stop(entry, grace_ms);
         else await entry.ending;
         return this.stop(id, { execution_id, grace_ms });
       case "ended":
         if (entry.pendingCleanup === undefined) return shown(entry.record);
-        await this.#caretaker.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
+        await this.#lifecycle.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
         return this.stop(id, { execution_id, grace_ms });
     }
   }
 
   /** A machine's next incarnation. */
-  async #putAgain(entry: Entry, id: string, spec: VmSpec): Promise<Vm> {
+  async #putAgain(entry: VmEntry, id: string, spec: VmSpec): Promise<Vm> {
     switch (entry.state) {
       case "creating":
       case "adopting":
@@ -198,7 +198,7 @@ export class VmEngine {
         return this.put(id, spec);
       case "ended":
         if (entry.pendingCleanup !== undefined) {
-          await this.#caretaker.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
+          await this.#lifecycle.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
           return this.put(id, spec);
         }
         if (spec.machine?.disk !== "new") return this.#begin(id, spec, entry.record);
@@ -208,17 +208,17 @@ export class VmEngine {
   }
 
   running(id: string, executionId: string): Running {
-    return this.#entries.running(id, executionId);
+    return this.#table.running(id, executionId);
   }
 
   /** Waits for one that is on its way. Why another one did not come, its entry says. */
   async usable(id: string, executionId: string): Promise<Running> {
     for (;;) {
-      const entry = this.#entries.of(id, executionId);
+      const entry = this.#table.of(id, executionId);
       if (entry.state !== "creating" && entry.state !== "adopting") return this.running(id, executionId);
       await entry.done.catch(() => undefined);
       // Let go of, because this host process ends.
-      if (this.#entries.holds(entry)) throw notRunning(entry);
+      if (this.#table.holds(entry)) throw notRunning(entry);
     }
   }
 
@@ -228,15 +228,15 @@ export class VmEngine {
     executionId: string,
     work: (entry: Running | Adopting) => Promise<T>,
   ): Promise<T> {
-    const entry = this.#entries.of(id, executionId);
+    const entry = this.#table.of(id, executionId);
     // A policy is a matter of the slot's: a guest that does not answer must not keep its own policy from being changed.
     if (entry.state === "creating") await entry.done.catch(() => undefined);
-    return this.#slotWork.take(id, () => work(this.#entries.governed(id, executionId)));
+    return this.#slotWork.take(id, () => work(this.#table.governed(id, executionId)));
   }
 
   /** Destroys this incarnation. What is not there, or is another incarnation, is left as it is: both are success. */
   async destroy(id: string, executionId: string): Promise<void> {
-    const entry = this.#entries.find(id);
+    const entry = this.#table.find(id);
     if (entry === undefined) return;
     // Which incarnation it is, is not known, and control asks for no machine's end that it does not mean.
     if (entry.state !== "unreadable" && entry.record.execution_id !== executionId) return;
@@ -244,12 +244,12 @@ export class VmEngine {
       case "unreadable":
         await endUnreadable(this.#options.resources, entry.record);
         await rm(entry.record.folder, { recursive: true, force: true });
-        this.#entries.delete(id);
+        this.#table.delete(id);
         return;
       case "adopting":
         entry.abort.abort();
         await entry.done;
-        if (this.#entries.holds(entry)) return this.#caretaker.end(entry.record, undefined);
+        if (this.#table.holds(entry)) return this.#lifecycle.end(entry.record, undefined);
         return this.destroy(id, executionId);
       case "creating":
         entry.abort.abort();
@@ -259,16 +259,16 @@ export class VmEngine {
       case "running":
         entry.live.qmp.close();
         entry.live.channel.close("the VM was destroyed");
-        return this.#caretaker.end(entry.record, undefined);
+        return this.#lifecycle.end(entry.record, undefined);
       case "ending":
         await entry.done.catch(() => undefined);
         // It may have been kept, or what it had could not be given back.
         return this.destroy(id, executionId);
       case "ended":
         if (entry.pendingCleanup !== undefined)
-          return this.#caretaker.end(entry.pendingCleanup.record, undefined);
+          return this.#lifecycle.end(entry.pendingCleanup.record, undefined);
         await rm(entry.record.folder, { recursive: true, force: true });
-        this.#entries.delete(id);
+        this.#table.delete(id);
     }
   }
 
@@ -276,15 +276,15 @@ export class VmEngine {
    *  once, first. */
   adopt(moves: InFlightMoves): Promise<Found> {
     const { resources } = this.#options;
-    const caretaker = this.#caretaker;
+    const lifecycle = this.#lifecycle;
     return findVms(this.#options, {
       running: (record) => this.#adopter.begin(record, (still, moveId) => moves.sent(still, moveId)),
       waking: (record, waking) =>
         void this.begin(record, (draft, signal) => finishWaking(resources, draft, waking, signal)),
       arrived: (record, size) => moves.arrived(record, size),
-      ended: (record) => this.#entries.set({ state: "ended", record }),
-      unreadable: (record, isKept) => this.#entries.set({ state: "unreadable", record, isKept }),
-      end: (record, end) => void caretaker.endUnasked(record, end),
+      ended: (record) => this.#table.set({ state: "ended", record }),
+      unreadable: (record, isKept) => this.#table.set({ state: "unreadable", record, isKept }),
+      end: (record, end) => void lifecycle.endUnasked(record, end),
     });
   }
 
@@ -299,7 +299,7 @@ export class VmEngine {
 
   /** Resolves when what a host process before this one left of it has been sorted out. */
   async adopted(id: string): Promise<void> {
-    const entry = this.#entries.find(id);
+    const entry = this.#table.find(id);
     if (entry?.state === "adopting") await entry.done;
   }
 
@@ -310,13 +310,13 @@ export class VmEngine {
 
   /** Writes a new record for a machine whose record is damaged; its next start boots from its disk. */
   recover(id: string): Promise<Vm> {
-    return recoverMachine(this.#options, this.#entries, id);
+    return recoverMachine(this.#options, this.#table, id);
   }
 
   /** Lets go of all VMs; they run on, and the next host process adopts them. */
   close(): void {
-    this.#caretaker.close();
-    for (const entry of this.#entries.all) {
+    this.#lifecycle.close();
+    for (const entry of this.#table.all) {
       if (entry.state === "adopting") entry.abort.abort();
       if (entry.state !== "running") continue;
       entry.live.qmp.close();
@@ -345,13 +345,13 @@ export class VmEngine {
       draft.record = record;
       await saveRecord(record);
       const main = await mainOf(record, live);
-      this.#caretaker.watch(record, live, main, { isUnused: draft.isUnused && main === undefined });
+      this.#lifecycle.watch(record, live, main, { isUnused: draft.isUnused && main === undefined });
       return shown(record);
     } catch (error) {
       const { record, isPromised } = draft;
       const reason = error instanceof Error ? error.message : "it could not be started";
-      if (isPromised && !signal.aborted) await this.#caretaker.breakPromise(record, reason);
-      else await this.#caretaker.endNoisily(record, keepsDisk(record) ? endOfHost(reason) : undefined);
+      if (isPromised && !signal.aborted) await this.#lifecycle.breakPromise(record, reason);
+      else await this.#lifecycle.endNoisily(record, keepsDisk(record) ? endOfHost(reason) : undefined);
       if (signal.aborted)
         throw new SkerryError("canceled", "The VM was destroyed while it was being created.", {
           cause: error,

@@ -6,7 +6,7 @@ import type { MainExit } from "@skerry/contract/host-api";
 import type { Logger } from "pino";
 import { shutDownGuest, terminateMain, type MainProcess } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
-import type { Running } from "./entries.ts";
+import type { Running } from "./vm-table.ts";
 import type { IdlePause } from "./idle-pause.ts";
 
 /** What a machine that ends by itself or is stopped can still do. Never rejects. */

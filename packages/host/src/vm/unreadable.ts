@@ -7,7 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Vm, VmCause } from "@skerry/contract/host-api";
 import { NO_EGRESS } from "../network/egress.ts";
 import { BELOW_FILE, readBelow } from "./disk-below.ts";
-import { onlyMachines, type Entries } from "./entries.ts";
+import { onlyMachines, type VmTable } from "./vm-table.ts";
 import { cgroupName, uidsOf, type HostResources } from "./vm-resources.ts";
 import { findByUid, killProcess } from "./process.ts";
 import { vmPaths } from "./qemu.ts";
@@ -83,10 +83,10 @@ interface RecoveryOptions {
  *  beside it. A second time it does nothing. */
 export async function recoverMachine(
   { resources, owner }: RecoveryOptions,
-  entries: Entries,
+  table: VmTable,
   id: string,
 ): Promise<Vm> {
-  const entry = onlyMachines(entries.known(id), "it has nothing that could be recovered");
+  const entry = onlyMachines(table.known(id), "it has nothing that could be recovered");
   if (entry.state !== "unreadable") return shown(entry.record);
   const { folder } = entry.record;
   const found = await readRecord(id, folder, owner);
@@ -110,7 +110,7 @@ export async function recoverMachine(
     below,
   };
   await saveRecord(record);
-  entries.set({ state: "ended", record });
+  table.set({ state: "ended", record });
   return shown(record);
 }
 

@@ -4,28 +4,28 @@ import type { Logger } from "pino";
 import type { MainProcess } from "../guest/agent.ts";
 import type { LiveVm } from "./clone.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
-import type { Entries, Running } from "./entries.ts";
+import type { VmTable, Running } from "./vm-table.ts";
 import { releaseResources, type HostResources } from "./vm-resources.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "./record.ts";
 import { IdlePause } from "./idle-pause.ts";
 import { endGuest } from "./stopping.ts";
-import type { Turns } from "./turns.ts";
+import type { KeyedQueue } from "./keyed-queue.ts";
 import { endOfVm } from "./watch.ts";
 
-export interface CaretakerOptions {
+export interface VmLifecycleOptions {
   readonly resources: HostResources;
-  readonly entries: Entries;
+  readonly table: VmTable;
   /** A VM is not given back while any of it is under way. */
-  readonly slotWork: Turns;
+  readonly slotWork: KeyedQueue;
   readonly log: Logger;
 }
 
-export class Caretaker {
-  readonly #options: CaretakerOptions;
+export class VmLifecycle {
+  readonly #options: VmLifecycleOptions;
   #closing = false;
   #ended = Math.floor(Date.now() / 1_000);
 
-  constructor(options: CaretakerOptions) {
+  constructor(options: VmLifecycleOptions) {
     this.#options = options;
   }
 
@@ -37,16 +37,16 @@ export class Caretaker {
   /** From here on the VM is watched. An unused one stands still until somebody comes, where others are still waited for: a hundred that are
    *  idle take more than half a core (emulated), and after seconds write out what their names have changed on their disks. */
   watch(record: VmRecord, live: LiveVm, main: MainProcess | undefined, { isUnused = false } = {}): void {
-    const { entries, log } = this.#options;
+    const { table, log } = this.#options;
     const atOnce =
-      isUnused && entries.all.some(({ state, record: { id } }) => state === "creating" && id !== record.id);
+      isUnused && table.all.some(({ state, record: { id } }) => state === "creating" && id !== record.id);
     const entry: Running = {
       ...{ state: "running" as const, record, live, main },
       idlePause: new IdlePause(live, log, { atOnce }),
     };
-    entries.set(entry);
+    table.set(entry);
     void endOfVm(record, live, main).then((end) => {
-      if (this.#closing || !entries.holds(entry) || entry.ending !== undefined) return;
+      if (this.#closing || !table.holds(entry) || entry.ending !== undefined) return;
       log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");
       // A guest whose main process has ended is there, and has something to write out.
       const finished = this.#finishRunning(entry, entry.record.machine?.stopping === true ? stopped : end, 0);
@@ -57,11 +57,11 @@ export class Caretaker {
 
   /** Ends a machine in peace. */
   async stop(entry: Running, graceMs: number): Promise<void> {
-    const { entries, slotWork, log } = this.#options;
+    const { table, slotWork, log } = this.#options;
     entry.ending = slotWork
       .take(entry.record.id, async () => {
         const { machine } = entry.record;
-        if (machine === undefined || !entries.holds(entry)) return;
+        if (machine === undefined || !table.holds(entry)) return;
         entry.record = { ...entry.record, machine: { ...machine, stopping: true } };
         await saveRecord(entry.record);
       })
@@ -90,13 +90,13 @@ export class Caretaker {
   /** Gives everything back. With an end the VM is remembered, until control has asked for its removal; what cannot be given back now is
    *  remembered too, and tried again then. */
   end(record: VmRecord, end: VmEnd | undefined): Promise<void> {
-    const { entries } = this.#options;
+    const { table } = this.#options;
     const done = this.#finish(record, end).catch((error: unknown) => {
       const remembered = { ...record, ...(end ?? endOfHost("its cleanup failed")) };
-      entries.set({ state: "ended", record: remembered, pendingCleanup: { record, end } });
+      table.set({ state: "ended", record: remembered, pendingCleanup: { record, end } });
       throw error;
     });
-    entries.set({ state: "ending", record, done });
+    table.set({ state: "ending", record, done });
     return done;
   }
 
@@ -113,25 +113,25 @@ export class Caretaker {
 
   /** Never rejects: what could not be given back is remembered. */
   async #finishRunning(entry: Running, end: VmEnd, graceMs: number): Promise<void> {
-    const { entries, log } = this.#options;
+    const { table, log } = this.#options;
     const { live } = entry;
     const exit = await endGuest(entry, graceMs, log);
-    if (!entries.holds(entry) || this.#closing) return;
+    if (!table.holds(entry) || this.#closing) return;
     live.qmp.close();
     live.channel.close(end.reason ?? "the machine was stopped");
     await this.endNoisily(entry.record, { ...(exit ? { exit } : {}), ...end });
   }
 
   async #finish({ waking: _over, ...record }: VmRecord, end: VmEnd | undefined): Promise<void> {
-    const { resources, entries, slotWork } = this.#options;
+    const { resources, table, slotWork } = this.#options;
     await slotWork.settled(record.id);
     if (end === undefined) {
       await releaseResources(resources, record);
-      entries.delete(record.id);
+      table.delete(record.id);
       return;
     }
     const ended: VmRecord = { ...record, ...end, process: undefined };
     await releaseResources(resources, record, { disk: keepsDisk(record), save: () => saveRecord(ended) });
-    entries.set({ state: "ended", record: ended });
+    table.set({ state: "ended", record: ended });
   }
 }

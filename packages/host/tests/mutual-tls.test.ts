@@ -26,7 +26,7 @@ import type { Host } from "../src/host.ts";
 import { refuseStrangers } from "../src/http/callers.ts";
 import type { HostServer } from "../src/http/conventions.ts";
 import { registerIdentity } from "../src/http/identity.ts";
-import { securedLimits, serveSecured } from "../src/http/secured.ts";
+import { mutualTlsLimits, serveMutualTls } from "../src/http/mutual-tls.ts";
 import { validatorCompiler } from "../src/http/validation.ts";
 import { Identity } from "../src/identity.ts";
 
@@ -63,11 +63,11 @@ beforeEach(async () => {
   server.get("/control-only", () => ({}));
   server.get("/for-hosts", { config: { hostsMayCall: true } }, () => ({}));
   port = await freePort();
-  secured = await serveSecured(server, {
+  secured = await serveMutualTls(server, {
     endpoint: { host: "0.0.0.0", port },
     identity,
     log,
-    limits: { ...securedLimits, headMs: 500, strangersPerAddress: 4 },
+    limits: { ...mutualTlsLimits, headMs: 500, strangersPerAddress: 4 },
   });
   await identity.install(certificateFor(identity), { mayChange: true });
 });
@@ -183,11 +183,11 @@ async function ended(socket: Socket): Promise<string> {
 
 test("one address has few handshakes at once, and another one still gets in", async () => {
   const other = await freePort();
-  await using _patient = await serveSecured(server, {
+  await using _patient = await serveMutualTls(server, {
     endpoint: { host: "0.0.0.0", port: other },
     identity,
     log,
-    limits: { ...securedLimits, headMs: 60_000, strangersPerAddress: 4 },
+    limits: { ...mutualTlsLimits, headMs: 60_000, strangersPerAddress: 4 },
   });
   const sockets = Array.from({ length: 12 }, () =>
     connectPlain({ port: other, host: "127.0.0.1", localAddress: "127.0.0.2" }),
@@ -251,7 +251,7 @@ test.each([-5, 5])("a clock that is %d minutes off changes nothing", async (minu
 });
 
 test("a port that is taken is said so", async () => {
-  const taken = serveSecured(server, { endpoint: { host: "0.0.0.0", port }, identity, log });
+  const taken = serveMutualTls(server, { endpoint: { host: "0.0.0.0", port }, identity, log });
   await expect(taken).rejects.toThrow(`cannot listen on 0.0.0.0:${port}: EADDRINUSE`);
 });
 

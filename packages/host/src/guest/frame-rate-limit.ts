@@ -11,7 +11,7 @@ const SMALL_FRAMES = { burst: 2_000, perMs: 20 } as const;
 /** Our agent sends none. 84 MB a second took 22 % of a core. */
 const PADDING_BYTES = { burst: 1024 * 1024, perMs: 1024 } as const;
 
-export class Pace {
+export class FrameRateLimit {
   readonly #frames: Allowance;
   readonly #padding: Allowance;
 

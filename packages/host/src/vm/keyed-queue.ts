@@ -1,5 +1,5 @@
 /** Work on one thing, one after the other; work on different things does not wait for each other. */
-export class Turns {
+export class KeyedQueue {
   readonly #last = new Map<string, Promise<void>>();
 
   take<T>(key: string, work: () => Promise<T>): Promise<T> {

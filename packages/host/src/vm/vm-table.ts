@@ -9,7 +9,7 @@ import type { VmEnd } from "./ending.ts";
 import type { VmRecord } from "./record.ts";
 import type { IdlePause } from "./idle-pause.ts";
 
-export type Entry =
+export type VmEntry =
   | {
       readonly state: "creating";
       record: VmRecord;
@@ -50,10 +50,10 @@ export interface Running {
 }
 
 /** One incarnation of each VM at most. */
-export class Entries {
-  readonly #byId = new Map<string, Entry>();
+export class VmTable {
+  readonly #byId = new Map<string, VmEntry>();
 
-  get all(): readonly Entry[] {
+  get all(): readonly VmEntry[] {
     return [...this.#byId.values()];
   }
 
@@ -65,17 +65,17 @@ export class Entries {
   }
 
   /** Any incarnation, in any state. */
-  find(id: string): Entry | undefined {
+  find(id: string): VmEntry | undefined {
     return this.#byId.get(id);
   }
 
-  known(id: string): Entry {
+  known(id: string): VmEntry {
     const entry = this.#byId.get(id);
     if (entry === undefined) throw new SkerryError("vm_not_found", "There is no such VM on this host.");
     return entry;
   }
 
-  of(id: string, executionId: string): Entry {
+  of(id: string, executionId: string): VmEntry {
     const entry = this.known(id);
     // Which incarnation an unreadable one is, is not known.
     if (entry.state !== "unreadable" && entry.record.execution_id !== executionId)
@@ -96,11 +96,11 @@ export class Entries {
   }
 
   /** It has not been destroyed, nor taken the next step of its life. */
-  holds(entry: Entry): boolean {
+  holds(entry: VmEntry): boolean {
     return this.#byId.get(entry.record.id) === entry;
   }
 
-  set(entry: Entry): void {
+  set(entry: VmEntry): void {
     this.#byId.set(entry.record.id, entry);
   }
 
@@ -109,7 +109,7 @@ export class Entries {
   }
 }
 
-export function onlyMachines(entry: Entry, otherwise: string): Entry {
+export function onlyMachines(entry: VmEntry, otherwise: string): VmEntry {
   if (entry.record.machine !== undefined) return entry;
   throw new SkerryError("bad_request", `This is a sandbox, so ${otherwise}.`);
 }
@@ -120,7 +120,7 @@ export function otherThere(): SkerryError {
   });
 }
 
-export function notRunning({ state, record }: Entry): SkerryError {
+export function notRunning({ state, record }: VmEntry): SkerryError {
   const what = state === "running" ? "stopping" : state === "ended" ? record.status : state;
   return new SkerryError("vm_not_running", record.reason ?? `The VM is ${what}.`);
 }

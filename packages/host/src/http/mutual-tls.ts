@@ -11,7 +11,7 @@ import type { Endpoint } from "../config.ts";
 import type { Identity } from "../identity.ts";
 import type { HostServer } from "./conventions.ts";
 
-export interface SecuredLimits {
+export interface MutualTlsLimits {
   /** For a handshake, and for the head of a request. */
   readonly headMs: number;
   /** Handshakes at once from one address, and from all. */
@@ -19,18 +19,18 @@ export interface SecuredLimits {
   readonly strangers: number;
 }
 
-export const securedLimits: SecuredLimits = { headMs: 10_000, strangersPerAddress: 32, strangers: 1_024 };
+export const mutualTlsLimits: MutualTlsLimits = { headMs: 10_000, strangersPerAddress: 32, strangers: 1_024 };
 
 /** Longer than control keeps an idle connection, so that it is control that closes it. */
 const KEEPALIVE_MS = 75_000;
 
 /** Resolves when it listens, or, where the host has no certificate yet, when it is going to. */
-export async function serveSecured(
+export async function serveMutualTls(
   server: HostServer,
-  { endpoint, identity, log, limits = securedLimits }: SecuredOptions,
+  { endpoint, identity, log, limits = mutualTlsLimits }: MutualTlsOptions,
 ): Promise<AsyncDisposable> {
   await server.ready();
-  const secured = createServer(
+  const tlsServer = createServer(
     {
       requestCert: true,
       rejectUnauthorized: true,
@@ -44,37 +44,37 @@ export async function serveSecured(
     (request, response) => server.routing(request, response),
   );
   // As on the unix socket; whoever takes it looks at the caller, because no route does.
-  secured.on("upgrade", (request, socket, head) => {
+  tlsServer.on("upgrade", (request, socket, head) => {
     if (!server.server.emit("upgrade", request, socket, head)) socket.destroy();
   });
   // Who speaks no TLS, or has no certificate of ours, is told nothing.
-  secured.on("clientError", (_error, socket) => void socket.destroy());
-  boundStrangers(secured, limits);
+  tlsServer.on("clientError", (_error, socket) => void socket.destroy());
+  boundStrangers(tlsServer, limits);
   const update = async () => {
     const { credentials } = identity;
     if (credentials === undefined) return;
-    secured.setSecureContext(credentials);
-    if (secured.listening) return;
-    await listen(secured, endpoint);
-    log.info({ address: secured.address(), host_id: identity.hostId }, "serving the cluster");
+    tlsServer.setSecureContext(credentials);
+    if (tlsServer.listening) return;
+    await listen(tlsServer, endpoint);
+    log.info({ address: tlsServer.address(), host_id: identity.hostId }, "serving the cluster");
   };
   identity.onChange(update);
   await update();
   return {
     async [Symbol.asyncDispose]() {
-      if (!secured.listening) return;
-      const closed = once(secured, "close");
-      secured.close();
-      secured.closeAllConnections();
+      if (!tlsServer.listening) return;
+      const closed = once(tlsServer, "close");
+      tlsServer.close();
+      tlsServer.closeAllConnections();
       await closed;
     },
   };
 }
 
 /** Whoever joins stands in front of the machine and is told. */
-async function listen(secured: Server, { host, port }: Endpoint): Promise<void> {
-  secured.listen(port, host);
-  await once(secured, "listening").catch((cause: unknown) => {
+async function listen(tlsServer: Server, { host, port }: Endpoint): Promise<void> {
+  tlsServer.listen(port, host);
+  await once(tlsServer, "listening").catch((cause: unknown) => {
     const { code } = cause as { code?: unknown };
     throw new SkerryError("host_unreachable", `The host cannot listen on ${host}:${port}: ${String(code)}.`, {
       remediation: "Set SKERRY_HOST_LISTEN to an address of this machine and a port that is free.",
@@ -83,15 +83,15 @@ async function listen(secured: Server, { host, port }: Endpoint): Promise<void> 
   });
 }
 
-interface SecuredOptions {
+interface MutualTlsOptions {
   readonly endpoint: Endpoint;
   readonly identity: Identity;
   readonly log: Logger;
-  readonly limits?: SecuredLimits;
+  readonly limits?: MutualTlsLimits;
 }
 
 /** Counts connections whose handshake has not ended, and drops those that are too many. */
-function boundStrangers(secured: Server, { strangersPerAddress, strangers }: SecuredLimits): void {
+function boundStrangers(tlsServer: Server, { strangersPerAddress, strangers }: MutualTlsLimits): void {
   const waiting = new Map<string, Set<number>>();
   let all = 0;
   const forget = (address: string, port: number) => {
@@ -100,7 +100,7 @@ function boundStrangers(secured: Server, { strangersPerAddress, strangers }: Sec
     all -= 1;
     if (ports.size === 0) waiting.delete(address);
   };
-  secured.on("connection", (socket: Socket) => {
+  tlsServer.on("connection", (socket: Socket) => {
     const { remoteAddress: address, remotePort: port } = socket;
     if (address === undefined || port === undefined) return void socket.destroy();
     const ports = waiting.get(address) ?? new Set();
@@ -109,7 +109,7 @@ function boundStrangers(secured: Server, { strangersPerAddress, strangers }: Sec
     all += 1;
     socket.once("close", () => forget(address, port));
   });
-  secured.on("secureConnection", ({ remoteAddress = "", remotePort = 0 }) =>
+  tlsServer.on("secureConnection", ({ remoteAddress = "", remotePort = 0 }) =>
     forget(remoteAddress, remotePort),
   );
 }
