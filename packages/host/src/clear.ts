@@ -39,9 +39,12 @@ const CONNECT_DEADLINE_MS = 10_000;
 export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
   const { stateFolder, instance, firstVmUid, network } = config;
   const range = await openHostNetwork({ ...network, log });
-  const [forget, enter] = [join(config.nativeFolder, "forget"), join(config.nativeFolder, "enter")];
+  const [conntrackFlush, netnsExec] = [
+    join(config.nativeFolder, "conntrack-flush"),
+    join(config.nativeFolder, "netns-exec"),
+  ];
   const { linkPrefix } = network;
-  const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, forget, enter, log });
+  const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, conntrackFlush, netnsExec, log });
   const resources = { slots, cgroups: await openCgroups(instance), firstVmUid };
   const failures: unknown[] = [];
   const found = await readRecords(join(stateFolder, "vms"), { instance, places: diskPlaces(config) });

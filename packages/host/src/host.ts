@@ -72,7 +72,11 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const slots = new Slots({
     connections: await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log }),
     ...{ prefix: config.instance, linkPrefix, range, ready, isBusy: () => engine.isBusy },
-    ...{ forget: join(config.nativeFolder, "forget"), enter: join(config.nativeFolder, "enter"), log },
+    ...{
+      conntrackFlush: join(config.nativeFolder, "conntrack-flush"),
+      netnsExec: join(config.nativeFolder, "netns-exec"),
+      log,
+    },
   });
   const resources: HostResources = {
     slots,

@@ -14,8 +14,8 @@ import { lockStateFolder } from "./lock.ts";
 import { removeHostNetwork } from "./network/host-network.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
 import { systemServers } from "./network/name-servers.ts";
-import { letRun } from "./run.ts";
-import { Runner } from "./runner.ts";
+import { useSpawnHelper } from "./run.ts";
+import { SpawnHelper } from "./spawn-helper.ts";
 
 const silentStep: StepReport = (_title, work) => work();
 
@@ -39,7 +39,7 @@ const reportedStep: StepReport = async (step, work) => {
 };
 
 async function serve(config: HostConfig, log: Logger): Promise<void> {
-  await startRunner(config, log);
+  await startSpawnHelper(config, log);
   const startedMs = Date.now();
   const host = await openHost(config, log, silentStep);
   log.info({ ...host.info(), ...(await host.engine.adopt(host.moves)) }, "host ready");
@@ -72,11 +72,11 @@ async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promi
   }
 }
 
-async function startRunner({ nativeFolder }: HostConfig, log: Logger): Promise<void> {
-  const runner = await Runner.start(join(nativeFolder, "runner"));
-  letRun(runner);
-  void runner.gone.then(() =>
-    log.warn("the runner has died; programs are started without it, which is slower"),
+async function startSpawnHelper({ nativeFolder }: HostConfig, log: Logger): Promise<void> {
+  const helper = await SpawnHelper.start(join(nativeFolder, "spawn-helper"));
+  useSpawnHelper(helper);
+  void helper.gone.then(() =>
+    log.warn("the spawn helper has died; programs are started without it, which is slower"),
   );
 }
 

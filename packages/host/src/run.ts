@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { signalName } from "./signals.ts";
-import type { Program, ProgramListener, Runner } from "./runner.ts";
+import type { Program, ProgramListener, SpawnHelper } from "./spawn-helper.ts";
 
 /** A program ended with a failure; `message` holds the end of what it printed. */
 export class RunError extends Error {
@@ -32,16 +32,16 @@ export interface StartedProgram {
   kill(): void;
 }
 
-let runner: Runner | undefined;
+let helper: SpawnHelper | undefined;
 
-/** From now on it starts programs that ask for no folder, environment or signal of their own; undefined: this process does. */
-export function letRun(it: Runner | undefined): void {
-  runner = it;
+/** From now on the helper starts programs without a folder, environment or signal of their own; undefined: this process starts them. */
+export function useSpawnHelper(it: SpawnHelper | undefined): void {
+  helper = it;
 }
 
-/** Undefined where there is none, or none any more. */
-export function runnerNow(): Runner | undefined {
-  return runner?.isThere === true ? runner : undefined;
+/** Undefined where no helper was started, or where it has died. */
+export function spawnHelperNow(): SpawnHelper | undefined {
+  return helper?.isThere === true ? helper : undefined;
 }
 
 /** Runs to the end and resolves with standard output; rejects with RunError. */
@@ -81,7 +81,7 @@ export function startProgram(
   const { cwd, env, signal } = options;
   const isPlain = cwd === undefined && env === undefined && signal === undefined;
   const started =
-    (isPlain ? runnerNow() : undefined)?.run(program, args, listener) ??
+    (isPlain ? spawnHelperNow() : undefined)?.run(program, args, listener) ??
     start(program, args, options, listener);
   return {
     get waits() {
@@ -96,7 +96,7 @@ export function startProgram(
   };
 }
 
-/** Without a runner. */
+/** Used where the spawn helper is not running. */
 function start(
   program: string,
   args: readonly string[],

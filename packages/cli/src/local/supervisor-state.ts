@@ -16,7 +16,7 @@ export interface SupervisorState {
 }
 
 const PROGRAMS = ["skerry.js", "control.js", "host.js"];
-const NATIVE = ["native/agent", "native/launch", "native/runner", "native/private-memory.so"];
+const NATIVE = ["native/agent", "native/launch", "native/spawn-helper", "native/private-memory.so"];
 
 export async function readSupervisorState(layout: Layout): Promise<SupervisorState | undefined> {
   return readFile(layout.supervisorFile, "utf8").then(

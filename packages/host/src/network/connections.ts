@@ -1,5 +1,5 @@
 // Makes this machine forget the connections of slots that are gone. The kernel goes through its whole table for that, also where that
-// is empty, so those that go within a moment share one run of `native/forget.c`.
+// is empty, so those that go within a moment share one run of `native/conntrack-flush.c`.
 
 import type { Logger } from "pino";
 import { runProgram } from "../run.ts";

@@ -4,7 +4,7 @@ import type { Egress, EgressReport, HostEgress } from "@skerry/contract/egress";
 import type { AddressRange } from "./addresses.ts";
 import { BASE_TABLE } from "./base-rules.ts";
 import { readTraffic } from "./egress-report.ts";
-import { listTable, loadRules } from "./inside.ts";
+import { listTable, loadRules } from "./netns-exec.ts";
 import { OwnAddresses } from "./own-addresses.ts";
 import { policyScript } from "./policy-rules.ts";
 import type { Slot } from "./slot.ts";

@@ -6,7 +6,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import type { Logger } from "pino";
 import { defaultRanges, type AddressRange } from "./addresses.ts";
-import { ipBatch, loadRules } from "./inside.ts";
+import { ipBatch, loadRules } from "./netns-exec.ts";
 import { addressesIn, parseIpv4 } from "./ipv4.ts";
 import { removeRootScript, rootScript } from "./root-rules.ts";
 

@@ -4,12 +4,12 @@ import { readdir, readFile } from "node:fs/promises";
 import type { AddressPair } from "./addresses.ts";
 import { baseScript } from "./base-rules.ts";
 import { GATEWAY_CIDR, GATEWAY_MAC, TAP, UPLINK } from "./guest-link.ts";
-import { furnish, ipBatch, ipBatchToEnd, type Inside } from "./inside.ts";
+import { furnish, ipBatch, ipBatchToEnd, type Netns } from "./netns-exec.ts";
 
 const NETNS_FOLDER = "/run/netns";
 const LINKS_FOLDER = "/sys/class/net";
 
-export interface Slot extends Inside {
+export interface Slot extends Netns {
   readonly number: number;
   readonly netns: string;
   /** Name of this machine's end of the link. */

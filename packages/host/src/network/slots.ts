@@ -7,7 +7,7 @@ import type { Logger } from "pino";
 import { GUEST_CONNECTIONS_MAX } from "@skerry/contract/host-capacity";
 import type { AddressRange } from "./addresses.ts";
 import { Connections } from "./connections.ts";
-import { loadRules, netnsFileOf, startLoadingRules } from "./inside.ts";
+import { loadRules, netnsFileOf, startLoadingRules } from "./netns-exec.ts";
 import { isSilent, linkNames, makeSlot, namespaceNames, removeSlot, type Slot } from "./slot.ts";
 import type { StartedProgram } from "../run.ts";
 
@@ -28,10 +28,10 @@ export interface SlotsOptions {
   /** What the links are named after; with the number it may have 15 characters. */
   readonly linkPrefix: string;
   readonly range: AddressRange;
-  /** The program `native/forget.c`. */
-  readonly forget: string;
-  /** The program `native/enter.c`. */
-  readonly enter: string;
+  /** The program `native/conntrack-flush.c`. */
+  readonly conntrackFlush: string;
+  /** The program `native/netns-exec.c`. */
+  readonly netnsExec: string;
   readonly log: Pick<Logger, "warn">;
   /** How many connections a guest may have at once; undefined: as many as any may. */
   readonly connections?: number;
@@ -60,7 +60,7 @@ export class Slots {
 
   constructor(options: SlotsOptions) {
     this.#options = options;
-    this.#connections = new Connections(options.forget, options.log);
+    this.#connections = new Connections(options.conntrackFlush, options.log);
   }
 
   /** How many there can be at once. */
@@ -81,9 +81,9 @@ export class Slots {
   }
 
   slot(number: number): Slot {
-    const { prefix, linkPrefix, enter } = this.#options;
+    const { prefix, linkPrefix, netnsExec } = this.#options;
     const netns = `${prefix}-${number}`;
-    return { number, netns, netnsFile: netnsFileOf(netns), enter, link: `${linkPrefix}-${number}` };
+    return { number, netns, netnsFile: netnsFileOf(netns), netnsExec, link: `${linkPrefix}-${number}` };
   }
 
   /** A ready slot where there is one, otherwise one for which nothing exists yet; `open` makes up for it. */

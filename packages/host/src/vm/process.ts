@@ -3,8 +3,8 @@
 import { spawn } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { RunError, runnerNow } from "../run.ts";
-import type { ProcessIdentity, Runner } from "../runner.ts";
+import { RunError, spawnHelperNow } from "../run.ts";
+import type { ProcessIdentity, SpawnHelper } from "../spawn-helper.ts";
 
 export type { ProcessIdentity };
 
@@ -64,8 +64,8 @@ export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentit
       : ["--console-log", options.console.program, "--console", options.console.file]),
     ...["--", options.qemu, ...options.args],
   ];
-  const runner = runnerNow();
-  return runner === undefined ? start(options.launcher, args) : startBy(runner, options.launcher, args);
+  const helper = spawnHelperNow();
+  return helper === undefined ? start(options.launcher, args) : startBy(helper, options.launcher, args);
 }
 
 /** What becomes of it, its files tell. */
@@ -81,11 +81,11 @@ async function start(program: string, args: readonly string[]): Promise<ProcessI
   return { pid, startTicks: (await startTicksOf(pid)) ?? 0 };
 }
 
-function startBy(runner: Runner, program: string, args: readonly string[]): Promise<ProcessIdentity> {
+function startBy(helper: SpawnHelper, program: string, args: readonly string[]): Promise<ProcessIdentity> {
   return new Promise((resolve, reject) => {
     let words = "";
     const fail = (): void => reject(new RunError(`${program} could not be started: ${words}`));
-    runner.run(program, args, {
+    helper.run(program, args, {
       started: resolve,
       output: () => undefined,
       error: (bytes) => void (words += bytes.toString()),

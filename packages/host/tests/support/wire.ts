@@ -13,7 +13,7 @@ import {
   TAP,
 } from "../../src/network/guest-link.ts";
 import { openHostNetwork, removeHostNetwork } from "../../src/network/host-network.ts";
-import { ipBatch, loadRules } from "../../src/network/inside.ts";
+import { ipBatch, loadRules } from "../../src/network/netns-exec.ts";
 import type { Slot } from "../../src/network/slot.ts";
 import { Slots } from "../../src/network/slots.ts";
 import { runProgram } from "../../src/run.ts";

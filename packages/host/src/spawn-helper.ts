@@ -1,13 +1,13 @@
-// The host's end of native/runner.c, a small process that starts programs for it.
+// The host's end of native/spawn-helper.c, a small process that starts programs for it.
 
 import { spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
-/** As in runner.c. */
+/** As in spawn-helper.c. */
 const asks = { run: 1, input: 2, kill: 3 } as const;
 const tells = { started: 1, output: 2, error: 3, ended: 4 } as const;
 const HEADER_BYTES = 12;
-/** A runner that has not started a program by then never will. */
+/** A helper that has not started a program by then is stuck, and is killed. */
 const START_DEADLINE_MS = 10_000;
 
 /** What a process is known by: a pid alone may be another one's by now. */
@@ -19,12 +19,12 @@ export interface ProcessIdentity {
 
 /** What a program says, and how it ended. A signal is its number. */
 export interface ProgramListener {
-  /** Not said of a program that is started without a runner. */
+  /** Not called for a program that is started without the helper. */
   started?(identity: ProcessIdentity): void;
   output(bytes: Buffer): void;
   error(bytes: Buffer): void;
   ended(how: { readonly code: number } | { readonly signal: number }): void;
-  /** The runner has gone, and with it the only one who knows. */
+  /** The helper has died, so how the program ends is not known. */
   lost(): void;
 }
 
@@ -36,7 +36,7 @@ export interface Program {
   kill(): void;
 }
 
-export class Runner {
+export class SpawnHelper {
   readonly pid: number;
   readonly #requests: Writable;
   readonly #listeners = new Map<number, ProgramListener>();
@@ -56,18 +56,18 @@ export class Runner {
   }
 
   /** Ends with this process. Rejects where it cannot be run. */
-  static async start(program: string): Promise<Runner> {
+  static async start(program: string): Promise<SpawnHelper> {
     const child = spawn(program, [], { stdio: ["pipe", "pipe", "inherit"] });
     const { stdin, stdout } = child;
     await new Promise<void>((resolve, reject) => {
       child.once("spawn", resolve);
       child.once("error", reject);
     });
-    const runner = new Runner(child.pid ?? 0, stdin, stdout);
+    const helper = new SpawnHelper(child.pid ?? 0, stdin, stdout);
     // Whoever waits for a program has a deadline that keeps this process alive. Pipes of a child are sockets, which Node's types do not tell.
     child.unref();
     for (const stream of [stdin, stdout]) (stream as unknown as { unref(): void }).unref();
-    return runner;
+    return helper;
   }
 
   /** False once it has died: programs have to be started in another way. */

@@ -3,15 +3,15 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { letRun, runProgram, startProgram } from "../src/run.ts";
-import { Runner } from "../src/runner.ts";
+import { useSpawnHelper, runProgram, startProgram } from "../src/run.ts";
+import { SpawnHelper } from "../src/spawn-helper.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
 const deadlineMs = 20_000;
 const POLL_MS = 20;
 
 let native: Native;
-let runner: Runner;
+let helper: SpawnHelper;
 
 beforeAll(async () => {
   native = await buildNative();
@@ -19,13 +19,13 @@ beforeAll(async () => {
 afterAll(() => native[Symbol.asyncDispose]());
 
 beforeEach(async () => {
-  runner = await Runner.start(native.runner);
-  letRun(runner);
+  helper = await SpawnHelper.start(native.spawnHelper);
+  useSpawnHelper(helper);
 });
 afterEach(async () => {
-  letRun(undefined);
-  if (runner.isThere) process.kill(runner.pid, "SIGKILL");
-  await runner.gone;
+  useSpawnHelper(undefined);
+  if (helper.isThere) process.kill(helper.pid, "SIGKILL");
+  await helper.gone;
 });
 
 /** Its parent as the kernel knows it. */
@@ -41,7 +41,7 @@ async function hasEnded(pid: number): Promise<boolean> {
 }
 
 test("programs are its children, and say all that they have to say", async () => {
-  expect(Number(await runProgram("sh", ["-c", "echo $PPID"], { deadlineMs }))).toBe(runner.pid);
+  expect(Number(await runProgram("sh", ["-c", "echo $PPID"], { deadlineMs }))).toBe(helper.pid);
   const much = "åäö and more\n".repeat(100_000);
   expect(await runProgram("cat", [], { deadlineMs, input: much })).toBe(much);
   expect(await runProgram("printf", ["%s|", "", "two words", "$HOME"], { deadlineMs })).toBe(
@@ -80,11 +80,11 @@ test("a program that does not read its input is no harm", async () => {
 test("when it dies its programs fail, those that wait end, and others start without it", async () => {
   const waiting = startProgram("sh", ["-c", "echo $$ >&2; cat"], { deadlineMs });
   const child = Number(
-    await runProgram("sh", ["-c", `cat /proc/${runner.pid}/task/*/children`], { deadlineMs }).then(
+    await runProgram("sh", ["-c", `cat /proc/${helper.pid}/task/*/children`], { deadlineMs }).then(
       (pids) => pids.split(" ")[0],
     ),
   );
-  process.kill(runner.pid, "SIGKILL");
+  process.kill(helper.pid, "SIGKILL");
   await expect(waiting.finish("")).rejects.toThrow("nobody knows how it ended");
   expect(await hasEnded(child)).toBe(true);
   expect(Number(await runProgram("sh", ["-c", "echo $PPID"], { deadlineMs }))).toBe(process.pid);
@@ -96,7 +96,7 @@ test("a program with more arguments than it takes is refused, and not started wi
 });
 
 test("one that stands still is given up, and programs start without it", async () => {
-  process.kill(runner.pid, "SIGSTOP");
+  process.kill(helper.pid, "SIGSTOP");
   await expect(runProgram("true", [], { deadlineMs })).rejects.toThrow("nobody knows how it ended");
   expect(await runProgram("echo", ["still"], { deadlineMs })).toBe("still\n");
 });
@@ -108,7 +108,7 @@ test("it ends with the process that started it", async () => {
     child.once("spawn", () => { console.log(child.pid); process.kill(process.pid, "SIGKILL"); });`;
   const said = await runProgram(
     "sh",
-    ["-c", `"$0" -e "$1" "$2" || true`, process.execPath, script, native.runner],
+    ["-c", `"$0" -e "$1" "$2" || true`, process.execPath, script, native.spawnHelper],
     { deadlineMs },
   );
   expect(await hasEnded(Number(said))).toBe(true);

@@ -2,7 +2,7 @@
 // address inherits none and a guest that is gone holds no place in the machine's table of connections: an
 // established one would stay for five days.
 //
-//   forget <addresses, one on each line
+//   conntrack-flush <addresses, one on each line
 //
 // Only netlink can do it, and Node does not speak that. The kernel goes through its whole table, however many
 // addresses there are. Any failure ends it with a line on stderr and status 1.
@@ -34,7 +34,7 @@ struct addresses {
 };
 
 static _Noreturn void fail(const char *step) {
-  fprintf(stderr, "forget: %s: %s\n", step, strerror(errno));
+  fprintf(stderr, "conntrack-flush: %s: %s\n", step, strerror(errno));
   exit(1);
 }
 

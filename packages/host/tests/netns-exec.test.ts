@@ -18,7 +18,9 @@ afterAll(async () => {
 });
 
 function enter(...words: string[]): Promise<string> {
-  return runProgram(native.enter, ["--net", `/run/netns/${NETNS}`, ...words], { deadlineMs: DEADLINE_MS });
+  return runProgram(native.netnsExec, ["--net", `/run/netns/${NETNS}`, ...words], {
+    deadlineMs: DEADLINE_MS,
+  });
 }
 const markHere = (): Promise<string> => readFile("/proc/sys/net/ipv4/ip_default_ttl", "utf8");
 
@@ -26,7 +28,7 @@ test("a program that is found in PATH runs in the namespace, with its parameters
   const before = await markHere();
   const script = "read line; echo $line $1; cat /proc/sys/net/ipv4/ip_default_ttl; ip -d -j link show";
   const output = await runProgram(
-    native.enter,
+    native.netnsExec,
     [
       ...["--net", `/run/netns/${NETNS}`, "--set", `${MARK}=77`, "--tap", "tap9"],
       ...["--", "sh", "-c", script, "sh", "word"],
@@ -66,20 +68,20 @@ test.each([
   ["an unknown flag", ["--user", "0"], "unknown flag --user"],
 ])("%s ends it before the program, with a line that says so", async (_, words, reason) => {
   await expect(enter(...words, "--", "echo", "ran")).rejects.toThrow(
-    new RegExp(`ended with 126: enter: ${reason}[^\n]*$`),
+    new RegExp(`ended with 126: netnsExec: ${reason}[^\n]*$`),
   );
 });
 
 test("a namespace or a program that is not there, and no program, are told", async () => {
-  const elsewhere = runProgram(native.enter, ["--net", "/run/netns/none", "--", "true"], {
+  const elsewhere = runProgram(native.netnsExec, ["--net", "/run/netns/none", "--", "true"], {
     deadlineMs: DEADLINE_MS,
   });
   await expect(elsewhere).rejects.toThrow(
-    "126: enter: enter network namespace /run/netns/none: No such file",
+    "126: netnsExec: enter network namespace /run/netns/none: No such file",
   );
   await expect(enter("--", "no-such-program")).rejects.toThrow(
-    "126: enter: run no-such-program: No such file",
+    "126: netnsExec: run no-such-program: No such file",
   );
-  await expect(enter()).rejects.toThrow("126: enter: run nothing");
-  await expect(enter("--")).rejects.toThrow("126: enter: run nothing");
+  await expect(enter()).rejects.toThrow("126: netnsExec: run nothing");
+  await expect(enter("--")).rejects.toThrow("126: netnsExec: run nothing");
 });

@@ -1,6 +1,6 @@
 // Runs a program in a network namespace, which Node can enter no more than it can make a TAP. It becomes the program.
 //
-//   enter --net FILE [--set NAME=VALUE]... [--tap NAME] -- PROGRAM ARG...
+//   netns-exec --net FILE [--set NAME=VALUE]... [--tap NAME] -- PROGRAM ARG...
 //
 // In the namespace, and in this order, it sets kernel parameters, named as sysctl names them, and makes a TAP that stays. A parameter
 // that this kernel does not have is passed over. PROGRAM is looked for in PATH. Any failure ends it with a line on stderr and status 126.
@@ -19,7 +19,7 @@
 enum { FAILED = 126 };
 
 static _Noreturn void fail(const char *step, const char *subject) {
-  fprintf(stderr, "enter: %s %s: %s\n", step, subject, strerror(errno));
+  fprintf(stderr, "netns-exec: %s %s: %s\n", step, subject, strerror(errno));
   exit(FAILED);
 }
 
@@ -63,7 +63,7 @@ static void make_tap(const char *name) {
 
 int main(int count, char **words) {
   int at = 3;
-  if (count < at || strcmp(words[1], "--net")) refuse(EINVAL, "usage:", "enter --net FILE ... -- PROGRAM ARG...");
+  if (count < at || strcmp(words[1], "--net")) refuse(EINVAL, "usage:", "netns-exec --net FILE ... -- PROGRAM ARG...");
   enter_netns(words[2]);
   for (; at + 1 < count && strcmp(words[at], "--"); at += 2) {
     if (!strcmp(words[at], "--set")) set_parameter(words[at + 1]);

@@ -6,10 +6,10 @@ const NETNS_FOLDER = "/run/netns";
 const DEADLINE_MS = 10_000;
 
 /** A namespace to run a program in. */
-export interface Inside {
+export interface Netns {
   readonly netnsFile: string;
-  /** The program `native/enter.c`. */
-  readonly enter: string;
+  /** The program `native/netns-exec.c`. */
+  readonly netnsExec: string;
 }
 
 export function netnsFileOf(netns: string): string {
@@ -34,39 +34,39 @@ async function runIpBatch(flags: readonly string[], commands: readonly string[])
 }
 
 /** Loads a script as one transaction: the whole of it, or nothing. */
-export async function loadRules(script: string, inside?: Inside): Promise<void> {
-  const [program, args] = command(["nft", "-f", "-"], inside);
+export async function loadRules(script: string, netns?: Netns): Promise<void> {
+  const [program, args] = command(["nft", "-f", "-"], netns);
   await runProgram(program, args, { deadlineMs: DEADLINE_MS, input: script });
 }
 
 /** What `loadRules` does, begun ahead: the program waits in the namespace for its script. Where this process dies it reads an empty one. */
-export function startLoadingRules(inside: Inside): StartedProgram {
-  const [program, args] = command(["nft", "-f", "-"], inside);
+export function startLoadingRules(netns: Netns): StartedProgram {
+  const [program, args] = command(["nft", "-f", "-"], netns);
   return startProgram(program, args, { deadlineMs: DEADLINE_MS });
 }
 
 /** A table as nft's JSON. */
-export async function listTable(family: string, table: string, inside: Inside): Promise<unknown> {
-  const [program, args] = command(["nft", "-j", "list", "table", family, table], inside);
+export async function listTable(family: string, table: string, netns: Netns): Promise<unknown> {
+  const [program, args] = command(["nft", "-j", "list", "table", family, table], netns);
   return JSON.parse(await runProgram(program, args, { deadlineMs: DEADLINE_MS }));
 }
 
 /** In a new namespace: kernel parameters (one that this kernel does not have is passed over), a TAP, and rules. */
 export async function furnish(
-  inside: Inside,
+  netns: Netns,
   { parameters, tap, rules }: { parameters: Readonly<Record<string, number>>; tap: string; rules: string },
 ): Promise<void> {
   const settings = Object.entries(parameters).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
-  const [program, args] = command(["nft", "-f", "-"], inside, [...settings, "--tap", tap]);
+  const [program, args] = command(["nft", "-f", "-"], netns, [...settings, "--tap", tap]);
   await runProgram(program, args, { deadlineMs: DEADLINE_MS, input: rules });
 }
 
 function command(
   words: readonly [string, ...string[]],
-  inside: Inside | undefined,
+  netns: Netns | undefined,
   before: readonly string[] = [],
 ): [string, string[]] {
   const [program, ...args] = words;
-  if (inside === undefined) return [program, args];
-  return [inside.enter, ["--net", inside.netnsFile, ...before, "--", program, ...args]];
+  if (netns === undefined) return [program, args];
+  return [netns.netnsExec, ["--net", netns.netnsFile, ...before, "--", program, ...args]];
 }

@@ -49,7 +49,7 @@ static char *frames;
 static size_t held, frames_room;
 
 static _Noreturn void die(const char *what) {
-  fprintf(stderr, "runner: %s: %s\n", what, strerror(errno));
+  fprintf(stderr, "spawn-helper: %s: %s\n", what, strerror(errno));
   exit(1);
 }
 
