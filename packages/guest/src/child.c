@@ -112,7 +112,7 @@ bool child_start(struct child *child, const struct request *request, struct outc
   bool system = request->operation >= IDLE;
   memset(outcome, 0, sizeof *outcome);
   if (request->operation == CONFIGURE || request->operation == WAKE) {
-    machine_freshen(request, outcome);
+    apply_clock_and_entropy(request, outcome);
     *child = (struct child){.pid = 0, .pipes = {-1, -1, -1}, .group = {.fd = -1}};
     return true;
   }

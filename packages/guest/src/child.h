@@ -44,7 +44,7 @@ void outcome_fail_errno(struct outcome *outcome, const char *doing); // the same
 noreturn void child_succeed(struct outcome *outcome, const char *result);
 
 // In the agent, without a child: it cannot hang and everything waits for it, so a fork would only cost time.
-void machine_freshen(const struct request *request, struct outcome *outcome); // clock, entropy and, once, its name
+void apply_clock_and_entropy(const struct request *request, struct outcome *outcome); // clock, entropy and, once, its name
 
 // In the agent: what a child cannot do for it.
 bool environment_keep(const struct request *configure); // for every later command

@@ -9,7 +9,7 @@ import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Arrival, type ArrivalOptions } from "../src/move/arrival.ts";
 import { Layers } from "../src/move/layers.ts";
-import { Draft } from "../src/vm/creation.ts";
+import { NewVm } from "../src/vm/creation.ts";
 import { diskIsLow } from "../src/vm/disk-reserve.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
@@ -59,7 +59,7 @@ async function incomplete(signal: AbortSignal) {
     manifest: { template: "base", disk_gib: 1, below: { root_image: digest, frozen_disk: digest } },
   } as ArrivalOrder;
   const arrival = new Arrival(optionsWith({}), order);
-  const brought = arrival.bringUp(new Draft(recordIn(vmsFolder, "sbx_a")), size, signal);
+  const brought = arrival.bringUp(new NewVm(recordIn(vmsFolder, "sbx_a")), size, signal);
   brought.catch(() => undefined); // awaited by the test
   await arrival.needs;
   return { arrival, brought, digest };
@@ -112,7 +112,7 @@ test("the policy that a VM goes on under is in its record before it is in force"
     egress: { replace: () => look("in force") },
   };
   const arrival = new Arrival(optionsWith(resources), undefined);
-  const brought = arrival.bringUp(new Draft(record), size, never);
+  const brought = arrival.bringUp(new NewVm(record), size, never);
   await arrival.whole;
   arrival.resume({ egress: { ...record.egress, mode: "allow_all" }, egress_version: 3 });
   const peer = await guest.peer();

@@ -110,21 +110,21 @@ export async function configure(
   await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream));
 }
 
-/** What a guest needs after it has stood still. */
+/** Sets the clock of a resumed guest and mixes entropy into its generator. */
 export async function wakeGuest(channel: GuestChannel, deadlineMs = SHORT_DEADLINE_MS): Promise<void> {
-  const stream = channel.open({ op: "wake", ...freshness() });
+  const stream = channel.open({ op: "wake", ...clockAndEntropy() });
   await withDeadline(channel, deadlineMs, resultOf(stream));
 }
 
-/** Clock and entropy, as they are now. */
-export function freshness(): Pick<ConfigureOperation, "clock_us" | "entropy"> {
+/** The wall clock now, and fresh entropy. */
+export function clockAndEntropy(): Pick<ConfigureOperation, "clock_us" | "entropy"> {
   return {
     clock_us: Math.round((performance.timeOrigin + performance.now()) * 1_000),
     entropy: randomBytes(ENTROPY_BYTES).toString("hex"),
   };
 }
 
-/** Nothing lives in the guest but its agent. Without a deadline: a guest that is busy may take its time to say so. */
+/** Whether no process but the agent is left in the guest. Without a deadline, because a busy guest may answer late. */
 export async function isIdle(channel: GuestChannel): Promise<boolean> {
   return (await resultOf(channel.open({ op: "idle" })))["idle"] === true;
 }

@@ -14,7 +14,7 @@ import { GuestChannel } from "../guest/channel.ts";
 import { emptyQcow2 } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { LiveVm } from "../vm/clone.ts";
-import { makeNewFolder, type Draft } from "../vm/creation.ts";
+import { makeNewFolder, type NewVm } from "../vm/creation.ts";
 import { saveBelow } from "../vm/disk-below.ts";
 import { diskIsLow, refuseWhenDiskIsLow, whileDiskHasRoom } from "../vm/disk-reserve.ts";
 import { fileMibOf, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
@@ -85,21 +85,21 @@ export class Arrival {
     this.#resumed.resolve(order);
   }
 
-  /** Resolves with the running guest, when it has been told to. On failure the caller gives back what the draft names. */
-  async bringUp(draft: Draft, size: Size, signal: AbortSignal): Promise<LiveVm> {
+  /** Resolves with the running guest, when it has been told to. On failure the caller gives back what the newVm names. */
+  async bringUp(newVm: NewVm, size: Size, signal: AbortSignal): Promise<LiveVm> {
     const lost = Promise.withResolvers<never>();
     lost.promise.catch(() => undefined);
     const onAbort = (): void => lost.reject(signal.reason as Error);
     signal.addEventListener("abort", onAbort, { once: true });
     let qmp: Qmp | undefined;
     try {
-      this.#folder = draft.record.folder;
-      qmp = await this.#open(draft, size, lost.promise);
+      this.#folder = newVm.record.folder;
+      qmp = await this.#open(newVm, size, lost.promise);
       void qmp.closed.then(() => lost.reject(new QmpError("its QEMU has ended")));
-      if (this.#order !== undefined) await this.#takeIn(draft, qmp, lost.promise);
+      if (this.#order !== undefined) await this.#takeIn(newVm, qmp, lost.promise);
       this.#isWhole = true;
       this.#whole.resolve();
-      return await this.#letGo(draft, qmp, lost.promise);
+      return await this.#letGo(newVm, qmp, lost.promise);
     } catch (error) {
       qmp?.close();
       const failure = error instanceof SkerryError ? error : failed(error);
@@ -147,19 +147,19 @@ export class Arrival {
   }
 
   /** The QEMU that takes it in, or has done so. */
-  async #open(draft: Draft, size: Size, lost: Promise<never>): Promise<Qmp> {
+  async #open(newVm: NewVm, size: Size, lost: Promise<never>): Promise<Qmp> {
     const order = this.#order;
-    if (order === undefined) return this.#reconnect(draft);
+    if (order === undefined) return this.#reconnect(newVm);
     await refuseWhenDiskIsLow(this.#options.vmsFolder);
-    await makeNewFolder(draft.record);
-    await saveRecord(draft.record);
+    await makeNewFolder(newVm.record);
+    await saveRecord(newVm.record);
     const below = await this.#collectLayers(order, lost);
-    draft.record = { ...draft.record, below };
-    if (draft.record.machine !== undefined) await saveBelow(this.#folder, below);
-    return this.#start(draft, { order, size });
+    newVm.record = { ...newVm.record, below };
+    if (newVm.record.machine !== undefined) await saveBelow(this.#folder, below);
+    return this.#start(newVm, { order, size });
   }
 
-  async #reconnect({ record }: Draft): Promise<Qmp> {
+  async #reconnect({ record }: NewVm): Promise<Qmp> {
     const deadline = AbortSignal.timeout(HUNG_AFTER_MS);
     const qmp = await Qmp.connect(join(this.#folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
     // It had been told to already.
@@ -168,22 +168,22 @@ export class Arrival {
   }
 
   /** Resolves when all is here. The guest stands still. */
-  async #takeIn(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<void> {
+  async #takeIn(newVm: NewVm, qmp: Qmp, lost: Promise<never>): Promise<void> {
     const { resources, vmsFolder } = this.#options;
-    await awaitSealed(this.#folder, uidOf(resources, resources.slots.slot(draft.record.slot)), qmp);
+    await awaitSealed(this.#folder, uidOf(resources, resources.slots.slot(newVm.record.slot)), qmp);
     this.#ready.resolve();
     const stop = new AbortController();
     const come = this.#memoryComes.promise.then(() => arrived(qmp, stop.signal));
     // Its disk grows while it comes in.
     await Promise.race([come, lost, diskIsLow(vmsFolder, stop.signal)]).finally(() => stop.abort());
-    const { arrival, machine } = draft.record;
-    draft.record = {
-      ...draft.record,
+    const { arrival, machine } = newVm.record;
+    newVm.record = {
+      ...newVm.record,
       ...(arrival === undefined ? {} : { arrival: { ...arrival, whole: true } }),
       // From here on it may be the only disk that there is.
       ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: true } }),
     };
-    await saveRecord(draft.record);
+    await saveRecord(newVm.record);
   }
 
   async #collectLayers(order: ArrivalOrder, lost: Promise<never>) {
@@ -209,10 +209,10 @@ export class Arrival {
     return { root_image: await file("root_image"), frozen_disk: await file("frozen_disk") };
   }
 
-  async #start(draft: Draft, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {
+  async #start(newVm: NewVm, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {
     const { resources } = this.#options;
     const { compatibility, disk_gib: diskGib } = order.manifest;
-    const { record } = draft;
+    const { record } = newVm;
     const disk = join(record.folder, vmPaths.disk);
     // Whoever follows the console may come before the first word.
     if (record.machine !== undefined)
@@ -239,10 +239,10 @@ export class Arrival {
       isMachine: record.machine !== undefined,
       state: undefined,
     });
-    draft.record = { ...record, process: started.process };
+    newVm.record = { ...record, process: started.process };
     try {
       await Promise.all([
-        saveRecord(draft.record),
+        saveRecord(newVm.record),
         resources.egress.load(resources.slots.slot(record.slot), record.egress),
       ]);
       return started.qmp;
@@ -264,21 +264,21 @@ export class Arrival {
     }
   }
 
-  async #letGo(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<LiveVm> {
+  async #letGo(newVm: NewVm, qmp: Qmp, lost: Promise<never>): Promise<LiveVm> {
     const { resources } = this.#options;
     const order = await Promise.race([this.#resumed.promise, lost]);
-    if (order.egress_version > draft.record.egress_version) {
+    if (order.egress_version > newVm.record.egress_version) {
       // Written first: a host that is killed after this loads the new one again.
       const { egress, egress_version } = order;
-      draft.record = { ...draft.record, egress, egress_version };
-      await saveRecord(draft.record);
-      await resources.egress.replace(resources.slots.slot(draft.record.slot), egress);
+      newVm.record = { ...newVm.record, egress, egress_version };
+      await saveRecord(newVm.record);
+      await resources.egress.replace(resources.slots.slot(newVm.record.slot), egress);
     }
     await qmp.execute("cont");
     const channel = await Promise.race([this.#connect(), lost]);
     await wakeGuest(channel);
-    const { arrival: _arrived, ...record } = draft.record;
-    draft.record = record;
+    const { arrival: _arrived, ...record } = newVm.record;
+    newVm.record = record;
     return { qmp, channel };
   }
 }

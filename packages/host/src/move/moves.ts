@@ -21,7 +21,7 @@ import { wakeGuest } from "../guest/agent.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { InFlightMoves } from "../vm/adoption.ts";
 import { adoptClone, type LiveVm } from "../vm/clone.ts";
-import { takeSlot, type Draft } from "../vm/creation.ts";
+import { takeSlot, type NewVm } from "../vm/creation.ts";
 import type { VmEngine } from "../vm/engine.ts";
 import type { Running } from "../vm/vm-table.ts";
 import { uidOf, type HostResources } from "../vm/vm-resources.ts";
@@ -185,7 +185,7 @@ export class HostMoves implements InFlightMoves {
   /** Found standing still by a new host process. */
   sent(record: VmRecord, moveId: string): void {
     const goesOn = Promise.withResolvers<void>();
-    const done = this.#options.engine.begin(record, (draft, signal) => goOn(draft, goesOn.promise, signal));
+    const done = this.#options.engine.begin(record, (newVm, signal) => goOn(newVm, goesOn.promise, signal));
     const entry = { moveId, executionId: record.execution_id, goesOn, done };
     this.#sent.set(record.id, entry);
     const forget = (): void => void (this.#sent.get(record.id) === entry && this.#sent.delete(record.id));
@@ -222,7 +222,7 @@ export class HostMoves implements InFlightMoves {
   }
 
   #begin(record: VmRecord, arrival: Arrival, size: Size): void {
-    const done = this.#options.engine.begin(record, (draft, signal) => arrival.bringUp(draft, size, signal));
+    const done = this.#options.engine.begin(record, (newVm, signal) => arrival.bringUp(newVm, size, signal));
     const entry = { executionId: record.execution_id, arrival, done };
     this.#arrivals.set(record.id, entry);
     const forget = (): void =>
@@ -257,9 +257,9 @@ export class HostMoves implements InFlightMoves {
 }
 
 /** Waits until it is known that the guest goes on here. */
-async function goOn(draft: Draft, decided: Promise<void>, signal: AbortSignal): Promise<LiveVm> {
+async function goOn(newVm: NewVm, decided: Promise<void>, signal: AbortSignal): Promise<LiveVm> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(HUNG_AFTER_MS)]);
-  const qmp = await Qmp.connect(join(draft.record.folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
+  const qmp = await Qmp.connect(join(newVm.record.folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
   try {
     const lost = Promise.withResolvers<never>();
     lost.promise.catch(() => undefined);
@@ -270,9 +270,9 @@ async function goOn(draft: Draft, decided: Promise<void>, signal: AbortSignal): 
   } finally {
     qmp.close();
   }
-  const live = await adoptClone(draft.record, { deadlineMs: HUNG_AFTER_MS, signal });
+  const live = await adoptClone(newVm.record, { deadlineMs: HUNG_AFTER_MS, signal });
   await wakeGuest(live.channel);
-  const { departure: _over, ...record } = draft.record;
-  draft.record = record;
+  const { departure: _over, ...record } = newVm.record;
+  newVm.record = record;
   return live;
 }

@@ -6,7 +6,7 @@ import { chmod, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { VmSpec } from "@skerry/contract/host-api";
 import type { Size } from "@skerry/contract/sizes";
-import { configure, freshness, startMain, wakeGuest, type MainProcess } from "../guest/agent.ts";
+import { configure, clockAndEntropy, startMain, wakeGuest, type MainProcess } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import type { BootFiles } from "../templates/boot-files.ts";
 import { ignoreSharedMemory, type FrozenTemplate } from "../templates/frozen.ts";
@@ -145,7 +145,7 @@ export async function giveIdentity(
   await configure(channel, {
     hostname: spec.hostname,
     machine_id: randomBytes(16).toString("hex"),
-    ...freshness(),
+    ...clockAndEntropy(),
     env: spec.env,
   });
 }

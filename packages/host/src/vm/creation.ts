@@ -1,4 +1,5 @@
-// From a wish to a guest that answers and knows who it is: a clone that waited for it, a new one, or a machine's own disk booted.
+// Creates a VM: takes a warm clone from the pool, makes a new clone, or boots a machine from its kept disk. Ends with a guest that
+// answers and has its identity.
 
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -27,47 +28,47 @@ export interface CreationOptions {
   readonly log: Logger;
 }
 
-export interface Wish {
+export interface VmRequest {
   readonly spec: VmSpec;
   readonly size: Size;
-  /** A clone that waited for somebody like this. Never for a machine: its disk and its console are other ones from the start. */
+  /** A clone taken from the warm pool. Never for a machine: its disk and its console differ from a sandbox's from the start. */
   readonly warm: WarmVm | undefined;
-  /** What is left of the machine's VM before. */
+  /** The record of the machine's previous VM, whose disk is kept. */
   readonly kept: VmRecord | undefined;
 }
 
-/** A VM that is being made. */
-export class Draft {
-  /** Changes meanwhile: whatever happens, what it names now has to be given back. */
+/** A VM that is being created. */
+export class NewVm {
+  /** Replaced during the creation. If the creation fails, the resources that the record then names have to be released. */
   record: VmRecord;
-  /** Nothing of its user's has run in it. */
+  /** No command of the user has run in it. */
   isUnused = false;
-  readonly #promise = Promise.withResolvers<void>();
-  #isPromised = false;
+  readonly #acknowledged = Promise.withResolvers<void>();
+  #isAcknowledged = false;
 
   constructor(record: VmRecord) {
     this.record = record;
   }
 
-  /** Whoever wished for the VM need not wait for its end: a clone was taken for it, and if that does not wake, another one is made. */
-  promise(): void {
-    this.#isPromised = true;
-    this.#promise.resolve();
+  /** Answers the request before the creation has ended: a warm clone was taken for it, and if that does not wake, another one is made. */
+  acknowledge(): void {
+    this.#isAcknowledged = true;
+    this.#acknowledged.resolve();
   }
 
-  /** Resolves when it is. */
-  get promised(): Promise<void> {
-    return this.#promise.promise;
+  /** Resolves when `acknowledge` is called. */
+  get acknowledged(): Promise<void> {
+    return this.#acknowledged.promise;
   }
 
-  get isPromised(): boolean {
-    return this.#isPromised;
+  get isAcknowledged(): boolean {
+    return this.#isAcknowledged;
   }
 }
 
-/** What there is of a VM before anything was done. Takes its network slot. */
-export function recordFor(options: CreationOptions, id: string, wish: Wish): VmRecord {
-  const { spec, size, warm } = wish;
+/** The first record of a new VM. Takes its network slot. */
+export function recordFor(options: CreationOptions, id: string, request: VmRequest): VmRecord {
+  const { spec, size, warm } = request;
   return {
     id,
     execution_id: spec.execution_id,
@@ -79,12 +80,12 @@ export function recordFor(options: CreationOptions, id: string, wish: Wish): VmR
     folder: join(options.vmsFolder, id),
     egress: spec.egress,
     egress_version: spec.egress_version,
-    ...machineOf(wish),
+    ...machineOf(request),
     ...(warm === undefined ? unstarted(options, id, spec) : started(warm.record, spec)),
   };
 }
 
-function machineOf({ spec: { machine }, kept }: Wish): Pick<VmRecord, "machine" | "below"> {
+function machineOf({ spec: { machine }, kept }: VmRequest): Pick<VmRecord, "machine" | "below"> {
   if (machine === undefined) return {};
   return {
     machine: { command: machine.command, keeps_disk: kept !== undefined, stopping: false },
@@ -92,35 +93,35 @@ function machineOf({ spec: { machine }, kept }: Wish): Pick<VmRecord, "machine" 
   };
 }
 
-/** On failure the caller gives back what the draft names. */
+/** On failure the caller releases the resources that `newVm.record` names. */
 export async function bringUp(
   options: CreationOptions,
-  draft: Draft,
-  wish: Wish,
+  newVm: NewVm,
+  request: VmRequest,
   signal: AbortSignal,
 ): Promise<LiveVm> {
   const live =
-    wish.kept === undefined
-      ? ((await wake(options, draft, wish)) ?? (await clone(options, draft, wish, signal)))
-      : await boot(options, draft, wish, signal);
+    request.kept === undefined
+      ? ((await wake(options, newVm, request)) ?? (await clone(options, newVm, request, signal)))
+      : await boot(options, newVm, request, signal);
   signal.throwIfAborted();
-  draft.isUnused = wish.kept === undefined;
+  newVm.isUnused = request.kept === undefined;
   return live;
 }
 
 async function boot(
   { resources, library, vmsFolder }: CreationOptions,
-  draft: Draft,
-  { spec, size }: Wish,
+  newVm: NewVm,
+  { spec, size }: VmRequest,
   signal: AbortSignal,
 ): Promise<LiveVm> {
-  const { record } = draft;
+  const { record } = newVm;
   if (await isWithout(join(record.folder, vmPaths.disk))) throw diskGone();
   await refuseWhenDiskIsLow(vmsFolder);
   await saveRecord(record);
   return bootKept({ resources, library, record, spec, size, signal }, async ({ process }) => {
-    draft.record = { ...record, process };
-    await Promise.all([saveRecord(draft.record), loadPolicy(resources, record)]);
+    newVm.record = { ...record, process };
+    await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
   });
 }
 
@@ -134,24 +135,24 @@ function unstarted({ resources, instance }: CreationOptions, id: string, spec: V
   };
 }
 
-/** What a clone that waited brings with it, and what it lacks. */
+/** What a warm clone already has, and the identity that it still lacks. */
 function started({ name, slot, process, below }: VmRecord, { hostname, env }: VmSpec): Started {
   return { name, slot, process, waking: { hostname, env }, ...(below === undefined ? {} : { below }) };
 }
 
-/** Makes a clone that waited this VM; undefined where none did, or where it has died since. */
+/** Makes the warm clone this VM; undefined where the pool had none, or where the clone has died since. */
 async function wake(
   options: CreationOptions,
-  draft: Draft,
-  { spec, warm }: Wish,
+  newVm: NewVm,
+  { spec, warm }: VmRequest,
 ): Promise<LiveVm | undefined> {
   if (warm === undefined) return undefined;
-  const { record } = draft;
+  const { record } = newVm;
   const { live } = warm;
   try {
     await takeOver(options, warm.record, record);
-    draft.promise();
-    // Until its policy is in force the slot passes nothing, and nothing of the user's runs before both are done.
+    newVm.acknowledge();
+    // Until its policy is in force the slot drops every packet, and no command of the user runs before both are done.
     await settled([loadPolicy(options.resources, record), awaken(live, spec)]);
     return live;
   } catch (error) {
@@ -159,7 +160,7 @@ async function wake(
     live.qmp.close();
     live.channel.close("it could not be woken");
     await rm(warm.record.folder, { recursive: true, force: true });
-    // Taken first: where there is none, the old slot is given back once, by the caller.
+    // The new slot is taken first: where none is free, only the caller releases the old one.
     const next = { ...record, ...unstarted(options, record.id, spec) };
     try {
       await releaseResources(options.resources, record);
@@ -167,13 +168,13 @@ async function wake(
       await options.resources.slots.close(options.resources.slots.slot(next.slot));
       throw failure;
     }
-    draft.record = next;
+    newVm.record = next;
     return undefined;
   }
 }
 
-/** With the rename the clone becomes this VM: until then the next host process removes it like any that waited, and from then on it
- *  finishes the waking. */
+/** The rename makes the clone this VM: a host process that starts before it removes the folder like that of any warm clone, and one
+ *  that starts after it finishes the waking. */
 async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record: VmRecord): Promise<void> {
   await settled([
     prepareRecord(record, waited.folder),
@@ -183,15 +184,15 @@ async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record
   await rename(waited.folder, record.folder);
 }
 
-/** Finishes what a host process before this one began. Nothing of the user's has run in this guest, so nobody notices what is done twice. */
+/** Finishes a waking that an earlier host process began. No command of the user has run in this guest, so steps may be repeated. */
 export async function finishWaking(
   { slots, egress: rules }: HostResources,
-  draft: Draft,
+  newVm: NewVm,
   waking: Waking,
   signal: AbortSignal,
 ): Promise<LiveVm> {
-  draft.promise();
-  const { record } = draft;
+  newVm.acknowledge();
+  const { record } = newVm;
   await rules.replace(slots.slot(record.slot), record.egress);
   const live = await adoptClone(record, { deadlineMs: HUNG_AFTER_MS, signal });
   await giveIdentity(live, waking);
@@ -201,14 +202,14 @@ export async function finishWaking(
 
 async function clone(
   { resources, library, vmsFolder }: CreationOptions,
-  draft: Draft,
-  { spec, size }: Wish,
+  newVm: NewVm,
+  { spec, size }: VmRequest,
   signal: AbortSignal,
 ): Promise<LiveVm> {
-  const { record } = draft;
+  const { record } = newVm;
   await refuseWhenDiskIsLow(vmsFolder);
   await makeNewFolder(record);
-  // A reader that follows the console may come before its first word.
+  // A reader may follow the console before the guest writes to it.
   if (spec.machine !== undefined) await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
   await saveRecord(record);
   if (spec.machine !== undefined) await syncFolder(vmsFolder);
@@ -219,16 +220,16 @@ async function clone(
   const made = { resources, record, size, frozen, boot, isMachine, signal };
   const restored = await restoreClone(made, async ({ process }) => {
     const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
-    draft.record = { ...record, process, below };
+    newVm.record = { ...record, process, below };
     if (isMachine) await saveBelow(record.folder, below);
-    await Promise.all([saveRecord(draft.record), loadPolicy(resources, record)]);
+    await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
   });
   const live = await resume(restored);
   await giveIdentity(live, spec);
   return live;
 }
 
-/** An empty folder for a VM that is new here. No entry names the disk that would be in it, and a machine's disk is never taken for nothing. */
+/** Makes an empty folder for a VM that is new on this host. Refuses where it holds a machine's disk that no entry of the table names. */
 export async function makeNewFolder({ folder, machine }: VmRecord): Promise<void> {
   if (machine !== undefined && !(await isWithout(join(folder, vmPaths.disk)))) {
     throw new SkerryError(
@@ -247,7 +248,7 @@ async function awaken(live: LiveVm, spec: VmSpec): Promise<void> {
   await giveIdentity(live, spec);
 }
 
-/** Ends when all have, whatever becomes of each: what is under way must not meet what is being given back. */
+/** Waits until all of it has ended, also when one part fails: its resources must not be released while another part still uses them. */
 async function settled(work: readonly Promise<unknown>[]): Promise<void> {
   await Promise.allSettled(work);
   await Promise.all(work);

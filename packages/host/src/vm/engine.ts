@@ -15,7 +15,7 @@ import { Adopter } from "./adopter.ts";
 import { claimSlots, findVms, type Found, type InFlightMoves } from "./adoption.ts";
 import { VmLifecycle } from "./vm-lifecycle.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
-import { bringUp, Draft, finishWaking, recordFor } from "./creation.ts";
+import { bringUp, NewVm, finishWaking, recordFor } from "./creation.ts";
 import { endOfHost } from "./ending.ts";
 import {
   VmTable,
@@ -42,7 +42,7 @@ import { KeyedQueue } from "./keyed-queue.ts";
 import { diskGone, diskUnreadable, endUnreadable, recoverMachine } from "./unreadable.ts";
 import type { WarmPool } from "./warm-pool.ts";
 
-type Bring = (draft: Draft, signal: AbortSignal) => Promise<LiveVm>;
+type Bring = (newVm: NewVm, signal: AbortSignal) => Promise<LiveVm>;
 
 export interface GuestUse extends Disposable {
   readonly channel: GuestChannel;
@@ -120,14 +120,14 @@ export class VmEngine {
     return this.#putAgain(entry, id, spec);
   }
 
-  /** A VM that is there when `bring` has resolved; resolves then, or when it is promised. What the draft names is given back where it fails. */
+  /** A VM that is there when `bring` has resolved; resolves then, or when it is promised. What the newVm names is given back where it fails. */
   begin(record: VmRecord, bring: Bring): Promise<Vm> {
     const abort = new AbortController();
-    const draft = new Draft(record);
-    const done = this.#create(draft, bring, abort.signal);
+    const newVm = new NewVm(record);
+    const done = this.#create(newVm, bring, abort.signal);
     done.catch(() => undefined); // whoever waits for it hears of it
     this.#table.set({ state: "creating", record, abort, done });
-    return Promise.race([done, draft.promised.then(() => shown(record))]);
+    return Promise.race([done, newVm.acknowledged.then(() => shown(record))]);
   }
 
   /** Any incarnation, in any state. */
@@ -280,7 +280,7 @@ export class VmEngine {
     return findVms(this.#options, {
       running: (record) => this.#adopter.begin(record, (still, moveId) => moves.sent(still, moveId)),
       waking: (record, waking) =>
-        void this.begin(record, (draft, signal) => finishWaking(resources, draft, waking, signal)),
+        void this.begin(record, (newVm, signal) => finishWaking(resources, newVm, waking, signal)),
       arrived: (record, size) => moves.arrived(record, size),
       ended: (record) => this.#table.set({ state: "ended", record }),
       unreadable: (record, isKept) => this.#table.set({ state: "unreadable", record, isKept }),
@@ -328,29 +328,29 @@ export class VmEngine {
     const size = findSize(spec.size);
     if (size === undefined) throw new SkerryError("unknown_size", `There is no size "${spec.size}".`);
     const warm = spec.machine === undefined ? this.#options.pool.take(spec.template, size) : undefined;
-    const wish = { spec, size, warm, kept };
-    const record = recordFor(this.#options, id, wish);
-    return this.begin(record, (draft, signal) => bringUp(this.#options, draft, wish, signal));
+    const request = { spec, size, warm, kept };
+    const record = recordFor(this.#options, id, request);
+    return this.begin(record, (newVm, signal) => bringUp(this.#options, newVm, request, signal));
   }
 
-  async #create(draft: Draft, bring: Bring, signal: AbortSignal): Promise<Vm> {
+  async #create(newVm: NewVm, bring: Bring, signal: AbortSignal): Promise<Vm> {
     try {
-      const live = await bring(draft, signal);
-      const { machine, waking: _over, ...made } = draft.record;
+      const live = await bring(newVm, signal);
+      const { machine, waking: _over, ...made } = newVm.record;
       const record: VmRecord = {
         ...made,
         ...{ status: "running", started_at: new Date().toISOString() },
         ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: true } }),
       };
-      draft.record = record;
+      newVm.record = record;
       await saveRecord(record);
       const main = await mainOf(record, live);
-      this.#lifecycle.watch(record, live, main, { isUnused: draft.isUnused && main === undefined });
+      this.#lifecycle.watch(record, live, main, { isUnused: newVm.isUnused && main === undefined });
       return shown(record);
     } catch (error) {
-      const { record, isPromised } = draft;
+      const { record, isAcknowledged } = newVm;
       const reason = error instanceof Error ? error.message : "it could not be started";
-      if (isPromised && !signal.aborted) await this.#lifecycle.breakPromise(record, reason);
+      if (isAcknowledged && !signal.aborted) await this.#lifecycle.failAcknowledged(record, reason);
       else await this.#lifecycle.endNoisily(record, keepsDisk(record) ? endOfHost(reason) : undefined);
       if (signal.aborted)
         throw new SkerryError("canceled", "The VM was destroyed while it was being created.", {

@@ -71,7 +71,7 @@ export class VmLifecycle {
   }
 
   /** What was promised did not come: control counts on it. */
-  async breakPromise(record: VmRecord, reason: string): Promise<void> {
+  async failAcknowledged(record: VmRecord, reason: string): Promise<void> {
     this.#options.log.warn({ vm: record.id, reason }, "a VM that was promised could not be woken");
     await this.lose(record, reason);
   }
