@@ -8,13 +8,13 @@ import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
 import { openHostNetwork, removeHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
-import { openCgroups } from "./vm/cgroup.ts";
-import { adoptClone, mainOf } from "./vm/clone.ts";
-import { endOfHost } from "./vm/ending.ts";
+import { openCgroups } from "./vm/qemu/cgroup.ts";
+import { adoptClone, mainOf } from "./vm/start/clone.ts";
+import { endOfHost } from "./vm/lifecycle/vm-end.ts";
 import { cgroupName, releaseResources, uidsOf, type HostResources } from "./vm/vm-resources.ts";
-import { diskPlaces } from "./vm/disk-below.ts";
-import { findByUid, killProcess } from "./vm/process.ts";
-import { vmPaths } from "./vm/qemu.ts";
+import { diskPlaces } from "./vm/disk/disk-below.ts";
+import { findByUid, killProcess } from "./vm/qemu/process.ts";
+import { vmPaths } from "./vm/qemu/qemu.ts";
 import {
   hasEnded,
   isWithout,
@@ -24,9 +24,9 @@ import {
   type FoundFolder,
   type VmRecord,
 } from "./vm/record.ts";
-import { stopGuest } from "./vm/stopping.ts";
-import { isMachineId, isVmId } from "./vm/unreadable.ts";
-import { WARM_PREFIX } from "./vm/warm-clones.ts";
+import { stopGuest } from "./vm/lifecycle/stop-guest.ts";
+import { isMachineId, isVmId } from "./vm/lifecycle/unreadable.ts";
+import { WARM_PREFIX } from "./vm/warm/warm-clones.ts";
 
 type ClearResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
 

@@ -21,15 +21,15 @@ import { Slots } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
 import { ensureInitramfs, ensureKernel } from "./templates/boot-files.ts";
 import { TemplateLibrary } from "./templates/library.ts";
-import { chooseAccelerator, cpuOf, tscKhz } from "./vm/accelerator.ts";
-import { openCgroups } from "./vm/cgroup.ts";
-import { diskPlaces } from "./vm/disk-below.ts";
+import { chooseAccelerator, cpuOf, tscKhz } from "./vm/qemu/accelerator.ts";
+import { openCgroups } from "./vm/qemu/cgroup.ts";
+import { diskPlaces } from "./vm/disk/disk-below.ts";
 import { VmEngine } from "./vm/engine.ts";
 import type { HostResources } from "./vm/vm-resources.ts";
-import type { Accelerator } from "./vm/qemu.ts";
-import { WarmClones } from "./vm/warm-clones.ts";
-import { warmMemoryMib } from "./vm/warm-memory.ts";
-import { WarmPool } from "./vm/warm-pool.ts";
+import type { Accelerator } from "./vm/qemu/qemu.ts";
+import { WarmClones } from "./vm/warm/warm-clones.ts";
+import { warmMemoryMib } from "./vm/warm/warm-memory.ts";
+import { WarmPool } from "./vm/warm/warm-pool.ts";
 
 export const VERSION = "0.1.0";
 
@@ -67,23 +67,20 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     chooseAccelerator({ ...probe, kernel: boot.kernel, initramfs: boot.initramfs }),
   );
   const { linkPrefix, neverCidrs, resolverPort, readySlots: ready } = config.network;
+  const native = (name: string): string => join(config.nativeFolder, name);
   const range = await openHostNetwork({ ...config.network, log });
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const slots = new Slots({
     connections: await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log }),
     ...{ prefix: config.instance, linkPrefix, range, ready, isBusy: () => engine.isBusy },
-    ...{
-      conntrackFlush: join(config.nativeFolder, "conntrack-flush"),
-      netnsExec: join(config.nativeFolder, "netns-exec"),
-      log,
-    },
+    ...{ conntrackFlush: native("conntrack-flush"), netnsExec: native("netns-exec"), log },
   });
   const resources: HostResources = {
     slots,
     egress: new EgressRules({ range, neverCidrs, resolverPort, slots }),
     cgroups: await openCgroups(config.instance),
-    launcher: join(config.nativeFolder, "launch"),
-    consoleLog: join(config.nativeFolder, "console-log"),
+    launcher: native("launch"),
+    consoleLog: native("console-log"),
     ...(await librariesFor(qemuVersion, config)),
     qemu,
     kvmGid: verdict.accelerator === "kvm" ? (await stat("/dev/kvm")).gid : undefined,

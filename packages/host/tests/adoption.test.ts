@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress.ts";
-import { saveBelow } from "../src/vm/disk-below.ts";
+import { saveBelow } from "../src/vm/disk/disk-below.ts";
 import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
 import { filesBelow, type VmRecord } from "../src/vm/record.ts";
 import { FakeGuest } from "./support/fake-guest.ts";

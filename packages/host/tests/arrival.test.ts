@@ -9,8 +9,8 @@ import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Arrival, type ArrivalOptions } from "../src/move/arrival.ts";
 import { Layers } from "../src/move/layers.ts";
-import { NewVm } from "../src/vm/creation.ts";
-import { diskIsLow } from "../src/vm/disk-reserve.ts";
+import { NewVm } from "../src/vm/creation/creation.ts";
+import { watchDiskReserve } from "../src/vm/disk/disk-reserve.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 import { leave, recordIn, recordsIn } from "./support/records.ts";
@@ -90,7 +90,7 @@ test("a layer whose source has fallen silent goes with its move", async () => {
 });
 
 test("what others write to a disk is stopped when it gets low", async () => {
-  const low = expect(diskIsLow(vmsFolder, never)).rejects.toMatchObject({ code: "no_capacity" });
+  const low = expect(watchDiskReserve(vmsFolder, never)).rejects.toMatchObject({ code: "no_capacity" });
   await writeFile(join(disk.folder, "large"), Buffer.alloc(8 * 1_024 ** 2));
   await low;
 });

@@ -13,9 +13,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { Departure, type DepartureOptions } from "../src/move/departure.ts";
 import { Peers, splice } from "../src/move/peers.ts";
 import { runProgram } from "../src/run.ts";
-import { arrived, awaitArrival, moveSockets } from "../src/vm/qemu-moves.ts";
-import { Qmp, runState } from "../src/vm/qmp.ts";
-import { IdlePause } from "../src/vm/idle-pause.ts";
+import { arrived, awaitArrival, moveSockets } from "../src/vm/qemu/migration.ts";
+import { Qmp, runState } from "../src/vm/qemu/qmp.ts";
+import { IdlePause } from "../src/vm/lifecycle/idle-pause.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 import { recordIn } from "./support/records.ts";
 

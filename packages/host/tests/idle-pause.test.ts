@@ -4,8 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Qmp } from "../src/vm/qmp.ts";
-import { IdlePause } from "../src/vm/idle-pause.ts";
+import { Qmp } from "../src/vm/qemu/qmp.ts";
+import { IdlePause } from "../src/vm/lifecycle/idle-pause.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 

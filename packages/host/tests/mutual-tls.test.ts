@@ -27,7 +27,7 @@ import { refuseStrangers } from "../src/http/callers.ts";
 import type { HostServer } from "../src/http/conventions.ts";
 import { registerIdentity } from "../src/http/identity.ts";
 import { mutualTlsLimits, serveMutualTls } from "../src/http/mutual-tls.ts";
-import { validatorCompiler } from "../src/http/validation.ts";
+import { validatorCompiler } from "../src/http/validator-compiler.ts";
 import { Identity } from "../src/identity.ts";
 
 const DAY_MS = 24 * 3_600_000;

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { TAP } from "../src/network/guest-link.ts";
 import { useSpawnHelper, RunError, runProgram } from "../src/run.ts";
 import { SpawnHelper } from "../src/spawn-helper.ts";
-import { findByName, isAlive, killProcess, launchQemu } from "../src/vm/process.ts";
+import { findByName, isAlive, killProcess, launchQemu } from "../src/vm/qemu/process.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testSlots } from "./support/network.ts";
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { migrationCompleted, Qmp, QmpError } from "../src/vm/qmp.ts";
+import { migrationCompleted, Qmp, QmpError } from "../src/vm/qemu/qmp.ts";
 
 const GREETING = { QMP: { version: { qemu: { major: 7 } }, capabilities: [] } };
 /** What the host waits for an answer. */

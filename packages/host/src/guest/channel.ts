@@ -20,7 +20,7 @@ import {
 import type { GuestOperation } from "@skerry/contract/guest-api";
 import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_MAX_STREAMS } from "@skerry/contract/limits";
-import { dial } from "../vm/qmp.ts";
+import { dial } from "../vm/qemu/qmp.ts";
 import { FrameRateLimit } from "./frame-rate-limit.ts";
 import { GuestRefusal, GuestStream, ProtocolViolation, type StreamEnd } from "./stream.ts";
 

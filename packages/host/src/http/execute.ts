@@ -7,7 +7,7 @@ import { exitOf, startExecute, withDeadline } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import type { GuestStream } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
-import { writePiece } from "./body.ts";
+import { writeBodyPiece } from "./body.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
 
 /** Each answer carries one command. */
@@ -49,7 +49,7 @@ async function relay(
       leftMs = Math.max(1, leftMs - (performance.now() - askedMs));
       if (output === undefined) break;
       const frame = encodeFrame(frameTypes[output.kind], STREAM, output.bytes);
-      if (!(await writePiece(response, frame))) return;
+      if (!(await writeBodyPiece(response, frame))) return;
     }
     response.end(encodeJson(frameTypes.close, STREAM, await exitOf(stream)));
   } catch (error) {

@@ -14,7 +14,7 @@ import {
 import type { GuestChannel } from "../guest/channel.ts";
 import type { GuestStream, Output } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
-import { writePiece } from "./body.ts";
+import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
 /** A guest that moves no byte for this long is taken for dead; a slow client may take its time. */
@@ -87,7 +87,7 @@ async function send(
 ): Promise<void> {
   try {
     for (let output = first; output !== undefined;) {
-      if (!(await writePiece(response, output.bytes))) return;
+      if (!(await writeBodyPiece(response, output.bytes))) return;
       output = await withDeadline(channel, STALL_DEADLINE_MS, stream.read());
     }
     await stream.result();

@@ -15,7 +15,7 @@ import { registerExecute } from "./execute.ts";
 import { registerFiles } from "./files.ts";
 import { registerIdentity } from "./identity.ts";
 import { registerMoves, upgradeMove } from "./moves.ts";
-import { validatorCompiler } from "./validation.ts";
+import { validatorCompiler } from "./validator-compiler.ts";
 import { registerVms } from "./vms.ts";
 import { registerCache } from "./cache.ts";
 

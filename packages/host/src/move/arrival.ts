@@ -13,17 +13,17 @@ import { wakeGuest } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import { emptyQcow2 } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import type { LiveVm } from "../vm/clone.ts";
-import { makeNewFolder, type NewVm } from "../vm/creation.ts";
-import { saveBelow } from "../vm/disk-below.ts";
-import { diskIsLow, refuseWhenDiskIsLow, whileDiskHasRoom } from "../vm/disk-reserve.ts";
+import type { LiveVm } from "../vm/start/clone.ts";
+import { makeNewFolder, type NewVm } from "../vm/creation/creation.ts";
+import { saveBelow } from "../vm/disk/disk-below.ts";
+import { watchDiskReserve, checkDiskReserve, withinDiskReserve } from "../vm/disk/disk-reserve.ts";
 import { fileMibOf, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
-import { vmPaths } from "../vm/qemu.ts";
-import { HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qmp.ts";
+import { vmPaths } from "../vm/qemu/qemu.ts";
+import { HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qemu/qmp.ts";
 import { saveRecord } from "../vm/record.ts";
 import type { Layers } from "./layers.ts";
 import { splice } from "./peers.ts";
-import { arrived, awaitArrival, moveSockets } from "../vm/qemu-moves.ts";
+import { arrived, awaitArrival, moveSockets } from "../vm/qemu/migration.ts";
 
 export interface ArrivalOptions {
   readonly resources: HostResources;
@@ -129,7 +129,7 @@ export class Arrival {
     if (missing === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
     const { came, maxBytes } = missing;
     try {
-      const bounded = whileDiskHasRoom(vmsFolder, addAbortSignal(this.#over.signal, content));
+      const bounded = withinDiskReserve(vmsFolder, addAbortSignal(this.#over.signal, content));
       await layers.receive({ digest, maxBytes }, bounded);
       came.resolve();
     } catch (error) {
@@ -150,7 +150,7 @@ export class Arrival {
   async #open(newVm: NewVm, size: Size, lost: Promise<never>): Promise<Qmp> {
     const order = this.#order;
     if (order === undefined) return this.#reconnect(newVm);
-    await refuseWhenDiskIsLow(this.#options.vmsFolder);
+    await checkDiskReserve(this.#options.vmsFolder);
     await makeNewFolder(newVm.record);
     await saveRecord(newVm.record);
     const below = await this.#collectLayers(order, lost);
@@ -175,7 +175,7 @@ export class Arrival {
     const stop = new AbortController();
     const come = this.#memoryComes.promise.then(() => arrived(qmp, stop.signal));
     // Its disk grows while it comes in.
-    await Promise.race([come, lost, diskIsLow(vmsFolder, stop.signal)]).finally(() => stop.abort());
+    await Promise.race([come, lost, watchDiskReserve(vmsFolder, stop.signal)]).finally(() => stop.abort());
     const { arrival, machine } = newVm.record;
     newVm.record = {
       ...newVm.record,

@@ -10,11 +10,11 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Departed, DepartureOrder, MoveStream } from "@skerry/contract/host-moves";
 import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
-import type { LiveVm } from "../vm/clone.ts";
+import type { LiveVm } from "../vm/start/clone.ts";
 import type { VmRecord } from "../vm/record.ts";
-import type { Hold, IdlePause } from "../vm/idle-pause.ts";
+import type { Hold, IdlePause } from "../vm/lifecycle/idle-pause.ts";
 import { splice, type Destination, type Peers } from "./peers.ts";
-import { cancelMigration, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu-moves.ts";
+import { cancelMigration, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu/migration.ts";
 
 export interface DepartureOptions {
   readonly record: VmRecord;

@@ -19,20 +19,20 @@ import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import type { InFlightMoves } from "../vm/adoption.ts";
-import { adoptClone, type LiveVm } from "../vm/clone.ts";
-import { takeSlot, type NewVm } from "../vm/creation.ts";
+import type { InFlightMoves } from "../vm/adoption/adoption.ts";
+import { adoptClone, type LiveVm } from "../vm/start/clone.ts";
+import { takeSlot, type NewVm } from "../vm/creation/creation.ts";
 import type { VmEngine } from "../vm/engine.ts";
-import type { Running } from "../vm/vm-table.ts";
+import type { Running } from "../vm/lifecycle/vm-table.ts";
 import { uidOf, type HostResources } from "../vm/vm-resources.ts";
-import { vmPaths } from "../vm/qemu.ts";
-import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qmp.ts";
+import { vmPaths } from "../vm/qemu/qemu.ts";
+import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qemu/qmp.ts";
 import { shown, type VmRecord } from "../vm/record.ts";
 import { Arrival } from "./arrival.ts";
 import { Departure } from "./departure.ts";
 import type { Layers } from "./layers.ts";
 import type { Peers } from "./peers.ts";
-import { cancelMigration } from "../vm/qemu-moves.ts";
+import { cancelMigration } from "../vm/qemu/migration.ts";
 
 export interface MovesOptions {
   readonly engine: VmEngine;

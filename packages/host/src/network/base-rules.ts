@@ -21,7 +21,7 @@ export function denialSets(rule: DenyRule): { readonly ports: string; readonly o
 }
 
 /** `slotAddress` is what the guest's packets carry beyond the slot; `connections` is how many it may have at once. */
-export function baseScript(slotAddress: string, connections: number): string {
+export function baseRulesScript(slotAddress: string, connections: number): string {
   return [
     `table inet ${BASE_TABLE} {`,
     "  counter sent {}",

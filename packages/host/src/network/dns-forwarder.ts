@@ -7,8 +7,8 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import type { Logger } from "pino";
 import type { NameServer } from "./name-servers.ts";
-import { askServer } from "./dns-query.ts";
-import { StreamRelay } from "./dns-stream.ts";
+import { sendDnsQuery } from "./dns-query.ts";
+import { DnsStreamRelay } from "./dns-stream.ts";
 import { Shares } from "./shares.ts";
 
 export interface DnsForwarderOptions {
@@ -30,14 +30,14 @@ export class DnsForwarder {
   readonly #options: DnsForwarderOptions;
   readonly #datagrams: DatagramSocket;
   readonly #streams: Server;
-  readonly #relay: StreamRelay;
+  readonly #relay: DnsStreamRelay;
   /** What ends each query that is under way. */
   readonly #queries = new Shares<AbortController>(QUERIES, (query) => query.abort());
   #closed = false;
 
   private constructor(options: DnsForwarderOptions) {
     this.#options = options;
-    this.#relay = new StreamRelay(options.servers);
+    this.#relay = new DnsStreamRelay(options.servers);
     this.#datagrams = createSocket("udp4");
     this.#datagrams.on("message", (query, { address, port }) => this.#take(query, address, port));
     this.#streams = createServer({ allowHalfOpen: true }, (client) => this.#relay.take(client));
@@ -89,7 +89,7 @@ export class DnsForwarder {
   async #answer(query: Buffer, signal: AbortSignal): Promise<Buffer> {
     for (const server of await this.#options.servers()) {
       if (signal.aborted) break;
-      const answer = await askServer(server, query, signal);
+      const answer = await sendDnsQuery(server, query, signal);
       if (answer !== undefined) return answer;
     }
     return failureFor(query);

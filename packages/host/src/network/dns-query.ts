@@ -12,7 +12,7 @@ const HEADER_BYTES = 12;
 const RESPONSE_BIT = 0x80;
 
 /** Undefined where the server does not answer in time. */
-export function askServer(
+export function sendDnsQuery(
   server: NameServer,
   query: Buffer,
   signal: AbortSignal,

@@ -12,7 +12,7 @@ const IDLE_DEADLINE_MS = 10_000;
 /** Long enough for a hundred answers; not for a tunnel that stays. */
 const STREAM_DEADLINE_MS = 60_000;
 
-export class StreamRelay {
+export class DnsStreamRelay {
   readonly #servers: () => Promise<readonly NameServer[]>;
   readonly #streams = new Shares<Socket>(STREAMS, (client) => client.resetAndDestroy());
   #closed = false;

@@ -34,7 +34,7 @@ export interface TrafficReport {
   readonly denied: EgressDenial[];
 }
 
-export function readTraffic(listing: unknown, nowMs: number): TrafficReport {
+export function readEgressReport(listing: unknown, nowMs: number): TrafficReport {
   if (!isListing.Check(listing)) throw new Error("nft printed something that is no table");
   const counters = new Map<string, Static<typeof Traffic>>();
   const elements = new Map<string, Element[]>();

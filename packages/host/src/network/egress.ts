@@ -3,10 +3,10 @@
 import type { Egress, EgressReport, HostEgress } from "@skerry/contract/egress";
 import type { AddressRange } from "./addresses.ts";
 import { BASE_TABLE } from "./base-rules.ts";
-import { readTraffic } from "./egress-report.ts";
+import { readEgressReport } from "./egress-report.ts";
 import { listTable, loadRules } from "./netns-exec.ts";
 import { OwnAddresses } from "./own-addresses.ts";
-import { policyScript } from "./policy-rules.ts";
+import { policyRulesScript } from "./policy-rules.ts";
 import type { Slot } from "./slot.ts";
 import type { Slots } from "./slots.ts";
 
@@ -49,7 +49,7 @@ export class EgressRules {
 
   async report(slot: Slot, inForce: HostEgress): Promise<EgressReport> {
     const { private_cidrs: _, ...policy } = inForce;
-    return { ...policy, ...readTraffic(await listTable("inet", BASE_TABLE, slot), Date.now()) };
+    return { ...policy, ...readEgressReport(await listTable("inet", BASE_TABLE, slot), Date.now()) };
   }
 
   #script(policy: HostEgress, load: "first" | "replace"): string {
@@ -60,6 +60,6 @@ export class EgressRules {
       neverCidrs,
       resolver: { address: range.resolver, port: resolverPort },
     };
-    return policyScript(policy, facts, load);
+    return policyRulesScript(policy, facts, load);
   }
 }

@@ -8,7 +8,7 @@ import type { Logger } from "pino";
 import { defaultRanges, type AddressRange } from "./addresses.ts";
 import { ipBatch, loadRules } from "./netns-exec.ts";
 import { addressesIn, parseIpv4 } from "./ipv4.ts";
-import { removeRootScript, rootScript } from "./root-rules.ts";
+import { removeRootRulesScript, rootRulesScript } from "./root-rules.ts";
 
 export interface HostNetworkOptions {
   /** Name of the nftables table. */
@@ -31,7 +31,7 @@ const FORWARDING = "/proc/sys/net/ipv4/ip_forward";
 export async function openHostNetwork(options: HostNetworkOptions): Promise<AddressRange> {
   const range = await claimRange(options);
   await loadRules(
-    rootScript({
+    rootRulesScript({
       table: options.table,
       linkPrefix: `${options.linkPrefix}-`,
       slotRange: range.cidr,
@@ -49,7 +49,7 @@ export async function openHostNetwork(options: HostNetworkOptions): Promise<Addr
 export async function removeHostNetwork(
   options: Pick<HostNetworkOptions, "table" | "linkPrefix">,
 ): Promise<void> {
-  await loadRules(removeRootScript(options.table));
+  await loadRules(removeRootRulesScript(options.table));
   const address = claimedBy(labelOf(options));
   if (address !== undefined) await ipBatch([`addr del ${address}/32 dev lo`]);
 }

@@ -6,7 +6,7 @@ const NETNS_FOLDER = "/run/netns";
 const DEADLINE_MS = 10_000;
 
 /** A namespace to run a program in. */
-export interface Netns {
+export interface NetnsExec {
   readonly netnsFile: string;
   /** The program `native/netns-exec.c`. */
   readonly netnsExec: string;
@@ -34,26 +34,26 @@ async function runIpBatch(flags: readonly string[], commands: readonly string[])
 }
 
 /** Loads a script as one transaction: the whole of it, or nothing. */
-export async function loadRules(script: string, netns?: Netns): Promise<void> {
+export async function loadRules(script: string, netns?: NetnsExec): Promise<void> {
   const [program, args] = command(["nft", "-f", "-"], netns);
   await runProgram(program, args, { deadlineMs: DEADLINE_MS, input: script });
 }
 
 /** What `loadRules` does, begun ahead: the program waits in the namespace for its script. Where this process dies it reads an empty one. */
-export function startLoadingRules(netns: Netns): StartedProgram {
+export function startLoadingRules(netns: NetnsExec): StartedProgram {
   const [program, args] = command(["nft", "-f", "-"], netns);
   return startProgram(program, args, { deadlineMs: DEADLINE_MS });
 }
 
 /** A table as nft's JSON. */
-export async function listTable(family: string, table: string, netns: Netns): Promise<unknown> {
+export async function listTable(family: string, table: string, netns: NetnsExec): Promise<unknown> {
   const [program, args] = command(["nft", "-j", "list", "table", family, table], netns);
   return JSON.parse(await runProgram(program, args, { deadlineMs: DEADLINE_MS }));
 }
 
 /** In a new namespace: kernel parameters (one that this kernel does not have is passed over), a TAP, and rules. */
 export async function furnish(
-  netns: Netns,
+  netns: NetnsExec,
   { parameters, tap, rules }: { parameters: Readonly<Record<string, number>>; tap: string; rules: string },
 ): Promise<void> {
   const settings = Object.entries(parameters).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
@@ -63,7 +63,7 @@ export async function furnish(
 
 function command(
   words: readonly [string, ...string[]],
-  netns: Netns | undefined,
+  netns: NetnsExec | undefined,
   before: readonly string[] = [],
 ): [string, string[]] {
   const [program, ...args] = words;

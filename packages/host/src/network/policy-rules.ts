@@ -24,7 +24,7 @@ export interface PolicyFacts {
 
 /** `first`: for a slot that has no policy yet; refused by the kernel where it has one. The kernel makes whoever deletes a table
  *  wait until nobody can use it any more, some 10 ms, and a sandbox that begins has nothing to delete. */
-export function policyScript(policy: HostEgress, facts: PolicyFacts, load: "first" | "replace"): string {
+export function policyRulesScript(policy: HostEgress, facts: PolicyFacts, load: "first" | "replace"): string {
   const never = [
     ...neverNetworks.map(({ cidr }) => cidr),
     ...facts.neverCidrs,

@@ -10,7 +10,7 @@ export interface RootFacts {
 }
 
 /** Replaces the table whole. `accept` ends only the chain, so other firewalls on the machine still have their say. */
-export function rootScript({ table, linkPrefix, slotRange, resolver }: RootFacts): string {
+export function rootRulesScript({ table, linkPrefix, slotRange, resolver }: RootFacts): string {
   const links = `"${linkPrefix}*"`;
   return `table inet ${table} {}
 delete table inet ${table}
@@ -50,6 +50,6 @@ table inet ${table} {
 `;
 }
 
-export function removeRootScript(table: string): string {
+export function removeRootRulesScript(table: string): string {
   return `table inet ${table} {}\ndelete table inet ${table}\n`;
 }

@@ -2,14 +2,14 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import type { AddressPair } from "./addresses.ts";
-import { baseScript } from "./base-rules.ts";
+import { baseRulesScript } from "./base-rules.ts";
 import { GATEWAY_CIDR, GATEWAY_MAC, TAP, UPLINK } from "./guest-link.ts";
-import { furnish, ipBatch, ipBatchToEnd, type Netns } from "./netns-exec.ts";
+import { furnish, ipBatch, ipBatchToEnd, type NetnsExec } from "./netns-exec.ts";
 
 const NETNS_FOLDER = "/run/netns";
 const LINKS_FOLDER = "/sys/class/net";
 
-export interface Slot extends Netns {
+export interface Slot extends NetnsExec {
   readonly number: number;
   readonly netns: string;
   /** Name of this machine's end of the link. */
@@ -37,7 +37,11 @@ export async function makeSlot(slot: Slot, addresses: AddressPair, connections: 
     `addr add ${addresses.gateway}/${addresses.prefix} dev ${link}`,
     `link set ${link} up`,
   ]);
-  await furnish(slot, { parameters: PARAMETERS, tap: TAP, rules: baseScript(addresses.slot, connections) });
+  await furnish(slot, {
+    parameters: PARAMETERS,
+    tap: TAP,
+    rules: baseRulesScript(addresses.slot, connections),
+  });
   await ipBatch(
     [
       `link set ${TAP} address ${GATEWAY_MAC}`,

@@ -18,8 +18,8 @@ import { GuestChannel } from "../guest/channel.ts";
 import { NO_EGRESS } from "../network/egress.ts";
 import { runProgram } from "../run.ts";
 import { releaseResources, makeFolder, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
-import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu.ts";
-import { migrationCompleted, type Qmp } from "../vm/qmp.ts";
+import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu/qemu.ts";
+import { migrationCompleted, type Qmp } from "../vm/qemu/qmp.ts";
 import type { BootFiles } from "./boot-files.ts";
 import type { TemplateDescription } from "./description.ts";
 

@@ -11,12 +11,12 @@ import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
-import { Adopter } from "./adopter.ts";
-import { claimSlots, findVms, type Found, type InFlightMoves } from "./adoption.ts";
-import { VmLifecycle } from "./vm-lifecycle.ts";
-import { mainOf, type LiveVm } from "./clone.ts";
-import { bringUp, NewVm, finishWaking, recordFor } from "./creation.ts";
-import { endOfHost } from "./ending.ts";
+import { Adopter } from "./adoption/adopter.ts";
+import { claimSlots, findVms, type Found, type InFlightMoves } from "./adoption/adoption.ts";
+import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
+import { mainOf, type LiveVm } from "./start/clone.ts";
+import { bringUp, NewVm, finishWaking, recordFor } from "./creation/creation.ts";
+import { endOfHost } from "./lifecycle/vm-end.ts";
 import {
   VmTable,
   notRunning,
@@ -25,10 +25,10 @@ import {
   type Adopting,
   type VmEntry,
   type Running,
-} from "./vm-table.ts";
+} from "./lifecycle/vm-table.ts";
 import type { HostResources } from "./vm-resources.ts";
-import { changePolicy, reportPolicy } from "./policy.ts";
-import { vmPaths } from "./qemu.ts";
+import { changePolicy, reportPolicy } from "./lifecycle/policy.ts";
+import { vmPaths } from "./qemu/qemu.ts";
 import {
   filesBelow,
   keepsDisk,
@@ -39,8 +39,8 @@ import {
   type VmRecord,
 } from "./record.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import { diskGone, diskUnreadable, endUnreadable, recoverMachine } from "./unreadable.ts";
-import type { WarmPool } from "./warm-pool.ts";
+import { diskGone, diskUnreadable, endUnreadable, recoverMachine } from "./lifecycle/unreadable.ts";
+import type { WarmPool } from "./warm/warm-pool.ts";
 
 type Bring = (newVm: NewVm, signal: AbortSignal) => Promise<LiveVm>;
 

@@ -7,9 +7,9 @@ import { HostEgress } from "@skerry/contract/egress";
 import { Vm, VmSpec } from "@skerry/contract/host-api";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
-import { DiskBelow, placedBelow, readBelow, type DiskPlaces } from "./disk-below.ts";
-import type { ProcessIdentity } from "./process.ts";
-import { vmPaths } from "./qemu.ts";
+import { DiskBelow, placedBelow, readBelow, type DiskPlaces } from "./disk/disk-below.ts";
+import type { ProcessIdentity } from "./qemu/process.ts";
+import { vmPaths } from "./qemu/qemu.ts";
 
 /** What makes a VM a machine. */
 const MachineRecord = Type.Object(

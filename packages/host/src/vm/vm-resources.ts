@@ -9,7 +9,7 @@ import type { EgressRules } from "../network/egress.ts";
 import { TAP } from "../network/guest-link.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Slots } from "../network/slots.ts";
-import type { Cgroups } from "./cgroup.ts";
+import type { Cgroups } from "./qemu/cgroup.ts";
 import {
   findByName,
   isAlive,
@@ -17,10 +17,10 @@ import {
   launchQemu,
   type ProcessIdentity,
   type UidRange,
-} from "./process.ts";
-import { listenOn, qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu.ts";
-import { Qmp } from "./qmp.ts";
-import { BELOW_FILE } from "./disk-below.ts";
+} from "./qemu/process.ts";
+import { listenOn, qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu/qemu.ts";
+import { Qmp } from "./qemu/qmp.ts";
+import { BELOW_FILE } from "./disk/disk-below.ts";
 import { RECORD } from "./record.ts";
 
 /** What all VMs of this host share. */

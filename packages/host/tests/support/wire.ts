@@ -3,7 +3,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { baseScript } from "../../src/network/base-rules.ts";
+import { baseRulesScript } from "../../src/network/base-rules.ts";
 import { EgressRules } from "../../src/network/egress.ts";
 import {
   GATEWAY_ADDRESS,
@@ -139,7 +139,7 @@ async function standIn(slot: Slot, guestNetns: string, slotAddress: string): Pro
     slot.netns,
   );
   // The pin went with the TAP.
-  const rules = baseScript(slotAddress, 1);
+  const rules = baseRulesScript(slotAddress, 1);
   const pin = rules.slice(rules.indexOf("table netdev"));
   await loadRules(`table netdev skerry_base {}\ndelete table netdev skerry_base\n${pin}`, slot);
   await ipBatch(

@@ -3,10 +3,10 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm } from "@skerry/contract/host-api";
 import { findSize } from "@skerry/contract/sizes";
-import type { MainProcess } from "../guest/agent.ts";
-import type { LiveVm } from "./clone.ts";
-import type { VmEnd } from "./ending.ts";
-import type { VmRecord } from "./record.ts";
+import type { MainProcess } from "../../guest/agent.ts";
+import type { LiveVm } from "../start/clone.ts";
+import type { VmEnd } from "./vm-end.ts";
+import type { VmRecord } from "../record.ts";
 import type { IdlePause } from "./idle-pause.ts";
 
 export type VmEntry =

@@ -10,7 +10,7 @@ const DISK_RESERVE_BYTES = 2 * 1024 ** 3;
 const LOOK_EVERY_BYTES = 16 * 1024 ** 2;
 const LOOK_EVERY_MS = 500;
 
-export async function refuseWhenDiskIsLow(folder: string): Promise<void> {
+export async function checkDiskReserve(folder: string): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   const freeBytes = bavail * bsize;
   if (freeBytes >= DISK_RESERVE_BYTES) return;
@@ -22,7 +22,7 @@ export async function refuseWhenDiskIsLow(folder: string): Promise<void> {
 }
 
 /** The same bytes, as long as the disk has room for them. */
-export async function* whileDiskHasRoom(
+export async function* withinDiskReserve(
   folder: string,
   content: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
@@ -30,7 +30,7 @@ export async function* whileDiskHasRoom(
   for await (const part of content) {
     unseenBytes += part.length;
     if (unseenBytes >= LOOK_EVERY_BYTES) {
-      await refuseWhenDiskIsLow(folder);
+      await checkDiskReserve(folder);
       unseenBytes = 0;
     }
     yield part;
@@ -38,9 +38,9 @@ export async function* whileDiskHasRoom(
 }
 
 /** Rejects when the disk is low, for what others write to it. */
-export async function diskIsLow(folder: string, signal: AbortSignal): Promise<never> {
+export async function watchDiskReserve(folder: string, signal: AbortSignal): Promise<never> {
   for (;;) {
-    await refuseWhenDiskIsLow(folder);
+    await checkDiskReserve(folder);
     await sleep(LOOK_EVERY_MS, undefined, { signal });
   }
 }

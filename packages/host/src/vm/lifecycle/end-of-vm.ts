@@ -2,12 +2,12 @@
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { MainProcess } from "../guest/agent.ts";
-import type { LiveVm } from "./clone.ts";
-import { consoleEnd } from "./console-log.ts";
-import { endOfChannel, endOfMain, endOfQemu, type VmEnd } from "./ending.ts";
-import { vmPaths } from "./qemu.ts";
-import type { VmRecord } from "./record.ts";
+import type { MainProcess } from "../../guest/agent.ts";
+import type { LiveVm } from "../start/clone.ts";
+import { consoleLogEnd } from "../qemu/console-log.ts";
+import { endOfChannel, endOfMain, endOfQemu, type VmEnd } from "./vm-end.ts";
+import { vmPaths } from "../qemu/qemu.ts";
+import type { VmRecord } from "../record.ts";
 
 /** Between the ends of the two connections of a QEMU that ends. */
 const LAST_WORD_MS = 1_000;
@@ -32,5 +32,5 @@ function endOfProcess({ exit }: MainProcess): Promise<VmEnd> {
 
 function lastWords(record: VmRecord): Promise<string | undefined> {
   if (record.machine === undefined) return Promise.resolve(undefined);
-  return consoleEnd(join(record.folder, vmPaths.console));
+  return consoleLogEnd(join(record.folder, vmPaths.console));
 }

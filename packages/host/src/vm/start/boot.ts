@@ -7,14 +7,14 @@ import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { VmSpec } from "@skerry/contract/host-api";
 import type { Size } from "@skerry/contract/sizes";
-import { GuestChannel } from "../guest/channel.ts";
-import type { TemplateLibrary } from "../templates/library.ts";
+import { GuestChannel } from "../../guest/channel.ts";
+import type { TemplateLibrary } from "../../templates/library.ts";
 import { giveIdentity, type LiveVm } from "./clone.ts";
-import { startQemu, type HostResources, type StartedQemu } from "./vm-resources.ts";
-import { killProcess } from "./process.ts";
-import { vmPaths } from "./qemu.ts";
-import type { DiskBelow } from "./disk-below.ts";
-import type { VmRecord } from "./record.ts";
+import { startQemu, type HostResources, type StartedQemu } from "../vm-resources.ts";
+import { killProcess } from "../qemu/process.ts";
+import { vmPaths } from "../qemu/qemu.ts";
+import type { DiskBelow } from "../disk/disk-below.ts";
+import type { VmRecord } from "../record.ts";
 
 export interface BootOptions {
   readonly resources: HostResources;

@@ -7,18 +7,18 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { VmSpec } from "@skerry/contract/host-api";
 import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import { SlotsExhausted, type Slots } from "../network/slots.ts";
-import type { TemplateLibrary } from "../templates/library.ts";
-import { bootKept } from "./boot.ts";
-import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
-import { saveBelow } from "./disk-below.ts";
-import { refuseWhenDiskIsLow } from "./disk-reserve.ts";
-import { releaseResources, makeFolder, type HostResources } from "./vm-resources.ts";
-import { vmPaths } from "./qemu.ts";
-import { HUNG_AFTER_MS } from "./qmp.ts";
-import { isWithout, prepareRecord, saveRecord, syncFolder, type VmRecord, type Waking } from "./record.ts";
-import { diskGone } from "./unreadable.ts";
-import type { WarmVm } from "./warm-clones.ts";
+import { SlotsExhausted, type Slots } from "../../network/slots.ts";
+import type { TemplateLibrary } from "../../templates/library.ts";
+import { bootKept } from "../start/boot.ts";
+import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
+import { saveBelow } from "../disk/disk-below.ts";
+import { checkDiskReserve } from "../disk/disk-reserve.ts";
+import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
+import { vmPaths } from "../qemu/qemu.ts";
+import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
+import { isWithout, prepareRecord, saveRecord, syncFolder, type VmRecord, type Waking } from "../record.ts";
+import { diskGone } from "../lifecycle/unreadable.ts";
+import type { WarmVm } from "../warm/warm-clones.ts";
 
 export interface CreationOptions {
   readonly resources: HostResources;
@@ -117,7 +117,7 @@ async function boot(
 ): Promise<LiveVm> {
   const { record } = newVm;
   if (await isWithout(join(record.folder, vmPaths.disk))) throw diskGone();
-  await refuseWhenDiskIsLow(vmsFolder);
+  await checkDiskReserve(vmsFolder);
   await saveRecord(record);
   return bootKept({ resources, library, record, spec, size, signal }, async ({ process }) => {
     newVm.record = { ...record, process };
@@ -179,7 +179,7 @@ async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record
   await settled([
     prepareRecord(record, waited.folder),
     rm(record.folder, { recursive: true, force: true }),
-    refuseWhenDiskIsLow(vmsFolder),
+    checkDiskReserve(vmsFolder),
   ]);
   await rename(waited.folder, record.folder);
 }
@@ -207,7 +207,7 @@ async function clone(
   signal: AbortSignal,
 ): Promise<LiveVm> {
   const { record } = newVm;
-  await refuseWhenDiskIsLow(vmsFolder);
+  await checkDiskReserve(vmsFolder);
   await makeNewFolder(record);
   // A reader may follow the console before the guest writes to it.
   if (spec.machine !== undefined) await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });

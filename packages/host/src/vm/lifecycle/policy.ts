@@ -2,8 +2,8 @@
 
 import type { EgressReport } from "@skerry/contract/egress";
 import type { EgressChange } from "@skerry/contract/host-api";
-import type { HostResources } from "./vm-resources.ts";
-import { saveRecord, type VmRecord } from "./record.ts";
+import type { HostResources } from "../vm-resources.ts";
+import { saveRecord, type VmRecord } from "../record.ts";
 
 interface Governed {
   record: VmRecord;

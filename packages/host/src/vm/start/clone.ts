@@ -6,14 +6,14 @@ import { chmod, copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { VmSpec } from "@skerry/contract/host-api";
 import type { Size } from "@skerry/contract/sizes";
-import { configure, clockAndEntropy, startMain, wakeGuest, type MainProcess } from "../guest/agent.ts";
-import { GuestChannel } from "../guest/channel.ts";
-import type { BootFiles } from "../templates/boot-files.ts";
-import { ignoreSharedMemory, type FrozenTemplate } from "../templates/frozen.ts";
-import { startQemu, type VmResources, type HostResources, type StartedQemu } from "./vm-resources.ts";
-import { STATE_FD, vmPaths } from "./qemu.ts";
-import { ANSWER_DEADLINE_MS, migrationCompleted, Qmp, runState } from "./qmp.ts";
-import type { VmRecord } from "./record.ts";
+import { configure, clockAndEntropy, startMain, wakeGuest, type MainProcess } from "../../guest/agent.ts";
+import { GuestChannel } from "../../guest/channel.ts";
+import type { BootFiles } from "../../templates/boot-files.ts";
+import { ignoreSharedMemory, type FrozenTemplate } from "../../templates/frozen.ts";
+import { startQemu, type VmResources, type HostResources, type StartedQemu } from "../vm-resources.ts";
+import { STATE_FD, vmPaths } from "../qemu/qemu.ts";
+import { ANSWER_DEADLINE_MS, migrationCompleted, Qmp, runState } from "../qemu/qmp.ts";
+import type { VmRecord } from "../record.ts";
 
 /** A guest that answers. */
 export interface LiveVm {

@@ -1,7 +1,7 @@
 // How a VM ended, in words for its owner and as a cause that decides whether it is started again.
 
 import type { MainExit, VmCause } from "@skerry/contract/host-api";
-import { signalName } from "../signals.ts";
+import { signalName } from "../../signals.ts";
 
 /** What is remembered of a VM that has ended. */
 export interface VmEnd {
@@ -19,12 +19,12 @@ const PANIC = /Kernel panic - not syncing(?:: (Out of memory|System is deadlocke
 
 /** From QEMU's own word for it, and from the end of the console, where that was kept: with `panic=-1 reboot=t` a panic and a
  *  reboot are the same to QEMU. A guest can write what it likes there, and then deceives its owner, who is itself. */
-export function endOfQemu(shutdownReason: string | undefined, consoleEnd: string | undefined): VmEnd {
+export function endOfQemu(shutdownReason: string | undefined, consoleLogEnd: string | undefined): VmEnd {
   switch (shutdownReason) {
     case undefined:
       return gone("qemu_ended", "the microVM's QEMU process was killed or crashed");
     case "guest-reset":
-      return endOfReset(consoleEnd);
+      return endOfReset(consoleLogEnd);
     case "guest-shutdown":
       return gone("guest_shut_down", "the guest shut down");
     case "guest-panic":
@@ -34,9 +34,10 @@ export function endOfQemu(shutdownReason: string | undefined, consoleEnd: string
   }
 }
 
-function endOfReset(consoleEnd: string | undefined): VmEnd {
-  if (consoleEnd === undefined) return gone("guest_shut_down", "the guest rebooted or its kernel panicked");
-  const panic = PANIC.exec(consoleEnd);
+function endOfReset(consoleLogEnd: string | undefined): VmEnd {
+  if (consoleLogEnd === undefined)
+    return gone("guest_shut_down", "the guest rebooted or its kernel panicked");
+  const panic = PANIC.exec(consoleLogEnd);
   if (panic === null) return gone("guest_shut_down", "the guest rebooted");
   if (panic[1] === undefined) return gone("guest_panicked", "the guest's kernel panicked");
   return gone("out_of_memory", "the guest's kernel ran out of memory and panicked");

@@ -1,16 +1,16 @@
 // Looks after VMs from the moment they run: sees them end or ends them, and gives back what they had.
 
 import type { Logger } from "pino";
-import type { MainProcess } from "../guest/agent.ts";
-import type { LiveVm } from "./clone.ts";
-import { endOfHost, stopped, type VmEnd } from "./ending.ts";
+import type { MainProcess } from "../../guest/agent.ts";
+import type { LiveVm } from "../start/clone.ts";
+import { endOfHost, stopped, type VmEnd } from "./vm-end.ts";
 import type { VmTable, Running } from "./vm-table.ts";
-import { releaseResources, type HostResources } from "./vm-resources.ts";
-import { keepsDisk, saveRecord, type VmRecord } from "./record.ts";
+import { releaseResources, type HostResources } from "../vm-resources.ts";
+import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
 import { IdlePause } from "./idle-pause.ts";
-import { endGuest } from "./stopping.ts";
-import type { KeyedQueue } from "./keyed-queue.ts";
-import { endOfVm } from "./watch.ts";
+import { endGuest } from "./stop-guest.ts";
+import type { KeyedQueue } from "../keyed-queue.ts";
+import { endOfVm } from "./end-of-vm.ts";
 
 export interface VmLifecycleOptions {
   readonly resources: HostResources;

@@ -3,7 +3,7 @@
 import { addAbortListener } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Allowance } from "../allowance.ts";
+import { Allowance } from "../../allowance.ts";
 
 /** QEMU refused, vanished, or did not answer in time. */
 export class QmpError extends Error {

@@ -1,7 +1,7 @@
 // How much memory clones may take that only wait.
 
 import { readFile } from "node:fs/promises";
-import { memoryOf } from "../usage.ts";
+import { memoryOf } from "../../usage.ts";
 
 /** With less of the machine's memory left nothing waits in it. */
 const AVAILABLE_MIN_SHARE = 0.1;

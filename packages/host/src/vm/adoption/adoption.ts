@@ -6,11 +6,11 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import { BELOW_FILE, saveBelow } from "./disk-below.ts";
-import { endOfHost, stopped, type VmEnd } from "./ending.ts";
-import { cgroupName, uidsOf, type HostResources } from "./vm-resources.ts";
-import { findByUid, isAlive, killProcess, type FoundProcess } from "./process.ts";
-import { vmPaths } from "./qemu.ts";
+import { BELOW_FILE, saveBelow } from "../disk/disk-below.ts";
+import { endOfHost, stopped, type VmEnd } from "../lifecycle/vm-end.ts";
+import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
+import { findByUid, isAlive, killProcess, type FoundProcess } from "../qemu/process.ts";
+import { vmPaths } from "../qemu/qemu.ts";
 import {
   hasEnded,
   isWithout,
@@ -20,9 +20,9 @@ import {
   type RecordOwner,
   type VmRecord,
   type Waking,
-} from "./record.ts";
-import { isKeptAsItIs, isMachineId, isVmId, unreadableRecord } from "./unreadable.ts";
-import { WARM_PREFIX } from "./warm-clones.ts";
+} from "../record.ts";
+import { isKeptAsItIs, isMachineId, isVmId, unreadableRecord } from "../lifecycle/unreadable.ts";
+import { WARM_PREFIX } from "../warm/warm-clones.ts";
 
 /** The earlier host process was gone before it could learn why. */
 const endedUnseen: VmEnd = {

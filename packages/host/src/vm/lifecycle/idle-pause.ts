@@ -6,8 +6,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Logger } from "pino";
-import { isIdle, wakeGuest } from "../guest/agent.ts";
-import type { LiveVm } from "./clone.ts";
+import { isIdle, wakeGuest } from "../../guest/agent.ts";
+import type { LiveVm } from "../start/clone.ts";
 
 /** From the last operation to the first question whether the guest is idle. The interval doubles as long as a process runs in the guest,
  *  because the question costs the guest a fork. It is longer than the two seconds in which the guest's kernel reports freed memory. */

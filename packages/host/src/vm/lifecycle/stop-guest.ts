@@ -4,8 +4,8 @@ import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { MainExit } from "@skerry/contract/host-api";
 import type { Logger } from "pino";
-import { shutDownGuest, terminateMain, type MainProcess } from "../guest/agent.ts";
-import type { GuestChannel } from "../guest/channel.ts";
+import { shutDownGuest, terminateMain, type MainProcess } from "../../guest/agent.ts";
+import type { GuestChannel } from "../../guest/channel.ts";
 import type { Running } from "./vm-table.ts";
 import type { IdlePause } from "./idle-pause.ts";
 

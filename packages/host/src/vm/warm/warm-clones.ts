@@ -7,12 +7,12 @@ import { addAbortListener } from "node:events";
 import { join } from "node:path";
 import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import { runCommand } from "../guest/agent.ts";
-import { NO_EGRESS } from "../network/egress.ts";
-import type { TemplateLibrary } from "../templates/library.ts";
-import { giveIdentity, restoreClone, resume, type LiveVm } from "./clone.ts";
-import { releaseResources, makeFolder, type HostResources } from "./vm-resources.ts";
-import { saveRecord, type VmRecord } from "./record.ts";
+import { runCommand } from "../../guest/agent.ts";
+import { NO_EGRESS } from "../../network/egress.ts";
+import type { TemplateLibrary } from "../../templates/library.ts";
+import { giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
+import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
+import { saveRecord, type VmRecord } from "../record.ts";
 
 /** Folder names of waiting clones begin with it, and no id of a VM does. */
 export const WARM_PREFIX = "warm_";

@@ -51,7 +51,7 @@ export async function* readConsole(
 }
 
 /** The last words of a QEMU that has ended, once they are written; undefined where no console was kept. */
-export async function consoleEnd(file: string): Promise<string | undefined> {
+export async function consoleLogEnd(file: string): Promise<string | undefined> {
   try {
     await using handle = await open(file, "r");
     const end = Date.now() + CLOSING_DEADLINE_MS;

@@ -4,16 +4,16 @@
 import { addAbortListener } from "node:events";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { MainProcess } from "../guest/agent.ts";
-import type { VmLifecycle } from "./vm-lifecycle.ts";
-import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
-import type { Adopting, VmTable } from "./vm-table.ts";
-import type { HostResources } from "./vm-resources.ts";
-import { cancelMigration, isSent } from "./qemu-moves.ts";
-import { vmPaths } from "./qemu.ts";
-import { HUNG_AFTER_MS, Qmp } from "./qmp.ts";
-import { saveRecord, type VmRecord } from "./record.ts";
-import type { KeyedQueue } from "./keyed-queue.ts";
+import type { MainProcess } from "../../guest/agent.ts";
+import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
+import { adoptClone, mainOf, type LiveVm } from "../start/clone.ts";
+import type { Adopting, VmTable } from "../lifecycle/vm-table.ts";
+import type { HostResources } from "../vm-resources.ts";
+import { cancelMigration, isSent } from "../qemu/migration.ts";
+import { vmPaths } from "../qemu/qemu.ts";
+import { HUNG_AFTER_MS, Qmp } from "../qemu/qmp.ts";
+import { saveRecord, type VmRecord } from "../record.ts";
+import type { KeyedQueue } from "../keyed-queue.ts";
 
 export interface AdopterOptions {
   readonly resources: HostResources;

@@ -1,7 +1,7 @@
 // The command line of one QEMU, as data. A clone's must describe the same machine as its template's, or the frozen
 // state does not fit: everything that may differ between the two is in `VmFiles` and `purpose`.
 
-import { GUEST_MAC } from "../network/guest-link.ts";
+import { GUEST_MAC } from "../../network/guest-link.ts";
 
 export type Accelerator = "kvm" | "tcg";
 

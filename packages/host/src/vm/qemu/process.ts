@@ -3,8 +3,8 @@
 import { spawn } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { RunError, spawnHelperNow } from "../run.ts";
-import type { ProcessIdentity, SpawnHelper } from "../spawn-helper.ts";
+import { RunError, spawnHelperNow } from "../../run.ts";
+import type { ProcessIdentity, SpawnHelper } from "../../spawn-helper.ts";
 
 export type { ProcessIdentity };
 

@@ -5,12 +5,12 @@ import { rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm, VmCause } from "@skerry/contract/host-api";
-import { NO_EGRESS } from "../network/egress.ts";
-import { BELOW_FILE, readBelow } from "./disk-below.ts";
+import { NO_EGRESS } from "../../network/egress.ts";
+import { BELOW_FILE, readBelow } from "../disk/disk-below.ts";
 import { onlyMachines, type VmTable } from "./vm-table.ts";
-import { cgroupName, uidsOf, type HostResources } from "./vm-resources.ts";
-import { findByUid, killProcess } from "./process.ts";
-import { vmPaths } from "./qemu.ts";
+import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
+import { findByUid, killProcess } from "../qemu/process.ts";
+import { vmPaths } from "../qemu/qemu.ts";
 import {
   isWithout,
   readRecord,
@@ -21,7 +21,7 @@ import {
   type FoundRecord,
   type RecordOwner,
   type VmRecord,
-} from "./record.ts";
+} from "../record.ts";
 
 /** What the host can say of it: its id and why nothing more. The rest is filled in so that it can be listed, stopped and destroyed. */
 export async function unreadableRecord(
