@@ -68,7 +68,7 @@ test.each([
   ["an unknown flag", ["--user", "0"], "unknown flag --user"],
 ])("%s ends it before the program, with a line that says so", async (_, words, reason) => {
   await expect(enter(...words, "--", "echo", "ran")).rejects.toThrow(
-    new RegExp(`ended with 126: netnsExec: ${reason}[^\n]*$`),
+    new RegExp(`ended with 126: netns-exec: ${reason}[^\n]*$`),
   );
 });
 
@@ -77,11 +77,11 @@ test("a namespace or a program that is not there, and no program, are told", asy
     deadlineMs: DEADLINE_MS,
   });
   await expect(elsewhere).rejects.toThrow(
-    "126: netnsExec: enter network namespace /run/netns/none: No such file",
+    "126: netns-exec: enter network namespace /run/netns/none: No such file",
   );
   await expect(enter("--", "no-such-program")).rejects.toThrow(
-    "126: netnsExec: run no-such-program: No such file",
+    "126: netns-exec: run no-such-program: No such file",
   );
-  await expect(enter()).rejects.toThrow("126: netnsExec: run nothing");
-  await expect(enter("--")).rejects.toThrow("126: netnsExec: run nothing");
+  await expect(enter()).rejects.toThrow("126: netns-exec: run nothing");
+  await expect(enter("--")).rejects.toThrow("126: netns-exec: run nothing");
 });
