@@ -1,4 +1,5 @@
-// The part of the host API by which a VM moves to another host. Control leads; the source sends everything to the target itself.
+// The part of the host API by which a VM moves to another host. Control leads; the source sends everything to
+// the target itself.
 //
 //   GET    /vms/{id}/manifest?execution_id=         VmManifest; what the target needs, and what it must be compatible with
 //   PUT    /vms/{id}/arrival         ArrivalOrder   ArrivalNeeds; from here on the target holds room for it, under its policy
@@ -7,7 +8,8 @@
 //   DELETE /vms/{id}/departure?move_id=             204; it goes on here. Also right where nothing was under way
 //   POST   /vms/{id}/arrival/resume  ResumeOrder    Vm; runs here now
 //
-// What ends it is `DELETE /vms/{id}` with the execution id of the side that lost: the target's before the decision, the source's after it.
+// What ends it is `DELETE /vms/{id}` with the execution id of the side that lost: the target's before the
+// decision, the source's after it.
 //
 // From source to target, with the ticket in `x-skerry-ticket`:
 //

@@ -1,12 +1,15 @@
-// Live-migration compatibility: a running guest can move to a host with the same accelerator, the same QEMU version and the same guest
-// CPU. An emulated guest also needs a TSC rate within 0.05 % of its own, because it keeps time by that rate.
+// Live-migration compatibility: a running guest can move to a host with the same accelerator, the same QEMU
+// version and the same guest CPU. An emulated guest also needs a TSC rate within 0.05 % of its own, because
+// it keeps time by that rate.
 
 import type { HostCompatibility } from "./host-moves.ts";
 
-/** Relative difference of the TSC rates: 0.05 % is 43 s in a day. Two machines of the same kind differ by far less. */
+/** Relative difference of the TSC rates: 0.05 % is 43 s in a day. Two machines of the same kind differ by
+ *  far less. */
 const TSC_TOLERANCE = 0.0005;
 
-/** Why a guest of the host `here` cannot run on the host `there`, in words for the operator; undefined where it can. */
+/** Why a guest of the host `here` cannot run on the host `there`, in words for the operator; undefined
+ *  where it can. */
 export function incompatibility(here: HostCompatibility, there: HostCompatibility): string | undefined {
   if (here.accelerator !== there.accelerator)
     return `the accelerator is ${there.accelerator} there and ${here.accelerator} here`;

@@ -52,7 +52,7 @@ static bool open_pipes(struct pipe pipes[3], const struct request *request) {
   return true;
 }
 
-// A reader that is slow, and a serial port always is, stops the main process and nobody else.
+// A slow reader, and a serial port always is one, blocks the main process and no other.
 static int open_console(void) {
   if (!machine_is_ours) return 2;
   int console = open("/dev/console", O_WRONLY | O_NOCTTY);

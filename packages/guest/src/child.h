@@ -1,6 +1,6 @@
-// An operation is one forked child with up to three pipes, so whatever hangs (a dead file system, a FIFO)
-// hangs that child alone. What it has to say beyond its pipes it writes into its slot of memory shared with
-// the agent; a command has lost that memory with its execve.
+// An operation is one forked child with up to three pipes, so a system call that hangs (a dead file system, a
+// FIFO) blocks that child alone. Results other than its pipes it writes into its slot of the memory that it
+// shares with the agent; a command loses that memory with its execve.
 #ifndef SKERRY_CHILD_H
 #define SKERRY_CHILD_H
 

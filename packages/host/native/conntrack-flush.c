@@ -110,8 +110,8 @@ static struct addresses read_addresses(void) {
   return read;
 }
 
-/** Deletes the connection of this message where one of them began it. One that has ended meanwhile is none the
- * worse. */
+/** Deletes the connection of this message where one of them began it. One that has ended meanwhile is none
+ *  the worse. */
 static void consider(int fd, const struct nlmsghdr *message, const struct addresses *gone) {
   if (message->nlmsg_len < NLMSG_SPACE(sizeof(struct nfgenmsg))) return;
   const char *bytes = (const char *)NLMSG_DATA(message) + NLMSG_ALIGN(sizeof(struct nfgenmsg));

@@ -1,9 +1,11 @@
-// Runs a program in a network namespace, which Node can enter no more than it can make a TAP. It becomes the program.
+// Runs a program in a network namespace, which Node can enter no more than it can make a TAP. It becomes the
+// program.
 //
 //   netns-exec --net FILE [--set NAME=VALUE]... [--tap NAME] -- PROGRAM ARG...
 //
-// In the namespace, and in this order, it sets kernel parameters, named as sysctl names them, and makes a TAP that stays. A parameter
-// that this kernel does not have is passed over. PROGRAM is looked for in PATH. Any failure ends it with a line on stderr and status 126.
+// In the namespace, and in this order, it sets kernel parameters, named as sysctl names them, and makes a TAP
+// that stays. A parameter that this kernel does not have is passed over. PROGRAM is looked for in PATH. Any
+// failure ends it with a line on stderr and status 126.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +36,7 @@ static void enter_netns(const char *file) {
   close(fd);
 }
 
-// /proc/sys/net is that of the namespace of whoever looks.
+// /proc/sys/net shows the network namespace of the process that opens it.
 static void set_parameter(const char *setting) {
   char path[256];
   const char *value = strchr(setting, '=');

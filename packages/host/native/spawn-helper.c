@@ -1,7 +1,9 @@
-// Starts programs for the host, because this process is small: Node copies the page tables of its whole memory for each one that it starts, and
-// its event loop stands still for 6 ms meanwhile (measured with 90 MB), ten times for each VM.
+// Starts programs for the host, because this process is small: Node copies the page tables of its whole
+// memory for each one that it starts, and its event loop stands still for 6 ms meanwhile (measured with 90
+// MB), ten times for each VM.
 //
-// Frames on stdin and stdout: type, id of the program, length of what follows, each 32 bits in this machine's order.
+// Frames on stdin and stdout: type, id of the program, length of what follows, each 32 bits in this machine's
+// order.
 //   in:  RUN     the arguments, each ended by a zero byte; the first is looked for in PATH
 //        INPUT   all of its standard input
 //        KILL    nothing follows
@@ -63,7 +65,7 @@ static void write_all(const void *bytes, size_t length) {
   while (length > 0) {
     ssize_t written = write(1, bytes, length);
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) exit(0); // nobody is there any more
+    if (written <= 0) exit(0); // the host has ended
     bytes = (const char *)bytes + written;
     length -= (size_t)written;
   }
@@ -146,7 +148,7 @@ static void run(uint32_t id, char *text, size_t length) {
     polls = resized(polls, (2 + 3 * room) * sizeof *polls);
   }
   programs[count++] = started;
-  // Before it can be reaped, so that nobody else has the pid.
+  // Before it can be reaped, so that no other process has the pid yet.
   uint64_t identity[2] = {(uint64_t)started.pid, start_ticks(started.pid)};
   answer(STARTED, id, identity, sizeof identity);
 }

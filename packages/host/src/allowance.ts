@@ -1,5 +1,5 @@
-// How much of something a guest, or the QEMU that it may have taken over, can make us do. What is over a burst is owed, and what is owed
-// is worked off at a steady rate, during which nothing more is read.
+// How much of something a guest, or the QEMU that it may have taken over, can make us do. What is over a
+// burst is owed, and what is owed is worked off at a steady rate, during which nothing more is read.
 
 export interface AllowanceLimits {
   readonly burst: number;

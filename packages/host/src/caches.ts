@@ -1,9 +1,10 @@
-// What may go of the images, frozen templates and layers on this host's disk.
+// Removes unused images, frozen templates and layers from this host's disk.
 
 import type { Host } from "./host.ts";
 
-/** Removes what no template leads to, no disk stands on and nobody has touched for so long. Returns how many that were. Where it is not known
- *  what the disks of all VMs stand on, everything stays. */
+/** Removes files that no template needs, that no disk is based on, and that were not changed for
+ *  `untouchedForMs`. Returns how many it removed. Where the base files of some VM are not known, it
+ *  removes nothing. */
 export async function sweepCaches(
   { config, engine, library, moves }: Host,
   untouchedForMs: number,
@@ -11,7 +12,7 @@ export async function sweepCaches(
   const below = await engine.filesBelow();
   if (below === undefined) return 0;
   const removed = await moves.sweep(below, untouchedForMs);
-  // What others made there is theirs to judge.
+  // Another host may still need what it made in a shared folder.
   if (config.sharedAssets) return removed;
   return removed + (await library.sweep(below, untouchedForMs));
 }

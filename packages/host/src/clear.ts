@@ -1,6 +1,7 @@
-// Ends every VM of a host that does not run, from its records and from the kernel's. Needs neither a guest kernel nor KVM nor a
-// template: what is left of a VM must go also where none could run any more. Machines are stopped in peace where they answer, and keep
-// their disks; by their policy they are started again with the host.
+// Ends every VM of a host that does not run, from its records and from the kernel's. Needs neither a guest
+// kernel nor KVM nor a template: what is left of a VM must go also where none could run any more. Machines
+// are stopped in peace where they answer, and keep their disks; by their policy they are started again with
+// the host.
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -70,7 +71,8 @@ interface ClearOptions {
 
 async function clearVm({ resources, log }: ClearOptions, { id, folder, found }: FoundFolder): Promise<void> {
   if (found.kind !== "mine") {
-    // What runs is found by its user. The files of a sandbox are of no use without it; those of a machine are its disk.
+    // What runs is found by its user. The files of a sandbox are of no use without it; those of a machine are
+    // its disk.
     if (!isMachineId(id)) return isVmId(id) || id.startsWith(WARM_PREFIX) ? remove(folder) : undefined;
     if (found.kind === "absent" && (await isWithout(join(folder, vmPaths.disk)))) return remove(folder);
     log.error(
@@ -82,8 +84,8 @@ async function clearVm({ resources, log }: ClearOptions, { id, folder, found }: 
   const { record } = found;
   if (!keepsDisk(record)) return releaseResources(resources, record);
   if (hasEnded(record)) return;
-  // One that has arrived and has not been decided about may run elsewhere, and must not run here. One that cannot be stopped has the disk
-  // that it has after a power failure.
+  // One that has arrived and has not been decided about may run elsewhere, and must not run here. One that
+  // cannot be stopped has the disk that it has after a power failure.
   if (record.arrival === undefined) await stopMachine(record).catch(() => undefined);
   const ended = { ...record, ...endOfHost("its host was taken down"), process: undefined };
   await releaseResources(resources, record, { disk: true, save: () => saveRecord(ended) });

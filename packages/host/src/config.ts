@@ -11,7 +11,8 @@ import { parseServer, type NameServer } from "./network/name-servers.ts";
 export interface HostConfig {
   /** Everything that this host keeps. QEMU's users must be able to pass through it, so it is mode 0711. */
   readonly stateFolder: string;
-  /** Kernel, images and frozen templates. Several hosts on one machine may share it, and then nobody clears it up. */
+  /** Kernel, images and frozen templates. Several hosts on one machine may share the folder; then no host
+   *  removes files from it. */
   readonly assetsFolder: string;
   readonly sharedAssets: boolean;
   /** What it is called among the hosts of a control plane. */
@@ -51,7 +52,7 @@ export interface Endpoint {
 export interface WarmConfig {
   /** Of one template and size at most; 0 for none at all. */
   readonly max: number;
-  /** Of the first template in the default size, even if nobody asks for one. */
+  /** How many warm clones of the first template in the default size are kept, also without demand. */
   readonly min: number;
   /** Memory of all waiting guests; undefined: a tenth of that for VMs. */
   readonly memoryMib: number | undefined;
@@ -69,7 +70,7 @@ export interface NetworkConfig {
   readonly resolverPort: number;
   /** Name servers for guests; empty: those of /etc/resolv.conf. */
   readonly nameServers: readonly NameServer[];
-  /** Networks that no guest reaches, whatever its policy. */
+  /** Networks that no guest reaches under any policy. */
   readonly neverCidrs: readonly string[];
   /** Network slots that are kept ready. */
   readonly readySlots: number;

@@ -1,4 +1,5 @@
-// Puts a host together: finds QEMU and the accelerator, fetches the kernel, opens the templates, adopts the VMs.
+// Puts a host together: finds QEMU and the accelerator, fetches the kernel, opens the templates, adopts the
+// VMs.
 
 import { chmod, copyFile, mkdir, readFile, rename, stat } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
@@ -46,7 +47,7 @@ export interface Host {
   readonly info: () => HostInfo;
 }
 
-/** Told before and after each step that may take longer than a second. */
+/** Wraps each step that may take longer than a second, to report its progress. */
 export type StepReport = <T>(title: string, work: () => Promise<T>) => Promise<T>;
 
 const VERSION_DEADLINE_MS = 10_000;
@@ -147,7 +148,7 @@ async function compatibilityOf(
   return { accelerator, qemu_version: qemuVersion, cpu, tsc_khz: rate ?? null };
 }
 
-/** What is asked for when nobody has said otherwise. */
+/** The template and size of a request that names neither. */
 function favoriteOf(
   library: TemplateLibrary,
 ): { readonly template: string; readonly size: Size } | undefined {

@@ -1,5 +1,6 @@
-// Who this host is to its cluster: a key that never leaves it, and a certificate of the authority, brought by whoever may call it as control.
-// The key is new with each certificate. Both are in one file, so that no crash can leave a certificate with another's key.
+// The identity of this host in its cluster: a private key that never leaves it, and a certificate of the
+// cluster's authority, which control installs. The key is new with each certificate. Both are in one file, so
+// that no crash can leave a certificate with another's key.
 
 import {
   createPrivateKey,
@@ -61,7 +62,8 @@ export class Identity {
     return { key, cert, ca, minVersion: "TLSv1.3" };
   }
 
-  /** The request to certify a new key, or the current one where there is one. Only the latest request can be answered. */
+  /** The request to certify a new key, or the current one where there is one. Only the latest request can
+   *  be answered. */
   request(key: "new" | "current" = "new"): CertificateRequest {
     const current = key === "current" ? this.#current?.private_key : undefined;
     const privateKey =
@@ -74,7 +76,8 @@ export class Identity {
     return { public_key, signature: signature.toString("base64") };
   }
 
-  /** Takes the certificate that was requested. Only on this machine the host can be given to another cluster. */
+  /** Takes the certificate that was requested. Only on this machine the host can be given to another
+   *  cluster. */
   async install(given: HostCertificate, { mayChange }: { readonly mayChange: boolean }): Promise<void> {
     const pending = this.#pending;
     if (pending === undefined) throw refused("no certificate has been requested");

@@ -1,5 +1,6 @@
-// The host agent. `serve` runs it; `prepare` does beforehand, with progress on stdout, what takes long: kernel, images, and the
-// frozen template of the default size; `clear` destroys what a host that does not run has left running.
+// The host agent. `serve` runs it; `prepare` does beforehand, with progress on stdout, what takes long:
+// kernel, images, and the frozen template of the default size; `clear` destroys what a host that does not run
+// has left running.
 
 import { join } from "node:path";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
@@ -19,7 +20,8 @@ import { SpawnHelper } from "./spawn-helper.ts";
 
 const silentStep: StepReport = (_title, work) => work();
 
-/** One JSON line when a step begins and one when it has ended: `{"step", "state": "begin"|"done"|"failed", "ms"?}`. */
+/** One JSON line when a step begins and one when it has ended: `{"step", "state": "begin"|"done"|"failed",
+ *  "ms"?}`. */
 const reportedStep: StepReport = async (step, work) => {
   const say = (line: object): void => void process.stdout.write(`${JSON.stringify({ step, ...line })}\n`);
   const startedMs = Date.now();
@@ -80,7 +82,8 @@ async function startSpawnHelper({ nativeFolder }: HostConfig, log: Logger): Prom
   );
 }
 
-/** Guests' names are looked up by this process, so they cannot be while it is down; everything else about egress is. */
+/** Guests' names are looked up by this process, so they cannot be while it is down; everything else about
+ *  egress is. */
 function openForwarder({ config, range }: Host, log: Logger): Promise<DnsForwarder> {
   const { nameServers, resolverPort } = config.network;
   return DnsForwarder.open({

@@ -34,7 +34,8 @@ export interface StartedProgram {
 
 let helper: SpawnHelper | undefined;
 
-/** From now on the helper starts programs without a folder, environment or signal of their own; undefined: this process starts them. */
+/** From now on the helper starts programs without a folder, environment or signal of their own; undefined:
+ *  this process starts them. */
 export function useSpawnHelper(it: SpawnHelper | undefined): void {
   helper = it;
 }
@@ -49,8 +50,8 @@ export function runProgram(program: string, args: readonly string[], options: Ru
   return startProgram(program, args, options).finish(options.input ?? "");
 }
 
-/** For a program that reads all its input before it does anything: started ahead of time, it costs nothing when it is needed.
- *  The deadline counts from `finish`. */
+/** For a program that reads all its input before it does anything: started ahead of time, it costs nothing
+ *  when it is needed. The deadline counts from `finish`. */
 export function startProgram(
   program: string,
   args: readonly string[],
@@ -59,7 +60,7 @@ export function startProgram(
   const output: Buffer[] = [];
   let tail = "";
   const { promise: ended, resolve, reject } = Promise.withResolvers<string>();
-  ended.catch(() => undefined); // nobody may be waiting yet
+  ended.catch(() => undefined); // `finish` may be called later
   const says = (bytes: Buffer): void => void (tail = (tail + bytes.toString()).slice(-TAIL_CHARS));
   const listener: ProgramListener = {
     output: (bytes) => {

@@ -64,7 +64,8 @@ export class SpawnHelper {
       child.once("error", reject);
     });
     const helper = new SpawnHelper(child.pid ?? 0, stdin, stdout);
-    // Whoever waits for a program has a deadline that keeps this process alive. Pipes of a child are sockets, which Node's types do not tell.
+    // The deadline of each running program keeps this process alive. Pipes of a child are sockets, which
+    // Node's types do not tell.
     child.unref();
     for (const stream of [stdin, stdout]) (stream as unknown as { unref(): void }).unref();
     return helper;

@@ -25,7 +25,7 @@ export async function measureUsage(folder: string): Promise<MachineUsage> {
   };
 }
 
-/** Linux counts in hundredths of a second towards programs, whatever it does inside. */
+/** Linux reports hundredths of a second to programs, also where it counts more finely. */
 const TICKS_PER_S = 100;
 
 export function cpuSecondsOf(stat: string): HostUsage["cpu_seconds"] {
@@ -46,7 +46,8 @@ export function memoryOf(meminfo: string): Pick<HostUsage, "memory_bytes" | "mem
   return { memory_bytes: bytes("MemTotal"), memory_available_bytes: bytes("MemAvailable") };
 }
 
-/** The links to the world outside. What passes between the machine and its VMs passes them too, or never leaves. */
+/** The links to the world outside. What passes between the machine and its VMs passes them too, or never
+ *  leaves. */
 export function defaultLinksOf(routes: string, routes6: string): ReadonlySet<string> {
   const links = [
     ...rows(routes).map(([link, destination, , , , , , mask]) => ({

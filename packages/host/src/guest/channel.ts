@@ -1,5 +1,6 @@
-// The connection to one guest's agent: hello, streams, and what happens when the guest misbehaves. Every byte that
-// comes in is treated as an attack: sizes are bounded, shapes are checked, and the first violation ends the channel.
+// The connection to one guest's agent: hello, streams, and what happens when the guest misbehaves. Every byte
+// that comes in is treated as an attack: sizes are bounded, shapes are checked, and the first violation ends
+// the channel.
 
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
@@ -36,9 +37,11 @@ export class ChannelClosed extends Error {
   }
 }
 
-/** Bytes of an old conversation that may be in flight before the answer to our hello: all queues on the way, generously. */
+/** Bytes of an old conversation that may be in flight before the answer to our hello: all queues on the
+ *  way, generously. */
 const STALE_MAX_BYTES = 16 * 1024 * 1024;
-/** What may wait to be sent: every stream's whole window, and control frames. A guest that lets more pile up does not read. */
+/** What may wait to be sent: every stream's whole window, and control frames. A guest that lets more pile
+ *  up does not read. */
 const UNSENT_MAX_BYTES = SANDBOX_MAX_STREAMS * WINDOW_BYTES + 16 * 1024 * 1024;
 const STREAM_ID_MAX = 0xffff_ffff;
 

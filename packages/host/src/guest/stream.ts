@@ -36,11 +36,13 @@ export type StreamEnd =
   | { readonly ok: true; readonly result: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly error: Error };
 
-/** Frames smaller than this are gathered into blocks, so that a guest cannot make us hold an object per byte. */
+/** Frames smaller than this are gathered into blocks, so that a guest cannot make us hold an object per
+ *  byte. */
 const SMALL_FRAME_BYTES = 4 * 1024;
 const BLOCK_BYTES = 16 * 1024;
-/** Beyond so many waiting blocks small frames join the last block of their kind, also past blocks of the other kind: a guest
- *  that alternates between the two outputs byte by byte loses their order, and cannot make us hold a block per byte. */
+/** Beyond so many waiting blocks small frames join the last block of their kind, also past blocks of the
+ *  other kind: a guest that alternates between the two outputs byte by byte loses their order, and cannot
+ *  make us hold a block per byte. */
 const ORDERED_BLOCKS_MAX = 256;
 
 interface Block {
@@ -85,7 +87,8 @@ export class GuestStream {
     }
   }
 
-  /** What the guest says before the first byte: for a file its size. Undefined where the stream ended without. */
+  /** What the guest says before the first byte: for a file its size. Undefined where the stream ended
+   *  without. */
   async head(): Promise<Readonly<Record<string, unknown>> | undefined> {
     while (this.#head === undefined && this.#end === undefined) await this.#changed.promise;
     return this.#head;
@@ -102,7 +105,8 @@ export class GuestStream {
     return this.#end !== undefined;
   }
 
-  /** Sends input as credit allows. Returns early, without error, when the guest has ended the stream: its result says why. */
+  /** Sends input as credit allows. Returns early, without error, when the guest has ended the stream: its
+   *  result says why. */
   async write(bytes: Buffer): Promise<void> {
     let at = 0;
     while (at < bytes.length) {
@@ -121,7 +125,8 @@ export class GuestStream {
     if (this.#end === undefined) this.#send(encodeFrame(frameTypes.close, this.id));
   }
 
-  /** Cancels: the guest kills what runs and leaves nothing. Its last word is still awaited, by the channel. */
+  /** Cancels: the guest kills what runs and leaves nothing. Its last word is still awaited, by the
+   *  channel. */
   cancel(): void {
     if (this.#canceled || this.#end !== undefined) return;
     this.#canceled = true;
@@ -136,7 +141,8 @@ export class GuestStream {
     if (payload.length > this.#guestCredit)
       throw new ProtocolViolation("it sent more than it had credit for");
     this.#guestCredit -= payload.length;
-    // What was on its way when it was canceled is dropped. It gets no credit back, so a guest that goes on sending comes to its end.
+    // What was on its way when it was canceled is dropped. It gets no credit back, so a guest that goes on
+    // sending comes to its end.
     if (!this.#canceled) this.#store(kind, payload);
     this.#wake();
   }

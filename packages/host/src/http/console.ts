@@ -1,4 +1,5 @@
-// A machine's console: its last lines, and with `follow` what comes then, also across its stops and starts, until it is destroyed.
+// A machine's console: its last lines, and with `follow` what comes then, also across its stops and starts,
+// until it is destroyed.
 
 import { ConsoleQuery } from "@skerry/contract/host-api";
 import type { Host } from "../host.ts";

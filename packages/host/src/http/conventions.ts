@@ -1,4 +1,5 @@
-// What every route of the host API shares: the server's type, the parameter that names a VM, and how errors look.
+// What every route of the host API shares: the server's type, the parameter that names a VM, and how errors
+// look.
 
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";

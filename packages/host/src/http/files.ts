@@ -1,4 +1,5 @@
-// Files in and out of a guest. Bytes pass through as they come: neither side of this process ever holds a file.
+// Files in and out of a guest. Bytes pass through as they come: neither side of this process ever holds a
+// file.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkerryError } from "@skerry/contract/errors";
@@ -41,7 +42,8 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
       const { channel } = guest;
       const { stream } = await startRead(channel, path);
       reply.raw.once("close", () => stream.cancel());
-      // A file that can be opened need not be readable, such as /proc/1/mem; after the head only a broken answer could say so.
+      // A file that can be opened need not be readable, such as /proc/1/mem; after the head only a broken
+      // answer could say so.
       const first = await firstPiece(channel, stream, STALL_DEADLINE_MS);
       reply.hijack();
       reply.raw.writeHead(200, { "content-type": "application/octet-stream" });
@@ -79,7 +81,8 @@ async function receive(channel: GuestChannel, stream: GuestStream, body: Incomin
   return writtenBytes(channel, stream);
 }
 
-/** The size of a file can change while it is read, so the body is chunked, and one that fails is cut off without its last chunk. */
+/** The size of a file can change while it is read, so the body is chunked, and one that fails is cut off
+ *  without its last chunk. */
 async function send(
   channel: GuestChannel,
   stream: GuestStream,

@@ -67,8 +67,8 @@ export function registerMoves(server: HostServer, { moves }: Host): void {
 
 const STREAM_PATH = new RegExp(`^/vms/([a-z]{3}_[a-z0-9]{1,40})/arrival/(${moveStreams.join("|")})$`);
 
-/** A request that wants to be a stream comes past all routes. It is let in when our QEMU listens: the source's stands still until it is
- *  answered. */
+/** A request that wants to be a stream comes past all routes. It is let in when our QEMU listens: the
+ *  source's stands still until it is answered. */
 export async function upgradeMove(
   moves: HostMoves,
   { request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },

@@ -1,6 +1,7 @@
-// The host API over TCP, beside the unix socket: TLS 1.3, and only for callers whom the cluster's authority has certified. It begins to
-// listen when the host has a certificate, and takes a new one without a restart. Strangers get no further than a handshake, and have few
-// of those at once, so that a flood of them leaves room for control.
+// The host API over TCP, beside the unix socket: TLS 1.3, and only for callers with a certificate of the
+// cluster's authority. It begins to listen when the host has a certificate, and takes a new one without a
+// restart. Clients without a certificate get no further than a handshake. The number of handshakes at once is
+// bounded, so that a flood of them does not keep control out.
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:https";
@@ -21,7 +22,7 @@ export interface MutualTlsLimits {
 
 export const mutualTlsLimits: MutualTlsLimits = { headMs: 10_000, strangersPerAddress: 32, strangers: 1_024 };
 
-/** Longer than control keeps an idle connection, so that it is control that closes it. */
+/** Longer than control keeps an idle connection, so that control closes it first. */
 const KEEPALIVE_MS = 75_000;
 
 /** Resolves when it listens, or, where the host has no certificate yet, when it is going to. */
@@ -43,11 +44,11 @@ export async function serveMutualTls(
     },
     (request, response) => server.routing(request, response),
   );
-  // As on the unix socket; whoever takes it looks at the caller, because no route does.
+  // As on the unix socket. The upgrade handler checks the caller, because upgrades pass no route.
   tlsServer.on("upgrade", (request, socket, head) => {
     if (!server.server.emit("upgrade", request, socket, head)) socket.destroy();
   });
-  // Who speaks no TLS, or has no certificate of ours, is told nothing.
+  // A client without TLS or without a certificate of ours gets no answer.
   tlsServer.on("clientError", (_error, socket) => void socket.destroy());
   boundStrangers(tlsServer, limits);
   const update = async () => {
@@ -71,7 +72,7 @@ export async function serveMutualTls(
   };
 }
 
-/** Whoever joins stands in front of the machine and is told. */
+/** The operator who joins the machine sees this error. */
 async function listen(tlsServer: Server, { host, port }: Endpoint): Promise<void> {
   tlsServer.listen(port, host);
   await once(tlsServer, "listening").catch((cause: unknown) => {

@@ -1,4 +1,5 @@
-// The host API. On the unix socket the socket's permissions decide who can connect; over TLS (`secured.ts`) certificates do.
+// The host API. On the unix socket the socket's permissions decide who can connect; over TLS (`secured.ts`)
+// certificates do.
 
 import { chmod, chown, rm } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";

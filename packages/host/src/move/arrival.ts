@@ -1,5 +1,6 @@
-// The target's side of one move: room and policy first, then what its disk stands on, then a QEMU that takes disk and memory in and does
-// not run. It runs when control says that it is here now, and not before: until then it runs elsewhere.
+// The target's side of one move. It takes a slot and loads the policy, then receives the layers under the
+// VM's disk, then starts a QEMU that receives disk and memory and does not run the guest. The guest runs here
+// only after control's resume order; until then it may run at the source.
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { chmod, chown, writeFile } from "node:fs/promises";
@@ -50,42 +51,43 @@ export class Arrival {
   readonly #memoryComes = Promise.withResolvers<void>();
   readonly #whole = Promise.withResolvers<void>();
   readonly #resumed = Promise.withResolvers<Policy>();
-  /** Nothing comes in any more. */
+  /** Aborts when the arrival has ended: nothing more is received. */
   readonly #over = new AbortController();
-  /** Those that somebody has shown the ticket for. */
+  /** The streams and layers for which the ticket was used. */
   readonly #taken = new Set<string>();
   #folder = "";
   #isWhole = false;
 
-  /** Without an order: one that was whole already when the host process before this one ended. */
+  /** Without an order: an arrival that was complete when the previous host process ended. */
   constructor(options: ArrivalOptions, order: ArrivalOrder | undefined) {
     this.#options = options;
     this.#order = order;
     for (const { promise } of [this.#needs, this.#ready, this.#memoryComes, this.#whole, this.#resumed])
-      promise.catch(() => undefined); // whoever waits for it hears of it
+      promise.catch(() => undefined); // each caller that awaits it gets the error
   }
 
   get needs(): Promise<ArrivalNeeds> {
     return this.#needs.promise;
   }
 
-  /** Our QEMU waits for the source's. */
+  /** Resolves when our QEMU waits for the source's. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** All of it is here. */
+  /** Resolves when disk and memory are complete here. */
   get whole(): Promise<void> {
     return this.#whole.promise;
   }
 
-  /** From here on it runs here. */
+  /** Called with control's decision that the VM runs here. */
   resume(order: Policy): void {
     if (!this.#isWhole) throw new SkerryError("move_refused", "Not all of the VM is here yet.");
     this.#resumed.resolve(order);
   }
 
-  /** Resolves with the running guest, when it has been told to. On failure the caller gives back what the newVm names. */
+  /** Resolves with the running guest after `resume`. On failure the caller releases the resources that
+   *  `newVm.record` names. */
   async bringUp(newVm: NewVm, size: Size, signal: AbortSignal): Promise<LiveVm> {
     const lost = Promise.withResolvers<never>();
     lost.promise.catch(() => undefined);
@@ -111,7 +113,7 @@ export class Arrival {
     }
   }
 
-  /** Throws unless `ticket` is this move's, and for the second who shows it for the same thing. */
+  /** Throws unless `ticket` is this move's and is used for `what` for the first time. */
   admit(what: string, ticket: string | undefined): void {
     const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
     const known =
@@ -122,7 +124,7 @@ export class Arrival {
     this.#taken.add(what);
   }
 
-  /** Takes a layer in that `needs` has named. Call `admit` first. */
+  /** Receives a layer that `needs` has named. Call `admit` first. */
   async receiveLayer(digest: string, content: Readable): Promise<void> {
     const { layers, vmsFolder } = this.#options;
     const missing = this.#layers.get(digest);
@@ -146,7 +148,7 @@ export class Arrival {
     if (stream === "memory") this.#memoryComes.resolve();
   }
 
-  /** The QEMU that takes it in, or has done so. */
+  /** The QEMU that receives the VM, or that an earlier host process let receive it. */
   async #open(newVm: NewVm, size: Size, lost: Promise<never>): Promise<Qmp> {
     const order = this.#order;
     if (order === undefined) return this.#reconnect(newVm);
@@ -162,25 +164,25 @@ export class Arrival {
   async #reconnect({ record }: NewVm): Promise<Qmp> {
     const deadline = AbortSignal.timeout(HUNG_AFTER_MS);
     const qmp = await Qmp.connect(join(this.#folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
-    // It had been told to already.
+    // The earlier host process had resumed it already.
     if ((await runState(qmp)) === "running") this.#resumed.resolve(record);
     return qmp;
   }
 
-  /** Resolves when all is here. The guest stands still. */
+  /** Resolves when disk and memory are complete. The guest is paused. */
   async #takeIn(newVm: NewVm, qmp: Qmp, lost: Promise<never>): Promise<void> {
     const { resources, vmsFolder } = this.#options;
     await awaitSealed(this.#folder, uidOf(resources, resources.slots.slot(newVm.record.slot)), qmp);
     this.#ready.resolve();
     const stop = new AbortController();
     const come = this.#memoryComes.promise.then(() => arrived(qmp, stop.signal));
-    // Its disk grows while it comes in.
+    // The disk grows while it is received.
     await Promise.race([come, lost, watchDiskReserve(vmsFolder, stop.signal)]).finally(() => stop.abort());
     const { arrival, machine } = newVm.record;
     newVm.record = {
       ...newVm.record,
       ...(arrival === undefined ? {} : { arrival: { ...arrival, whole: true } }),
-      // From here on it may be the only disk that there is.
+      // From here on this may be the only copy of the disk.
       ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: true } }),
     };
     await saveRecord(newVm.record);
@@ -214,7 +216,7 @@ export class Arrival {
     const { compatibility, disk_gib: diskGib } = order.manifest;
     const { record } = newVm;
     const disk = join(record.folder, vmPaths.disk);
-    // Whoever follows the console may come before the first word.
+    // A reader may follow the console before the guest writes to it.
     if (record.machine !== undefined)
       await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
     await emptyQcow2(disk, diskGib);
@@ -229,7 +231,7 @@ export class Arrival {
         tscKhz: compatibility.tsc_khz ?? undefined,
       },
       files: {
-        // Its kernel is in its memory, and its memory comes.
+        // The kernel is part of the memory, which the source sends.
         ...{ kernel: "", initramfs: "", memory: "" },
         rootImage: record.below?.root_image ?? "",
         frozenDisk: record.below?.frozen_disk,
@@ -283,7 +285,7 @@ export class Arrival {
   }
 }
 
-/** QEMU makes two sockets in its folder, which is its own only for that moment: nobody's guest is in it yet. */
+/** QEMU makes two sockets in its folder, so it owns the folder for that moment; no guest runs in it yet. */
 async function awaitSealed(folder: string, uid: number, qmp: Qmp): Promise<void> {
   await chown(folder, uid, uid);
   try {

@@ -1,5 +1,6 @@
-// A disk file as a stream in which holes and zeros cost nothing: its size, then each block that holds something behind its number.
-// The same content is always the same stream, so the stream's SHA-256 names the content.
+// A disk file as a stream in which holes and zeros cost nothing: its size, then each block that holds
+// something behind its number. The same content is always the same stream, so the stream's SHA-256 names the
+// content.
 //
 //   u64 size · { u32 block number · block }…      little-endian; blocks of 64 KiB, the last one filled up with zeros
 
@@ -65,8 +66,8 @@ export interface LayerClaim {
   readonly maxBytes: number;
 }
 
-/** Writes the layer to `file`, which must not exist. Rejects with LayerFault where it is another one; then the caller removes what was
- *  written. */
+/** Writes the layer to `file`, which must not exist. Rejects with LayerFault where it is another one; then
+ *  the caller removes what was written. */
 export async function writeLayer(
   file: string,
   { digest, maxBytes }: LayerClaim,

@@ -1,5 +1,5 @@
-// VMs on their way to and from this host. Both ends of a move are kept like any other VM by the engine: one that leaves runs until it is
-// destroyed, one that arrives is being created until it runs.
+// VMs on their way to and from this host. Both ends of a move are kept like any other VM by the engine: one
+// that leaves runs until it is destroyed, one that arrives is being created until it runs.
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -102,7 +102,7 @@ export class HostMoves implements InFlightMoves {
     };
   }
 
-  /** Makes room. The same order twice is one arrival. */
+  /** Takes the resources for the VM. The same order twice is one arrival. */
   async receive(id: string, order: ArrivalOrder): Promise<ArrivalNeeds> {
     const { engine, compatibility } = this.#options;
     await engine.adopted(id);
@@ -120,12 +120,12 @@ export class HostMoves implements InFlightMoves {
     return arrival.needs;
   }
 
-  /** Resolves when all of it is here. */
+  /** Resolves when disk and memory are complete here. */
   async whole(id: string, executionId: string): Promise<void> {
     await this.#options.engine.adopted(id);
     const known = this.#arrivals.get(id);
     if (known?.executionId === executionId) return known.arrival.whole;
-    this.#options.engine.running(id, executionId); // runs here already, or never will
+    this.#options.engine.running(id, executionId); // runs here already; otherwise this throws
   }
 
   async resume(id: string, order: ResumeOrder): Promise<Vm> {
@@ -135,19 +135,19 @@ export class HostMoves implements InFlightMoves {
       known.arrival.resume(order);
       return known.done;
     }
-    const { record } = this.#options.engine.running(id, order.execution_id); // goes on already, or never will
+    const { record } = this.#options.engine.running(id, order.execution_id); // runs already; otherwise this throws
     return shown(record);
   }
 
-  /** For what its source sends. */
+  /** The arrival that receives what the source sends. */
   arrival(id: string): Arrival {
     const known = this.#arrivals.get(id);
-    // Also for who has no ticket: what is arriving is nobody else's business.
+    // The same error as for a wrong ticket, so that a caller without one does not learn which VMs arrive.
     if (known === undefined) throw new SkerryError("forbidden", "The ticket is not good for this.");
     return known.arrival;
   }
 
-  /** Resolves when the target has all of it. Called again, it waits for the same. */
+  /** Resolves when the target has the whole VM. A repeated call waits for the same departure. */
   async depart(id: string, order: DepartureOrder): Promise<Departed> {
     await this.#options.engine.adopted(id);
     const sent = this.#sent.get(id);
@@ -159,7 +159,7 @@ export class HostMoves implements InFlightMoves {
     return departure.done;
   }
 
-  /** Resolves when it goes on here, if it is here. */
+  /** Resolves when the VM runs here again; at once where it is not on this host. */
   async stay(id: string, moveId: string): Promise<void> {
     await this.#options.engine.adopted(id);
     const sent = this.#sent.get(id);
@@ -172,17 +172,17 @@ export class HostMoves implements InFlightMoves {
     if (departure?.moveId === moveId) await departure.stay();
   }
 
-  /** Removes what came with VMs that are gone. */
+  /** Removes received layers that no VM needs any more. */
   sweep(below: ReadonlySet<string>, untouchedForMs: number): Promise<number> {
     return this.#options.layers.sweep(below, untouchedForMs);
   }
 
-  /** Found whole by a new host process. */
+  /** Called for a complete arrival that a new host process finds. */
   arrived(record: VmRecord, size: Size): void {
     this.#begin(record, new Arrival(this.#options, undefined), size);
   }
 
-  /** Found standing still by a new host process. */
+  /** Called for a VM that was sent completely before this host process started. */
   sent(record: VmRecord, moveId: string): void {
     const goesOn = Promise.withResolvers<void>();
     const done = this.#options.engine.begin(record, (newVm, signal) => goOn(newVm, goesOn.promise, signal));
@@ -202,7 +202,8 @@ export class HostMoves implements InFlightMoves {
       ...{ live: resident.live, idlePause: resident.idlePause, order, peers, log },
       record: resident.record,
       uid: uidOf(resources, resources.slots.slot(resident.record.slot)),
-      // Before anything is said to QEMU: a host that is killed in between must not wake a guest that runs elsewhere.
+      // Written before the first command to QEMU: a host that is killed in between must not resume a guest
+      // that runs elsewhere.
       begin: () => engine.change(ref, (record) => ({ ...record, departure: { move_id: order.move_id } })),
       layer: async (digest) => {
         const file = await layers.find(digest, own);
@@ -243,7 +244,7 @@ export class HostMoves implements InFlightMoves {
       ...{ egress: order.egress, egress_version: order.egress_version },
       ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: false, stopping: false } }),
       arrival: { move_id: order.move_id, whole: false },
-      // Measured against the rate that its guest believes in, however often it moves.
+      // The guest keeps the TSC rate of the host that it was started on, over any number of moves.
       ...(theirs.tsc_khz === null || theirs.tsc_khz === compatibility.tsc_khz
         ? {}
         : { tsc_khz: theirs.tsc_khz }),
@@ -256,7 +257,7 @@ export class HostMoves implements InFlightMoves {
   }
 }
 
-/** Waits until it is known that the guest goes on here. */
+/** Waits for control's decision that the guest runs here. */
 async function goOn(newVm: NewVm, decided: Promise<void>, signal: AbortSignal): Promise<LiveVm> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(HUNG_AFTER_MS)]);
   const qmp = await Qmp.connect(join(newVm.record.folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);

@@ -1,5 +1,5 @@
-// Connections to other hosts, for what a move sends. The ticket says that control wants it; on a connection between machines both sides
-// have shown their certificates before.
+// Connections to other hosts, for what a move sends. The ticket says that control wants it; on a connection
+// between machines both sides have shown their certificates before.
 
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
@@ -110,7 +110,7 @@ export class Peers {
     return socket;
   }
 
-  /** A connection that nobody waits for any more is closed, and its error, which may come minutes later, is nobody's. */
+  /** Closes a connection whose caller has given up. Its error may come minutes later and is ignored. */
   async #connected(socket: Socket, event: string, signal: AbortSignal): Promise<Socket> {
     socket.on("error", () => undefined);
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.connectMs)]);
@@ -132,7 +132,8 @@ function checkHost(socket: TLSSocket, hostId: string): void {
   throw new Error("another host answers at the target's address");
 }
 
-/** Lets two ends talk until one of them ends, which one of them may have done already. What was said before that arrives. */
+/** Lets two ends talk until one of them ends, which one of them may have done already. What was said
+ *  before that arrives. */
 export function splice(left: Duplex, right: Duplex): void {
   for (const [from, to] of [
     [left, right],

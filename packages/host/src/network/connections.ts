@@ -1,10 +1,11 @@
-// Makes this machine forget the connections of slots that are gone. The kernel goes through its whole table for that, also where that
-// is empty, so those that go within a moment share one run of `native/conntrack-flush.c`.
+// Makes this machine forget the connections of slots that are gone. The kernel goes through its whole table
+// for that, also where that is empty, so those that go within a moment share one run of
+// `native/conntrack-flush.c`.
 
 import type { Logger } from "pino";
 import { runProgram } from "../run.ts";
 
-/** Others go meanwhile. What is left of them is in nobody's way so soon. */
+/** Other slots end meanwhile; their connections are flushed together with these. */
 const DELAY_MS = 1_000;
 /** After a run that failed. */
 const RETRY_MS = 3_000;
@@ -23,7 +24,7 @@ export class Connections {
     this.#log = log;
   }
 
-  /** Those that this address has begun. Nobody may have it before `forgotten` has resolved. */
+  /** The connections that this address began. No slot may get the address before `forgotten` has resolved. */
   forgetSoon(address: string): void {
     this.#left.add(address);
     this.#wait(DELAY_MS);
@@ -62,7 +63,7 @@ export class Connections {
     }
   }
 
-  /** The next host process forgets what this one leaves, so nobody stays for it. */
+  /** The next host process flushes what this one leaves, so the timer does not keep this process alive. */
   #wait(delayMs: number): void {
     if (this.#run !== undefined) return;
     this.#timer ??= setTimeout(() => void this.#forget().catch(() => undefined), delayMs).unref();

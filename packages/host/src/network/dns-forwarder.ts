@@ -1,6 +1,7 @@
-// Where guests' name queries arrive: an address of the host's range, on this machine's side of the slots. Queries go on to the
-// machine's own name servers as they are, datagrams as datagrams and streams as streams. Which guest may ask is decided by the
-// rules of its slot; here is bounded how much one guest can take, so that the others get their answers.
+// Where guests' name queries arrive: an address of the host's range, on this machine's side of the slots.
+// Queries go on to the machine's own name servers as they are, datagrams as datagrams and streams as streams.
+// Which guest may ask is decided by the rules of its slot; here is bounded how much one guest can take, so
+// that the others get their answers.
 
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { once } from "node:events";
@@ -19,9 +20,10 @@ export interface DnsForwarderOptions {
   readonly log: Logger;
 }
 
-/** Queries under way, of all guests and of one. A silent server holds a query for 2 s, so 16 guests can hold all; from then on they share
- *  (`shares.ts`): of 100 guests, which is what one organization may have, each holds 5 or 6, and a guest beside them gets 4 at least. Only
- *  where 512 guests ask without end another one waits for an answer to one of theirs. */
+/** Queries under way, of all guests and of one. A silent server holds a query for 2 s, so 16 guests can
+ *  hold all; from then on they share (`shares.ts`): of 100 guests, which is what one organization may
+ *  have, each holds 5 or 6, and a guest beside them gets 4 at least. Only where 512 guests ask without end
+ *  another one waits for an answer to one of theirs. */
 const QUERIES = { all: 512, each: 32 } as const;
 const HEADER_BYTES = 12;
 const SERVER_FAILURE = 2;
@@ -70,7 +72,7 @@ export class DnsForwarder {
     await once(this.#datagrams, "listening");
     this.#streams.listen(port, address);
     await once(this.#streams, "listening");
-    // From here on nobody else listens to these; a single failed datagram is not the end of all names.
+    // From here on an error has no other listener; a single failed datagram must not end the forwarder.
     this.#datagrams.on("error", (error) => log.warn({ err: error }, "the name forwarder's socket failed"));
     this.#streams.on("error", (error) => log.warn({ err: error }, "the name forwarder's listener failed"));
   }

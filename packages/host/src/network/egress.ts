@@ -1,4 +1,5 @@
-// Loads policies into slots and reads back what they did. A slot's kernel state is the truth; nothing is kept here.
+// Loads policies into slots and reads back what they did. A slot's kernel state is the truth; nothing is kept
+// here.
 
 import type { Egress, EgressReport, HostEgress } from "@skerry/contract/egress";
 import type { AddressRange } from "./addresses.ts";
@@ -10,7 +11,7 @@ import { policyRulesScript } from "./policy-rules.ts";
 import type { Slot } from "./slot.ts";
 import type { Slots } from "./slots.ts";
 
-/** Of a guest that nobody uses yet. Until this is loaded, its slot passes nothing either. */
+/** The policy of a guest without a user. Before it is loaded the slot passes nothing either. */
 export const NO_EGRESS: Egress = {
   mode: "deny_all",
   allow_cidrs: [],
@@ -42,7 +43,8 @@ export class EgressRules {
     await this.#options.slots.loadFirst(slot, this.#script(policy, "first"));
   }
 
-  /** In force when it resolves, for open connections too; where it rejects, what was in force before still is. */
+  /** In force when it resolves, for open connections too; where it rejects, what was in force before still
+   *  is. */
   async replace(slot: Slot, policy: HostEgress): Promise<void> {
     await loadRules(this.#script(policy, "replace"), slot);
   }

@@ -1,5 +1,5 @@
-// How many connections each guest of this host may have at once. Every one of them is an entry in a table of the machine's kernel, too;
-// when that is full, the kernel drops what is new of anybody's, also control's.
+// How many connections each guest of this host may have at once. Every one of them is an entry in a table of
+// the machine's kernel, too; when that is full, the kernel drops every new connection, also control's.
 
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
@@ -18,7 +18,8 @@ export interface GuestConnectionsOptions {
   readonly tableFile?: string;
 }
 
-/** Call it after the first rules that look at connections have been loaded: before that the kernel has no table. */
+/** Call it after the first rules that look at connections have been loaded: before that the kernel has no
+ *  table. */
 export async function connectionsPerGuest(options: GuestConnectionsOptions): Promise<number> {
   const { log, tableFile = CONNECTION_TABLE_FILE } = options;
   const text = await readFile(tableFile, "utf8").catch((error: unknown) => {

@@ -1,6 +1,7 @@
-// What a host needs on its machine before the first slot: a range of addresses of its own, rules between slots and everything
-// else, and forwarding. The claim on the range is an address on the loopback device, labelled with the host's name: the kernel
-// gives it to one host only, keeps it over a restart of ours, and forgets it with the machine.
+// What a host needs on its machine before the first slot: a range of addresses of its own, rules between
+// slots and everything else, and forwarding. The claim on the range is an address on the loopback device,
+// labelled with the host's name: the kernel gives it to one host only, keeps it over a restart of ours, and
+// forgets it with the machine.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
@@ -14,7 +15,7 @@ export interface HostNetworkOptions {
   /** Name of the nftables table. */
   readonly table: string;
   readonly linkPrefix: string;
-  /** Undefined: one of the default ranges that nobody on this machine uses, starting at `seed`. */
+  /** Undefined: the first default range, from `seed` on, that no interface of this machine uses. */
   readonly range: AddressRange | undefined;
   readonly seed: number;
   readonly resolverPort: number;

@@ -39,7 +39,8 @@ export async function loadRules(script: string, netns?: NetnsExec): Promise<void
   await runProgram(program, args, { deadlineMs: DEADLINE_MS, input: script });
 }
 
-/** What `loadRules` does, begun ahead: the program waits in the namespace for its script. Where this process dies it reads an empty one. */
+/** What `loadRules` does, begun ahead: the program waits in the namespace for its script. Where this
+ *  process dies it reads an empty one. */
 export function startLoadingRules(netns: NetnsExec): StartedProgram {
   const [program, args] = command(["nft", "-f", "-"], netns);
   return startProgram(program, args, { deadlineMs: DEADLINE_MS });
@@ -51,7 +52,8 @@ export async function listTable(family: string, table: string, netns: NetnsExec)
   return JSON.parse(await runProgram(program, args, { deadlineMs: DEADLINE_MS }));
 }
 
-/** In a new namespace: kernel parameters (one that this kernel does not have is passed over), a TAP, and rules. */
+/** In a new namespace: kernel parameters (one that this kernel does not have is passed over), a TAP, and
+ *  rules. */
 export async function furnish(
   netns: NetnsExec,
   { parameters, tap, rules }: { parameters: Readonly<Record<string, number>>; tap: string; rules: string },

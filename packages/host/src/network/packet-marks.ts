@@ -1,5 +1,6 @@
-// How the two tables of a slot speak with each other: the policy marks a packet, and what the mark means is done by the base.
-// A packet without a mark, because no policy is loaded or none of its rules matched, is dropped.
+// How the two tables of a slot speak with each other: the policy marks a packet, and what the mark means is
+// done by the base. A packet without a mark, because no policy is loaded or none of its rules matched, is
+// dropped.
 
 import type { denyRules } from "@skerry/contract/egress";
 

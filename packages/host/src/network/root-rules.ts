@@ -1,4 +1,5 @@
-// The rules of the machine itself about all slots of this host: they hold even where a slot's own rules are gone.
+// The rules of the machine itself about all slots of this host: they hold even where a slot's own rules are
+// gone.
 
 export interface RootFacts {
   /** Name of the table. */
@@ -9,7 +10,8 @@ export interface RootFacts {
   readonly resolver: { readonly address: string; readonly port: number };
 }
 
-/** Replaces the table whole. `accept` ends only the chain, so other firewalls on the machine still have their say. */
+/** Replaces the table whole. `accept` ends only the chain, so other firewalls on the machine still have
+ *  their say. */
 export function rootRulesScript({ table, linkPrefix, slotRange, resolver }: RootFacts): string {
   const links = `"${linkPrefix}*"`;
   return `table inet ${table} {}

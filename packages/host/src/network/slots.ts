@@ -1,6 +1,7 @@
-// Network slots. A slot is a namespace of its own with the guest's TAP, one link to this machine, an address pair of the host's range,
-// and rules that pass nothing until a policy is loaded. A few are kept ready, so that taking one costs nothing; one that was used is
-// removed with everything in it, and its number waits behind all others before it is used again.
+// Network slots. A slot is a namespace of its own with the guest's TAP, one link to this machine, an address
+// pair of the host's range, and rules that pass nothing until a policy is loaded. A few are kept ready, so
+// that taking one costs nothing; one that was used is removed with everything in it, and its number waits
+// behind all others before it is used again.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
@@ -37,7 +38,7 @@ export interface SlotsOptions {
   readonly connections?: number;
   /** How many are kept ready once `fill` was called. */
   readonly ready: number;
-  /** Somebody waits for a VM; slots for later can wait until nobody does. */
+  /** Whether a VM is being created: slots for later are made only while none is. */
   readonly isBusy?: () => boolean;
 }
 
@@ -73,7 +74,8 @@ export class Slots {
     return this.#ready.length === 0 && this.#busy.size >= this.capacity;
   }
 
-  /** How many may be held by those who can do without, when they hold this many: an eighth of all, and fewer where fewer are free. */
+  /** How many may be held by those who can do without, when they hold this many: an eighth of all, and
+   *  fewer where fewer are free. */
   spare(held: number): number {
     const share = Math.floor(this.capacity / 8);
     const free = this.capacity - this.#busy.size + this.#ready.length;
@@ -105,14 +107,16 @@ export class Slots {
     if (!this.#made.delete(slot.number)) await this.#make(slot);
   }
 
-  /** Loads rules into a slot that has just been taken, without the time that a program takes to start, if it was a ready one. */
+  /** Loads rules into a slot that has just been taken, without the time that a program takes to start, if
+   *  it was a ready one. */
   async loadFirst(slot: Slot, script: string): Promise<void> {
     const loader = this.#takeLoader(slot.number);
     if (loader?.waits === true) await loader.finish(script);
     else await loadRules(script, slot);
   }
 
-  /** Removes the slot with everything in it, and only then frees the number. Nothing there is not an error. */
+  /** Removes the slot with everything in it, and only then frees the number. Nothing there is not an
+   *  error. */
   async close(slot: Slot): Promise<void> {
     this.#takeLoader(slot.number)?.kill();
     const silent = await isSilent(slot);
@@ -124,7 +128,8 @@ export class Slots {
     this.#refill();
   }
 
-  /** Removes what a killed predecessor left: all of ours whose slot nobody has taken. Resolves with how many there were. */
+  /** Removes the namespaces and links of a killed host process whose slots no VM has. Resolves with how
+   *  many there were. */
   async sweep(): Promise<number> {
     const isFree = (number: number): boolean => !this.#busy.has(number);
     const left = [...(await this.#existing())].filter(isFree);
@@ -157,7 +162,7 @@ export class Slots {
     await this.#connections.allForgotten();
   }
 
-  /** Whoever had the number before has left no connections when it begins. */
+  /** The kernel has no connections of the slot that had this number before. */
   async #make(slot: Slot): Promise<void> {
     const addresses = this.#options.range.pair(slot.number);
     await this.#connections.forgotten(addresses.slot);
@@ -189,7 +194,7 @@ export class Slots {
 
   #refill(): void {
     if (this.#filling !== undefined || Date.now() < this.#pausedUntilMs) return;
-    // Whoever has just taken a slot loads rules into it, and the kernel does one such thing at a time.
+    // A VM that has just taken a slot loads rules into it, and the kernel loads one rule set at a time.
     this.#filling = sleep(REFILL_DELAY_MS)
       .then(() => {
         this.#startLoaders();
@@ -211,7 +216,7 @@ export class Slots {
       try {
         await this.#make(slot);
       } catch {
-        // Whoever needs a slot meets the same failure and reports it.
+        // The next VM that needs a slot meets the same failure and reports it.
         this.#pausedUntilMs = Date.now() + REFILL_PAUSE_MS;
         await this.close(slot).catch(() => undefined);
         return;

@@ -1,4 +1,5 @@
-// A template is a folder with one file: `templates/NAME/template.json`. This module reads it and says what is wrong with it.
+// A template is a folder with one file: `templates/NAME/template.json`. This module reads it and says what is
+// wrong with it.
 
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";

@@ -1,5 +1,5 @@
-// A frozen template: a guest that was booted once, warmed up, stopped, and kept as files. Every sandbox of this template and
-// size wakes from them. Memory and disk belong together, so nobody writes to either again.
+// A frozen template: a guest that was booted once, warmed up, stopped, and kept as files. Every sandbox of
+// this template and size wakes from them. Memory and disk belong together, so neither is written to again.
 //
 //   memory   the guest's RAM; clones map it copy-on-write and share its pages
 //   state    CPU and device state (about 66 KiB); RAM is not in it, because it was mapped shared (`x-ignore-shared`)
@@ -83,8 +83,8 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
   return frozen;
 }
 
-/** Removes leftovers of builds that were cut off, and frozen templates that neither an input describes nor a disk stands on. Running
- *  clones hold the memory that they map open. */
+/** Removes leftovers of builds that were cut off, and frozen templates that neither an input describes nor
+ *  a disk stands on. Running clones hold the memory that they map open. */
 export async function sweepFrozen(
   folder: string,
   current: ReadonlySet<string>,
@@ -95,7 +95,7 @@ export async function sweepFrozen(
   return removeUntouched(stale, untouchedForMs);
 }
 
-/** Of files and folders those that nobody has made or changed for so long. Returns how many that were. */
+/** Removes those files and folders that were not made or changed for `forMs`. Returns how many it removed. */
 export async function removeUntouched(paths: readonly string[], forMs: number): Promise<number> {
   let removed = 0;
   for (const path of paths) {
@@ -156,7 +156,8 @@ async function makeOverlay(options: FreezeOptions, overlay: string): Promise<voi
   await emptyQcow2(overlay, options.description.disk_gib);
 }
 
-/** The file below it is not named inside: QEMU gets the whole chain on its command line and believes no header. */
+/** The file below it is not named inside: QEMU gets the whole chain on its command line and believes no
+ *  header. */
 export async function emptyQcow2(file: string, sizeGib: number): Promise<void> {
   await runProgram("qemu-img", ["create", "-q", "-f", "qcow2", file, String(sizeGib * GIB)], {
     deadlineMs: QEMU_IMG_DEADLINE_MS,
@@ -198,7 +199,8 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     for (const command of description.warm_up) await runCommand(channel, command, WARM_UP_DEADLINE_MS);
     // The channel stays open: a clone then wakes with the host connected and has nothing to notice.
     await saveState(qmp, record.folder, uidOf(resources, resources.slots.slot(record.slot)));
-    // The migration has flushed the disk; what is left of this QEMU is killed with everything else of the build.
+    // The migration has flushed the disk; what is left of this QEMU is killed with everything else of the
+    // build.
     channel.close("the template is frozen");
   } catch (error) {
     throw new Error(
@@ -210,8 +212,8 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
   }
 }
 
-/** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here, so it connects to a
- *  socket of ours. */
+/** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here,
+ *  so it connects to a socket of ours. */
 async function saveState(qmp: Qmp, folder: string, uid: number): Promise<void> {
   const signal = AbortSignal.timeout(FREEZE_DEADLINE_MS);
   const socket = join(folder, "state.sock");
@@ -241,7 +243,7 @@ async function receiveInto(socket: string, file: string): Promise<{ server: Serv
   const server = createServer((connection) => {
     pipeline(connection, createWriteStream(file, { mode: 0o600 })).then(resolve, reject);
   });
-  saved.catch(() => undefined); // whoever awaits it hears of it
+  saved.catch(() => undefined); // the caller that awaits it gets the error
   server.listen(socket);
   await new Promise<void>((ready) => server.once("listening", () => ready()));
   return { server, saved };
@@ -253,7 +255,8 @@ async function publish(folder: string, target: string): Promise<void> {
     await chmod(join(folder, name), 0o444);
   }
   await rm(join(folder, "qemu.log"), { force: true });
-  // Another host that shares the folder may have been faster, and clones may be waking from its files already.
+  // Another host that shares the folder may have been faster, and clones may be waking from its files
+  // already.
   if (await isComplete(target)) return;
   await rm(target, { recursive: true, force: true });
   await rename(folder, target).catch(async (error: unknown) => {

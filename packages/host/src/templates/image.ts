@@ -1,4 +1,5 @@
-// A template's root disk: a Debian tree by mmdebstrap, written into one ext4 image. Nobody writes to the image afterwards.
+// A template's root disk: a Debian tree by mmdebstrap, written into one ext4 image. The image is never
+// written to afterwards.
 
 import { chmod, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";

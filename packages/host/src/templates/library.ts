@@ -1,4 +1,5 @@
-// The templates of this host: which there are, whether they are ready, and the frozen one for a size, made at first use.
+// The templates of this host: which there are, whether they are ready, and the frozen one for a size, made at
+// first use.
 
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -62,7 +63,8 @@ export class TemplateLibrary {
     }
   }
 
-  /** Reads the descriptions. Templates whose image exists are ready; the others become so by `buildImages`. */
+  /** Reads the descriptions. Templates whose image exists are ready; the others become so by
+   *  `buildImages`. */
   static async open(options: LibraryOptions): Promise<TemplateLibrary> {
     const library = new TemplateLibrary(options, await readDescriptions(options.templatesFolder));
     for (const entry of library.#entries.values()) {
@@ -124,7 +126,8 @@ export class TemplateLibrary {
     return frozen;
   }
 
-  /** Builds the images that are missing, one after the other, because each takes a whole core. A failure is in `list()`. */
+  /** Builds the images that are missing, one after the other, because each takes a whole core. A failure
+   *  is in `list()`. */
   async buildImages(): Promise<void> {
     const { log, debianMirror } = this.#options;
     for (const entry of this.#entries.values()) {
@@ -142,14 +145,16 @@ export class TemplateLibrary {
     }
   }
 
-  /** What a machine of this size boots with from a disk of its own: the newest that there is, whatever the disk was made with. */
+  /** The kernel and template that a machine of this size boots with from its own disk: the newest, also
+   *  where the disk was made with older ones. */
   forBoot(size: Size): { readonly machine: Machine; readonly boot: BootFiles } {
     return { machine: this.#machine(size), boot: this.#options.boot };
   }
 
-  /** Removes images and frozen templates that no description leads to and no disk stands on, and what cut-off builds have left. While the
-   *  host is at work only what nobody has touched for `untouchedForMs`: the rest may be a build, or arrive from another host. Not for a folder
-   *  that several hosts share. Returns how many it removed. */
+  /** Removes images and frozen templates that no description needs and no disk is based on, and the
+   *  leftovers of interrupted builds. Files changed within `untouchedForMs` stay: they may belong to a
+   *  build, or arrive from another host. Not for a folder that several hosts share. Returns how many it
+   *  removed. */
   async sweep(below: ReadonlySet<string>, untouchedForMs: number): Promise<number> {
     await mkdir(this.#imagesFolder, { recursive: true });
     const descriptions = [...this.#entries.values()].map((entry) => entry.description);

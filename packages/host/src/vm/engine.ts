@@ -1,6 +1,6 @@
-// Every VM of this host, and the only place where one begins; caretaker.ts sees to those that run, and to the end of all. The folders under
-// `vms/` are the truth on disk, the QEMU processes are the truth in the kernel; this class keeps the two together and survives being killed
-// at any line.
+// Every VM of this host, and the only place where one begins; caretaker.ts sees to those that run, and to the
+// end of all. The folders under `vms/` are the truth on disk, the QEMU processes are the truth in the kernel;
+// this class keeps the two together and survives being killed at any line.
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ export interface EngineOptions {
 export class VmEngine {
   readonly #options: EngineOptions;
   readonly #table = new VmTable();
-  /** Work on a running VM's slot: one at a time, and the VM is not given back while it is under way. */
+  /** Work on a running VM's slot: one at a time, and the slot is not released while it is under way. */
   readonly #slotWork = new KeyedQueue();
   readonly #lifecycle: VmLifecycle;
   readonly #adopter: Adopter;
@@ -98,13 +98,14 @@ export class VmEngine {
     return this.#table.memoryMib;
   }
 
-  /** Somebody waits for a VM. */
+  /** Whether a VM is being created. */
   get isBusy(): boolean {
     return this.#table.all.some(({ state }) => state === "creating");
   }
 
-  /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered, or when a clone that waited was taken for
-   *  it: then it is being woken, and whatever is asked of it waits for that. */
+  /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered, or
+   *  when a clone that waited was taken for it: then it is being woken, and operations on it wait until it
+   *  runs. */
   async put(id: string, spec: VmSpec): Promise<Vm> {
     if (this.#options.resources.slots.exhausted) await this.#options.pool.giveUp(1);
     const entry = this.#table.find(id);
@@ -120,12 +121,13 @@ export class VmEngine {
     return this.#putAgain(entry, id, spec);
   }
 
-  /** A VM that is there when `bring` has resolved; resolves then, or when it is promised. What the newVm names is given back where it fails. */
+  /** Adds a VM that `bring` creates. Resolves when it runs, or when `bring` acknowledges it. The resources
+   *  that `newVm.record` names are released where it fails. */
   begin(record: VmRecord, bring: Bring): Promise<Vm> {
     const abort = new AbortController();
     const newVm = new NewVm(record);
     const done = this.#create(newVm, bring, abort.signal);
-    done.catch(() => undefined); // whoever waits for it hears of it
+    done.catch(() => undefined); // each caller that awaits it gets the error
     this.#table.set({ state: "creating", record, abort, done });
     return Promise.race([done, newVm.acknowledged.then(() => shown(record))]);
   }
@@ -135,7 +137,7 @@ export class VmEngine {
     return this.#table.find(id) !== undefined;
   }
 
-  /** Remembers something more of a VM that runs. */
+  /** Changes the record of a running VM. */
   change(ref: Pick<Vm, "id" | "execution_id">, work: (record: VmRecord) => VmRecord): Promise<void> {
     return this.#onSlot(ref.id, ref.execution_id, async (entry) => {
       const record = work(entry.record);
@@ -144,7 +146,7 @@ export class VmEngine {
     });
   }
 
-  /** The guest of this incarnation, awake until it is disposed of. */
+  /** The guest of this incarnation, kept running until the returned value is disposed of. */
   async use(id: string, executionId: string): Promise<GuestUse> {
     const { live, idlePause } = await this.usable(id, executionId);
     const use = await idlePause.use();
@@ -159,7 +161,8 @@ export class VmEngine {
     return this.#onSlot(id, executionId, (vm) => reportPolicy(this.#options.resources, vm));
   }
 
-  /** Ends this incarnation of a machine in peace and keeps its disk. One that has ended by itself stays what it is. */
+  /** Stops this incarnation of a machine with a grace period and keeps its disk. One that has ended by
+   *  itself keeps its status. */
   async stop(id: string, { execution_id, grace_ms }: StopVm): Promise<Vm> {
     const entry = onlyMachines(this.#table.of(id, execution_id), "it cannot be stopped");
     switch (entry.state) {
@@ -211,34 +214,38 @@ export class VmEngine {
     return this.#table.running(id, executionId);
   }
 
-  /** Waits for one that is on its way. Why another one did not come, its entry says. */
+  /** Waits for a VM that is being created or adopted. Where that fails, the error comes from its entry. */
   async usable(id: string, executionId: string): Promise<Running> {
     for (;;) {
       const entry = this.#table.of(id, executionId);
       if (entry.state !== "creating" && entry.state !== "adopting") return this.running(id, executionId);
       await entry.done.catch(() => undefined);
-      // Let go of, because this host process ends.
+      // The host process is ending and has let go of it.
       if (this.#table.holds(entry)) throw notRunning(entry);
     }
   }
 
-  /** Asked for anew when its turn comes: a slot of a VM that has ended belongs to nobody, or to another VM. */
+  /** Looks the entry up again when its turn comes: the slot of a VM that has ended is free, or belongs to
+   *  another VM. */
   async #onSlot<T>(
     id: string,
     executionId: string,
     work: (entry: Running | Adopting) => Promise<T>,
   ): Promise<T> {
     const entry = this.#table.of(id, executionId);
-    // A policy is a matter of the slot's: a guest that does not answer must not keep its own policy from being changed.
+    // The policy belongs to the slot: a guest that does not answer must not prevent a change of its own
+    // policy.
     if (entry.state === "creating") await entry.done.catch(() => undefined);
     return this.#slotWork.take(id, () => work(this.#table.governed(id, executionId)));
   }
 
-  /** Destroys this incarnation. What is not there, or is another incarnation, is left as it is: both are success. */
+  /** Destroys this incarnation. Succeeds also where the VM is not there, or is another incarnation, which
+   *  stays. */
   async destroy(id: string, executionId: string): Promise<void> {
     const entry = this.#table.find(id);
     if (entry === undefined) return;
-    // Which incarnation it is, is not known, and control asks for no machine's end that it does not mean.
+    // The incarnation of an unreadable VM is not known; control destroys a machine only when its owner has
+    // asked for it.
     if (entry.state !== "unreadable" && entry.record.execution_id !== executionId) return;
     switch (entry.state) {
       case "unreadable":
@@ -254,7 +261,7 @@ export class VmEngine {
       case "creating":
         entry.abort.abort();
         await entry.done.catch(() => undefined);
-        // It failed and is gone, or it was faster than the abort.
+        // The creation has failed and its entry is gone, or it ended before the abort.
         return this.destroy(id, executionId);
       case "running":
         entry.live.qmp.close();
@@ -262,7 +269,7 @@ export class VmEngine {
         return this.#lifecycle.end(entry.record, undefined);
       case "ending":
         await entry.done.catch(() => undefined);
-        // It may have been kept, or what it had could not be given back.
+        // The entry may be an ended machine now, or its cleanup may have failed.
         return this.destroy(id, executionId);
       case "ended":
         if (entry.pendingCleanup !== undefined)
@@ -272,8 +279,8 @@ export class VmEngine {
     }
   }
 
-  /** Finds the VMs of an earlier host process. Those that run are adopted in the background, and what has ended is given back there. Call it
-   *  once, first. */
+  /** Finds the VMs of an earlier host process. Running ones are adopted in the background, and the
+   *  resources of ended ones are released there. Call it once, first. */
   adopt(moves: InFlightMoves): Promise<Found> {
     const { resources } = this.#options;
     const lifecycle = this.#lifecycle;
@@ -288,8 +295,8 @@ export class VmEngine {
     });
   }
 
-  /** Takes the slots of the VMs that there are, and nothing else: for a host process that only builds templates. Resolves with how many there
-   *  are. */
+  /** Takes the slots of all VMs and does not adopt them: for a host process that only builds templates.
+   *  Resolves with their number. */
   async claimSlots(): Promise<number> {
     const { resources, vmsFolder, owner } = this.#options;
     const slots = await claimSlots(this.#options, await readRecords(vmsFolder, owner));
@@ -297,13 +304,14 @@ export class VmEngine {
     return slots.size;
   }
 
-  /** Resolves when what a host process before this one left of it has been sorted out. */
+  /** Resolves when the adoption of this VM has ended. */
   async adopted(id: string): Promise<void> {
     const entry = this.#table.find(id);
     if (entry?.state === "adopting") await entry.done;
   }
 
-  /** Files of templates that VMs stand on, also such as do not run; undefined where that is not known of all of them. */
+  /** Files of templates that the disks of VMs are based on, also of VMs that do not run; undefined where
+   *  it is not known for every VM. */
   filesBelow(): Promise<Set<string> | undefined> {
     return filesBelow(this.#options.vmsFolder, this.#options.owner);
   }

@@ -1,5 +1,6 @@
-// The resources of one QEMU: folder, network slot, cgroup, process. They are allocated in this order and released in reverse order.
-// `releaseResources` works from the record alone, so a restarted host process cleans up exactly like the one that allocated them.
+// The resources of one QEMU: folder, network slot, cgroup, process. They are allocated in this order and
+// released in reverse order. `releaseResources` works from the record alone, so a restarted host process
+// cleans up exactly like the one that allocated them.
 
 import { chown, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -122,9 +123,9 @@ export interface KeepOptions {
   readonly save: () => Promise<void>;
 }
 
-/** Releases all resources that the record names; resources that do not exist (yet, or any more) are skipped. The slot comes last, when no
- *  record names it any more: once it is free another VM may take it, and a second attempt, by this host process or the next, must not
- *  take it away again. */
+/** Releases all resources that the record names; resources that do not exist (yet, or any more) are
+ *  skipped. The slot comes last, when no record names it any more: once it is free another VM may take it,
+ *  and a second attempt, by this host process or the next, must not take it away again. */
 export async function releaseResources(
   resources: Pick<HostResources, "slots" | "cgroups" | "firstVmUid">,
   record: VmResources,
@@ -146,8 +147,8 @@ async function keepDisk(folder: string): Promise<void> {
     if (!KEPT.has(name)) await rm(join(folder, name), { recursive: true, force: true });
 }
 
-/** Makes an empty folder that root owns: a QEMU that a guest has broken into must not be able to put another VM's socket in the place of
- *  its own. QEMU can open the files in it whose names it is given. */
+/** Makes an empty folder that root owns: a QEMU that a guest has broken into must not be able to put
+ *  another VM's socket in the place of its own. QEMU can open the files in it whose names it is given. */
 export async function makeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o711 });

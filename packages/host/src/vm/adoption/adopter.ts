@@ -1,5 +1,6 @@
-// Takes over VMs that an earlier host process started, each on its own and in the background: a guest may be hostile, a disk slow, a QEMU
-// stopped, and none of that may hold up another VM, or the host. Calls for such a VM wait for it in `VmEngine.usable`.
+// Adopts VMs that an earlier host process started, each on its own and in the background: a hostile guest, a
+// slow disk or a stopped QEMU must not delay another VM or the host. Calls for such a VM wait for it in
+// `VmEngine.usable`.
 
 import { addAbortListener } from "node:events";
 import { join } from "node:path";
@@ -26,7 +27,7 @@ export interface AdopterOptions {
 
 type Adopted =
   | { readonly kind: "running"; readonly live: LiveVm; readonly main: MainProcess | undefined }
-  /** It stands still, because it could go on at another host. */
+  /** It is paused, because the target of its move has it completely. */
   | { readonly kind: "sent"; readonly moveId: string };
 
 export class Adopter {
@@ -48,7 +49,7 @@ export class Adopter {
     this.#options.table.set(entry);
   }
 
-  /** Never rejects: what cannot go on has ended, with the reason. */
+  /** Never rejects: a VM that cannot be adopted is ended, with the reason. */
   async #adopt(entry: Adopting, sent: (record: VmRecord, moveId: string) => void): Promise<void> {
     const { lifecycle, log } = this.#options;
     try {
@@ -56,7 +57,7 @@ export class Adopter {
       if (adopted.kind === "sent") sent(entry.record, adopted.moveId);
       else lifecycle.watch(entry.record, adopted.live, adopted.main);
     } catch (error) {
-      // The VM runs on: for the next host process, or to be destroyed by the call that has ended this.
+      // The VM runs on: the next host process adopts it, or the call that aborted this destroys it.
       if (entry.abort.signal.aborted) return;
       const reason = error instanceof Error ? error.message : "the microVM does not answer";
       log.warn({ vm: entry.record.id, reason }, "a VM could not be adopted");
@@ -64,12 +65,14 @@ export class Adopter {
     }
   }
 
-  /** Gives each answer as long as QEMU is given anywhere, because what is slow is not dead. Rejects where the VM cannot go on. */
+  /** Waits for each answer as long as `HUNG_AFTER_MS`, because a slow QEMU is not a dead one. Rejects
+   *  where the VM cannot be adopted. */
   async #takeOver(entry: Adopting): Promise<Adopted> {
     const { resources, slotWork } = this.#options;
     const { id } = entry.record;
     const { signal } = entry.abort;
-    // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
+    // The policy stayed in force all the time. It is loaded again for a change that was interrupted, and for
+    // new addresses of the machine.
     const slot = resources.slots.slot(entry.record.slot);
     await slotWork.take(id, () => resources.egress.replace(slot, entry.record.egress));
     const { departure } = entry.record;
@@ -94,14 +97,15 @@ function letGo({ qmp, channel }: LiveVm): void {
   channel.close("it could not be adopted");
 }
 
-/** It goes on here. */
+/** Notes in the record that the VM stays on this host. */
 async function endDeparture(entry: Adopting): Promise<void> {
   const { departure: _over, ...settled } = entry.record;
   await saveRecord(settled);
   entry.record = settled;
 }
 
-/** A departure that was cut off before its end is called back. */
+/** Tells whether the target has the whole VM. An interrupted departure is cancelled, and the guest runs
+ *  here again. */
 async function wasSent({ folder }: VmRecord, signal: AbortSignal): Promise<boolean> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(HUNG_AFTER_MS)]);
   const qmp = await Qmp.connect(join(folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);

@@ -1,6 +1,7 @@
-// What an earlier host process has left, found from the folders and from the kernel alone, because that process may have been killed at any
-// line. This part only sorts: it asks no guest, no QEMU and waits for none, so that the host serves at once, whatever its VMs do.
-// `adopter.ts` then takes over each VM that runs, in the background, each on its own.
+// Finds the VMs of an earlier host process from the folders and from the kernel alone, because that process
+// may have been killed at any line. This part only sorts: it asks no guest and no QEMU, so that the host
+// serves at once, also where a VM hangs. `adopter.ts` then takes over each VM that runs, in the background,
+// each on its own.
 
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,18 +25,18 @@ import {
 import { isKeptAsItIs, isMachineId, isVmId, unreadableRecord } from "../lifecycle/unreadable.ts";
 import { WARM_PREFIX } from "../warm/warm-clones.ts";
 
-/** The earlier host process was gone before it could learn why. */
+/** The cause is not known, because no host process watched the VM. */
 const endedUnseen: VmEnd = {
   status: "gone",
   cause: "qemu_ended",
   reason: "the microVM ended while its host was down",
 };
 
-/** VMs that stand still in two places, until control says in which of them they go on. */
+/** Receives the VMs that are paused on two hosts until control decides which of them runs them. */
 export interface InFlightMoves {
-  /** It could go on here. */
+  /** It has arrived completely and could run here. */
   arrived(record: VmRecord, size: Size): void;
-  /** It could go on elsewhere. */
+  /** It was sent completely and could run on the target. */
   sent(record: VmRecord, moveId: string): void;
 }
 
@@ -46,16 +47,16 @@ export interface AdoptionOptions {
   readonly log: Logger;
 }
 
-/** Is told of each VM that is found. None of these waits for a guest or for a disk. */
+/** One callback for each kind of VM that is found. None of them waits for a guest or a disk. */
 export interface AdoptionHandlers extends Pick<InFlightMoves, "arrived"> {
   /** Its QEMU is alive. */
   running(record: VmRecord): void;
   /** Its clone was taken, and its host was killed before the guest was awake. */
   waking(record: VmRecord, waking: Waking): void;
   ended(record: VmRecord): void;
-  /** `isKept`: its QEMU, where there is one, runs on untouched. */
+  /** `isKept`: its QEMU, if it has one, is left running. */
   unreadable(record: VmRecord, isKept: boolean): void;
-  /** What it does not keep has to be given back; without an end it keeps nothing and is forgotten. */
+  /** Its resources have to be released. With an end the VM stays listed; without one it is removed. */
   end(record: VmRecord, end: VmEnd | undefined): void;
 }
 
@@ -87,7 +88,8 @@ export async function findVms(options: AdoptionOptions, handlers: AdoptionHandle
 
 type Fate = "running" | "ended" | "unreadable" | "removed" | "left";
 
-/** Takes the slots of all VMs that have not ended, so that they are neither removed nor given to others. Resolves with them. */
+/** Takes the slots of all VMs that have not ended, so that they are neither removed nor given to others.
+ *  Resolves with them. */
 export async function claimSlots(
   { resources, owner }: Pick<AdoptionOptions, "resources" | "owner">,
   folders: readonly FoundFolder[],
@@ -109,7 +111,7 @@ export async function claimSlots(
 
 async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: FoundFolder): Promise<Fate> {
   const { id, folder, found } = one;
-  // No row of control's is about a clone that waited, so nobody else removes it. Its QEMU is a stranger.
+  // Control has no row for a warm clone, so control does not remove it. `killStrangers` kills its QEMU.
   if (id.startsWith(WARM_PREFIX))
     return found.kind === "mine" ? sortMine(handlers, found.record) : discard(folder);
   if (!isVmId(id)) {
@@ -124,7 +126,8 @@ async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: F
       );
     return sortMine(handlers, found.record);
   }
-  // Its record is the first thing that a VM gets, so there is nothing else; but a disk is never taken for nothing.
+  // The record is the first file of a VM, so a folder without one is empty; but a folder with a disk is never
+  // discarded.
   const isEmpty = !isMachineId(id) || (await isWithout(join(folder, vmPaths.disk)));
   if (found.kind === "absent" && isEmpty) return discard(folder);
   const record = await unreadableRecord(one, options.owner);
@@ -172,7 +175,8 @@ function sortArrived(handlers: AdoptionHandlers, record: VmRecord): boolean {
 
 const whileStarting = endOfHost("its host was restarted while it was starting");
 
-/** The request that began it got an error, and control asks again or has given up. A disk that may be the only one is kept. */
+/** The request that began it got an error, and control asks again or has given up. A disk that may be the
+ *  only one is kept. */
 function unfinished(record: VmRecord): VmEnd | undefined {
   return keepsDisk(record) ? whileStarting : undefined;
 }
@@ -184,8 +188,8 @@ function endOf({ waking, process, machine }: VmRecord): VmEnd {
   return machine?.stopping === true ? stopped : endedUnseen;
 }
 
-/** Kills processes of ours that no record knows: a QEMU whose host was killed between starting it and writing it down, and whatever runs as the
- *  user of a slot that no VM has, under any name. Resolves with how many there were. */
+/** Kills our processes that no record names: a QEMU whose host was killed between starting it and writing
+ *  its record, and any process under the user of a slot that no VM has. Resolves with how many there were. */
 async function killStrangers(
   { resources, owner: { instance } }: AdoptionOptions,
   folders: readonly FoundFolder[],

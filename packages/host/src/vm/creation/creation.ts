@@ -1,5 +1,5 @@
-// Creates a VM: takes a warm clone from the pool, makes a new clone, or boots a machine from its kept disk. Ends with a guest that
-// answers and has its identity.
+// Creates a VM: takes a warm clone from the pool, makes a new clone, or boots a machine from its kept disk.
+// Ends with a guest that answers and has its identity.
 
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -31,7 +31,8 @@ export interface CreationOptions {
 export interface VmRequest {
   readonly spec: VmSpec;
   readonly size: Size;
-  /** A clone taken from the warm pool. Never for a machine: its disk and its console differ from a sandbox's from the start. */
+  /** A clone taken from the warm pool. Never for a machine: its disk and its console differ from a
+   *  sandbox's from the start. */
   readonly warm: WarmVm | undefined;
   /** The record of the machine's previous VM, whose disk is kept. */
   readonly kept: VmRecord | undefined;
@@ -39,7 +40,8 @@ export interface VmRequest {
 
 /** A VM that is being created. */
 export class NewVm {
-  /** Replaced during the creation. If the creation fails, the resources that the record then names have to be released. */
+  /** Replaced during the creation. If the creation fails, the resources that the record then names have to
+   *  be released. */
   record: VmRecord;
   /** No command of the user has run in it. */
   isUnused = false;
@@ -50,7 +52,8 @@ export class NewVm {
     this.record = record;
   }
 
-  /** Answers the request before the creation has ended: a warm clone was taken for it, and if that does not wake, another one is made. */
+  /** Answers the request before the creation has ended: a warm clone was taken for it, and if that does
+   *  not wake, another one is made. */
   acknowledge(): void {
     this.#isAcknowledged = true;
     this.#acknowledged.resolve();
@@ -152,7 +155,8 @@ async function wake(
   try {
     await takeOver(options, warm.record, record);
     newVm.acknowledge();
-    // Until its policy is in force the slot drops every packet, and no command of the user runs before both are done.
+    // Until its policy is in force the slot drops every packet, and no command of the user runs before both
+    // are done.
     await settled([loadPolicy(options.resources, record), awaken(live, spec)]);
     return live;
   } catch (error) {
@@ -173,8 +177,8 @@ async function wake(
   }
 }
 
-/** The rename makes the clone this VM: a host process that starts before it removes the folder like that of any warm clone, and one
- *  that starts after it finishes the waking. */
+/** The rename makes the clone this VM: a host process that starts before it removes the folder like that
+ *  of any warm clone, and one that starts after it finishes the waking. */
 async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record: VmRecord): Promise<void> {
   await settled([
     prepareRecord(record, waited.folder),
@@ -184,7 +188,8 @@ async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record
   await rename(waited.folder, record.folder);
 }
 
-/** Finishes a waking that an earlier host process began. No command of the user has run in this guest, so steps may be repeated. */
+/** Finishes a waking that an earlier host process began. No command of the user has run in this guest, so
+ *  steps may be repeated. */
 export async function finishWaking(
   { slots, egress: rules }: HostResources,
   newVm: NewVm,
@@ -229,7 +234,8 @@ async function clone(
   return live;
 }
 
-/** Makes an empty folder for a VM that is new on this host. Refuses where it holds a machine's disk that no entry of the table names. */
+/** Makes an empty folder for a VM that is new on this host. Refuses where it holds a machine's disk that
+ *  no entry of the table names. */
 export async function makeNewFolder({ folder, machine }: VmRecord): Promise<void> {
   if (machine !== undefined && !(await isWithout(join(folder, vmPaths.disk)))) {
     throw new SkerryError(
@@ -248,7 +254,8 @@ async function awaken(live: LiveVm, spec: VmSpec): Promise<void> {
   await giveIdentity(live, spec);
 }
 
-/** Waits until all of it has ended, also when one part fails: its resources must not be released while another part still uses them. */
+/** Waits until all of it has ended, also when one part fails: its resources must not be released while
+ *  another part still uses them. */
 async function settled(work: readonly Promise<unknown>[]): Promise<void> {
   await Promise.allSettled(work);
   await Promise.all(work);

@@ -1,12 +1,14 @@
-// What a VM's disk stands on: the root image and the frozen disk under the VM's own layer. A qcow2 layer is worth nothing without them, so
-// a machine's folder says it twice, in its record and in a small file that is written once and never replaced.
+// What a VM's disk stands on: the root image and the frozen disk under the VM's own layer. A qcow2 layer is
+// worth nothing without them, so a machine's folder says it twice, in its record and in a small file that is
+// written once and never replaced.
 
 import { open, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
 
-/** Paths of the files under a VM's disk. They may be neither removed nor changed before the VM is destroyed. */
+/** Paths of the files under a VM's disk. They may be neither removed nor changed before the VM is
+ *  destroyed. */
 export const DiskBelow = Type.Object(
   { root_image: Type.String({ minLength: 1 }), frozen_disk: Type.String({ minLength: 1 }) },
   { additionalProperties: false },
@@ -38,7 +40,8 @@ export function diskPlaces({
   };
 }
 
-/** The same files where they are now: the state folder may have been moved, or restored elsewhere, since the paths were written. */
+/** The same files where they are now: the state folder may have been moved, or restored elsewhere, since
+ *  the paths were written. */
 export function placedBelow(below: DiskBelow, places: DiskPlaces): DiskBelow {
   return {
     root_image: placed(below.root_image, places),

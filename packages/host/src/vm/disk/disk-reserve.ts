@@ -1,4 +1,5 @@
-// A full disk would stop all VMs that run on a host, so nothing new may fill it: neither before it begins nor while it comes in.
+// A full disk would stop all VMs that run on a host, so nothing new may fill it: neither before it begins nor
+// while it comes in.
 
 import { statfs } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";

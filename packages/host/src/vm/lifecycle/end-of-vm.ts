@@ -1,4 +1,4 @@
-// Whoever runs a VM waits here for its end. Several things tell of it, in any order; the one that knows most is believed.
+// Waits for the end of a VM. Several sources report it, in any order; the most specific one decides.
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,5 +1,5 @@
-// Pauses the vCPUs of a guest in which no process is left, until the next operation on it. A paused guest takes no CPU; an idle one takes
-// 0.6 % of a core (emulated; for its timer and for QEMU's main loop).
+// Pauses the vCPUs of a guest in which no process is left, until the next operation on it. A paused guest
+// takes no CPU; an idle one takes 0.6 % of a core (emulated; for its timer and for QEMU's main loop).
 //
 // Every operation on a guest calls `use` first, so a move also waits here until no operation is under way.
 
@@ -9,8 +9,9 @@ import type { Logger } from "pino";
 import { isIdle, wakeGuest } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 
-/** From the last operation to the first question whether the guest is idle. The interval doubles as long as a process runs in the guest,
- *  because the question costs the guest a fork. It is longer than the two seconds in which the guest's kernel reports freed memory. */
+/** From the last operation to the first question whether the guest is idle. The interval doubles as long
+ *  as a process runs in the guest, because the question costs the guest a fork. It is longer than the two
+ *  seconds in which the guest's kernel reports freed memory. */
 const FIRST_QUESTION_MS = 3_000;
 const QUESTION_INTERVAL_MAX_MS = 60_000;
 /** Includes the time that QEMU needs to write the guest's data to a slow disk before it can resume. */
@@ -64,7 +65,8 @@ export class IdlePause {
     return { [Symbol.dispose]: () => this.#release() };
   }
 
-  /** Resolves when no operation is under way. For `patienceMs` new operations may still begin; after that they wait. None is aborted. */
+  /** Resolves when no operation is under way. For `patienceMs` new operations may still begin; after that
+   *  they wait. None is aborted. */
   async hold({ patienceMs, signal }: { patienceMs: number; signal: AbortSignal }): Promise<Hold> {
     if (this.#held !== undefined) throw new Error("the guest is held already");
     const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);

@@ -11,8 +11,9 @@ interface Governed {
 
 type PolicyResources = Pick<HostResources, "slots" | "egress">;
 
-/** Replaces the policy by a later one; in force when it resolves. The record is written first: a host that is killed in between loads the
- *  new policy when it adopts the VM, and until then the one before it stays in force. */
+/** Replaces the policy by a later one; in force when it resolves. The record is written first: a host that
+ *  is killed in between loads the new policy when it adopts the VM, and until then the one before it stays
+ *  in force. */
 export async function changePolicy(
   { slots, egress: rules }: PolicyResources,
   vm: Governed,

@@ -1,4 +1,5 @@
-// The polite end of a guest: its main process is asked, then killed, and what it wrote is on the disk before QEMU goes.
+// The polite end of a guest: its main process is asked, then killed, and what it wrote is on the disk before
+// QEMU goes.
 
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -31,7 +32,8 @@ interface Stoppable {
   readonly main: MainProcess | undefined;
 }
 
-/** Resolves with how the main process ended. Rejects where the guest does not take part; then QEMU is killed like after a power failure, and the disk's journal has the rest. */
+/** Resolves with how the main process ended. Rejects where the guest does not take part; then QEMU is
+ *  killed like after a power failure, and the disk's journal has the rest. */
 export async function stopGuest(
   { channel, idlePause, main }: Stoppable,
   graceMs: number,

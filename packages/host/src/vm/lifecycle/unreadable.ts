@@ -1,5 +1,6 @@
-// VMs whose record this host does not understand. A disk is worth more than the sentence that describes it: what lies in such a folder stays
-// until control asks for its end, or an operator recovers it. Nothing of such a VM is given back by guess.
+// VMs whose record this host does not understand. A disk is worth more than the sentence that describes it:
+// what lies in such a folder stays until control asks for its end, or an operator recovers it. Nothing of
+// such a VM is given back by guess.
 
 import { rename, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +24,8 @@ import {
   type VmRecord,
 } from "../record.ts";
 
-/** What the host can say of it: its id and why nothing more. The rest is filled in so that it can be listed, stopped and destroyed. */
+/** What the host can say of it: its id and why nothing more. The rest is filled in so that it can be
+ *  listed, stopped and destroyed. */
 export async function unreadableRecord(
   { id, folder, found }: FoundFolder,
   { instance }: Pick<RecordOwner, "instance">,
@@ -42,8 +44,8 @@ export async function unreadableRecord(
   };
 }
 
-/** Whether it may well be understood another time: by this version when the disk gives it, or by the version that wrote it. Then its QEMU runs
- *  on as well, for that host process to find. */
+/** Whether it may well be understood another time: by this version when the disk gives it, or by the
+ *  version that wrote it. Then its QEMU runs on as well, for that host process to find. */
 export function isKeptAsItIs({ kind }: FoundRecord): boolean {
   return kind === "unreadable" || kind === "newer";
 }
@@ -79,8 +81,8 @@ interface RecoveryOptions {
   readonly owner: RecordOwner;
 }
 
-/** Writes a new record for a machine whose record is not understood, so that its next start boots from its disk. The damaged record is kept
- *  beside it. A second time it does nothing. */
+/** Writes a new record for a machine whose record is not understood, so that its next start boots from its
+ *  disk. The damaged record is kept beside it. A second time it does nothing. */
 export async function recoverMachine(
   { resources, owner }: RecoveryOptions,
   table: VmTable,

@@ -17,8 +17,9 @@ export const stopped: VmEnd = { status: "stopped", reason: null };
 /** What a kernel says before it resets the machine of its own accord. */
 const PANIC = /Kernel panic - not syncing(?:: (Out of memory|System is deadlocked on memory))?/;
 
-/** From QEMU's own word for it, and from the end of the console, where that was kept: with `panic=-1 reboot=t` a panic and a
- *  reboot are the same to QEMU. A guest can write what it likes there, and then deceives its owner, who is itself. */
+/** From QEMU's own word for it, and from the end of the console, where that was kept: with `panic=-1
+ *  reboot=t` a panic and a reboot are the same to QEMU. A guest can write what it likes there, and then
+ *  deceives its owner, who is itself. */
 export function endOfQemu(shutdownReason: string | undefined, consoleLogEnd: string | undefined): VmEnd {
   switch (shutdownReason) {
     case undefined:
@@ -47,7 +48,8 @@ export function endOfChannel(message: string): VmEnd {
   return gone("guest_failed", message);
 }
 
-/** A shell that lost its command to the kernel ends with a failure of its own, so the signal alone does not tell. */
+/** A shell that lost its command to the kernel ends with a failure of its own, so the signal alone does
+ *  not tell. */
 export function endOfMain(exit: MainExit): VmEnd {
   if (exit.oom_killed && exit.exit_code !== 0) {
     const reason = "the guest ran out of memory, and its kernel killed the main process";

@@ -1,4 +1,5 @@
-// Looks after VMs from the moment they run: sees them end or ends them, and gives back what they had.
+// The life of a VM from the moment it runs: watches it, stops it, and releases its resources when it has
+// ended.
 
 import type { Logger } from "pino";
 import type { MainProcess } from "../../guest/agent.ts";
@@ -15,7 +16,7 @@ import { endOfVm } from "./end-of-vm.ts";
 export interface VmLifecycleOptions {
   readonly resources: HostResources;
   readonly table: VmTable;
-  /** A VM is not given back while any of it is under way. */
+  /** The resources of a VM are not released while such work is under way. */
   readonly slotWork: KeyedQueue;
   readonly log: Logger;
 }
@@ -34,8 +35,9 @@ export class VmLifecycle {
     return this.#ended;
   }
 
-  /** From here on the VM is watched. An unused one stands still until somebody comes, where others are still waited for: a hundred that are
-   *  idle take more than half a core (emulated), and after seconds write out what their names have changed on their disks. */
+  /** Watches the VM from here on. An unused VM is paused at once while others are still being created: a
+   *  hundred idle ones take more than half a core (emulated), and after seconds write the changes of their
+   *  host names to their disks. */
   watch(record: VmRecord, live: LiveVm, main: MainProcess | undefined, { isUnused = false } = {}): void {
     const { table, log } = this.#options;
     const atOnce =
@@ -48,14 +50,14 @@ export class VmLifecycle {
     void endOfVm(record, live, main).then((end) => {
       if (this.#closing || !table.holds(entry) || entry.ending !== undefined) return;
       log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");
-      // A guest whose main process has ended is there, and has something to write out.
+      // A guest whose main process has ended still runs, and has data to write to its disk.
       const finished = this.#finishRunning(entry, entry.record.machine?.stopping === true ? stopped : end, 0);
-      // Not before it is listed as ended: control looks once, when it hears of it.
+      // Counted only once the VM is listed as ended: control reads the list once for each count.
       entry.ending = finished.then(() => void (this.#ended += 1));
     });
   }
 
-  /** Ends a machine in peace. */
+  /** Stops a machine with a grace period. */
   async stop(entry: Running, graceMs: number): Promise<void> {
     const { table, slotWork, log } = this.#options;
     entry.ending = slotWork
@@ -70,25 +72,27 @@ export class VmLifecycle {
     await entry.ending;
   }
 
-  /** What was promised did not come: control counts on it. */
+  /** Ends a VM whose creation failed after it was acknowledged: control believes it to be there. */
   async failAcknowledged(record: VmRecord, reason: string): Promise<void> {
     this.#options.log.warn({ vm: record.id, reason }, "a VM that was promised could not be woken");
     await this.lose(record, reason);
   }
 
-  /** Ends a VM that the host cannot go on with. One that was told to stop has done so, however it went. */
+  /** Ends a VM that the host cannot run any longer. One that was told to stop ends as stopped, also where
+   *  it failed. */
   lose(record: VmRecord, reason: string): Promise<void> {
     return this.endUnasked(record, record.machine?.stopping === true ? stopped : endOfHost(reason));
   }
 
-  /** Ends a VM that control believes to be there; control looks only when it is told to. Never rejects. */
+  /** Ends a VM that control believes to be there, and raises `ended` so that control reads the list. Never
+   *  rejects. */
   async endUnasked(record: VmRecord, end: VmEnd | undefined): Promise<void> {
     await this.endNoisily(record, end);
     this.#ended += 1;
   }
 
-  /** Gives everything back. With an end the VM is remembered, until control has asked for its removal; what cannot be given back now is
-   *  remembered too, and tried again then. */
+  /** Releases all resources. With an end the VM stays listed until control destroys it; a cleanup that
+   *  fails is kept as pending, and tried again then. */
   end(record: VmRecord, end: VmEnd | undefined): Promise<void> {
     const { table } = this.#options;
     const done = this.#finish(record, end).catch((error: unknown) => {
@@ -106,12 +110,12 @@ export class VmLifecycle {
     });
   }
 
-  /** Whatever ends from now on, the next host process sees to. */
+  /** From now on the ends of VMs are left to the next host process. */
   close(): void {
     this.#closing = true;
   }
 
-  /** Never rejects: what could not be given back is remembered. */
+  /** Never rejects: a cleanup that fails stays pending. */
   async #finishRunning(entry: Running, end: VmEnd, graceMs: number): Promise<void> {
     const { table, log } = this.#options;
     const { live } = entry;

@@ -18,10 +18,12 @@ export type VmEntry =
     }
   | Adopting
   | Running
-  /** A machine or a sandbox whose record this host does not understand. Its files stay until it is destroyed; see unreadable.ts. */
+  /** A machine or a sandbox whose record this host does not understand. Its files stay until it is
+   *  destroyed; see unreadable.ts. */
   | { readonly state: "unreadable"; readonly record: VmRecord; readonly isKept: boolean }
   | { readonly state: "ending"; readonly record: VmRecord; readonly done: Promise<void> }
-  /** Gone or stopped. `pendingCleanup`: what could not be given back yet; the next destroy, stop or start tries again. */
+  /** Gone or stopped. `pendingCleanup`: what could not be given back yet; the next destroy, stop or start
+   *  tries again. */
   | { readonly state: "ended"; readonly record: VmRecord; readonly pendingCleanup?: PendingCleanup };
 
 interface PendingCleanup {

@@ -1,6 +1,6 @@
-// KVM or emulation? `/dev/kvm` existing, opening and even making a vCPU does not mean that a kernel runs on it: there are
-// machines where all three succeed and the guest then hangs. So the probe boots a real guest, with a deadline, and
-// the verdict is kept until kernel, QEMU or the machine's boot change.
+// KVM or emulation? `/dev/kvm` existing, opening and even making a vCPU does not mean that a kernel runs on
+// it: there are machines where all three succeed and the guest then hangs. So the probe boots a real guest,
+// with a deadline, and the verdict is kept until kernel, QEMU or the machine's boot change.
 
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -104,9 +104,9 @@ async function bootOnce(options: ProbeOptions): Promise<string | undefined> {
   return output.includes(PROBE_LINE) ? undefined : ended;
 }
 
-/** This machine's TSC rate in kHz. An emulated guest cannot measure it (a cold boot hung in 3 of 8 runs while it tried) and trusts
- *  what it is told, so a wrong value makes its clock run wrong. Linux derives `bogomips` from the rate: 2 per MHz;
- *  `cpu MHz` would be today's frequency, which changes with the load. */
+/** This machine's TSC rate in kHz. An emulated guest cannot measure it (a cold boot hung in 3 of 8 runs
+ *  while it tried) and trusts what it is told, so a wrong value makes its clock run wrong. Linux derives
+ *  `bogomips` from the rate: 2 per MHz; `cpu MHz` would be today's frequency, which changes with the load. */
 export async function tscKhz(): Promise<number> {
   return tscKhzOf(await readFile("/proc/cpuinfo", "utf8"));
 }

@@ -1,5 +1,6 @@
 // One cgroup (v2) per VM: its own tree of processes, and limits where the kernel gives us the controllers.
-// Machines with v1 controllers mounted have a v2 tree without any: then a VM has its own cgroup, but no limits.
+// Machines with v1 controllers mounted have a v2 tree without any: then a VM has its own cgroup, but no
+// limits.
 
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -57,7 +58,8 @@ export async function openCgroups(branch: string): Promise<Cgroups> {
     },
     async remove(name) {
       const folder = join(root, name);
-      // A QEMU that a guest has broken into can stop what runs beside it under its user, and nothing else would end that.
+      // A QEMU that a guest has broken into can stop what runs beside it under its user, and nothing else
+      // would end that.
       await writeFile(join(folder, "cgroup.kill"), "1").catch(() => undefined);
       await removeEmpty(folder);
     },

@@ -1,5 +1,6 @@
-// Reads what console-log.c writes: the end of a machine's console, in one file of bounded size that outlives QEMU and host. Positions count
-// from the first byte ever written, so a reader knows where it was, whatever was overwritten or restarted meanwhile.
+// Reads what console-log.c writes: the end of a machine's console, in one file of bounded size that outlives
+// QEMU and host. Positions count from the first byte ever written, so a reader keeps its position also when
+// bytes were overwritten or QEMU was restarted meanwhile.
 
 import { open, type FileHandle } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,6 +1,7 @@
-// What is said to two QEMUs so that one goes on where the other has stood still. The disk is mirrored over NBD while the guest runs, block by
-// block as it writes; then memory and devices follow, and the guest stops for what is left of them. Nothing of it is read by us:
-// each QEMU, confined as ever, has to cope with what the other says.
+// What is said to two QEMUs so that one goes on where the other has stood still. The disk is mirrored over
+// NBD while the guest runs, block by block as it writes; then memory and devices follow, and the guest stops
+// for what is left of them. Nothing of it is read by us: each QEMU, confined as ever, has to cope with what
+// the other says.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { runState, QmpError, type Qmp } from "./qmp.ts";
@@ -12,18 +13,19 @@ const DISK_NODE = "root";
 const EXPORT = "root";
 const TARGET_NODE = "moved";
 const MIRROR_JOB = "move";
-/** The other side's QEMU waits for ours already, and all that they say is who they are. Ours and its guest stand still meanwhile. */
+/** The other side's QEMU waits for ours already, and all that they say is who they are. Ours and its guest
+ *  stand still meanwhile. */
 const OPEN_DISK_WITHIN_MS = 3_000;
 /** What QEMU may take for the last pages, by its own guess of the speed. */
 const DOWNTIME_LIMIT_MS = 100;
-/** A guest that writes memory faster than it can be sent is stopped after this. */
+/** A guest that writes memory faster than it can be sent is paused after this. */
 const PRECOPY_MAX_MS = 10_000;
 const MAX_BANDWIDTH = 100_000_000_000;
 const POLL_MS = 2;
-/** Without a single byte more: the other side is gone or stuck. */
+/** No byte was transferred for this long: the other side is gone or stuck. */
 const STALL_MS = 60_000;
 
-/** Has a QEMU that was started to take something in wait for it, on sockets in its folder. */
+/** Lets a QEMU that was started for an arrival listen for it, on sockets in its folder. */
 export async function awaitArrival(qmp: Qmp): Promise<void> {
   await setCapabilities(qmp);
   await qmp.execute("nbd-server-start", {
@@ -37,7 +39,7 @@ export async function awaitArrival(qmp: Qmp): Promise<void> {
   await qmp.execute("migrate-incoming", { uri: `unix:${moveSockets.memory}` });
 }
 
-/** Resolves when the guest is whole here. It stands still. */
+/** Resolves when the guest is complete here. It is paused. */
 export async function arrived(qmp: Qmp, signal: AbortSignal): Promise<void> {
   for (;;) {
     const { status, "error-desc": why } = await migration(qmp);
@@ -76,11 +78,10 @@ export async function mirrorDisk(qmp: Qmp, signal: AbortSignal): Promise<void> {
   }
 }
 
-/**
- * Sends memory and devices. Resolves when the target has all of it; the guest stands still since `stoppedMs` of `performance.now()`. An emulated
- * guest stands still from the beginning: what it writes while its memory is sent is not all noticed (QEMU before 9.0 keeps writing through
- * stale translations, and later ones still have a race there), and it would go on with pages of different age.
- */
+/** Sends memory and devices. Resolves when the target has all of it; the guest stands still since
+ *  `stoppedMs` of `performance.now()`. An emulated guest stands still from the beginning: what it writes
+ *  while its memory is sent is not all noticed (QEMU before 9.0 keeps writing through stale translations,
+ *  and later ones still have a race there), and it would go on with pages of different age. */
 export async function sendMemory(qmp: Qmp, signal: AbortSignal): Promise<{ readonly stoppedMs: number }> {
   await setCapabilities(qmp);
   await qmp.execute("migrate-set-parameters", {
@@ -100,7 +101,7 @@ export async function sendMemory(qmp: Qmp, signal: AbortSignal): Promise<{ reado
   for (;;) {
     const seen = await migration(qmp);
     if (isComplete(seen)) return { stoppedMs: stoppedMs ?? performance.now() };
-    // It still says so for a moment after it was told to go on.
+    // QEMU still reports this status for a moment after `migrate-continue`.
     if (seen.status === "pre-switchover" && !toldToGoOn) {
       stoppedMs ??= performance.now();
       await finishMirror(qmp, signal);
@@ -125,7 +126,7 @@ function isComplete(seen: Awaited<ReturnType<typeof migration>>): boolean {
   return seen.status === "completed";
 }
 
-/** Whatever was under way of it: nothing is afterwards, and the guest runs. */
+/** Cancels each part of a migration that is under way. Afterwards the guest runs here. */
 export async function cancelMigration(qmp: Qmp): Promise<void> {
   const { status } = await migration(qmp);
   if (status !== undefined && !settled.has(status)) {
@@ -134,17 +135,18 @@ export async function cancelMigration(qmp: Qmp): Promise<void> {
   }
   const job = await mirrorJob(qmp);
   if (job !== undefined) {
-    // It may end by itself between the two.
+    // The job may end by itself between the two commands.
     await qmp.execute("block-job-cancel", { device: MIRROR_JOB, force: true }).catch(() => undefined);
     await until(async () => (await mirrorJob(qmp))?.status === "concluded");
     await qmp.execute("job-dismiss", { id: MIRROR_JOB });
   }
-  // Missing where it had not come so far.
+  // Missing where the mirror had not been started.
   await qmp.execute("blockdev-del", { "node-name": TARGET_NODE }).catch(() => undefined);
   if ((await runState(qmp)) !== "running") await qmp.execute("cont");
 }
 
-/** The target has all of it: the guest stands still here and must not go on unless somebody says that it does not there. */
+/** Whether the target has the whole VM: then the guest is paused here, and resumes only after control has
+ *  decided that it does not run there. */
 export async function isSent(qmp: Qmp): Promise<boolean> {
   return (await runState(qmp)) === "postmigrate";
 }
@@ -166,7 +168,8 @@ async function finishMirror(qmp: Qmp, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Alike on both sides. With the pause there is a moment in which the guest has stopped and the disk's copy can be ended. */
+/** Alike on both sides. With the pause there is a moment in which the guest has stopped and the disk's
+ *  copy can be ended. */
 async function setCapabilities(qmp: Qmp): Promise<void> {
   await qmp.execute("migrate-set-capabilities", {
     capabilities: [

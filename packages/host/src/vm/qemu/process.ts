@@ -1,4 +1,5 @@
-// A QEMU process: started through launch.c, known by pid and start time, so that a re-used pid is never mistaken for it.
+// A QEMU process: started through launch.c, known by pid and start time, so that a re-used pid is never
+// mistaken for it.
 
 import { spawn } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
@@ -112,17 +113,19 @@ export async function killProcess(identity: ProcessIdentity): Promise<void> {
   }
 }
 
-/** User ids that only QEMU processes of one host have. Anybody may start a program with any command line; nobody else has these. */
+/** User ids that only QEMU processes of one host have. A command line can be imitated by any user; these
+ *  ids cannot. */
 export interface UidRange {
   readonly first: number;
   readonly count: number;
 }
 
-/** A live process of one of these users: what really runs, whatever the records say. */
+/** A live process of one of these users, as the kernel lists it; the records may say otherwise. */
 export interface FoundProcess {
   readonly identity: ProcessIdentity;
   readonly uid: number;
-  /** Of a QEMU, what it was called when it was started; a QEMU that its guest has taken over can change that. */
+  /** Of a QEMU, what it was called when it was started; a QEMU that its guest has taken over can change
+   *  that. */
   readonly name: string | undefined;
 }
 
@@ -161,7 +164,8 @@ async function effectiveUidOf(pid: number): Promise<number> {
 async function startTicksOf(pid: number): Promise<number | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   if (stat === undefined) return undefined;
-  // The second field is the program's name in parentheses and may hold anything; the rest is separated by blanks.
+  // The second field is the program's name in parentheses and may hold anything; the rest is separated by
+  // blanks.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   // The first thread of a dying process is a zombie before the others have let go of files and devices.
   if (fields[0] === "X" || (fields[0] === "Z" && Number(fields[17]) <= 1)) return undefined;

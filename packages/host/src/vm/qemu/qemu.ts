@@ -1,5 +1,5 @@
-// The command line of one QEMU, as data. A clone's must describe the same machine as its template's, or the frozen
-// state does not fit: everything that may differ between the two is in `VmFiles` and `purpose`.
+// The command line of one QEMU, as data. A clone's must describe the same machine as its template's, or the
+// frozen state does not fit: everything that may differ between the two is in `VmFiles` and `purpose`.
 
 import { GUEST_MAC } from "../../network/guest-link.ts";
 
@@ -14,8 +14,8 @@ export interface Machine {
   readonly tscKhz: number | undefined;
 }
 
-/** Files of one VM. Sockets and disk are relative to the VM's folder, QEMU's working directory, because the path of a unix
- *  socket may have 107 characters only. */
+/** Files of one VM. Sockets and disk are relative to the VM's folder, QEMU's working directory, because
+ *  the path of a unix socket may have 107 characters only. */
 export interface VmFiles {
   readonly kernel: string;
   readonly initramfs: string;
@@ -43,8 +43,9 @@ const CONSOLE_FD = 13;
 /** In this order they get their descriptors. */
 export const listenOn = [vmPaths.qmp, vmPaths.agent] as const;
 
-/** A template is booted and keeps its memory in the file; a clone wakes from that file and writes to a private copy; what arrives brings
- *  its memory along, and a machine boots from its own disk; neither runs before it is told to. */
+/** A template is booted and keeps its memory in the file; a clone wakes from that file and writes to a
+ *  private copy; what arrives brings its memory along, and a machine boots from its own disk; neither runs
+ *  before it is told to. */
 export type Purpose = "template" | "clone" | "arrival" | "boot";
 
 export interface QemuOptions {
@@ -60,7 +61,7 @@ export interface QemuOptions {
 
 /** Caps the memory of TCG's translated code, in MiB. More made nothing faster, less made it slower. */
 const TCG_CODE_MIB = 32;
-/** The end of a sandbox's console, for whoever looks for a fault; a guest that floods it costs nothing more. */
+/** The kept end of a sandbox's console, for debugging; a guest that floods it costs no more than this. */
 const CONSOLE_BYTES = 64 * 1024;
 
 export function qemuArguments(options: QemuOptions): string[] {
@@ -87,13 +88,14 @@ export function qemuArguments(options: QemuOptions): string[] {
   ];
 }
 
-/** What a guest has freed goes back to the host, in pieces of 2 MB. QEMU from 8.2 on does that for no memory that it maps read-only, and would
- *  complain in its log as often as a guest likes. */
+/** What a guest has freed goes back to the host, in pieces of 2 MB. QEMU from 8.2 on does that for no
+ *  memory that it maps read-only, and would complain in its log as often as a guest likes. */
 function reportingArguments({ privateReadonly }: QemuOptions): string[] {
   return privateReadonly ? [] : ["-device", "virtio-balloon-device,free-page-reporting=on"];
 }
 
-/** Where a console goes is no part of the machine's state: a clone may keep it elsewhere than its template. */
+/** Where a console goes is no part of the machine's state: a clone may keep it elsewhere than its
+ *  template. */
 function consoleArguments({ isMachine }: QemuOptions): string[] {
   const backend = isMachine
     ? // Appending, because truncating is what QEMU would try otherwise, and a pipe has no length.
@@ -115,7 +117,8 @@ function startArguments({ purpose, files, machine }: QemuOptions): string[] {
   }
 }
 
-/** A clone needs none of it: its kernel is in its memory, and QEMU would keep a copy of the file, 14 MB for each clone. */
+/** A clone needs none of it: its kernel is in its memory, and QEMU would keep a copy of the file, 14 MB
+ *  for each clone. */
 function bootArguments({ kernel, initramfs }: VmFiles, machine: Machine): string[] {
   return ["-kernel", kernel, "-initrd", initramfs, "-append", kernelCommandLine(machine)];
 }
@@ -140,8 +143,8 @@ function diskArguments({ files, isMachine }: QemuOptions): string[] {
           file: { driver: "file", filename: files.frozenDisk },
           backing: image,
         };
-  // The disk of a sandbox does not outlive a crash of its host, so waiting for the platter buys nothing. A machine's does: what its
-  // programs have synced is there after a power failure.
+  // The disk of a sandbox does not outlive a crash of its host, so waiting for the platter buys nothing. A
+  // machine's does: what its programs have synced is there after a power failure.
   const cache = { "no-flush": !isMachine };
   const overlay = {
     "node-name": "root",
@@ -155,11 +158,12 @@ function diskArguments({ files, isMachine }: QemuOptions): string[] {
 }
 
 export function kernelCommandLine(machine: Machine, extra = ""): string {
-  // Reliable: on a busy machine the kernel's watchdog blames the counter for ticks that came late, and a template that was frozen after
-  // that would give all its clones a clock that loses 15 % (seen).
+  // Reliable: on a busy machine the kernel's watchdog blames the counter for ticks that came late, and a
+  // template that was frozen after that would give all its clones a clock that loses 15 % (seen).
   const tsc = machine.tscKhz === undefined ? "" : ` tsc_early_khz=${machine.tscKhz} tsc=reliable`;
-  // An emulator translates code for the address it lies at: with randomized addresses every program start translates the C library
-  // anew, 40 ms for `true` where 10 do (measured). Emulation is for development and no security boundary; KVM guests keep it.
+  // An emulator translates code for the address it lies at: with randomized addresses every program start
+  // translates the C library anew, 40 ms for `true` where 10 do (measured). Emulation is for development and
+  // no security boundary; KVM guests keep it.
   const addresses = machine.accelerator === "tcg" ? " norandmaps" : "";
   return `console=ttyS0 reboot=t panic=-1 quiet${tsc}${addresses}${extra}`;
 }

@@ -1,4 +1,5 @@
-// QEMU's machine protocol: one JSON object per line, answers in the order of the questions, events in between.
+// QEMU's machine protocol: one JSON object per line, answers in the order of the questions, events in
+// between.
 
 import { addAbortListener } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -10,17 +11,19 @@ export class QmpError extends Error {
   override readonly name = "QmpError";
 }
 
-/** Who asks is told after this that there is no answer yet. QEMU gives none while it waits for a slow disk or for another QEMU, and its VM is
- *  not dead for that. */
+/** The caller gets an error after this. QEMU gives no answer while it waits for a slow disk or for another
+ *  QEMU; its VM is not dead then. */
 export const ANSWER_DEADLINE_MS = 10_000;
-/** One that has given none for so long never will, and is as good as dead. */
+/** A QEMU that has not answered for so long is taken for dead. */
 export const HUNG_AFTER_MS = 120_000;
 const CONNECT_RETRY_MS = 2;
-/** QEMU's longest answer here is the console ring (64 KiB, escaped); a QEMU that a guest took over may send anything. */
+/** QEMU's longest answer here is the console ring (64 KiB, escaped); a QEMU that a guest took over may
+ *  send anything. */
 const LINE_MAX_CHARS = 1024 * 1024;
 
-/** What QEMU says without having been asked: a few events in a VM's life, but for one that a guest took over. A message counts one and one
- *  more for each KiB, so a flood costs no more than about a hundredth of a core. */
+/** What QEMU says without having been asked: a few events in a VM's life, but for one that a guest took
+ *  over. A message counts one and one more for each KiB, so a flood costs no more than about a hundredth
+ *  of a core. */
 const UNASKED = { burst: 1_000, perMs: 1 } as const;
 const UNASKED_CHARS = 1_024;
 
@@ -37,7 +40,7 @@ export class Qmp {
   readonly #unasked = new Allowance(UNASKED, performance.now());
   #buffered = "";
   #shutdownReason: string | undefined;
-  /** Who asks is told after this that there is no answer yet, unless the question has a deadline of its own. */
+  /** The caller gets an error after this, unless the command has a deadline of its own. */
   deadlineMs = ANSWER_DEADLINE_MS;
   /** Settles when the connection has ended, which is when QEMU has. */
   readonly closed: Promise<void>;
@@ -50,8 +53,9 @@ export class Qmp {
     socket.once("close", () => this.#fail(new QmpError("QEMU closed its control socket")));
   }
 
-  /** Connects to a QEMU that may still be starting. The signal ends the attempt until this resolves, and changes nothing after it. The
-   *  deadline is that of each answer, also of later ones until `deadlineMs` is set anew. */
+  /** Connects to a QEMU that may still be starting. The signal ends the attempt until this resolves, and
+   *  changes nothing after it. The deadline is that of each answer, also of later ones until `deadlineMs`
+   *  is set anew. */
   static async connect(path: string, signal: AbortSignal, deadlineMs = ANSWER_DEADLINE_MS): Promise<Qmp> {
     const qmp = new Qmp(await dial(path, signal));
     qmp.deadlineMs = deadlineMs;
@@ -88,7 +92,7 @@ export class Qmp {
   async #answer(command: string, deadlineMs: number): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const hung = setTimeout(() => this.#socket.destroy(), HUNG_AFTER_MS);
-    // It keeps its place when nobody waits any more, because answers are known by their order alone.
+    // It keeps its place after its caller has given up, because answers are matched by their order alone.
     this.#questions.push({ command, hung, resolve, reject });
     const deadline = setTimeout(() => {
       reject(new QmpError(`${command}: no answer from QEMU in ${deadlineMs} ms`));
@@ -179,7 +183,7 @@ function attempt(path: string): Promise<Socket | undefined> {
     const socket = connect(path);
     socket.once("connect", () => {
       socket.removeAllListeners("error");
-      socket.on("error", () => undefined); // "close" follows and tells everybody who waits
+      socket.on("error", () => undefined); // "close" follows and rejects all pending commands
       resolve(socket);
     });
     socket.once("error", (error: NodeJS.ErrnoException) => {

@@ -1,5 +1,5 @@
-// A machine's second life: a cold boot from the disk that its VM before has left. A frozen memory would not fit a disk that has
-// changed since.
+// A machine's second life: a cold boot from the disk that its VM before has left. A frozen memory would not
+// fit a disk that has changed since.
 
 import { addAbortListener } from "node:events";
 import { rm, stat } from "node:fs/promises";
@@ -25,12 +25,13 @@ export interface BootOptions {
   readonly signal: AbortSignal;
 }
 
-/** It takes 2 to 6 s emulated with one vCPU; the rest is for journals to be recovered and for machines that are busy. */
+/** It takes 2 to 6 s emulated with one vCPU; the rest is for journals to be recovered and for machines
+ *  that are busy. */
 const BOOT_DEADLINE_MS = 120_000;
 const GIB = 1024 ** 3;
 
-/** `meanwhile` is called as soon as there is a process to remember, and the guest runs nothing before it has ended. On failure the
- *  caller gives back. */
+/** `meanwhile` is called as soon as there is a process to remember, and the guest runs nothing before it
+ *  has ended. On failure the caller gives back. */
 export async function bootKept(
   options: BootOptions,
   meanwhile: (started: StartedQemu) => Promise<void>,

@@ -41,8 +41,8 @@ export interface CloneOptions {
 const RESTORE_DEADLINE_MS = 30_000;
 const HELLO_DEADLINE_MS = 30_000;
 
-/** Starts QEMU and restores the template in it. `meanwhile` is called as soon as there is a process to remember, and its work has
- *  ended when this resolves. On failure the caller gives back. */
+/** Starts QEMU and restores the template in it. `meanwhile` is called as soon as there is a process to
+ *  remember, and its work has ended when this resolves. On failure the caller gives back. */
 export async function restoreClone(
   options: CloneOptions,
   meanwhile: (started: StartedQemu) => Promise<void>,

@@ -1,6 +1,7 @@
-// One clone that waits: restored, warmed up and stopped, it takes memory and no CPU. It has nobody's identity, and its slot passes nothing.
-// On disk it is a VM whose creation has not ended, so a host that was killed removes it like any other, and nobody else needs to know that
-// there is a pool. Kernel, agent and templates are read when a host starts, so none outlives the template that it was made of.
+// A warm clone is a clone that is restored, warmed up and paused: it takes memory and no CPU. It has no
+// identity, and its slot passes nothing. On disk it is a VM whose creation has not ended, so the next host
+// process removes it like any other such VM, without code for the pool. Kernel, agent and templates are read
+// when a host starts, so none outlives the template that it was made of.
 
 import { randomBytes } from "node:crypto";
 import { addAbortListener } from "node:events";
@@ -16,8 +17,9 @@ import { saveRecord, type VmRecord } from "../record.ts";
 
 /** Folder names of waiting clones begin with it, and no id of a VM does. */
 export const WARM_PREFIX = "warm_";
-/** Emulated, a program's first start takes ten times as long as its second, and the guest's way to it still gets faster after that: with three
- *  instead of one, create and first command took 50 instead of 58 ms, for 0.3 MiB of memory (medians of 12, in turns). */
+/** Emulated, a program's first start takes ten times as long as its second, and the guest's way to it
+ *  still gets faster after that: with three instead of one, create and first command took 50 instead of 58
+ *  ms, for 0.3 MiB of memory (medians of 12, in turns). */
 const WARM_UP_COMMAND = "true";
 const WARM_UP_ROUNDS = 3;
 const WARM_UP_DEADLINE_MS = 10_000;
@@ -30,7 +32,7 @@ export interface WarmClonesOptions {
   readonly log: Logger;
 }
 
-/** A clone that nobody has taken yet. */
+/** A warm clone that no VM has taken yet. */
 export interface WarmVm {
   readonly record: VmRecord;
   readonly live: LiveVm;

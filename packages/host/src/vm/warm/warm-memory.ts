@@ -15,7 +15,8 @@ export interface MemoryUse {
   readonly usedMib: number;
 }
 
-/** MiB that waiting guests may have: none that a VM could ask for, and none on a machine whose memory is short. */
+/** MiB that waiting guests may have: none that a VM could ask for, and none on a machine whose memory is
+ *  short. */
 export async function warmMemoryMib(use: MemoryUse): Promise<number> {
   return isShort(await readFile("/proc/meminfo", "utf8"))
     ? 0

@@ -1,5 +1,5 @@
-// Clones that wait, so that creating a VM is handing one over: how many of what, and who gets which. What a waiting clone is, and what becomes
-// of one when its host dies, is said in warm-clones.ts.
+// Clones that wait, so that creating a VM is handing one over: how many of what, and who gets which. What a
+// waiting clone is, and what becomes of one when its host dies, is said in warm-clones.ts.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Size } from "@skerry/contract/sizes";
@@ -21,14 +21,14 @@ export interface WarmPoolOptions {
   readonly log: Logger;
   /** Clones of one kind at most; 0 for no pool. */
   readonly max: number;
-  /** Kept of `favorite` even if nobody asks for it. */
+  /** How many clones of `favorite` are kept, also without demand. */
   readonly min: number;
   readonly favorite: { readonly template: string; readonly size: Size } | undefined;
   /** Memory that waiting guests may have now, MiB. */
   readonly memoryMib: () => Promise<number>;
   /** How many may wait where so many do: network slots are for those who ask for a VM. */
   readonly spareSlots: (waiting: number) => number;
-  /** Somebody waits for a VM: the CPU is for that one. */
+  /** Whether a VM is being created: it gets the CPU first. */
   readonly isBusy: () => boolean;
 }
 
@@ -91,7 +91,7 @@ export class WarmPool {
     await this.giveUp(Infinity);
   }
 
-  /** Removes some, those of the rarest kind first: whoever needs what they take comes first. */
+  /** Removes some clones, those of the rarest kind first, for a VM that needs their resources. */
   async giveUp(count: number): Promise<void> {
     for (let left = count; left > 0; left -= 1) {
       const [shelf] = [...this.#shelves.values()]
@@ -147,7 +147,8 @@ export class WarmPool {
     return most === 0 ? undefined : shelves[missing.indexOf(most)];
   }
 
-  /** Makes one. Resolves with how long to pause then: as long as it took, so that guests keep most of the CPU. */
+  /** Makes one. Resolves with how long to pause then: as long as it took, so that guests keep most of the
+   *  CPU. */
   async #fill(shelf: Shelf): Promise<number> {
     const startedMs = performance.now();
     try {

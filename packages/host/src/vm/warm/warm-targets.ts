@@ -29,7 +29,8 @@ export const DEMAND_WINDOW_MS = 10 * 60_000;
 /** As many are kept as were asked for within such a time: about as long as it takes to make some new ones. */
 export const BURST_MS = 5_000;
 
-/** The number for each demand, in the same order. Where not all fit, each kind gets one before any gets its second. */
+/** The number for each demand, in the same order. Where not all fit, each kind gets one before any gets
+ *  its second. */
 export function warmTargets(demands: readonly Demand[], limits: WarmLimits, nowMs: number): number[] {
   const wanted = demands.map(({ takenAtMs, min }) =>
     Math.min(limits.max, Math.max(min, largestBurst(takenAtMs, nowMs))),
