@@ -1,7 +1,6 @@
-// Ends every VM of a host that does not run, from its records and from the kernel's. Needs neither a guest
-// kernel nor KVM nor a template: what is left of a VM must go also where none could run any more. Machines
-// are stopped in peace where they answer, and keep their disks; by their policy they are started again with
-// the host.
+// Ends all VMs of a host whose process does not run, from their records and from the kernel. Needs no guest
+// kernel, KVM or template, so that it works also where no VM could run any more. Machines that answer are
+// stopped with a grace period, and keep their disks; their restart policy starts them again with the host.
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -33,7 +32,7 @@ type ClearResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
 
 /** Between SIGTERM and SIGKILL to main processes. */
 const GRACE_MS = 10_000;
-/** A machine that does not answer by then is not stopped in peace. */
+/** A machine that does not answer by then is killed. */
 const CONNECT_DEADLINE_MS = 10_000;
 
 /** Goes on past a VM that cannot be cleaned up, and reports it at the end. */
@@ -71,8 +70,8 @@ interface ClearOptions {
 
 async function clearVm({ resources, log }: ClearOptions, { id, folder, found }: FoundFolder): Promise<void> {
   if (found.kind !== "mine") {
-    // What runs is found by its user. The files of a sandbox are of no use without it; those of a machine are
-    // its disk.
+    // Processes are found by their user. The files of a sandbox are useless without it; those of a machine
+    // include its disk.
     if (!isMachineId(id)) return isVmId(id) || id.startsWith(WARM_PREFIX) ? remove(folder) : undefined;
     if (found.kind === "absent" && (await isWithout(join(folder, vmPaths.disk)))) return remove(folder);
     log.error(
@@ -84,8 +83,8 @@ async function clearVm({ resources, log }: ClearOptions, { id, folder, found }: 
   const { record } = found;
   if (!keepsDisk(record)) return releaseResources(resources, record);
   if (hasEnded(record)) return;
-  // One that has arrived and has not been decided about may run elsewhere, and must not run here. One that
-  // cannot be stopped has the disk that it has after a power failure.
+  // An arrival without control's decision may run elsewhere, and must not run here. A machine that cannot be
+  // stopped keeps its disk as after a power failure.
   if (record.arrival === undefined) await stopMachine(record).catch(() => undefined);
   const ended = { ...record, ...endOfHost("its host was taken down"), process: undefined };
   await releaseResources(resources, record, { disk: true, save: () => saveRecord(ended) });

@@ -25,10 +25,10 @@ import { dial } from "../vm/qemu/qmp.ts";
 import { FrameRateLimit } from "./frame-rate-limit.ts";
 import { GuestRefusal, GuestStream, ProtocolViolation, type StreamEnd } from "./stream.ts";
 
-/** The channel is gone: `message` says why, in words for the owner of the VM. */
+/** The channel has ended; `message` gives the reason for the owner of the VM. */
 export class ChannelClosed extends Error {
   override readonly name = "ChannelClosed";
-  /** The other end closed it. Then QEMU is ending, and knows better why. */
+  /** The other end closed it. Then QEMU is ending, and its own reason is more specific. */
   readonly hungUp: boolean;
 
   constructor(message: string, { cause, hungUp = false }: { cause?: unknown; hungUp?: boolean } = {}) {
@@ -40,8 +40,8 @@ export class ChannelClosed extends Error {
 /** Bytes of an old conversation that may be in flight before the answer to our hello: all queues on the
  *  way, generously. */
 const STALE_MAX_BYTES = 16 * 1024 * 1024;
-/** What may wait to be sent: every stream's whole window, and control frames. A guest that lets more pile
- *  up does not read. */
+/** Bytes that may wait to be sent: the whole window of every stream, and control frames. A guest for which
+ *  more bytes wait does not read. */
 const UNSENT_MAX_BYTES = SANDBOX_MAX_STREAMS * WINDOW_BYTES + 16 * 1024 * 1024;
 const STREAM_ID_MAX = 0xffff_ffff;
 
@@ -162,7 +162,7 @@ export class GuestChannel {
   }
 
   #dispatch(frame: Frame): void {
-    // The host sends none: an agent in trouble is noticed by the deadline of what it was asked.
+    // The host sends none: an agent that hangs is noticed by the deadline of the operation.
     if (frame.type === frameTypes.ping) throw new ProtocolViolation("it answered no ping of ours");
     const stream = this.#streams.get(frame.stream);
     if (stream === undefined)

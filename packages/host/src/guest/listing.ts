@@ -5,7 +5,7 @@ import { parseJsonPayload } from "@skerry/contract/frames";
 import type { DirectoryEntry } from "@skerry/contract/sandboxes";
 import { integer, natural } from "./numbers.ts";
 
-/** The guest sent something else than a listing. */
+/** The guest sent an answer that is not a listing. */
 export class ListingFault extends Error {
   override readonly name = "ListingFault";
 }
@@ -36,7 +36,7 @@ export class ListingReader {
     this.#rest = Buffer.from(text.subarray(from));
   }
 
-  /** After the last byte. */
+  /** Call it after the last byte. */
   end(): void {
     if (this.#rest.length > 0) this.#take(this.#rest);
   }

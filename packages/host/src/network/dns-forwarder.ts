@@ -1,7 +1,7 @@
-// Where guests' name queries arrive: an address of the host's range, on this machine's side of the slots.
+// Receives the DNS queries of guests at an address of the host's range, on this machine's side of the slots.
 // Queries go on to the machine's own name servers as they are, datagrams as datagrams and streams as streams.
-// Which guest may ask is decided by the rules of its slot; here is bounded how much one guest can take, so
-// that the others get their answers.
+// The rules of a slot decide whether its guest may ask; this class bounds what one guest can use, so that the
+// others get their answers.
 
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { once } from "node:events";
@@ -33,7 +33,7 @@ export class DnsForwarder {
   readonly #datagrams: DatagramSocket;
   readonly #streams: Server;
   readonly #relay: DnsStreamRelay;
-  /** What ends each query that is under way. */
+  /** A function for each query under way that ends it. */
   readonly #queries = new Shares<AbortController>(QUERIES, (query) => query.abort());
   #closed = false;
 
@@ -77,7 +77,7 @@ export class DnsForwarder {
     this.#streams.on("error", (error) => log.warn({ err: error }, "the name forwarder's listener failed"));
   }
 
-  /** What is too much is dropped, as a busy server would; the guest asks again. */
+  /** Queries over the limit are dropped, as by a busy server; the guest repeats them. */
   #take(query: Buffer, address: string, port: number): void {
     const underWay = new AbortController();
     if (this.#closed || query.length < HEADER_BYTES || !this.#queries.take(address, underWay)) return;

@@ -1,5 +1,5 @@
-// Loads policies into slots and reads back what they did. A slot's kernel state is the truth; nothing is kept
-// here.
+// Loads egress policies into slots and reads their counters. The kernel holds the state of a slot; this class
+// keeps none.
 
 import type { Egress, EgressReport, HostEgress } from "@skerry/contract/egress";
 import type { AddressRange } from "./addresses.ts";
@@ -43,8 +43,8 @@ export class EgressRules {
     await this.#options.slots.loadFirst(slot, this.#script(policy, "first"));
   }
 
-  /** In force when it resolves, for open connections too; where it rejects, what was in force before still
-   *  is. */
+  /** In force when it resolves, for open connections too; where it rejects, the earlier policy stays in
+   *  force. */
   async replace(slot: Slot, policy: HostEgress): Promise<void> {
     await loadRules(this.#script(policy, "replace"), slot);
   }

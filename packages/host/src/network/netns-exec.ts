@@ -1,4 +1,4 @@
-// Runs programs of the system in a slot's namespace, without a shell.
+// Runs system programs in the network namespace of a slot, without a shell.
 
 import { runProgram, startProgram, type StartedProgram } from "../run.ts";
 

@@ -1,6 +1,6 @@
-// How the two tables of a slot speak with each other: the policy marks a packet, and what the mark means is
-// done by the base. A packet without a mark, because no policy is loaded or none of its rules matched, is
-// dropped.
+// The packet marks by which the two tables of a slot work together: the policy table marks a packet, and the
+// base table accepts or refuses it by its mark. A packet without a mark, because no policy is loaded or none
+// of its rules matched, is dropped.
 
 import type { denyRules } from "@skerry/contract/egress";
 

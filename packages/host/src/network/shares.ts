@@ -6,7 +6,7 @@
 export class Shares<Item> {
   readonly #limits: { readonly all: number; readonly each: number };
   readonly #evict: (item: Item) => void;
-  /** By guest, each oldest first. */
+  /** The places of each guest, oldest first. */
   readonly #taken = new Map<string, Set<Item>>();
   #count = 0;
 
@@ -15,8 +15,8 @@ export class Shares<Item> {
     this.#evict = evict;
   }
 
-  /** False where this guest gets no place now. Otherwise `release` gives it back, unless it was evicted:
-   *  then it has been already. */
+  /** False where this guest gets no place now. Otherwise `release` frees the place, unless it was evicted
+   *  before. */
   take(guest: string, item: Item): boolean {
     const own = this.#taken.get(guest);
     const had = own?.size ?? 0;

@@ -12,9 +12,9 @@ import { loadRules, netnsFileOf, startLoadingRules } from "./netns-exec.ts";
 import { isSilent, linkNames, makeSlot, namespaceNames, removeSlot, type Slot } from "./slot.ts";
 import type { StartedProgram } from "../run.ts";
 
-/** Longer than a sandbox takes to get its rules. */
+/** Longer than the rules of a new sandbox take to load. */
 const REFILL_DELAY_MS = 100;
-/** Each is a program that waits: so many of those that are taken next have one. */
+/** An `nft` process waits in each of the slots that are taken next; this is their number. */
 const LOADERS = 4;
 /** After a failed preparation; the next take tries again at once. */
 const REFILL_PAUSE_MS = 5_000;
@@ -47,12 +47,12 @@ export class Slots {
   /** In use, being prepared, ready, or being removed. */
   readonly #busy = new Set<number>();
   readonly #ready: number[] = [];
-  /** Given back, longest ago first. */
+  /** Released numbers, longest ago first. */
   readonly #returned = new Set<number>();
   #next = 0;
-  /** Made, and not opened by their taker yet. */
+  /** Prepared slots that were taken and not opened yet. */
   readonly #made = new Set<number>();
-  /** Started in slots that are ready, and waiting for their first rules. */
+  /** The `nft` processes that wait in ready slots for their first rules. */
   readonly #loaders = new Map<number, StartedProgram>();
   #filling: Promise<void> | undefined;
   #pausedUntilMs = 0;
@@ -64,18 +64,18 @@ export class Slots {
     this.#connections = new Connections(options.conntrackFlush, options.log);
   }
 
-  /** How many there can be at once. */
+  /** The number of slots of the range. */
   get capacity(): number {
     return this.#options.range.slots;
   }
 
-  /** None can be taken. */
+  /** Whether no slot is free. */
   get exhausted(): boolean {
     return this.#ready.length === 0 && this.#busy.size >= this.capacity;
   }
 
-  /** How many may be held by those who can do without, when they hold this many: an eighth of all, and
-   *  fewer where fewer are free. */
+  /** How many slots the warm pool may hold when it holds `held`: an eighth of all, and fewer where fewer
+   *  are free. */
   spare(held: number): number {
     const share = Math.floor(this.capacity / 8);
     const free = this.capacity - this.#busy.size + this.#ready.length;
@@ -115,8 +115,8 @@ export class Slots {
     else await loadRules(script, slot);
   }
 
-  /** Removes the slot with everything in it, and only then frees the number. Nothing there is not an
-   *  error. */
+  /** Removes the slot with everything in it, and only then frees the number. A slot that does not exist is
+   *  no error. */
   async close(slot: Slot): Promise<void> {
     this.#takeLoader(slot.number)?.kill();
     const silent = await isSilent(slot);
@@ -134,24 +134,24 @@ export class Slots {
     const isFree = (number: number): boolean => !this.#busy.has(number);
     const left = [...(await this.#existing())].filter(isFree);
     for (const number of left) await this.close(this.slot(number));
-    // It may have removed others without their connections.
+    // The killed process may have removed slots without flushing their connections.
     for (const number of Array(this.capacity).keys()) if (isFree(number)) this.#forgetSoon(this.slot(number));
     await this.#connections.allForgotten();
     return left.length;
   }
 
-  /** From now on some are kept ready, made one after the other in the background. */
+  /** From now on keeps some slots ready; prepares them one after the other in the background. */
   fill(): void {
     this.#keptReady = this.#options.ready;
     this.#refill();
   }
 
-  /** Stops making ready ones. Those that there are stay, and the next host process removes them. */
+  /** Stops preparing slots. Ready ones stay, and the next host process removes them. */
   async stop(): Promise<void> {
     this.#keptReady = 0;
     await this.#filling;
     for (const number of [...this.#loaders.keys()]) this.#takeLoader(number)?.kill();
-    // What fails is in the log, and the next host process does it.
+    // Failures are logged, and the next host process repeats the removal.
     await this.#connections.allForgotten().catch(() => undefined);
   }
 
@@ -171,7 +171,7 @@ export class Slots {
 
   /** Connections inside the slot ended with it; these are this machine's own, which it translates. */
   #forgetSoon({ number }: Slot): void {
-    // A number beyond the range is of a predecessor with a larger one.
+    // A number beyond the range comes from a host process with a larger range.
     if (number < this.capacity) this.#connections.forgetSoon(this.#options.range.pair(number).slot);
   }
 
@@ -227,7 +227,7 @@ export class Slots {
     }
   }
 
-  /** In those that are taken next; in none once no more are kept. */
+  /** Starts `nft` in the slots that are taken next; in none after `stop`. */
   #startLoaders(): void {
     for (const number of this.#ready.slice(0, Math.min(LOADERS, this.#keptReady))) {
       if (!this.#loaders.has(number)) this.#loaders.set(number, startLoadingRules(this.slot(number)));

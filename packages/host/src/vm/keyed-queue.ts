@@ -1,4 +1,4 @@
-/** Work on one thing, one after the other; work on different things does not wait for each other. */
+/** Runs work with the same key one after the other; work with different keys runs concurrently. */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<void>>();
 
@@ -13,7 +13,7 @@ export class KeyedQueue {
     return done;
   }
 
-  /** Resolves when what was begun, or waits for its turn, has ended in either way. */
+  /** Resolves when all queued work of the key has ended, successfully or not. */
   settled(key: string): Promise<void> {
     return this.#last.get(key) ?? Promise.resolve();
   }

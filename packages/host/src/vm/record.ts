@@ -1,5 +1,4 @@
-// What a host remembers of a VM: `vm.json` in the VM's folder. From it a restarted host finds its running VMs
-// again.
+// The record of a VM: `vm.json` in its folder. A restarted host process finds its VMs by it.
 
 import { open, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -37,15 +36,15 @@ export interface VmRecord extends Vm {
   readonly folder: string;
   readonly slot: number;
   readonly process: ProcessIdentity | undefined;
-  /** In force in the slot, or about to be. */
+  /** The policy that is in force in the slot, or is being loaded. */
   readonly egress: HostEgress;
   readonly egress_version: number;
   /** Absent until its disk is made, and from VMs of versions before it. */
   readonly below?: DiskBelow;
   /** Absent for a sandbox. */
   readonly machine?: MachineRecord;
-  /** The rate by which its guest tells the time, where that is not this host's own: it came from another
-   *  one. */
+  /** TSC rate of its guest in kHz, where that is not this host's own because the VM came from another
+   *  host. */
   readonly tsc_khz?: number;
   /** The VM is moving to another host, and may be paused because the target has it already. */
   readonly departure?: { readonly move_id: string };
@@ -130,15 +129,15 @@ export async function syncFolder(folder: string): Promise<void> {
 /** What was found in the place of a VM's record. */
 export type FoundRecord =
   | { readonly kind: "mine"; readonly record: VmRecord }
-  /** There is none: the host was killed before it wrote one. */
+  /** There is no record: the host was killed before it wrote one. */
   | { readonly kind: "absent" }
-  /** The disk did not give it, or a newer version of the host wrote it. It may well be understood another
-   *  time. */
+  /** The disk could not be read, or a newer version of the host wrote it. A later host process may
+   *  understand it. */
   | { readonly kind: "unreadable" | "newer"; readonly why: string }
   /** It is not what any version of the host writes. */
   | { readonly kind: "damaged"; readonly why: string };
 
-/** Whose records are read. */
+/** The host whose records are read. */
 export interface RecordOwner {
   /** What this host's processes, namespaces and cgroups are named after; it follows from where its state
    *  folder is. */
@@ -174,7 +173,7 @@ export async function readRecords(vmsFolder: string, owner: RecordOwner): Promis
 
 const READ_AT_ONCE = 64;
 
-/** Never rejects: what is wrong with a record is part of the answer. */
+/** Never rejects: a fault of the record is part of the result. */
 export async function readRecord(id: string, folder: string, owner: RecordOwner): Promise<FoundRecord> {
   let text: string;
   try {
@@ -228,7 +227,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** It says so, or all that is wrong with it is fields that this version does not know. */
+/** Its `format` is newer, or its only faults are fields that this version does not know. */
 function isNewer(value: object): boolean {
   const { format } = value as { readonly format?: unknown };
   if (typeof format === "number" && format > FORMAT) return true;
@@ -239,18 +238,18 @@ function isNewer(value: object): boolean {
   return faults.length > 0 && faults.every(unknownField);
 }
 
-/** Nothing of it runs, and only files are left. */
+/** Whether the VM has ended: no process of it runs, and only files are left. */
 export function hasEnded({ status }: VmRecord): boolean {
   return status === "gone" || status === "stopped";
 }
 
-/** What this VM has written is kept when it ends, until it is destroyed. */
+/** Whether the disk of this VM is kept when it ends, until it is destroyed. */
 export function keepsDisk({ machine }: VmRecord): boolean {
   return machine?.keeps_disk === true;
 }
 
-/** Files that the disks of these VMs stand on, also of those that do not run: they must stay. Undefined
- *  where that is not known of every one of them, so that nothing may be removed. */
+/** The base files of the disks of all VMs, also of those that do not run: they must stay. Undefined where
+ *  they are not known for every VM; then no file may be removed. */
 export async function filesBelow(vmsFolder: string, owner: RecordOwner): Promise<Set<string> | undefined> {
   const all = new Set<string>();
   for (const { folder, found } of await readRecords(vmsFolder, owner)) {
@@ -263,7 +262,7 @@ export async function filesBelow(vmsFolder: string, owner: RecordOwner): Promise
   return all;
 }
 
-/** Whether this file is certainly not there. */
+/** Whether this file certainly does not exist. */
 export function isWithout(file: string): Promise<boolean> {
   return stat(file).then(
     () => false,

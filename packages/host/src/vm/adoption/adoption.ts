@@ -51,7 +51,7 @@ export interface AdoptionOptions {
 export interface AdoptionHandlers extends Pick<InFlightMoves, "arrived"> {
   /** Its QEMU is alive. */
   running(record: VmRecord): void;
-  /** Its clone was taken, and its host was killed before the guest was awake. */
+  /** Its warm clone was taken, and the host process was killed before the guest had its identity. */
   waking(record: VmRecord, waking: Waking): void;
   ended(record: VmRecord): void;
   /** `isKept`: its QEMU, if it has one, is left running. */
@@ -119,7 +119,7 @@ async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: F
     return "left";
   }
   if (found.kind === "mine") {
-    // Machines of versions of the host that did not write it.
+    // For machines of older versions of the host, which did not write the file.
     if (found.record.machine !== undefined && found.record.below !== undefined)
       void saveBelow(folder, found.record.below).catch((error: unknown) =>
         options.log.warn({ err: error, vm: id }, `${BELOW_FILE} could not be written`),
@@ -165,7 +165,7 @@ function sortEnded(handlers: AdoptionHandlers, record: VmRecord, end: VmEnd | un
   return "ended";
 }
 
-/** False where it had not come whole. */
+/** False where the arrival was not complete. */
 function sortArrived(handlers: AdoptionHandlers, record: VmRecord): boolean {
   const size = findSize(record.size);
   if (record.arrival?.whole !== true || size === undefined) return false;
@@ -175,15 +175,15 @@ function sortArrived(handlers: AdoptionHandlers, record: VmRecord): boolean {
 
 const whileStarting = endOfHost("its host was restarted while it was starting");
 
-/** The request that began it got an error, and control asks again or has given up. A disk that may be the
- *  only one is kept. */
+/** The end of a VM whose creation was interrupted. Its request got an error, and control repeats it or has
+ *  given up. A disk that may be the only copy is kept. */
 function unfinished(record: VmRecord): VmEnd | undefined {
   return keepsDisk(record) ? whileStarting : undefined;
 }
 
-/** Of one whose QEMU is not there. */
+/** The end of a VM whose QEMU is not there. */
 function endOf({ waking, process, machine }: VmRecord): VmEnd {
-  // It was promised, and its QEMU was being replaced.
+  // It was acknowledged, and its QEMU was being replaced.
   if (waking !== undefined && process === undefined) return whileStarting;
   return machine?.stopping === true ? stopped : endedUnseen;
 }

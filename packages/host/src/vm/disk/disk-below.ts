@@ -1,6 +1,6 @@
-// What a VM's disk stands on: the root image and the frozen disk under the VM's own layer. A qcow2 layer is
-// worth nothing without them, so a machine's folder says it twice, in its record and in a small file that is
-// written once and never replaced.
+// The base files of a VM's disk: the root image and the frozen disk under the VM's own qcow2 layer. That
+// layer is useless without them, so a machine's folder names them twice: in its record, and in a small file
+// that is written once and never replaced.
 
 import { open, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";

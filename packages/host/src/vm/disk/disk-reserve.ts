@@ -1,5 +1,5 @@
-// A full disk would stop all VMs that run on a host, so nothing new may fill it: neither before it begins nor
-// while it comes in.
+// Keeps a reserve of disk space, because a full disk would stop all VMs of a host. A new VM is refused below
+// the reserve, also while its disk is being received.
 
 import { statfs } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 
 /** Below this the host takes no new VM. */
 const DISK_RESERVE_BYTES = 2 * 1024 ** 3;
-/** What may come in between two looks. */
+/** Bytes that may be written between two checks. */
 const LOOK_EVERY_BYTES = 16 * 1024 ** 2;
 const LOOK_EVERY_MS = 500;
 
@@ -22,7 +22,7 @@ export async function checkDiskReserve(folder: string): Promise<void> {
   });
 }
 
-/** The same bytes, as long as the disk has room for them. */
+/** Passes the bytes on, and rejects once the reserve is reached. */
 export async function* withinDiskReserve(
   folder: string,
   content: AsyncIterable<Uint8Array>,
@@ -38,7 +38,7 @@ export async function* withinDiskReserve(
   }
 }
 
-/** Rejects when the disk is low, for what others write to it. */
+/** Rejects when the reserve is reached by writes of other processes. */
 export async function watchDiskReserve(folder: string, signal: AbortSignal): Promise<never> {
   for (;;) {
     await checkDiskReserve(folder);

@@ -9,15 +9,16 @@ import { endOfChannel, endOfMain, endOfQemu, type VmEnd } from "./vm-end.ts";
 import { vmPaths } from "../qemu/qemu.ts";
 import type { VmRecord } from "../record.ts";
 
-/** Between the ends of the two connections of a QEMU that ends. */
+/** Longest time between the ends of the two connections of a QEMU that ends. */
 const LAST_WORD_MS = 1_000;
 
-/** Resolves when the VM has ended, or what it is there for has. */
+/** Resolves when the VM or its main process has ended. */
 export function endOfVm(record: VmRecord, live: LiveVm, main: MainProcess | undefined): Promise<VmEnd> {
   const { qmp, channel } = live;
   const qemu = qmp.closed.then(async () => endOfQemu(qmp.shutdownReason, await lastWords(record)));
   const agent = channel.closed.then(async (closed) => {
-    // A QEMU that ends closes both connections, in either order, and its own word is the better reason.
+    // A QEMU that ends closes both connections, in either order; the reason that QEMU gave is the more
+    // specific one.
     const late = sleep(LAST_WORD_MS, "late", { ref: false });
     const heard = closed.hungUp ? await Promise.race([qmp.closed, late]) : "late";
     return heard === "late" ? endOfChannel(closed.message) : qemu;
@@ -25,7 +26,7 @@ export function endOfVm(record: VmRecord, live: LiveVm, main: MainProcess | unde
   return Promise.race([qemu, agent, ...(main === undefined ? [] : [endOfProcess(main)])]);
 }
 
-/** A guest that is gone has told nothing of its main process, and something else tells of the guest. */
+/** Never resolves where the guest ended first: another source reports that. */
 function endOfProcess({ exit }: MainProcess): Promise<VmEnd> {
   return exit.then(endOfMain, () => Promise.withResolvers<never>().promise);
 }

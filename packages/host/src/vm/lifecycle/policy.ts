@@ -1,4 +1,4 @@
-// The egress policy of a running VM: its record and its slot say the same.
+// The egress policy of a running VM, kept the same in its record and its slot.
 
 import type { EgressReport } from "@skerry/contract/egress";
 import type { EgressChange } from "@skerry/contract/host-api";

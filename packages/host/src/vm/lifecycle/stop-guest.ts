@@ -1,5 +1,5 @@
-// The polite end of a guest: its main process is asked, then killed, and what it wrote is on the disk before
-// QEMU goes.
+// Stops a guest with a grace period: SIGTERM to its main process, then SIGKILL; its data is on the disk
+// before QEMU ends.
 
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,7 +10,7 @@ import type { GuestChannel } from "../../guest/channel.ts";
 import type { Running } from "./vm-table.ts";
 import type { IdlePause } from "./idle-pause.ts";
 
-/** What a machine that ends by itself or is stopped can still do. Never rejects. */
+/** Lets a machine that ends by itself or is stopped shut down. Never rejects. */
 export async function endGuest(
   { record, live, idlePause, main }: Running,
   graceMs: number,
@@ -27,13 +27,13 @@ export async function endGuest(
 
 interface Stoppable {
   readonly channel: GuestChannel;
-  /** Undefined where the guest runs for certain. */
+  /** Undefined where the guest is known to run. */
   readonly idlePause: IdlePause | undefined;
   readonly main: MainProcess | undefined;
 }
 
-/** Resolves with how the main process ended. Rejects where the guest does not take part; then QEMU is
- *  killed like after a power failure, and the disk's journal has the rest. */
+/** Resolves with how the main process ended. Rejects where the guest does not answer; then QEMU is killed
+ *  as by a power failure, and the journal recovers the disk. */
 export async function stopGuest(
   { channel, idlePause, main }: Stoppable,
   graceMs: number,
@@ -51,7 +51,7 @@ export async function stopGuest(
     (told) => (exit = told),
     () => undefined,
   );
-  // What still runs gets SIGKILL here, and the agent tells of its end before it answers.
+  // Remaining processes get SIGKILL here, and the agent reports their end before it answers.
   await shutDownGuest(channel);
   return exit;
 }

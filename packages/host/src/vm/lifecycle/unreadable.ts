@@ -1,6 +1,6 @@
-// VMs whose record this host does not understand. A disk is worth more than the sentence that describes it:
-// what lies in such a folder stays until control asks for its end, or an operator recovers it. Nothing of
-// such a VM is given back by guess.
+// VMs whose record this host does not understand. A disk is worth more than its record: the files in such a
+// folder stay until control destroys the VM, or an operator recovers it. No resource of such a VM is released
+// by guess.
 
 import { rename, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,8 +24,8 @@ import {
   type VmRecord,
 } from "../record.ts";
 
-/** What the host can say of it: its id and why nothing more. The rest is filled in so that it can be
- *  listed, stopped and destroyed. */
+/** What the host knows of it: its id, and the reason why no more is known. The other fields are filled in
+ *  so that it can be listed, stopped and destroyed. */
 export async function unreadableRecord(
   { id, folder, found }: FoundFolder,
   { instance }: Pick<RecordOwner, "instance">,
@@ -44,8 +44,8 @@ export async function unreadableRecord(
   };
 }
 
-/** Whether it may well be understood another time: by this version when the disk gives it, or by the
- *  version that wrote it. Then its QEMU runs on as well, for that host process to find. */
+/** Whether a later host process may understand the record: this version when the disk can be read, or the
+ *  newer version that wrote it. Then its QEMU also stays, for that host process to find. */
 export function isKeptAsItIs({ kind }: FoundRecord): boolean {
   return kind === "unreadable" || kind === "newer";
 }
@@ -63,10 +63,10 @@ export function diskGone(): SkerryError {
   });
 }
 
-type EndRoom = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
+type UnreadableResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
 
-/** Gives back what the kernel has of such a VM. */
-export async function endUnreadable(resources: EndRoom, { id, name }: VmRecord): Promise<void> {
+/** Ends the processes of such a VM, and releases their cgroups and slots. */
+export async function endUnreadable(resources: UnreadableResources, { id, name }: VmRecord): Promise<void> {
   const prefix = `${name.slice(0, name.indexOf(":"))}:${id}:`;
   for (const { identity, uid, name: found } of await findByUid(uidsOf(resources))) {
     if (found?.startsWith(prefix) !== true) continue;
@@ -77,12 +77,12 @@ export async function endUnreadable(resources: EndRoom, { id, name }: VmRecord):
 }
 
 interface RecoveryOptions {
-  readonly resources: EndRoom;
+  readonly resources: UnreadableResources;
   readonly owner: RecordOwner;
 }
 
 /** Writes a new record for a machine whose record is not understood, so that its next start boots from its
- *  disk. The damaged record is kept beside it. A second time it does nothing. */
+ *  disk. The damaged record is kept beside it. A second call does nothing. */
 export async function recoverMachine(
   { resources, owner }: RecoveryOptions,
   table: VmTable,
@@ -120,7 +120,7 @@ const UNKNOWN = "unknown";
 
 const VM_ID = /^(sbx|mch)_[a-z0-9]{1,40}$/;
 
-/** Whether a folder of this name is that of a VM that control knows by it. */
+/** Whether the name of a folder is the id of a VM. */
 export function isVmId(name: string): boolean {
   return VM_ID.test(name);
 }

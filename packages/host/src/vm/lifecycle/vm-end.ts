@@ -1,9 +1,9 @@
-// How a VM ended, in words for its owner and as a cause that decides whether it is started again.
+// The end of a VM: a reason for its owner, and a cause that decides whether it is started again.
 
 import type { MainExit, VmCause } from "@skerry/contract/host-api";
 import { signalName } from "../../signals.ts";
 
-/** What is remembered of a VM that has ended. */
+/** The fields of the record of a VM that has ended. */
 export interface VmEnd {
   readonly status: "gone" | "stopped";
   readonly reason: string | null;
@@ -11,10 +11,10 @@ export interface VmEnd {
   readonly exit?: MainExit;
 }
 
-/** It was told to. */
+/** The end of a VM that was told to stop. */
 export const stopped: VmEnd = { status: "stopped", reason: null };
 
-/** What a kernel says before it resets the machine of its own accord. */
+/** The message of a kernel that resets the machine of its own accord. */
 const PANIC = /Kernel panic - not syncing(?:: (Out of memory|System is deadlocked on memory))?/;
 
 /** From QEMU's own word for it, and from the end of the console, where that was kept: with `panic=-1

@@ -1,4 +1,4 @@
-// What the engine knows of each VM: where it is in its life, and what can be asked of it there.
+// The VMs of this host: the state of each, and the operations that the state allows.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm } from "@skerry/contract/host-api";
@@ -22,8 +22,8 @@ export type VmEntry =
    *  destroyed; see unreadable.ts. */
   | { readonly state: "unreadable"; readonly record: VmRecord; readonly isKept: boolean }
   | { readonly state: "ending"; readonly record: VmRecord; readonly done: Promise<void> }
-  /** Gone or stopped. `pendingCleanup`: what could not be given back yet; the next destroy, stop or start
-   *  tries again. */
+  /** Gone or stopped. `pendingCleanup`: resources that could not be released yet; the next destroy, stop
+   *  or start tries again. */
   | { readonly state: "ended"; readonly record: VmRecord; readonly pendingCleanup?: PendingCleanup };
 
 interface PendingCleanup {
@@ -35,9 +35,9 @@ interface PendingCleanup {
 export interface Adopting {
   readonly state: "adopting";
   record: VmRecord;
-  /** Lets go of it; it runs on. */
+  /** Aborts the adoption; the VM runs on. */
   readonly abort: AbortController;
-  /** Resolves when the VM has another entry, or when it was let go of. */
+  /** Resolves when the VM has another entry, or when the adoption was aborted. */
   done: Promise<void>;
 }
 
@@ -47,11 +47,11 @@ export interface Running {
   readonly live: LiveVm;
   readonly idlePause: IdlePause;
   readonly main: MainProcess | undefined;
-  /** Decided, and under way: nothing that happens to the VM from now on is another end. */
+  /** Present once the end is decided and under way: later events are not another end. */
   ending?: Promise<void>;
 }
 
-/** One incarnation of each VM at most. */
+/** Holds one incarnation of each VM at most. */
 export class VmTable {
   readonly #byId = new Map<string, VmEntry>();
 
@@ -59,7 +59,7 @@ export class VmTable {
     return [...this.#byId.values()];
   }
 
-  /** Guest memory of all that run or begin, MiB. */
+  /** Guest memory of all VMs that run or are being created, MiB. */
   get memoryMib(): number {
     return this.all
       .filter(({ state }) => state !== "ended" && state !== "unreadable")
@@ -79,7 +79,7 @@ export class VmTable {
 
   of(id: string, executionId: string): VmEntry {
     const entry = this.known(id);
-    // Which incarnation an unreadable one is, is not known.
+    // The incarnation of an unreadable VM is not known.
     if (entry.state !== "unreadable" && entry.record.execution_id !== executionId)
       throw new SkerryError("stale_execution", "That incarnation of the VM is not on this host.");
     return entry;
@@ -97,7 +97,7 @@ export class VmTable {
     return entry.state === "adopting" ? entry : this.running(id, executionId);
   }
 
-  /** It has not been destroyed, nor taken the next step of its life. */
+  /** Whether the entry is still the current one of its VM. */
   holds(entry: VmEntry): boolean {
     return this.#byId.get(entry.record.id) === entry;
   }

@@ -1,5 +1,5 @@
-// A machine's second life: a cold boot from the disk that its VM before has left. A frozen memory would not
-// fit a disk that has changed since.
+// Boots a machine from the disk that its previous VM left. The memory of a frozen template would not fit a
+// disk that has changed since.
 
 import { addAbortListener } from "node:events";
 import { rm, stat } from "node:fs/promises";
@@ -30,8 +30,8 @@ export interface BootOptions {
 const BOOT_DEADLINE_MS = 120_000;
 const GIB = 1024 ** 3;
 
-/** `meanwhile` is called as soon as there is a process to remember, and the guest runs nothing before it
- *  has ended. On failure the caller gives back. */
+/** `meanwhile` is called as soon as the process is known, and the guest does not run before it has ended.
+ *  On failure the caller releases the resources. */
 export async function bootKept(
   options: BootOptions,
   meanwhile: (started: StartedQemu) => Promise<void>,
@@ -55,7 +55,7 @@ export async function bootKept(
   }
 }
 
-/** What a machine's owner has done to its disk may keep it from booting. */
+/** Changes that the owner made on the disk may keep the machine from booting. */
 async function answered({ folder }: VmRecord): Promise<GuestChannel> {
   try {
     return await GuestChannel.connect(join(folder, vmPaths.agent), {

@@ -1,4 +1,4 @@
-// From a frozen template to a guest that answers: overlay, QEMU, restore, resume, identity.
+// Makes a clone of a frozen template: overlay, QEMU, restore, resume, identity.
 
 import { randomBytes } from "node:crypto";
 import { addAbortListener } from "node:events";
@@ -15,13 +15,13 @@ import { STATE_FD, vmPaths } from "../qemu/qemu.ts";
 import { ANSWER_DEADLINE_MS, migrationCompleted, Qmp, runState } from "../qemu/qmp.ts";
 import type { VmRecord } from "../record.ts";
 
-/** A guest that answers. */
+/** A running guest whose agent has answered. */
 export interface LiveVm {
   readonly qmp: Qmp;
   readonly channel: GuestChannel;
 }
 
-/** A clone that stands still where its template was frozen. */
+/** A restored clone, paused at the point where its template was frozen. */
 export interface RestoredVm {
   readonly qmp: Qmp;
   /** Resolves once the guest runs. */
@@ -41,8 +41,8 @@ export interface CloneOptions {
 const RESTORE_DEADLINE_MS = 30_000;
 const HELLO_DEADLINE_MS = 30_000;
 
-/** Starts QEMU and restores the template in it. `meanwhile` is called as soon as there is a process to
- *  remember, and its work has ended when this resolves. On failure the caller gives back. */
+/** Starts QEMU and restores the template in it. `meanwhile` is called as soon as the process is known, and
+ *  has ended when this resolves. On failure the caller releases the resources. */
 export async function restoreClone(
   options: CloneOptions,
   meanwhile: (started: StartedQemu) => Promise<void>,
@@ -55,7 +55,8 @@ export async function restoreClone(
   const { qmp } = started;
   try {
     signal.throwIfAborted();
-    // Connected before the restore, the guest finds its host side just as it was when it was frozen.
+    // Connected before the restore, so that the restored guest finds the host connected as when it was
+    // frozen.
     const connecting = GuestChannel.connect(join(record.folder, vmPaths.agent), {
       resync: false,
       deadlineMs: HELLO_DEADLINE_MS,
@@ -83,7 +84,7 @@ export async function resume({ qmp, connecting }: RestoredVm): Promise<LiveVm> {
 export interface AdoptOptions {
   /** For each answer, of QEMU and of the guest. */
   readonly deadlineMs: number;
-  /** Lets go of the VM, which runs on. */
+  /** Aborts the connection; the VM runs on. */
   readonly signal: AbortSignal;
 }
 
@@ -137,7 +138,8 @@ async function restore(qmp: Qmp): Promise<void> {
   await migrationCompleted(qmp, AbortSignal.timeout(RESTORE_DEADLINE_MS));
 }
 
-/** Two clones wake as one and the same guest. This makes them two, before anything of the user's runs. */
+/** All clones of a template wake with the same identity. This gives the clone its own, before any command
+ *  of the user runs. */
 export async function giveIdentity(
   { channel }: LiveVm,
   spec: Pick<VmSpec, "hostname" | "env">,

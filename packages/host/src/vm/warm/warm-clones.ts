@@ -15,7 +15,7 @@ import { giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.
 import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
 import { saveRecord, type VmRecord } from "../record.ts";
 
-/** Folder names of waiting clones begin with it, and no id of a VM does. */
+/** The prefix of the folder names of warm clones; no id of a VM begins with it. */
 export const WARM_PREFIX = "warm_";
 /** Emulated, a program's first start takes ten times as long as its second, and the guest's way to it
  *  still gets faster after that: with three instead of one, create and first command took 50 instead of 58
@@ -45,10 +45,10 @@ export class WarmClones {
     this.#options = options;
   }
 
-  /** Resolves when the clone stands still, or rejects and nothing of it is left. */
+  /** Resolves when the clone is paused; rejects after all its resources were released. */
   async make(template: string, size: Size, signal: AbortSignal): Promise<WarmVm> {
     const { resources, library, vmsFolder, instance } = this.#options;
-    // The first use of a template takes long, and a host that stops does not wait for it.
+    // The first use of a template takes long; a host that stops does not wait for it.
     const { frozen, boot } = await unlessAborted(library.frozen(template, size), signal);
     signal.throwIfAborted();
     const id = `${WARM_PREFIX}${randomBytes(8).toString("hex")}`;
@@ -88,7 +88,7 @@ export class WarmClones {
     }
   }
 
-  /** What cannot be removed now is removed by the next host process. */
+  /** A clone that cannot be removed now is removed by the next host process. */
   async remove({ record, live }: WarmVm): Promise<void> {
     live.qmp.close();
     live.channel.close("nobody needs this clone");

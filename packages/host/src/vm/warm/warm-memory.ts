@@ -1,22 +1,21 @@
-// How much memory clones may take that only wait.
+// The memory that warm clones may use.
 
 import { readFile } from "node:fs/promises";
 import { memoryOf } from "../../usage.ts";
 
-/** With less of the machine's memory left nothing waits in it. */
+/** With less free memory than this no warm clones are kept. */
 const AVAILABLE_MIN_SHARE = 0.1;
 
 export interface MemoryUse {
-  /** For waiting clones at most, MiB. */
+  /** The most for warm clones, MiB. */
   readonly budgetMib: number;
   /** For all VMs, MiB. */
   readonly capacityMib: number;
-  /** Of VMs that run or begin, MiB. */
+  /** Used by VMs that run or are being created, MiB. */
   readonly usedMib: number;
 }
 
-/** MiB that waiting guests may have: none that a VM could ask for, and none on a machine whose memory is
- *  short. */
+/** MiB that warm clones may use: none that a VM may request, and none on a machine whose memory is short. */
 export async function warmMemoryMib(use: MemoryUse): Promise<number> {
   return isShort(await readFile("/proc/meminfo", "utf8"))
     ? 0

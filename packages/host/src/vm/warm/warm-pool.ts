@@ -1,5 +1,5 @@
-// Clones that wait, so that creating a VM is handing one over: how many of what, and who gets which. What a
-// waiting clone is, and what becomes of one when its host dies, is said in warm-clones.ts.
+// The warm pool: keeps warm clones of each template and size, so that creating a VM takes one of them.
+// warm-clones.ts defines a warm clone, and tells what happens to it when its host dies.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Size } from "@skerry/contract/sizes";
@@ -7,13 +7,13 @@ import type { Logger } from "pino";
 import type { WarmClones, WarmVm } from "./warm-clones.ts";
 import { DEMAND_WINDOW_MS, warmTargets, type Kind } from "./warm-targets.ts";
 
-/** After a take, so that the guest that was handed over has the CPU to itself at first. */
+/** Pause after a clone was taken, so that its guest gets the CPU first. */
 const REFILL_DELAY_MS = 250;
-/** Between two looks at demand and memory when nothing happens. */
+/** Interval between two checks of demand and memory when no clone is taken. */
 const REVIEW_MS = 10_000;
-/** After a clone could not be made. */
+/** Pause after a clone could not be made. */
 const RETRY_MS = 5_000;
-/** Times that are remembered of one kind. */
+/** Requests that are remembered of one kind. */
 const TAKES_MAX = 1_000;
 
 export interface WarmPoolOptions {
@@ -24,9 +24,9 @@ export interface WarmPoolOptions {
   /** How many clones of `favorite` are kept, also without demand. */
   readonly min: number;
   readonly favorite: { readonly template: string; readonly size: Size } | undefined;
-  /** Memory that waiting guests may have now, MiB. */
+  /** Memory that warm clones may use now, MiB. */
   readonly memoryMib: () => Promise<number>;
-  /** How many may wait where so many do: network slots are for those who ask for a VM. */
+  /** How many clones may wait, given how many do: network slots are kept for new VMs. */
   readonly spareSlots: (waiting: number) => number;
   /** Whether a VM is being created: it gets the CPU first. */
   readonly isBusy: () => boolean;
@@ -55,17 +55,17 @@ export class WarmPool {
     if (favorite !== undefined) this.#shelf(favorite.template, favorite.size, min);
   }
 
-  /** How many wait. */
+  /** The number of clones that wait. */
   get size(): number {
     return [...this.#shelves.values()].reduce((total, shelf) => total + shelf.waiting.length, 0);
   }
 
-  /** How many wait, and how often one was there when it was asked for, or was not. */
+  /** The number of clones that wait, and how many requests found one or did not. */
   get counts(): { readonly waiting: number; readonly taken: number; readonly missed: number } {
     return { waiting: this.size, taken: this.#taken, missed: this.#missed };
   }
 
-  /** One that waits, for its taker alone; undefined where none does. Either way it counts as demand. */
+  /** Takes a clone out of the pool; undefined where none waits. Both count as demand. */
   take(template: string, size: Size): WarmVm | undefined {
     if (this.#running === undefined) return undefined;
     const shelf = this.#shelf(template, size, 0);
@@ -82,7 +82,7 @@ export class WarmPool {
     if (this.#options.max > 0) this.#running ??= this.#run();
   }
 
-  /** Ends when none waits any more. */
+  /** Stops, and resolves when all clones are removed. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#bell.resolve();
@@ -125,7 +125,7 @@ export class WarmPool {
     }
   }
 
-  /** Gives up what is too many, and says what is missing most. */
+  /** Removes clones above the targets, and returns the kind that is missing most. */
   async #review(): Promise<Shelf | undefined> {
     const nowMs = performance.now();
     for (const [key, shelf] of this.#shelves) {
@@ -147,8 +147,8 @@ export class WarmPool {
     return most === 0 ? undefined : shelves[missing.indexOf(most)];
   }
 
-  /** Makes one. Resolves with how long to pause then: as long as it took, so that guests keep most of the
-   *  CPU. */
+  /** Makes one clone. Resolves with the pause before the next one: as long as this one took, so that
+   *  guests keep most of the CPU. */
   async #fill(shelf: Shelf): Promise<number> {
     const startedMs = performance.now();
     try {
@@ -163,7 +163,7 @@ export class WarmPool {
     }
   }
 
-  /** A clone that ends while it waits is replaced. Once it was taken, its taker watches. */
+  /** A clone that ends while it waits is replaced. A clone that was taken is watched by `VmLifecycle`. */
   #watch(shelf: Shelf, vm: WarmVm): void {
     const ended = (): void => {
       const index = shelf.waiting.indexOf(vm);

@@ -1,4 +1,4 @@
-// How many clones of which kind should wait. Pure: what was asked for and what there is in, numbers out.
+// Computes how many clones of which kind should wait, from past requests and the limits. Pure.
 
 /** Clones of one template and size are alike until they are taken. */
 export interface Kind {
@@ -9,7 +9,7 @@ export interface Kind {
 
 export interface Demand {
   readonly kind: Kind;
-  /** When one was asked for, in ms of any one clock, oldest first. */
+  /** Times of requests for one, in ms of one clock, oldest first. */
   readonly takenAtMs: readonly number[];
   /** Kept even without demand. */
   readonly min: number;
@@ -18,15 +18,16 @@ export interface Demand {
 export interface WarmLimits {
   /** Clones of one kind. */
   readonly max: number;
-  /** Guest memory of all that wait. */
+  /** Guest memory of all clones that wait. */
   readonly memoryMib: number;
-  /** All that wait. */
+  /** All clones that wait. */
   readonly count: number;
 }
 
 /** Demand older than this is forgotten. */
 export const DEMAND_WINDOW_MS = 10 * 60_000;
-/** As many are kept as were asked for within such a time: about as long as it takes to make some new ones. */
+/** As many are kept as were requested within this time, which is about as long as making some new ones
+ *  takes. */
 export const BURST_MS = 5_000;
 
 /** The number for each demand, in the same order. Where not all fit, each kind gets one before any gets
@@ -50,7 +51,7 @@ export function warmTargets(demands: readonly Demand[], limits: WarmLimits, nowM
   return targets;
 }
 
-/** The most that were asked for within `BURST_MS`. */
+/** The largest number of requests within `BURST_MS`. */
 function largestBurst(takenAtMs: readonly number[], nowMs: number): number {
   const recent = takenAtMs.filter((atMs) => nowMs - atMs < DEMAND_WINDOW_MS);
   let largest = 0;
