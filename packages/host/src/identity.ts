@@ -24,7 +24,7 @@ import {
 const FILE = "identity.json";
 const CURVE = "prime256v1";
 
-/** All PEM. */
+/** Certificate, authority and key, all PEM. */
 interface Certified extends HostCertificate {
   readonly private_key: string;
 }
@@ -32,7 +32,7 @@ interface Certified extends HostCertificate {
 export class Identity {
   readonly #folder: string;
   #current: Certified | undefined;
-  /** Of a certificate that is on its way. */
+  /** The key of the certificate that was requested last. */
   #pending: KeyObject | undefined;
   #listeners: (() => Promise<void>)[] = [];
 
@@ -55,7 +55,8 @@ export class Identity {
     return this.#current?.host_id;
   }
 
-  /** For both ends of connections to others of the cluster. Undefined: there are none. */
+  /** TLS credentials for connections within the cluster, as client and server. Undefined without a
+   *  certificate. */
   get credentials(): SecureContextOptions | undefined {
     if (this.#current === undefined) return undefined;
     const { private_key: key, certificate: cert, authority: ca } = this.#current;
@@ -112,7 +113,7 @@ export class Identity {
   }
 }
 
-/** Undefined: it is a certificate for this host and this key, valid now. */
+/** The fault of a certificate; undefined where it is for this host and this key, and valid now. */
 function faultOf({ host_id, certificate, authority }: HostCertificate, key: KeyObject): string | undefined {
   let parsed: { certificate: X509Certificate; authority: X509Certificate };
   try {

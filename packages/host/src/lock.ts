@@ -14,7 +14,7 @@ const HELD_BY_ANOTHER = 1;
  *  and not for a pid. */
 export async function lockStateFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o711 });
-  // Not a FileHandle, and never closed: one that is collected would let go of the lock.
+  // Not a FileHandle, and never closed: garbage collection of the handle would release the lock.
   const file = join(folder, "host.lock");
   const fd = openSync(file, "a", 0o600);
   // flock(1) locks the open file that it inherits from us, so the lock stays when it has ended.

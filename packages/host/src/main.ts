@@ -1,6 +1,6 @@
-// The host agent. `serve` runs it; `prepare` does beforehand, with progress on stdout, what takes long:
-// kernel, images, and the frozen template of the default size; `clear` destroys what a host that does not run
-// has left running.
+// The host agent. `serve` runs it; `prepare` does beforehand, with progress on stdout, the slow steps:
+// kernel, images, and the frozen template of the default size; `clear` ends the VMs of a host that does not
+// run.
 
 import { join } from "node:path";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
@@ -64,10 +64,10 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   await server.close();
 }
 
-/** What an earlier host process has left in the caches, in the background: the disk may be slow. */
+/** Sweeps the caches of an earlier host process, in the background because the disk may be slow. */
 async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promise<void> {
   try {
-    // What was touched since may be in the making.
+    // Files changed since the start may belong to a build.
     await sweepCaches(host, Date.now() - startedMs);
   } catch (error) {
     log.warn({ err: error }, "the caches could not be cleaned up");
@@ -82,8 +82,8 @@ async function startSpawnHelper({ nativeFolder }: HostConfig, log: Logger): Prom
   );
 }
 
-/** Guests' names are looked up by this process, so they cannot be while it is down; everything else about
- *  egress is. */
+/** This process forwards DNS queries of guests, so they fail while it is down; the rest of egress works
+ *  without it. */
 function openForwarder({ config, range }: Host, log: Logger): Promise<DnsForwarder> {
   const { nameServers, resolverPort } = config.network;
   return DnsForwarder.open({
@@ -100,7 +100,7 @@ async function prepare(config: HostConfig, log: Logger): Promise<void> {
   try {
     await prepareTemplates(host);
   } finally {
-    // The host that serves opens it again. Should none come, nothing of this one is left.
+    // `serve` opens the network again. Without VMs no trace of this process stays.
     if (vms === 0) await removeHostNetwork(config.network);
     host.engine.close();
   }

@@ -1,4 +1,4 @@
-// Runs a program without a shell, with a deadline, and says what it said when it fails.
+// Runs a program without a shell and with a deadline; the error of a failure holds the end of its output.
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
@@ -11,7 +11,7 @@ export class RunError extends Error {
 }
 
 const TAIL_CHARS = 2_000;
-/** What a shell says of a program that it cannot start. */
+/** Exit code of a shell for a program that it cannot start. */
 const NOT_STARTED = 127;
 
 export interface RunOptions {
@@ -24,11 +24,11 @@ export interface RunOptions {
 
 /** A program that has begun and waits for its input. */
 export interface StartedProgram {
-  /** It has not ended yet. */
+  /** Whether the program has not ended yet. */
   readonly waits: boolean;
   /** Gives it its input, runs it to the end and resolves with standard output; rejects with RunError. */
   finish(input: string): Promise<string>;
-  /** Ends it unused. */
+  /** Kills the program without running it. */
   kill(): void;
 }
 

@@ -10,14 +10,14 @@ const HEADER_BYTES = 12;
 /** A helper that has not started a program by then is stuck, and is killed. */
 const START_DEADLINE_MS = 10_000;
 
-/** What a process is known by: a pid alone may be another one's by now. */
+/** Identifies a process for good: a pid alone may be used again. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Field 22 of /proc/PID/stat: clock ticks between boot and the start of the process. */
   readonly startTicks: number;
 }
 
-/** What a program says, and how it ended. A signal is its number. */
+/** Callbacks for the output and the end of a program. A signal is its number. */
 export interface ProgramListener {
   /** Not called for a program that is started without the helper. */
   started?(identity: ProcessIdentity): void;
@@ -40,7 +40,7 @@ export class SpawnHelper {
   readonly pid: number;
   readonly #requests: Writable;
   readonly #listeners = new Map<number, ProgramListener>();
-  /** By id, until it is heard of for the first time. */
+  /** Timers by program id, until the first frame about the program. */
   readonly #starting = new Map<number, NodeJS.Timeout>();
   #answers: Buffer = Buffer.alloc(0);
   #lastId = 0;
@@ -142,12 +142,12 @@ export class SpawnHelper {
     this.#starting.delete(id);
   }
 
-  /** It is there and does nothing: without it everything goes on, more slowly. */
+  /** Kills a helper that hangs: programs are then started without it, more slowly. */
   #giveUp(): void {
     try {
       process.kill(this.pid, "SIGKILL");
     } catch {
-      // It ended between the two.
+      // The helper ended before the kill.
     }
   }
 

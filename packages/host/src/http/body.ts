@@ -1,4 +1,4 @@
-// Answers that are written as they come.
+// Writes response bodies piece by piece.
 
 import type { ServerResponse } from "node:http";
 

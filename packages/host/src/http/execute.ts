@@ -1,5 +1,5 @@
-// A command's output as it comes, in the frames that the guest itself speaks. When the caller goes away the
-// command is killed.
+// Streams a command's output in the frames of the guest protocol. When the caller disconnects the command is
+// killed.
 
 import type { ServerResponse } from "node:http";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";

@@ -1,5 +1,4 @@
-// Files in and out of a guest. Bytes pass through as they come: neither side of this process ever holds a
-// file.
+// Reads and writes files of a guest. Bytes are streamed: this process never holds a whole file.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkerryError } from "@skerry/contract/errors";
@@ -75,7 +74,8 @@ async function receive(channel: GuestChannel, stream: GuestStream, body: Incomin
       cause: error,
     });
   }
-  // What is left of a refused body is read and dropped: the next request on this connection comes behind it.
+  // The remainder of a refused body is read and dropped, because the next request follows it on this
+  // connection.
   body.resume();
   stream.end();
   return writtenBytes(channel, stream);

@@ -1,5 +1,5 @@
-// Requests against the schemas of the contract. Bodies are never coerced (a null is not an empty string); a
-// query, which is all text, is read as the types that its schema names.
+// Validates requests against the schemas of the contract. Bodies are never coerced (a null is not an empty
+// string); a query, which is all text, is read as the types that its schema names.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { FastifySchemaCompiler } from "fastify";

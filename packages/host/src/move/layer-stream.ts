@@ -15,7 +15,7 @@ const NUMBER_BYTES = 4;
 const RANGES_DEADLINE_MS = 30_000;
 const zeros = Buffer.alloc(BLOCK_BYTES);
 
-/** What arrived is not a layer, or not the one that was announced. */
+/** The received stream is not a layer, or not the announced one. */
 export class LayerFault extends Error {
   override readonly name = "LayerFault";
 }
@@ -60,7 +60,7 @@ export async function layerDigest(file: string, dataRanges: string): Promise<str
   return hash.digest("hex");
 }
 
-/** What a layer has to be. */
+/** The digest that a layer must have, and the most bytes of its file. */
 export interface LayerClaim {
   readonly digest: string;
   readonly maxBytes: number;

@@ -1,6 +1,6 @@
-// What disks stand on, by content: files of this host's own templates, and those that came with VMs from
-// other hosts. A template that two hosts have built apart differs byte for byte, so a VM that moves brings
-// its own along, once for all that come with it.
+// The base files of disks by digest: files of this host's own templates, and layers that came with VMs from
+// other hosts. Two hosts build a template with different bytes, so a moving VM brings its layers along; later
+// VMs with the same layers use them too.
 
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
@@ -50,8 +50,7 @@ export class Layers {
     return undefined;
   }
 
-  /** It appears whole or not at all. Two that send the same one at the same time do not disturb each
-   *  other. */
+  /** The file appears whole or not at all. Two sources may send the same layer at the same time. */
   async receive(claim: LayerClaim, content: AsyncIterable<Uint8Array>): Promise<string> {
     await mkdir(this.#folder, { recursive: true, mode: 0o711 });
     const file = this.#fileOf(claim.digest);

@@ -1,4 +1,4 @@
-// From nft's JSON of a slot's base table to what its owner is told.
+// Parses nft's JSON of a slot's base table into the report for the owner of the VM.
 
 import { denyRules, type EgressCounters, type EgressDenial } from "@skerry/contract/egress";
 import { Type, type Static } from "typebox";

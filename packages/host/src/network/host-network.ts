@@ -1,7 +1,7 @@
-// What a host needs on its machine before the first slot: a range of addresses of its own, rules between
-// slots and everything else, and forwarding. The claim on the range is an address on the loopback device,
-// labelled with the host's name: the kernel gives it to one host only, keeps it over a restart of ours, and
-// forgets it with the machine.
+// Prepares the machine before the first slot: an address range for this host, rules between slots and all
+// other networks, and forwarding. The claim on the range is an address on the loopback device, labelled with
+// the host's name: the kernel gives it to one host only, keeps it over a restart of ours, and forgets it with
+// the machine.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";

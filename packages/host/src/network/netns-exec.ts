@@ -16,12 +16,12 @@ export function netnsFileOf(netns: string): string {
   return `${NETNS_FOLDER}/${netns}`;
 }
 
-/** `ip` commands, one after the other, up to the first that fails. */
+/** Runs `ip` commands one after the other, up to the first that fails. */
 export async function ipBatch(commands: readonly string[], netns?: string): Promise<void> {
   await runIpBatch(netns === undefined ? [] : ["-n", netns], commands);
 }
 
-/** The same, to the last; rejects where one has failed. */
+/** Runs all `ip` commands; rejects where one has failed. */
 export async function ipBatchToEnd(commands: readonly string[]): Promise<void> {
   await runIpBatch(["-force"], commands);
 }

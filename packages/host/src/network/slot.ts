@@ -1,4 +1,4 @@
-// One slot in the kernel: how it is made, and how it is taken away.
+// Makes and removes one slot in the kernel.
 
 import { readdir, readFile } from "node:fs/promises";
 import type { AddressPair } from "./addresses.ts";
@@ -56,7 +56,7 @@ export async function makeSlot(slot: Slot, addresses: AddressPair, connections: 
 }
 
 /** The link goes first: the kernel takes a namespace apart later, and the name must be free when the
- *  number is. Nothing there is not an error. */
+ *  number is. A slot that does not exist is no error. */
 export async function removeSlot({ netns, link }: Slot): Promise<void> {
   await ipBatchToEnd([`link del ${link}`, `netns del ${netns}`]).catch(async (error: unknown) => {
     if ((await linkNames()).includes(link) || (await namespaceNames()).includes(netns)) throw error;

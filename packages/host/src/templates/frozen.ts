@@ -83,8 +83,8 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
   return frozen;
 }
 
-/** Removes leftovers of builds that were cut off, and frozen templates that neither an input describes nor
- *  a disk stands on. Running clones hold the memory that they map open. */
+/** Removes leftovers of builds that were cut off, and frozen templates that no description leads to and no
+ *  disk is based on. Running clones hold the memory that they map open. */
 export async function sweepFrozen(
   folder: string,
   current: ReadonlySet<string>,
@@ -115,7 +115,7 @@ export function frozenName(options: FreezeOptions): string {
   const identity = JSON.stringify([
     FORMAT,
     description.digest,
-    // What the frozen disk was written above: above another image it is nonsense.
+    // The image below the frozen disk: above another image the disk is corrupt.
     basename(rootImage),
     boot.digest,
     qemuVersion,
@@ -197,7 +197,7 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
       deadlineMs: BOOT_DEADLINE_MS,
     });
     for (const command of description.warm_up) await runCommand(channel, command, WARM_UP_DEADLINE_MS);
-    // The channel stays open: a clone then wakes with the host connected and has nothing to notice.
+    // The channel stays open: a clone then wakes with the host connected, as it was frozen.
     await saveState(qmp, record.folder, uidOf(resources, resources.slots.slot(record.slot)));
     // The migration has flushed the disk; what is left of this QEMU is killed with everything else of the
     // build.

@@ -1,5 +1,4 @@
-// The templates of this host: which there are, whether they are ready, and the frozen one for a size, made at
-// first use.
+// The templates of this host, their status, and the frozen template for each size, made at first use.
 
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -97,13 +96,13 @@ export class TemplateLibrary {
     if (freezing === undefined) {
       freezing = this.#freeze(options);
       this.#freezing.set(key, freezing);
-      // A failure is told to everybody who waits for it, and the next call tries again.
+      // A failure rejects all waiting calls, and the next call tries again.
       freezing.catch(() => this.#freezing.delete(key));
     }
     return { frozen: await freezing, boot: this.#options.boot };
   }
 
-  /** Files that disks of VMs of this template may stand on here, those of its earlier versions too. */
+  /** Files that disks of VMs of this template may be based on here, also those of its earlier versions. */
   async disks(name: string): Promise<{ root_image: string[]; frozen_disk: string[] }> {
     const inFolder = async (folder: string): Promise<string[]> =>
       (await readdir(folder).catch(() => [] as string[]))

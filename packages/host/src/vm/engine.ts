@@ -1,6 +1,6 @@
-// Every VM of this host, and the only place where one begins; caretaker.ts sees to those that run, and to the
-// end of all. The folders under `vms/` are the truth on disk, the QEMU processes are the truth in the kernel;
-// this class keeps the two together and survives being killed at any line.
+// The VMs of this host. VMs are created only here; vm-lifecycle.ts watches the running ones and ends them.
+// The folders under `vms/` hold the state on disk and the QEMU processes the state in the kernel; this class
+// keeps the two in step and survives being killed at any line.
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";

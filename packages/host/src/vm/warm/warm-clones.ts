@@ -91,7 +91,7 @@ export class WarmClones {
   /** A clone that cannot be removed now is removed by the next host process. */
   async remove({ record, live }: WarmVm): Promise<void> {
     live.qmp.close();
-    live.channel.close("nobody needs this clone");
+    live.channel.close("the warm pool has removed this clone");
     await releaseResources(this.#options.resources, record).catch((error: unknown) => {
       // The next host process removes it: its record says that it was never finished.
       this.#options.log.error({ err: error, vm: record.id }, "a waiting clone could not be removed");
