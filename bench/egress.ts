@@ -20,7 +20,7 @@ export async function measureEgress({ scale }: Bench): Promise<Measure[]> {
   const native = join(import.meta.dirname, "../dist/native");
   const slots = new Slots({
     ...{ prefix: "skbench", linkPrefix: "skb", range, ready: 2 },
-    ...{ forget: join(native, "forget"), enter: join(native, "enter") },
+    ...{ conntrackFlush: join(native, "conntrack-flush"), netnsExec: join(native, "netns-exec") },
     log: { warn: () => undefined }, // `drain` throws
   });
   const rules = new EgressRules({ range, resolverPort: 10_053, slots, neverCidrs: [] });

@@ -36,5 +36,5 @@ while True:
         payload, buffered = buffered[9 : 9 + length], buffered[9 + length :]
         if kind == HELLO and length == HELLO_BYTES:
             send(HELLO, stream, payload)
-        elif kind == OPEN and json.loads(payload)["op"] == "rest":
+        elif kind == OPEN and json.loads(payload)["op"] == "idle":
             send(CLOSE, stream, b'{"idle":true}')

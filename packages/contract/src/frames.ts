@@ -4,16 +4,16 @@
 //
 //   frame = u8 type · u32 length · u32 stream · payload[length]      little-endian, length ≤ 64 KiB
 //
-// The port has no notion of a connection, so a reader may wake up in the middle of a frame that nobody will
-// finish. That is why the type comes first and why type 0 is one byte of padding without a header: a run of
-// MAX_FRAME_BYTES zeros, wherever it begins, brings every parser back to the start of a frame. A new conversation
-// is that run, then HELLO with a fresh nonce; the other side answers with the same HELLO, and everything before
-// that answer belongs to the old conversation and is discarded.
+// The port has no notion of a connection, so a reader may start in the middle of a frame whose end never
+// comes. That is why the type comes first and why type 0 is one byte of padding without a header: a run of
+// MAX_FRAME_BYTES zeros, wherever it begins, brings every parser back to the start of a frame. A new
+// conversation is that run, then HELLO with a fresh nonce; the other side answers with the same HELLO, and
+// everything before that answer belongs to the old conversation and is discarded.
 //
-// The host opens streams (numbers rise, none is used twice in a conversation). After OPEN the guest ends each stream
-// exactly once, with CLOSE (done, JSON result) or RESET (failed, JSON `{code, message}`). The host may send CLOSE (end of
-// input) and RESET (cancel). DATA and STDERR cost credit: each side may send WINDOW_BYTES per stream and
-// more only as WINDOW frames grant it, so that one slow reader never blocks another.
+// The host opens streams (numbers rise, none is used twice in a conversation). After OPEN the guest ends each
+// stream exactly once, with CLOSE (done, JSON result) or RESET (failed, JSON `{code, message}`). The host may
+// send CLOSE (end of input) and RESET (cancel). DATA and STDERR cost credit: each side may send WINDOW_BYTES
+// per stream and more only as WINDOW frames grant it, so that one slow reader never blocks another.
 
 export const frameTypes = {
   pad: 0,
@@ -87,7 +87,8 @@ export function encodeWindow(stream: number, credit: number): Buffer {
   return encodeFrame(frameTypes.window, stream, payload);
 }
 
-/** Cuts a byte stream into frames. Holds at most one frame; a payload may share memory with the chunk it came in. */
+/** Cuts a byte stream into frames. Holds at most one frame; a payload may share memory with the chunk it
+ *  came in. */
 export class FrameParser {
   readonly #header = Buffer.alloc(HEADER_BYTES);
   #headerBytes = 0;

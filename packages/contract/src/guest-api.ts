@@ -1,7 +1,9 @@
 // What a host asks of the agent in its guest: the JSON in an OPEN frame, and the JSON that ends the stream.
-// The C side is `packages/guest/src/operations.c`. The guest is hostile: the host checks every answer's shape.
+// The C side is `packages/guest/src/operations.c`. The guest is hostile: the host checks every answer's
+// shape.
 
-/** Runs `/bin/sh -c command` in a cgroup of its own. DATA out is stdout, STDERR is stderr, DATA in is stdin. */
+/** Runs `/bin/sh -c command` in a cgroup of its own. DATA out is stdout, STDERR is stderr, DATA in is
+ *  stdin. */
 export interface ExecuteOperation {
   readonly op: "execute";
   readonly command: string;
@@ -31,9 +33,9 @@ export interface ExecuteResult {
   readonly memory_peak_bytes: number;
 }
 
-/** Starts `/bin/sh -c command` as the machine's main process, once per boot, in a cgroup of its own. Its output goes to the console and
- *  it reads from /dev/null. Answers HEAD `{}` when it runs, or has; asked again it starts nothing and answers the same. A reset of the stream
- *  leaves it alone. */
+/** Starts `/bin/sh -c command` as the machine's main process, once per boot, in a cgroup of its own. Its
+ *  output goes to the console and it reads from /dev/null. Answers HEAD `{}` when it runs, or has; asked
+ *  again it starts nothing and answers the same. A reset of the stream leaves it alone. */
 export interface MainOperation {
   readonly op: "main";
   readonly command: string;
@@ -50,14 +52,16 @@ export interface MainResult {
   readonly oom_killed: boolean;
 }
 
-/** Sends a signal to the main process and its process group, and SIGKILL to all that it has started. CLOSE `{}`, also where it has ended. */
+/** Sends a signal to the main process and its process group, and SIGKILL to all that it has started. CLOSE
+ *  `{}`, also where it has ended. */
 export interface TerminateOperation {
   readonly op: "terminate";
   /** The signal's number. */
   readonly signal: number;
 }
 
-/** DATA in is the file; the host's CLOSE ends it. Parents are made; the target appears whole (rename) or not at all. CLOSE: `{size}`. */
+/** DATA in is the file; the host's CLOSE ends it. Parents are made; the target appears whole (rename) or
+ *  not at all. CLOSE: `{size}`. */
 export interface WriteOperation {
   readonly op: "write";
   readonly path: string;
@@ -65,21 +69,23 @@ export interface WriteOperation {
   readonly mode: number;
 }
 
-/** Answers HEAD `{size, mode, modified_ms}`, then DATA until the end of the file, then CLOSE `{}`. Regular files only. */
+/** Answers HEAD `{size, mode, modified_ms}`, then DATA until the end of the file, then CLOSE `{}`. Regular
+ *  files only. */
 export interface ReadOperation {
   readonly op: "read";
   readonly path: string;
 }
 
-/** DATA is one JSON object per line: `{name, size, type, modified_ms}`, type `file|directory|symlink|other`, sorted by no
- *  order; at most `limit` lines; CLOSE `{truncated}`. */
+/** DATA is one JSON object per line: `{name, size, type, modified_ms}`, type
+ *  `file|directory|symlink|other`, sorted by no order; at most `limit` lines; CLOSE `{truncated}`. */
 export interface ListOperation {
   readonly op: "list";
   readonly path: string;
   readonly limit: number;
 }
 
-/** Gives a fresh clone its identity, before any command runs in it. Answered by the agent itself. CLOSE `{}`. */
+/** Gives a fresh clone its identity, before any command runs in it. Answered by the agent itself. CLOSE
+ *  `{}`. */
 export interface ConfigureOperation {
   readonly op: "configure";
   readonly hostname: string;
@@ -102,12 +108,14 @@ export interface WakeOperation {
   readonly entropy: string;
 }
 
-/** Is there any process but the agent? Where there is none, nobody misses the guest while it stands still. CLOSE `{idle}`. */
-export interface RestOperation {
-  readonly op: "rest";
+/** Asks whether any process but the agent is left. Where none is, the host may pause the guest. CLOSE
+ *  `{idle}`. */
+export interface IdleOperation {
+  readonly op: "idle";
 }
 
-/** Kills everything, syncs, lets the console drain, remounts read-only, answers CLOSE `{}`, and resets the machine (QEMU runs with -no-reboot). */
+/** Kills everything, syncs, lets the console drain, remounts read-only, answers CLOSE `{}`, and resets the
+ *  machine (QEMU runs with -no-reboot). */
 export interface ShutdownOperation {
   readonly op: "shutdown";
 }
@@ -121,7 +129,7 @@ export type GuestOperation =
   | ListOperation
   | ConfigureOperation
   | WakeOperation
-  | RestOperation
+  | IdleOperation
   | ShutdownOperation;
 
 /** `code` of a RESET from the guest. */

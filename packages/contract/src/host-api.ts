@@ -1,6 +1,6 @@
-// The API between control and a host: HTTP on a unix socket on one machine, with mutual TLS between machines. Every call is idempotent and names the
-// incarnation (`execution_id`) that it means, so a late call never hits a newer VM of the same id.
-// Errors have the same body as on `/v1`.
+// The API between control and a host: HTTP on a unix socket on one machine, with mutual TLS between machines.
+// Every call is idempotent and names the incarnation (`execution_id`) that it means, so a late call never
+// hits a newer VM of the same id. Errors have the same body as on `/v1`.
 //
 //   GET    /info                                    HostInfo
 //   POST   /cache/sweep                             CacheSwept; removes what no template and no disk needs any more
@@ -31,7 +31,8 @@ const closed = { additionalProperties: false } as const;
 /** Content type of an `execute` answer: the frames of `frames.ts`, stream 1. */
 export const FRAMES_CONTENT_TYPE = "application/vnd.skerry.frames";
 
-/** Counts the changes of a VM's policy. A host never goes back to a lower one, so a change that comes late changes nothing. */
+/** Counts the changes of a VM's policy. A host never goes back to a lower one, so a change that comes late
+ *  changes nothing. */
 const EgressVersion = Type.Integer({ minimum: 1 });
 
 export const VmSpec = Type.Object(
@@ -44,16 +45,17 @@ export const VmSpec = Type.Object(
     env: Env,
     egress: HostEgress,
     egress_version: EgressVersion,
-    /** Absent for a sandbox. A machine's disk and console log stay when it ends, until it is destroyed: where its host still has its disk, a
-     *  `PUT` with a new execution id boots from it. Until then the host lists it under the execution id of its last VM: that is no stale
-     *  incarnation, and to `DELETE` it is to lose the disk. */
+    /** Absent for a sandbox. A machine's disk and console log stay when it ends, until it is destroyed:
+     *  where its host still has its disk, a `PUT` with a new execution id boots from it. Until then the
+     *  host lists it under the execution id of its last VM: that is no stale incarnation, and to `DELETE`
+     *  it is to lose the disk. */
     machine: Type.Optional(
       Type.Object(
         {
           /** Shell command line of the main process, whose end is the machine's. Null: it has none. */
           command: Nullable(Type.String()),
-          /** `kept`: the one of its last VM, and nothing is started where the host does not have it. `new`: a fresh one of the template; one
-           *  that is there is removed. */
+          /** `kept`: the one of its last VM, and nothing is started where the host does not have it.
+           *  `new`: a fresh one of the template; one that is there is removed. */
           disk: OneOf(["new", "kept"]),
         },
         closed,
@@ -64,10 +66,12 @@ export const VmSpec = Type.Object(
 );
 export type VmSpec = Static<typeof VmSpec>;
 
-/** Why a VM ended by itself. `main_exited`: `exit` says how. `out_of_memory`: the guest's kernel killed the main process for want of memory.
- *  `guest_failed`: its agent broke the protocol or fell silent. `host_failed`: the host could not go on with it. `disk_unreadable`: the host's
- *  record of it is damaged; its files are left as they are, its execution id is not known, and what ran has ended. `not_adopted`: the same
- *  of a record that could not be read, or that a newer version of the host wrote; its QEMU, if there is one, runs on for that version. */
+/** Why a VM ended by itself. `main_exited`: `exit` says how. `out_of_memory`: the guest's kernel killed
+ *  the main process for want of memory. `guest_failed`: its agent broke the protocol or fell silent.
+ *  `host_failed`: the host could not go on with it. `disk_unreadable`: the host's record of it is damaged;
+ *  its files are left as they are, its execution id is not known, and what ran has ended. `not_adopted`:
+ *  the same of a record that could not be read, or that a newer version of the host wrote; its QEMU, if
+ *  there is one, runs on for that version. */
 export const vmCauses = [
   "main_exited",
   "out_of_memory",
@@ -98,8 +102,8 @@ export const Vm = Type.Object(
     execution_id: Type.String(),
     template: Type.String(),
     size: Type.String(),
-    /** `gone`: the VM ended by itself or was lost; its resources are given back and `reason` says why. `stopped`: it was told to, and its
-     *  disk is kept. Of a machine that is gone the disk is kept too. */
+    /** `gone`: the VM ended by itself or was lost; its resources are given back and `reason` says why.
+     *  `stopped`: it was told to, and its disk is kept. Of a machine that is gone the disk is kept too. */
     status: OneOf(["creating", "running", "stopped", "gone"]),
     reason: Nullable(Type.String()),
     /** Absent where it has not ended by itself. */
@@ -117,7 +121,8 @@ export type VmList = Static<typeof VmList>;
 
 const bytes = (description: string) => Type.Number({ minimum: 0, description });
 
-/** What the machine of a host has used, and what waits on it. What the kernel counts, it counts from its boot. */
+/** What the machine of a host has used, and what waits on it. What the kernel counts, it counts from its
+ *  boot. */
 export const HostUsage = Type.Object(
   {
     cpu_seconds: Type.Object(
@@ -161,14 +166,16 @@ export const HostInfo = Type.Object(
     qemu_version: Type.String(),
     kernel_version: Type.String(),
     resource_limits: Type.String({ description: "Which cgroup limits hold QEMU, or why none do." }),
-    /** Which CPU its guests see; a VM can only go on where it is the same. Absent from hosts of versions before it. */
+    /** Which CPU its guests see; a VM can only go on where it is the same. Absent from hosts of versions
+     *  before it. */
     cpu: Type.Optional(Type.String()),
     /** The rate by which its emulated guests tell the time; null where they need none. */
     tsc_khz: Type.Optional(Nullable(Type.Integer())),
     cpus: Type.Integer(),
     memory_mib: Type.Integer({ description: "Memory that VMs may use in all." }),
     templates: Type.Array(Template),
-    /** Changes whenever a VM has ended by itself: then the list of VMs is worth a look. Absent from hosts of versions before it. */
+    /** Changes whenever a VM has ended by itself: then the list of VMs is worth a look. Absent from hosts
+     *  of versions before it. */
     ended: Type.Optional(Type.Integer({ minimum: 0 })),
     /** Absent from hosts of versions before it. */
     usage: Type.Optional(HostUsage),

@@ -16,7 +16,8 @@ export const CONNECTION_TABLE_FILE = "/proc/sys/net/netfilter/nf_conntrack_max";
 
 /** Connections that a guest may have at once, where the table has room for as many of every guest. */
 export const GUEST_CONNECTIONS_MAX = 1_024;
-/** With fewer, ordinary programs fail; a table that has not even these for every guest can be filled by them. */
+/** With fewer, ordinary programs fail; a table that has not even these for every guest can be filled by
+ *  them. */
 const GUEST_CONNECTIONS_MIN = 64;
 /** Of the table. The rest is for the machine's own connections, control's and PostgreSQL's among them. */
 const GUESTS_PART = 3 / 4;
@@ -30,7 +31,8 @@ export interface ConnectionShare {
   readonly needed: number;
 }
 
-/** How many connections each guest may have at once, so that all of them together leave the machine its own. */
+/** How many connections each guest may have at once, so that all of them together leave the machine its
+ *  own. */
 export function connectionShare({
   tableMax,
   vmMemoryMib,

@@ -1,5 +1,6 @@
-// Who is who between control and its hosts. Both have certificates of the cluster's one authority, and the name in a certificate (a URI)
-// says what its holder is; addresses and DNS names say nothing.
+// The identities of control and its hosts. Both have certificates of the cluster's one authority. The name in
+// a certificate (a URI) tells whether its holder is control or which host it is; addresses and DNS names are
+// not used.
 
 import { Type, type Static } from "typebox";
 import { OneOf } from "./common.ts";
@@ -7,7 +8,7 @@ import { idPattern } from "./ids.ts";
 
 const closed = { additionalProperties: false } as const;
 
-/** What a host may be called: what a machine's name may hold. */
+/** A valid name of a host: the characters that a machine's host name may have. */
 export const HOST_NAME = /^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$/;
 
 export const CONTROL_URI = "skerry://control";
@@ -16,12 +17,13 @@ export function hostUri(id: string): string {
   return `skerry://host/${id}`;
 }
 
-/** Who is at the other end of a connection. */
+/** The holder of the certificate at the other end of a connection. */
 export type Peer = { readonly role: "control" } | { readonly role: "host"; readonly id: string };
 
 const hostName = new RegExp(`^URI:skerry://host/(${idPattern("host").slice(1, -1)})$`);
 
-/** Whom a certificate is for, by its alternative names as Node prints them. Undefined: nobody, also where there is any other name beside. */
+/** The holder of a certificate, by its alternative names as Node prints them. Undefined where they are not
+ *  exactly one name of ours. */
 export function peerNamed(subjectAltName: string | undefined): Peer | undefined {
   if (subjectAltName === `URI:${CONTROL_URI}`) return { role: "control" };
   const id = hostName.exec(subjectAltName ?? "")?.[1];
@@ -43,7 +45,8 @@ export const CertificateRequest = Type.Object(
 );
 export type CertificateRequest = Static<typeof CertificateRequest>;
 
-/** A host that joins again shows by its key that it is the one that it was; otherwise each certificate has a key of its own. */
+/** A host that joins again shows by its key that it is the one that it was; otherwise each certificate has
+ *  a key of its own. */
 export const CertificateRequestQuery = Type.Object({ key: Type.Optional(OneOf(["new", "current"])) }, closed);
 
 /** What makes a host one of the cluster. */

@@ -1,13 +1,15 @@
-// The part of the host API by which a VM moves to another host. Control leads; the source sends everything to the target itself.
+// The part of the host API by which a VM moves to another host. Control calls both hosts; the source sends
+// the data straight to the target.
 //
-//   GET    /vms/{id}/luggage?execution_id=          Luggage; what the target must have, and what it must be like
+//   GET    /vms/{id}/manifest?execution_id=         VmManifest; what the target needs, and what it must be compatible with
 //   PUT    /vms/{id}/arrival         ArrivalOrder   ArrivalNeeds; from here on the target holds room for it, under its policy
 //   GET    /vms/{id}/arrival?execution_id=          204 once all of it is here
 //   PUT    /vms/{id}/departure       DepartureOrder Departed; the target has all of it, and here it stands still until told
 //   DELETE /vms/{id}/departure?move_id=             204; it goes on here. Also right where nothing was under way
 //   POST   /vms/{id}/arrival/resume  ResumeOrder    Vm; runs here now
 //
-// What ends it is `DELETE /vms/{id}` with the execution id of the side that lost: the target's before the decision, the source's after it.
+// Control ends the copy that is not used with `DELETE /vms/{id}` and its execution id: the target's before
+// the decision, the source's after it.
 //
 // From source to target, with the ticket in `x-skerry-ticket`:
 //
@@ -24,19 +26,19 @@ const MoveId = Type.String({ pattern: "^[a-z0-9_]{1,64}$" });
 const ExecutionId = Type.String({ pattern: "^[a-z0-9_]{1,64}$" });
 const Digest = Type.String({ pattern: "^[0-9a-f]{64}$" });
 
-/** 256 bits. Good for one move, and for each of its streams once. */
+/** 256 bits. Valid for one move, and once for each of its streams. */
 const Ticket = Type.String({ pattern: "^[0-9a-f]{64}$" });
 
 /** Name and header of the connection between two hosts. */
 export const MOVE_PROTOCOL = "skerry-move";
 export const TICKET_HEADER = "x-skerry-ticket";
 
-/** The two conversations of two QEMUs. */
+/** The two streams between two QEMUs. */
 export const moveStreams = ["disk", "memory"] as const;
 export type MoveStream = (typeof moveStreams)[number];
 
-/** What a running guest cannot do without: it has seen this machine. */
-export const Footing = Type.Object(
+/** The properties of a host that a running guest depends on; see migration-compatibility.ts. */
+export const HostCompatibility = Type.Object(
   {
     accelerator: OneOf(["kvm", "tcg"]),
     qemu_version: Type.String({ maxLength: 200 }),
@@ -44,37 +46,38 @@ export const Footing = Type.Object(
       maxLength: 200,
       description: "Which CPU a guest sees, in a form that can be compared.",
     }),
-    /** The rate by which an emulated guest tells the time; null where the hardware tells it. */
+    /** TSC rate of an emulated guest; null where the guest uses the TSC of the hardware. */
     tsc_khz: Nullable(Type.Integer({ minimum: 1 })),
   },
   closed,
 );
-export type Footing = Static<typeof Footing>;
+export type HostCompatibility = Static<typeof HostCompatibility>;
 
-export const Luggage = Type.Object(
+/** Describes a VM to the host that it moves to. */
+export const VmManifest = Type.Object(
   {
     template: Type.String({ maxLength: 100 }),
     size: Type.String({ maxLength: 100 }),
-    footing: Footing,
+    compatibility: HostCompatibility,
     disk_gib: Type.Integer({ minimum: 1, maximum: 1_024 }),
     /** Absent for a sandbox. */
     machine: Type.Optional(Type.Object({ command: Nullable(Type.String()) }, closed)),
-    /** What its disk stands on, by content. */
+    /** The base files of its disk, by digest. */
     below: Type.Object({ root_image: Digest, frozen_disk: Digest }, closed),
   },
   closed,
 );
-export type Luggage = Static<typeof Luggage>;
+export type VmManifest = Static<typeof VmManifest>;
 
 export const ArrivalOrder = Type.Object(
   {
     move_id: MoveId,
-    /** The VM's here. */
+    /** The execution id of the VM on the target. */
     execution_id: ExecutionId,
     ticket: Ticket,
     egress: HostEgress,
     egress_version: Type.Integer({ minimum: 1 }),
-    luggage: Luggage,
+    manifest: VmManifest,
   },
   closed,
 );

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { footingFault } from "../src/footing.ts";
-import type { Footing } from "../src/host-moves.ts";
+import { incompatibility } from "../src/migration-compatibility.ts";
+import type { HostCompatibility } from "../src/host-moves.ts";
 import {
   canMoveProceed,
   moveStatusesOnTarget,
@@ -27,7 +27,7 @@ test("what holds room on a target is under way", () => {
   expect(moveStatusesUnderWay).toEqual(expect.arrayContaining([...moveStatusesOnTarget]));
 });
 
-const here: Footing = {
+const here: HostCompatibility = {
   accelerator: "tcg",
   qemu_version: "7.2.22",
   cpu: "emulated",
@@ -35,16 +35,16 @@ const here: Footing = {
 };
 
 test("a guest can go on where everything is as it was", () => {
-  expect(footingFault(here, here)).toBeUndefined();
-  expect(footingFault(here, { ...here, tsc_khz: 2_600_400 })).toBeUndefined();
+  expect(incompatibility(here, here)).toBeUndefined();
+  expect(incompatibility(here, { ...here, tsc_khz: 2_600_400 })).toBeUndefined();
 });
 
-test.each<[string, Partial<Footing>]>([
+test.each<[string, Partial<HostCompatibility>]>([
   ["accelerator", { accelerator: "kvm", tsc_khz: null }],
   ["QEMU", { qemu_version: "8.2.0" }],
   ["CPU", { cpu: "Xeon" }],
   ["clock", { tsc_khz: 2_610_000 }],
   ["clock", { tsc_khz: null }],
 ])("a guest cannot go on with another %s", (what, other) => {
-  expect(footingFault(here, { ...here, ...other })).toContain(what);
+  expect(incompatibility(here, { ...here, ...other })).toContain(what);
 });

@@ -21,7 +21,7 @@ import {
 } from "@skerry/contract/host-api";
 import type { Template } from "@skerry/contract/platform";
 import { playCommand, sendAll } from "./fake-commands.ts";
-import { fakes, FakeMoves, footing } from "./fake-moves.ts";
+import { fakes, FakeMoves, compatibility } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";
 import { readBody, sendJson } from "./fake-http.ts";
 
@@ -227,7 +227,7 @@ export class FakeHost {
       name: this.name,
       version: "0",
       accelerator_reason: "a fake",
-      ...footing,
+      ...compatibility,
       kernel_version: "0",
       resource_limits: "none",
       cpus: 2,

@@ -7,24 +7,24 @@ import type { Vm, VmSpec } from "@skerry/contract/host-api";
 import type {
   ArrivalOrder,
   DepartureOrder,
-  Footing,
-  Luggage,
+  HostCompatibility,
+  VmManifest,
   ResumeOrder,
 } from "@skerry/contract/host-moves";
 
-export const footing: Footing = {
+export const compatibility: HostCompatibility = {
   accelerator: "tcg",
   qemu_version: "7.2.0",
   cpu: "emulated",
   tsc_khz: 2_600_000,
 };
 
-export type MoveStep = "luggage" | "prepare" | "send" | "whole" | "resume" | "stay";
+export type MoveStep = "manifest" | "prepare" | "send" | "whole" | "resume" | "stay";
 
 type Known = Map<string, Vm & { readonly spec: VmSpec }>;
 
 const steps: Readonly<Record<string, MoveStep>> = {
-  "GET luggage": "luggage",
+  "GET manifest": "manifest",
   "PUT arrival": "prepare",
   "PUT departure": "send",
   "GET arrival": "whole",
@@ -52,7 +52,7 @@ export class FakeMoves {
   readonly arrivals = new Map<string, ArrivalOrder & { whole: boolean }>();
   readonly policies: ResumeOrder[] = [];
   /** What it says of its VMs where it lies. */
-  lies: Partial<Luggage> = {};
+  lies: Partial<VmManifest> = {};
   readonly #vms: () => Known;
 
   constructor(vms: () => Known) {
@@ -84,10 +84,10 @@ export class FakeMoves {
 
   #do(step: MoveStep, id: string, body: unknown, executionId: string): unknown {
     switch (step) {
-      case "luggage":
+      case "manifest":
         this.#running(id, executionId);
         return {
-          ...{ template: "base", size: "shared-cpu-1x", footing, disk_gib: 1 },
+          ...{ template: "base", size: "shared-cpu-1x", compatibility, disk_gib: 1 },
           below: { root_image: "a".repeat(64), frozen_disk: "b".repeat(64) },
           ...this.lies,
         };

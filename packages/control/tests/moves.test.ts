@@ -22,7 +22,7 @@ afterEach(async () => {
   await two[Symbol.asyncDispose]();
 });
 
-const steps: readonly MoveStep[] = ["luggage", "prepare", "send", "whole", "resume"];
+const steps: readonly MoveStep[] = ["manifest", "prepare", "send", "whole", "resume"];
 
 function activate(stop: AbortSignal = never): Promise<Report> {
   return mover(two.world.context, 1_000).activate(stop);

@@ -10,7 +10,7 @@ extern bool machine_is_ours;
 
 int boot(void); // the agent's port; does not come back from a failure
 noreturn void reset_machine(void);
-void write_file(const char *path, const char *text); // never hangs, whatever is there
+void write_file(const char *path, const char *text); // never hangs, also on a FIFO
 void write_hosts(const char *hostname);
 
 #endif

@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A process of a fork bomb costs about 135 KiB of kernel and page tables; more than one for each 256 KiB of memory starve
-// the machine before the kernel's out-of-memory killer sees a reason to act.
+// A process of a fork bomb costs about 135 KiB of kernel and page tables; more than one for each 256 KiB of
+// memory starve the machine before the kernel's out-of-memory killer sees a reason to act.
 enum { RESERVED_KIB = 32 * 1024, KIB_PER_PROCESS = 256, GROUPS_MAX = 4096 };
 
-// What a single command may not use of what all may: files in memory stay when their writer has been killed, and the next command
-// needs room to remove them.
+// What a single command may not use of what all may: files in memory stay when their writer has been killed,
+// and the next command needs room to remove them.
 enum { SLACK_KIB = 12 * 1024 };
 
 static char command_limit[32]; // "" for none

@@ -21,7 +21,7 @@ struct cgroup cgroup_take(void);
 void cgroup_kill(const struct cgroup *group);
 bool cgroup_usage(const struct cgroup *group, struct cgroup_usage *usage);
 void cgroup_release(struct cgroup *group); // removed now, or by a later sweep when its last process has gone
-void cgroup_prepare(void);                 // makes the next command's cgroup while nobody waits
+void cgroup_prepare(void);                 // makes the next command's cgroup while the agent is idle
 bool cgroup_sweep_is_due(void);
 void cgroup_sweep(bool (*in_use)(uint32_t number));
 void cgroup_kill_all(void);

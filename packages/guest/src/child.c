@@ -52,7 +52,7 @@ static bool open_pipes(struct pipe pipes[3], const struct request *request) {
   return true;
 }
 
-// A reader that is slow, and a serial port always is, stops the main process and nobody else.
+// A slow reader, and a serial port always is one, blocks the main process and no other.
 static int open_console(void) {
   if (!machine_is_ours) return 2;
   int console = open("/dev/console", O_WRONLY | O_NOCTTY);
@@ -65,7 +65,7 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
   dup2(pipes[1].write_end >= 0 ? pipes[1].write_end : elsewhere, 1);
   dup2(pipes[2].write_end >= 0 ? pipes[2].write_end : elsewhere, 2);
   // A file operation never execs: without this it would hold the pipes of commands that run beside it.
-  bool asks_cgroups = request->operation == REST || request->operation == SHUTDOWN;
+  bool asks_cgroups = request->operation == IDLE || request->operation == SHUTDOWN;
   if (!asks_cgroups) syscall(SYS_close_range, 3u, ~0u, 0u);
   sigset_t none;
   sigemptyset(&none);
@@ -80,8 +80,8 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
     read_child(request, outcome);
   case LIST:
     list_child(request, outcome);
-  case REST:
-    rest_child(request, outcome);
+  case IDLE:
+    idle_child(request, outcome);
   case SHUTDOWN:
     shutdown_child(request, outcome);
   case CONFIGURE: // the agent's own to do
@@ -109,10 +109,10 @@ static pid_t fork_into(int cgroup_fd, bool *outside) {
 bool child_start(struct child *child, const struct request *request, struct outcome *outcome) {
   struct pipe pipes[3] = {{-1, -1}, {-1, -1}, {-1, -1}};
   bool execute = request->operation == EXECUTE || request->operation == MAIN, outside = true;
-  bool system = request->operation >= REST;
+  bool system = request->operation >= IDLE;
   memset(outcome, 0, sizeof *outcome);
   if (request->operation == CONFIGURE || request->operation == WAKE) {
-    machine_freshen(request, outcome);
+    apply_clock_and_entropy(request, outcome);
     *child = (struct child){.pid = 0, .pipes = {-1, -1, -1}, .group = {.fd = -1}};
     return true;
   }

@@ -1,6 +1,6 @@
-// An operation is one forked child with up to three pipes, so whatever hangs (a dead file system, a FIFO)
-// hangs that child alone. What it has to say beyond its pipes it writes into its slot of memory shared with
-// the agent; a command has lost that memory with its execve.
+// An operation is one forked child with up to three pipes, so a system call that hangs (a dead file system, a
+// FIFO) blocks that child alone. Results other than its pipes it writes into its slot of the memory that it
+// shares with the agent; a command loses that memory with its execve.
 #ifndef SKERRY_CHILD_H
 #define SKERRY_CHILD_H
 
@@ -35,7 +35,7 @@ noreturn void execute_child(const struct request *request, struct outcome *outco
 noreturn void write_child(const struct request *request, struct outcome *outcome);
 noreturn void read_child(const struct request *request, struct outcome *outcome);
 noreturn void list_child(const struct request *request, struct outcome *outcome);
-noreturn void rest_child(const struct request *request, struct outcome *outcome);
+noreturn void idle_child(const struct request *request, struct outcome *outcome);
 noreturn void shutdown_child(const struct request *request, struct outcome *outcome);
 
 noreturn void child_fail(struct outcome *outcome, const char *code, const char *message);
@@ -44,7 +44,7 @@ void outcome_fail_errno(struct outcome *outcome, const char *doing); // the same
 noreturn void child_succeed(struct outcome *outcome, const char *result);
 
 // In the agent, without a child: it cannot hang and everything waits for it, so a fork would only cost time.
-void machine_freshen(const struct request *request, struct outcome *outcome); // clock, entropy and, once, its name
+void apply_clock_and_entropy(const struct request *request, struct outcome *outcome); // clock, entropy and, once, its name
 
 // In the agent: what a child cannot do for it.
 bool environment_keep(const struct request *configure); // for every later command

@@ -45,7 +45,7 @@ static void rename_machine(const struct request *request) {
   write_file("/etc/machine-id", id);
 }
 
-void machine_freshen(const struct request *request, struct outcome *outcome) {
+void apply_clock_and_entropy(const struct request *request, struct outcome *outcome) {
   struct timespec clock = {.tv_sec = request->clock_us / 1000000,
                            .tv_nsec = request->clock_us % 1000000 * 1000};
   if (machine_is_ours) {

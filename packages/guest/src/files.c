@@ -70,8 +70,8 @@ static noreturn void give_up(struct outcome *outcome, const char *doing) {
   child_fail_errno(outcome, doing);
 }
 
-// Enters the folder of `path`, making what is missing, and answers the last name. From there on every name is
-// short and nobody can exchange a folder under us.
+// Enters the folder of `path`, making what is missing, and answers the last name. From there on every path is
+// a single name, so no other process can replace a folder of the path.
 static const char *enter_parent(char *path, struct outcome *outcome) {
   if (strlen(path) >= PATH_MAX) child_fail(outcome, "path_too_long", "the path is too long");
   char *name = strrchr(path, '/') + 1;

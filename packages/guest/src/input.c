@@ -44,7 +44,7 @@ void input_flush(struct stream *stream) {
   if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
   uint32_t consumed = written < 0 ? input->bytes : (uint32_t)written;
   if (written < 0)
-    input_close(input); // nobody reads any more: the rest is thrown away
+    input_close(input); // the reader is gone: the rest is thrown away
   else
     input->bytes -= consumed;
   input->at = (input->at + consumed) % WINDOW_BYTES;

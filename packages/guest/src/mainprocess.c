@@ -17,7 +17,8 @@ bool mainprocess_start(const struct request *request) {
   return true;
 }
 
-// Its process group, so that a shell's own child hears of it too; of SIGKILL everything that it has ever started.
+// Its process group, so that a shell's own child hears of it too; of SIGKILL everything that it has ever
+// started.
 void mainprocess_signal(int signal) {
   if (state != RUNNING) return;
   if (signal == SIGKILL) cgroup_kill(&child.group);

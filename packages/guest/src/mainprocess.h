@@ -1,5 +1,5 @@
-// The main process of a machine: started once in the life of a boot, and no stream's child. A host that goes away leaves it
-// alone, and whoever asks for it again is told of its end.
+// The main process of a machine: started once per boot, and not the child of a stream. It survives a restart
+// of the host, and each later `main` request is told of its end.
 #ifndef SKERRY_MAINPROCESS_H
 #define SKERRY_MAINPROCESS_H
 

@@ -42,7 +42,7 @@ static const struct shape {
     [LIST] = {"list", {"path", "limit"}},
     [CONFIGURE] = {"configure", {"hostname", "machine_id", "clock_us", "entropy", "env"}},
     [WAKE] = {"wake", {"clock_us", "entropy"}},
-    [REST] = {"rest", {0}},
+    [IDLE] = {"idle", {0}},
     [TERMINATE] = {"terminate", {"signal"}},
     [SHUTDOWN] = {"shutdown", {0}},
 };
@@ -127,7 +127,7 @@ static const char *find_problem(const struct request *request) {
   case TERMINATE:
     return request->signal < 1 || request->signal > 64 ? "signal is out of range" : NULL;
   case MAIN:
-  case REST:
+  case IDLE:
   case SHUTDOWN:
     return NULL;
   case WRITE:

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 // From CONFIGURE on they are the host's own, and run in no cgroup of the user's.
-enum operation { EXECUTE, MAIN, WRITE, READ, LIST, CONFIGURE, WAKE, REST, TERMINATE, SHUTDOWN };
+enum operation { EXECUTE, MAIN, WRITE, READ, LIST, CONFIGURE, WAKE, IDLE, TERMINATE, SHUTDOWN };
 
 enum { ENV_MAX_ENTRIES = 256 };
 

@@ -82,7 +82,7 @@ static bool move(struct stream *stream, unsigned which) {
   ssize_t got = read(output->fd, to, room);
   if (got <= 0) {
     bool empty = got < 0 && (errno == EAGAIN || errno == EINTR);
-    output->last = 0; // if it is empty after all, somebody else took what was there
+    output->last = 0; // empty: another process read what was there
     if (!empty) close(output->fd);
     if (!empty) output->fd = -1;
     return empty && stream->exited;

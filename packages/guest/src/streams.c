@@ -12,7 +12,7 @@
 enum {
   REAPS_MAX = 64,
   CREDIT_MAX = 1 << 30,
-  KILL_GRACE_MS = 2000, // after which a killed command counts as gone, whatever the kernel says
+  KILL_GRACE_MS = 2000, // after which a killed command counts as gone, also where the kernel still lists it
 };
 
 static struct stream streams[SLOTS];

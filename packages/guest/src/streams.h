@@ -25,7 +25,7 @@ struct input {
 };
 
 struct stream {
-  uint32_t id; // 0: nobody listens. The slot is free when its child has gone too
+  uint32_t id; // 0: the stream has ended. The slot is free when its child has gone too
   enum operation operation;
   pid_t pid; // 0 once it has been reaped
   int status;

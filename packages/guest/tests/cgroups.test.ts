@@ -105,7 +105,7 @@ function writableHierarchy(): string | undefined {
 }
 
 withCgroups("a guest is idle when no process is left of what was run in it", async () => {
-  const idle = async (): Promise<unknown> => (await agent.link.open({ op: "rest" }).ended).result;
+  const idle = async (): Promise<unknown> => (await agent.link.open({ op: "idle" }).ended).result;
   expect(await idle()).toEqual({ idle: true });
   const { stdout } = await agent.link.execute("sleep 300 >/dev/null 2>&1 & echo $!");
   expect(await idle()).toEqual({ idle: false });

@@ -1,10 +1,11 @@
-// Keeps the end of a console: what comes from standard input goes into a ring in standard output, a file. The file is never larger
-// than the ring, whatever the guest writes and however long no host process is there to look.
+// Keeps the end of a console: what comes from standard input goes into a ring in standard output, a file. The
+// file never grows beyond the ring, however much the guest writes and however long no host process reads it.
 //
 //   console-log UID
 //
-// It ends when its input does, that is with the QEMU that writes. The file begins with a header (see console-log.ts, which reads
-// it); what an earlier run has written stays, and positions count on. Nothing that comes in is looked at.
+// It ends when its input does, that is with the QEMU that writes. The file begins with a header (see
+// console-log.ts, which reads it); what an earlier run has written stays, and positions count on. The content
+// is not interpreted.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <grp.h>

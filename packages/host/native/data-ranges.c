@@ -1,5 +1,6 @@
-// Prints where a file holds data, one `OFFSET LENGTH` per line, and leaves out its holes: a disk image of 4 GiB may hold 200 MiB. It is a
-// program because Node cannot ask for holes, and reading them would fill the machine's memory with zeros.
+// Prints where a file holds data, one `OFFSET LENGTH` per line, and leaves out its holes: a disk image of 4
+// GiB may hold 200 MiB. It is a program because Node cannot ask for holes, and reading them would fill the
+// machine's memory with zeros.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

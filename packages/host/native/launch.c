@@ -1,14 +1,16 @@
-// Starts one QEMU in its confinement: cgroup, network and IPC namespaces, TAP, sockets, limits, its own uid; then becomes it.
+// Starts one QEMU in its confinement: cgroup, network and IPC namespaces, TAP, sockets, limits, its own uid;
+// then becomes it.
 //
 //   launch --folder DIR --log FILE [--state FILE] [--env NAME=VALUE]... --cgroup DIR --netns FILE --tap NAME --uid N [--group N]
 //          [--file-mib N] [--listen NAME]... [--console-log PROGRAM --console FILE] -- PROGRAM ARG...
 //
-// It is a program of its own because Node can neither enter a namespace nor open a TAP, and because joining the cgroup
-// before exec leaves no moment in which QEMU runs outside it. QEMU's sockets are made here, so that its folder can be root's
-// from the first moment on: a QEMU that a guest has broken into must not be able to put something else in their place.
-// It leaves its starter's session, because QEMU outlives the host's processes. On exec: fd 1 and 2 the log, 3 the frozen state, 10 the TAP, 11 and
-// 12 the sockets in the order of their flags, 13 the console, everything else is closed; no variable but those that were given. Any failure
-// ends it with a line in the log, where that could be opened, and status 126.
+// It is a program of its own because Node can neither enter a namespace nor open a TAP, and because joining
+// the cgroup before exec leaves no moment in which QEMU runs outside it. QEMU's sockets are made here, so
+// that its folder can be root's from the first moment on: a QEMU that a guest has broken into must not be
+// able to put something else in their place. It leaves its starter's session, because QEMU outlives the
+// host's processes. On exec: fd 1 and 2 the log, 3 the frozen state, 10 the TAP, 11 and 12 the sockets in the
+// order of their flags, 13 the console, everything else is closed; no variable but those that were given. Any
+// failure ends it with a line in the log, where that could be opened, and status 126.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +62,7 @@ static void keep(int fd, int as, const char *what) {
   kept[as] = true;
 }
 
-// The folder is root's own, so nobody else has put a link there.
+// Root owns the folder, so no other user can have put a link there.
 static void open_log(const char *file) {
   int nothing = open("/dev/null", O_RDWR), log = open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600);
   if (nothing < 0 || dup2(nothing, 0) < 0) fail("open", "/dev/null");
@@ -105,7 +107,7 @@ static void open_tap(const char *name) {
   keep(fd, TAP_FD, name);
 }
 
-// QEMU itself listens on it once it is ready; until then nobody can connect.
+// QEMU itself listens on it once it is ready; until then connections are refused.
 static void bind_socket(const char *name, int as) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(name) >= sizeof address.sun_path) {
@@ -120,8 +122,8 @@ static void bind_socket(const char *name, int as) {
   keep(fd, as, name);
 }
 
-// Starts the program that keeps what QEMU says on the console. It outlives this host's processes and ends with QEMU, which is
-// not its parent, because QEMU expects no children.
+// Starts the program that keeps what QEMU says on the console. It outlives this host's processes and ends
+// with QEMU, which is not its parent, because QEMU expects no children.
 static void start_console(const char *program, const char *file, const char *uid) {
   int ends[2], log = open(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (log < 0) fail("open", file);
@@ -155,12 +157,14 @@ static void limit(int resource, rlim_t value) {
   if (setrlimit(resource, &both)) fail("limit", "resources");
 }
 
-// System V objects and message queues of this machine are out of its reach, and its own end with it: the next process of its uid finds none.
+// System V objects and message queues of this machine are out of its reach, and its own end with it: the next
+// process of its uid finds none.
 static void leave_ipc(void) {
   if (unshare(CLONE_NEWIPC)) fail("make", "an IPC namespace");
 }
 
-// Not even a file with capabilities, or a fault in no_new_privs, gives it one. The kernel says which is the last one.
+// So that neither a file with capabilities nor a fault in no_new_privs can give it one. The kernel tells
+// which is the last one.
 static void drop_bounding_set(void) {
   for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++) {
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)) fail("drop", "the bounding set");

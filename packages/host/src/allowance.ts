@@ -1,5 +1,5 @@
-// How much of something a guest, or the QEMU that it may have taken over, can make us do. What is over a burst is owed, and what is owed
-// is worked off at a steady rate, during which nothing more is read.
+// Limits the work that a guest, or a QEMU that it has taken over, can cause. Spending over a burst is a debt;
+// the host reads nothing more until the debt is paid off at a steady rate.
 
 export interface AllowanceLimits {
   readonly burst: number;

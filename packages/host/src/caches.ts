@@ -1,4 +1,4 @@
-// What may go of the images, frozen templates and layers on this host's disk.
+// Removes unused images, frozen templates and layers from this host's disk.
 
 import type { Host } from "./host.ts";
 

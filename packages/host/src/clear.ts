@@ -1,6 +1,6 @@
-// Ends every VM of a host that does not run, from its records and from the kernel's. Needs neither a guest kernel nor KVM nor a
-// template: what is left of a VM must go also where none could run any more. Machines are stopped in peace where they answer, and keep
-// their disks; by their policy they are started again with the host.
+// Ends all VMs of a host whose process does not run, from their records and from the kernel. Needs no guest
+// kernel, KVM or template, so that it works also where no VM could run any more. Machines that answer are
+// stopped with a grace period, and keep their disks; their restart policy starts them again with the host.
 
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,13 +8,13 @@ import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
 import { openHostNetwork, removeHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
-import { openCgroups } from "./vm/cgroup.ts";
-import { adoptClone, mainOf } from "./vm/clone.ts";
-import { endOfHost } from "./vm/ending.ts";
-import { cgroupName, giveBack, uidsOf, type MachineRoom } from "./vm/instance.ts";
-import { diskPlaces } from "./vm/disk-below.ts";
-import { findByUid, killProcess } from "./vm/process.ts";
-import { vmPaths } from "./vm/qemu.ts";
+import { openCgroups } from "./vm/qemu/cgroup.ts";
+import { adoptClone, mainOf } from "./vm/start/clone.ts";
+import { endOfHost } from "./vm/lifecycle/vm-end.ts";
+import { cgroupName, releaseResources, uidsOf, type HostResources } from "./vm/vm-resources.ts";
+import { diskPlaces } from "./vm/disk/disk-below.ts";
+import { findByUid, killProcess } from "./vm/qemu/process.ts";
+import { vmPaths } from "./vm/qemu/qemu.ts";
 import {
   hasEnded,
   isWithout,
@@ -24,15 +24,15 @@ import {
   type FoundFolder,
   type VmRecord,
 } from "./vm/record.ts";
-import { stopGuest } from "./vm/stopping.ts";
-import { isMachineId, isVmId } from "./vm/unreadable.ts";
-import { WARM_PREFIX } from "./vm/warm-clones.ts";
+import { stopGuest } from "./vm/lifecycle/stop-guest.ts";
+import { isMachineId, isVmId } from "./vm/lifecycle/unreadable.ts";
+import { WARM_PREFIX } from "./vm/warm/warm-clones.ts";
 
-type ClearRoom = Pick<MachineRoom, "slots" | "cgroups" | "firstVmUid">;
+type ClearResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
 
 /** Between SIGTERM and SIGKILL to main processes. */
 const GRACE_MS = 10_000;
-/** A machine that does not answer by then is not stopped in peace. */
+/** A machine that does not answer by then is killed. */
 const CONNECT_DEADLINE_MS = 10_000;
 
 /** Goes on past a VM that cannot be cleaned up, and reports it at the end. Resolves with the ids of machines whose record is not understood: their
@@ -42,22 +42,25 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<readonl
   // First: where it is not to be done, nothing is.
   const found = await readRecords(join(stateFolder, "vms"), { instance, places: diskPlaces(config) });
   const range = await openHostNetwork({ ...network, log });
-  const [forget, enter] = [join(config.nativeFolder, "forget"), join(config.nativeFolder, "enter")];
+  const [conntrackFlush, netnsExec] = [
+    join(config.nativeFolder, "conntrack-flush"),
+    join(config.nativeFolder, "netns-exec"),
+  ];
   const { linkPrefix } = network;
-  const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, forget, enter, log });
-  const room = { slots, cgroups: await openCgroups(instance), firstVmUid };
+  const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, conntrackFlush, netnsExec, log });
+  const resources = { slots, cgroups: await openCgroups(instance), firstVmUid };
   const failures: unknown[] = [];
   const left: string[] = [];
   // All at once: each may take its main process' grace.
   await Promise.all(
     found.map((one) =>
-      clearVm({ room, log, left }, one).catch((error: unknown) => void failures.push(error)),
+      clearVm({ resources, log, left }, one).catch((error: unknown) => void failures.push(error)),
     ),
   );
   // Every process of these users is ours, under any name.
-  for (const { identity, name } of await findByUid(uidsOf(room))) {
+  for (const { identity, name } of await findByUid(uidsOf(resources))) {
     await killProcess(identity);
-    if (name !== undefined) await room.cgroups.remove(cgroupName({ name }));
+    if (name !== undefined) await resources.cgroups.remove(cgroupName({ name }));
   }
   await slots.sweep();
   await removeHostNetwork(network);
@@ -67,14 +70,18 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<readonl
 }
 
 interface ClearOptions {
-  readonly room: ClearRoom;
+  readonly resources: ClearResources;
   readonly log: Logger;
   readonly left: string[];
 }
 
-async function clearVm({ room, log, left }: ClearOptions, { id, folder, found }: FoundFolder): Promise<void> {
+async function clearVm(
+  { resources, log, left }: ClearOptions,
+  { id, folder, found }: FoundFolder,
+): Promise<void> {
   if (found.kind !== "mine") {
-    // What runs is found by its user. The files of a sandbox are of no use without it; those of a machine are its disk.
+    // Processes are found by their user. The files of a sandbox are useless without it; those of a machine
+    // include its disk.
     if (!isMachineId(id)) return isVmId(id) || id.startsWith(WARM_PREFIX) ? remove(folder) : undefined;
     if (found.kind === "absent" && (await isWithout(join(folder, vmPaths.disk)))) return remove(folder);
     left.push(id);
@@ -85,13 +92,13 @@ async function clearVm({ room, log, left }: ClearOptions, { id, folder, found }:
     return;
   }
   const { record } = found;
-  if (!keepsDisk(record)) return giveBack(room, record);
+  if (!keepsDisk(record)) return releaseResources(resources, record);
   if (hasEnded(record)) return;
-  // One that has arrived and has not been decided about may run elsewhere, and must not run here. One that cannot be stopped has the disk
-  // that it has after a power failure.
+  // An arrival without control's decision may run elsewhere, and must not run here. A machine that cannot be
+  // stopped keeps its disk as after a power failure.
   if (record.arrival === undefined) await stopMachine(record).catch(() => undefined);
   const ended = { ...record, ...endOfHost("its host was taken down"), process: undefined };
-  await giveBack(room, record, { disk: true, save: () => saveRecord(ended) });
+  await releaseResources(resources, record, { disk: true, save: () => saveRecord(ended) });
 }
 
 function remove(folder: string): Promise<void> {
@@ -104,7 +111,7 @@ async function stopMachine(record: VmRecord): Promise<void> {
   const live = await adoptClone(record, { deadlineMs: CONNECT_DEADLINE_MS, signal });
   try {
     const main = await mainOf(record, live);
-    await stopGuest({ channel: live.channel, main, rest: undefined }, GRACE_MS);
+    await stopGuest({ channel: live.channel, main, idlePause: undefined }, GRACE_MS);
   } finally {
     live.qmp.close();
     live.channel.close("its host is taken down");

@@ -9,16 +9,17 @@ import { formatNetwork, parseNetwork } from "./network/ipv4.ts";
 import { parseServer, type NameServer } from "./network/name-servers.ts";
 
 export interface HostConfig {
-  /** Everything that this host keeps. QEMU's users must be able to pass through it, so it is mode 0711. */
+  /** The state folder of this host. QEMU's users must be able to pass through it, so it is mode 0711. */
   readonly stateFolder: string;
-  /** Kernel, images and frozen templates. Several hosts on one machine may share it, and then nobody clears it up. */
+  /** Kernel, images and frozen templates. Several hosts on one machine may share the folder; then no host
+   *  removes files from it. */
   readonly assetsFolder: string;
   readonly sharedAssets: boolean;
-  /** What it is called among the hosts of a control plane. */
+  /** The name of this host in its cluster. */
   readonly name: string;
-  /** Where the host API is served to the cluster; undefined: nowhere. */
+  /** TCP endpoint of the host API; undefined: only the unix socket. */
   readonly listen: Endpoint | undefined;
-  /** Where other hosts reach it, as ADDRESS:PORT. */
+  /** ADDRESS:PORT by which other hosts reach this one. */
   readonly endpoint: string | undefined;
   /** Unix socket of the host API. */
   readonly socket: string;
@@ -47,20 +48,20 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** Clones that wait. */
+/** The warm pool. */
 export interface WarmConfig {
-  /** Of one template and size at most; 0 for none at all. */
+  /** The most clones of one template and size; 0 for no pool. */
   readonly max: number;
-  /** Of the first template in the default size, even if nobody asks for one. */
+  /** How many warm clones of the first template in the default size are kept, also without demand. */
   readonly min: number;
-  /** Memory of all waiting guests; undefined: a tenth of that for VMs. */
+  /** Memory of all warm clones; undefined: a tenth of the memory for VMs. */
   readonly memoryMib: number | undefined;
 }
 
 export interface NetworkConfig {
   /** Name of this host's nftables table on the machine. */
   readonly table: string;
-  /** What its links to network slots are named after. */
+  /** Prefix of the names of its links to network slots. */
   readonly linkPrefix: string;
   /** Addresses of its slots; undefined: a free one of the default ranges, searched from `seed` on. */
   readonly range: AddressRange | undefined;
@@ -138,7 +139,7 @@ function hostName(settings: Settings): string {
   return name;
 }
 
-/** Where it listens is where it is reached, unless that is everywhere. */
+/** Without a setting other hosts reach it where it listens, unless it listens on every address. */
 function reachable(listen: string | undefined): string | undefined {
   return listen === undefined || /^(0\.0\.0\.0|\[::\]):/.test(listen) ? undefined : listen;
 }
@@ -193,7 +194,7 @@ function neverCidrs(settings: Settings): string[] {
   return cidrs;
 }
 
-/** The environment, and what is wrong with it. */
+/** The environment, and the faults that were found in it. */
 class Settings {
   readonly #env: NodeJS.ProcessEnv;
   readonly #faults: string[] = [];
@@ -210,7 +211,7 @@ class Settings {
     if (this.#faults.length > 0) throw new ConfigFault(this.#faults.join("\n"));
   }
 
-  /** An empty setting is none. */
+  /** An empty setting counts as absent. */
   text(name: string): string | undefined {
     const value = this.#env[name];
     return value === "" ? undefined : value;

@@ -1,11 +1,12 @@
-// Puts a host together: finds QEMU and the accelerator, fetches the kernel, opens the templates, adopts the VMs.
+// Puts a host together: finds QEMU and the accelerator, fetches the kernel, opens the templates, adopts the
+// VMs.
 
 import { chmod, copyFile, mkdir, readFile, rename, stat } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api";
 import { memoryForVmsMib } from "@skerry/contract/host-capacity";
-import type { Footing } from "@skerry/contract/host-moves";
+import type { HostCompatibility } from "@skerry/contract/host-moves";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
@@ -21,15 +22,15 @@ import { Slots } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
 import { ensureInitramfs, ensureKernel } from "./templates/boot-files.ts";
 import { TemplateLibrary } from "./templates/library.ts";
-import { chooseAccelerator, cpuOf, tscKhz } from "./vm/accelerator.ts";
-import { openCgroups } from "./vm/cgroup.ts";
-import { diskPlaces } from "./vm/disk-below.ts";
+import { chooseAccelerator, cpuOf, tscKhz } from "./vm/qemu/accelerator.ts";
+import { openCgroups } from "./vm/qemu/cgroup.ts";
+import { diskPlaces } from "./vm/disk/disk-below.ts";
 import { VmEngine } from "./vm/engine.ts";
-import type { MachineRoom } from "./vm/instance.ts";
-import type { Accelerator } from "./vm/qemu.ts";
-import { WarmClones } from "./vm/warm-clones.ts";
-import { warmMemoryMib } from "./vm/warm-memory.ts";
-import { WarmPool } from "./vm/warm-pool.ts";
+import type { HostResources } from "./vm/vm-resources.ts";
+import type { Accelerator } from "./vm/qemu/qemu.ts";
+import { WarmClones } from "./vm/warm/warm-clones.ts";
+import { warmMemoryMib } from "./vm/warm/warm-memory.ts";
+import { WarmPool } from "./vm/warm/warm-pool.ts";
 
 export const VERSION = "0.1.0";
 
@@ -46,7 +47,7 @@ export interface Host {
   readonly info: () => HostInfo;
 }
 
-/** Told before and after each step that may take longer than a second. */
+/** Wraps each step that may take longer than a second, to report its progress. */
 export type StepReport = <T>(title: string, work: () => Promise<T>) => Promise<T>;
 
 const VERSION_DEADLINE_MS = 10_000;
@@ -67,19 +68,20 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     chooseAccelerator({ ...probe, kernel: boot.kernel, initramfs: boot.initramfs }),
   );
   const { linkPrefix, neverCidrs, resolverPort, readySlots: ready } = config.network;
+  const native = (name: string): string => join(config.nativeFolder, name);
   const range = await openHostNetwork({ ...config.network, log });
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const slots = new Slots({
     connections: await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log }),
     ...{ prefix: config.instance, linkPrefix, range, ready, isBusy: () => engine.isBusy },
-    ...{ forget: join(config.nativeFolder, "forget"), enter: join(config.nativeFolder, "enter"), log },
+    ...{ conntrackFlush: native("conntrack-flush"), netnsExec: native("netns-exec"), log },
   });
-  const room: MachineRoom = {
+  const resources: HostResources = {
     slots,
     egress: new EgressRules({ range, neverCidrs, resolverPort, slots }),
     cgroups: await openCgroups(config.instance),
-    launcher: join(config.nativeFolder, "launch"),
-    consoleLog: join(config.nativeFolder, "console-log"),
+    launcher: native("launch"),
+    consoleLog: native("console-log"),
     ...(await librariesFor(qemuVersion, config)),
     qemu,
     kvmGid: verdict.accelerator === "kvm" ? (await stat("/dev/kvm")).gid : undefined,
@@ -92,32 +94,32 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     accelerator: verdict.accelerator,
     boot,
     qemuVersion,
-    room,
+    resources,
     log,
     tscKhz: rate,
   });
   const vmsFolder = join(config.stateFolder, "vms");
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({
-    clones: new WarmClones({ room, library, vmsFolder, instance: config.instance, log }),
+    clones: new WarmClones({ resources, library, vmsFolder, instance: config.instance, log }),
     ...{ log, max: config.warm.max, min: config.warm.min },
     favorite: favoriteOf(library),
     memoryMib: () => warmMemoryMib({ budgetMib, capacityMib, usedMib: engine.memoryMib }),
-    spareSlots: (waiting) => room.slots.spare(waiting),
+    spareSlots: (waiting) => resources.slots.spare(waiting),
     isBusy: () => engine.isBusy,
   });
   const owner = { instance: config.instance, places: diskPlaces(config) };
-  const engine = new VmEngine({ room, library, pool, vmsFolder, ...owner, owner, log });
+  const engine = new VmEngine({ resources, library, pool, vmsFolder, ...owner, owner, log });
   const identity = await Identity.open(config.stateFolder);
-  const footing = await footingOn(verdict.accelerator, qemuVersion, rate);
-  const moves = openMoves(config, { engine, room, library, vmsFolder, log, footing, identity });
+  const compatibility = await compatibilityOf(verdict.accelerator, qemuVersion, rate);
+  const moves = openMoves(config, { engine, resources, library, vmsFolder, log, compatibility, identity });
   const info = (): HostInfo => ({
     ...namesOf(config),
     version: VERSION,
-    ...footing,
+    ...compatibility,
     accelerator_reason: verdict.reason,
     kernel_version: boot.kernelVersion,
-    resource_limits: room.cgroups.description,
+    resource_limits: resources.cgroups.description,
     cpus: cpus().length,
     memory_mib: capacityMib,
     templates: library.list(),
@@ -137,16 +139,16 @@ function openMoves(
   });
 }
 
-async function footingOn(
+async function compatibilityOf(
   accelerator: Accelerator,
   qemuVersion: string,
   rate: number | undefined,
-): Promise<Footing> {
+): Promise<HostCompatibility> {
   const cpu = cpuOf(accelerator, await readFile("/proc/cpuinfo", "utf8"));
   return { accelerator, qemu_version: qemuVersion, cpu, tsc_khz: rate ?? null };
 }
 
-/** What is asked for when nobody has said otherwise. */
+/** The template and size of a request that names neither. */
 function favoriteOf(
   library: TemplateLibrary,
 ): { readonly template: string; readonly size: Size } | undefined {
@@ -162,7 +164,7 @@ function namesOf({ name, endpoint }: HostConfig): Pick<HostInfo, "name" | "endpo
 async function librariesFor(
   qemuVersion: string,
   config: HostConfig,
-): Promise<Pick<MachineRoom, "privateMemory" | "noDisassembler">> {
+): Promise<Pick<HostResources, "privateMemory" | "noDisassembler">> {
   return {
     privateMemory: mapsPrivately(qemuVersion) ? undefined : await preloadable(config, "private-memory.so"),
     noDisassembler: await Promise.all(NO_DISASSEMBLER.map((file) => preloadable(config, file))),

@@ -1,5 +1,6 @@
-// Who this host is to its cluster: a key that never leaves it, and a certificate of the authority, brought by whoever may call it as control.
-// The key is new with each certificate. Both are in one file, so that no crash can leave a certificate with another's key.
+// The identity of this host in its cluster: a private key that never leaves it, and a certificate of the
+// cluster's authority, which control installs. The key is new with each certificate. Both are in one file, so
+// that no crash can leave a certificate with another's key.
 
 import {
   createPrivateKey,
@@ -23,7 +24,7 @@ import {
 const FILE = "identity.json";
 const CURVE = "prime256v1";
 
-/** All PEM. */
+/** Certificate, authority and key, all PEM. */
 interface Certified extends HostCertificate {
   readonly private_key: string;
 }
@@ -31,7 +32,7 @@ interface Certified extends HostCertificate {
 export class Identity {
   readonly #folder: string;
   #current: Certified | undefined;
-  /** Of a certificate that is on its way. */
+  /** The key of the certificate that was requested last. */
   #pending: KeyObject | undefined;
   #listeners: (() => Promise<void>)[] = [];
 
@@ -54,14 +55,16 @@ export class Identity {
     return this.#current?.host_id;
   }
 
-  /** For both ends of connections to others of the cluster. Undefined: there are none. */
+  /** TLS credentials for connections within the cluster, as client and server. Undefined without a
+   *  certificate. */
   get credentials(): SecureContextOptions | undefined {
     if (this.#current === undefined) return undefined;
     const { private_key: key, certificate: cert, authority: ca } = this.#current;
     return { key, cert, ca, minVersion: "TLSv1.3" };
   }
 
-  /** The request to certify a new key, or the current one where there is one. Only the latest request can be answered. */
+  /** The request to certify a new key, or the current one where there is one. Only the latest request can
+   *  be answered. */
   request(key: "new" | "current" = "new"): CertificateRequest {
     const current = key === "current" ? this.#current?.private_key : undefined;
     const privateKey =
@@ -74,7 +77,8 @@ export class Identity {
     return { public_key, signature: signature.toString("base64") };
   }
 
-  /** Takes the certificate that was requested. Only on this machine the host can be given to another cluster. */
+  /** Takes the certificate that was requested. Only on this machine the host can be given to another
+   *  cluster. */
   async install(given: HostCertificate, { mayChange }: { readonly mayChange: boolean }): Promise<void> {
     const pending = this.#pending;
     if (pending === undefined) throw refused("no certificate has been requested");
@@ -109,7 +113,7 @@ export class Identity {
   }
 }
 
-/** Undefined: it is a certificate for this host and this key, valid now. */
+/** The fault of a certificate; undefined where it is for this host and this key, and valid now. */
 function faultOf({ host_id, certificate, authority }: HostCertificate, key: KeyObject): string | undefined {
   let parsed: { certificate: X509Certificate; authority: X509Certificate };
   try {

@@ -1,4 +1,5 @@
-// One host process per state folder: two would both want the control sockets of the same VMs, and each would clean up after the other.
+// One host process per state folder: two would both want the control sockets of the same VMs, and each would
+// clean up after the other.
 
 import { spawn } from "node:child_process";
 import { ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
@@ -9,10 +10,11 @@ import { join } from "node:path";
 const WAIT_S = 10;
 const HELD_BY_ANOTHER = 1;
 
-/** Takes the folder until this process ends, however it ends: the kernel holds the lock, for the open file and not for a pid. */
+/** Takes the folder until this process ends, however it ends: the kernel holds the lock, for the open file
+ *  and not for a pid. */
 export async function lockStateFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o711 });
-  // Not a FileHandle, and never closed: one that is collected would let go of the lock.
+  // Not a FileHandle, and never closed: garbage collection of the handle would release the lock.
   const file = join(folder, "host.lock");
   const fd = openSync(file, "a", 0o600);
   // flock(1) locks the open file that it inherits from us, so the lock stays when it has ended.

@@ -1,5 +1,6 @@
-// The host agent. `serve` runs it; `prepare` does beforehand, with progress on stdout, what takes long: kernel, images, and the
-// frozen template of the default size; `clear` destroys what a host that does not run has left running.
+// The host agent. `serve` runs it; `prepare` does beforehand, with progress on stdout, the slow steps:
+// kernel, images, and the frozen template of the default size; `clear` ends the VMs of a host that does not
+// run.
 
 import { join } from "node:path";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
@@ -9,17 +10,18 @@ import { readConfig, type HostConfig } from "./config.ts";
 import { openHost, type Host, type StepReport } from "./host.ts";
 import { buildServer, listen } from "./http/server.ts";
 import { sweepCaches } from "./caches.ts";
-import { serveSecured } from "./http/secured.ts";
+import { serveMutualTls } from "./http/mutual-tls.ts";
 import { lockStateFolder } from "./lock.ts";
 import { removeHostNetwork } from "./network/host-network.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
 import { systemServers } from "./network/name-servers.ts";
-import { letRun } from "./run.ts";
-import { Runner } from "./runner.ts";
+import { useSpawnHelper } from "./run.ts";
+import { SpawnHelper } from "./spawn-helper.ts";
 
 const silentStep: StepReport = (_title, work) => work();
 
-/** One JSON line when a step begins and one when it has ended: `{"step", "state": "begin"|"done"|"failed", "ms"?}`. */
+/** One JSON line when a step begins and one when it has ended: `{"step", "state": "begin"|"done"|"failed",
+ *  "ms"?}`. */
 const reportedStep: StepReport = async (step, work) => {
   const say = (line: object): void => void process.stdout.write(`${JSON.stringify({ step, ...line })}\n`);
   const startedMs = Date.now();
@@ -39,17 +41,17 @@ const reportedStep: StepReport = async (step, work) => {
 };
 
 async function serve(config: HostConfig, log: Logger): Promise<void> {
-  await startRunner(config, log);
+  await startSpawnHelper(config, log);
   const startedMs = Date.now();
   const host = await openHost(config, log, silentStep);
   log.info({ ...host.info(), ...(await host.engine.adopt(host.moves)) }, "host ready");
   const server = buildServer(host, log);
   const forwarder = await openForwarder(host, log);
   await listen(server, host);
-  await using _secured =
+  await using _tlsServer =
     config.listen === undefined
       ? undefined
-      : await serveSecured(server, { endpoint: config.listen, identity: host.identity, log });
+      : await serveMutualTls(server, { endpoint: config.listen, identity: host.identity, log });
   host.slots.fill();
   void removeUnneeded(host, log, startedMs);
   void host.library.buildImages().then(() => host.pool.start());
@@ -62,7 +64,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   await server.close();
 }
 
-/** What an earlier host process has left in the caches, in the background: the disk may be slow. */
+/** Sweeps the caches of an earlier host process, in the background because the disk may be slow. */
 async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promise<void> {
   try {
     // What was touched since may be in the making.
@@ -72,15 +74,16 @@ async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promi
   }
 }
 
-async function startRunner({ nativeFolder }: HostConfig, log: Logger): Promise<void> {
-  const runner = await Runner.start(join(nativeFolder, "runner"));
-  letRun(runner);
-  void runner.gone.then(() =>
-    log.warn("the runner has died; programs are started without it, which is slower"),
+async function startSpawnHelper({ nativeFolder }: HostConfig, log: Logger): Promise<void> {
+  const helper = await SpawnHelper.start(join(nativeFolder, "spawn-helper"));
+  useSpawnHelper(helper);
+  void helper.gone.then(() =>
+    log.warn("the spawn helper has died; programs are started without it, which is slower"),
   );
 }
 
-/** Guests' names are looked up by this process, so they cannot be while it is down; everything else about egress is. */
+/** This process forwards DNS queries of guests, so they fail while it is down; the rest of egress works
+ *  without it. */
 function openForwarder({ config, range }: Host, log: Logger): Promise<DnsForwarder> {
   const { nameServers, resolverPort } = config.network;
   return DnsForwarder.open({
@@ -97,7 +100,7 @@ async function prepare(config: HostConfig, log: Logger): Promise<void> {
   try {
     await prepareTemplates(host);
   } finally {
-    // The host that serves opens it again. Should none come, nothing of this one is left.
+    // `serve` opens the network again. Without VMs no trace of this process stays.
     if (vms === 0) await removeHostNetwork(config.network);
     host.engine.close();
   }

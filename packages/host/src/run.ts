@@ -1,9 +1,9 @@
-// Runs a program without a shell, with a deadline, and says what it said when it fails.
+// Runs a program without a shell and with a deadline; the error of a failure holds the end of its output.
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { signalName } from "./signals.ts";
-import type { Program, ProgramListener, Runner } from "./runner.ts";
+import type { Program, ProgramListener, SpawnHelper } from "./spawn-helper.ts";
 
 /** A program ended with a failure; `message` holds the end of what it printed. */
 export class RunError extends Error {
@@ -11,7 +11,7 @@ export class RunError extends Error {
 }
 
 const TAIL_CHARS = 2_000;
-/** What a shell says of a program that it cannot start. */
+/** Exit code of a shell for a program that it cannot start. */
 const NOT_STARTED = 127;
 
 export interface RunOptions {
@@ -24,24 +24,25 @@ export interface RunOptions {
 
 /** A program that has begun and waits for its input. */
 export interface StartedProgram {
-  /** It has not ended yet. */
+  /** Whether the program has not ended yet. */
   readonly waits: boolean;
   /** Gives it its input, runs it to the end and resolves with standard output; rejects with RunError. */
   finish(input: string): Promise<string>;
-  /** Ends it unused. */
+  /** Kills the program without running it. */
   kill(): void;
 }
 
-let runner: Runner | undefined;
+let helper: SpawnHelper | undefined;
 
-/** From now on it starts programs that ask for no folder, environment or signal of their own; undefined: this process does. */
-export function letRun(it: Runner | undefined): void {
-  runner = it;
+/** From now on the helper starts programs without a folder, environment or signal of their own; undefined:
+ *  this process starts them. */
+export function useSpawnHelper(it: SpawnHelper | undefined): void {
+  helper = it;
 }
 
-/** Undefined where there is none, or none any more. */
-export function runnerNow(): Runner | undefined {
-  return runner?.isThere === true ? runner : undefined;
+/** Undefined where no helper was started, or where it has died. */
+export function spawnHelperNow(): SpawnHelper | undefined {
+  return helper?.isThere === true ? helper : undefined;
 }
 
 /** Runs to the end and resolves with standard output; rejects with RunError. */
@@ -49,8 +50,8 @@ export function runProgram(program: string, args: readonly string[], options: Ru
   return startProgram(program, args, options).finish(options.input ?? "");
 }
 
-/** For a program that reads all its input before it does anything: started ahead of time, it costs nothing when it is needed.
- *  The deadline counts from `finish`. */
+/** For a program that reads all its input before it does anything: started ahead of time, it costs nothing
+ *  when it is needed. The deadline counts from `finish`. */
 export function startProgram(
   program: string,
   args: readonly string[],
@@ -59,7 +60,7 @@ export function startProgram(
   const output: Buffer[] = [];
   let tail = "";
   const { promise: ended, resolve, reject } = Promise.withResolvers<string>();
-  ended.catch(() => undefined); // nobody may be waiting yet
+  ended.catch(() => undefined); // `finish` may be called later
   const says = (bytes: Buffer): void => void (tail = (tail + bytes.toString()).slice(-TAIL_CHARS));
   const listener: ProgramListener = {
     output: (bytes) => {
@@ -81,7 +82,7 @@ export function startProgram(
   const { cwd, env, signal } = options;
   const isPlain = cwd === undefined && env === undefined && signal === undefined;
   const started =
-    (isPlain ? runnerNow() : undefined)?.run(program, args, listener) ??
+    (isPlain ? spawnHelperNow() : undefined)?.run(program, args, listener) ??
     start(program, args, options, listener);
   return {
     get waits() {
@@ -96,7 +97,7 @@ export function startProgram(
   };
 }
 
-/** Without a runner. */
+/** Used where the spawn helper is not running. */
 function start(
   program: string,
   args: readonly string[],

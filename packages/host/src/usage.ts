@@ -1,4 +1,5 @@
-// What this machine has used, as the kernel counts it. The texts of /proc are read by pure functions.
+// CPU, memory, disk and network use of this machine, as the kernel counts it. Pure functions parse the texts
+// of /proc.
 
 import { readFile, statfs } from "node:fs/promises";
 import type { HostUsage } from "@skerry/contract/host-api";
@@ -12,7 +13,7 @@ export async function measureUsage(folder: string): Promise<MachineUsage> {
     readFile("/proc/meminfo", "utf8"),
     readFile("/proc/net/dev", "utf8"),
     readFile("/proc/net/route", "utf8").catch(() => ""),
-    // Not there where the kernel has no IPv6.
+    // The file is missing where the kernel has no IPv6.
     readFile("/proc/net/ipv6_route", "utf8").catch(() => ""),
     statfs(folder),
   ]);
@@ -25,7 +26,7 @@ export async function measureUsage(folder: string): Promise<MachineUsage> {
   };
 }
 
-/** Linux counts in hundredths of a second towards programs, whatever it does inside. */
+/** Linux reports hundredths of a second to programs, also where it counts more finely. */
 const TICKS_PER_S = 100;
 
 export function cpuSecondsOf(stat: string): HostUsage["cpu_seconds"] {
@@ -46,7 +47,8 @@ export function memoryOf(meminfo: string): Pick<HostUsage, "memory_bytes" | "mem
   return { memory_bytes: bytes("MemTotal"), memory_available_bytes: bytes("MemAvailable") };
 }
 
-/** The links to the world outside. What passes between the machine and its VMs passes them too, or never leaves. */
+/** The links of the default routes. Traffic between the machine and its VMs that leaves the machine passes
+ *  them too. */
 export function defaultLinksOf(routes: string, routes6: string): ReadonlySet<string> {
   const links = [
     ...rows(routes).map(([link, destination, , , , , , mask]) => ({

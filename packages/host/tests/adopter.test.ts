@@ -11,17 +11,17 @@ import type { VmEngine } from "../src/vm/engine.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 import { identityOf, leave, recordIn } from "./support/records.ts";
-import { idle, StubRoom, travellers } from "./support/stub-room.ts";
+import { idle, EngineStub, noMoves } from "./support/stub-engine.ts";
 
 const machine = { command: null, keeps_disk: true, stopping: false } as const;
 
 let vms: string;
 let engine: VmEngine;
-let room: StubRoom;
+let room: EngineStub;
 
 beforeEach(async () => {
   vms = await mkdtemp("/tmp/skerry-unit-adopter-");
-  room = new StubRoom(1_899_400_000);
+  room = new EngineStub(1_899_400_000);
   engine = room.engineIn(vms);
 });
 afterEach(async () => {
@@ -43,7 +43,7 @@ test("a QEMU that nobody's record names is ended, and one of a record that anoth
   try {
     await Promise.all([once(kept, "spawn"), once(stranger, "spawn"), once(disguised, "spawn")]);
     const ended = Promise.all([once(stranger, "exit"), once(disguised, "exit")]);
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     await ended;
     expect(kept.exitCode ?? kept.signalCode).toBeNull();
     // The slot of a stranger is free again when it has ended, and not before.
@@ -68,7 +68,7 @@ test("a VM whose guest does not answer holds up neither the start of the host no
     const fine = await leave(recordIn(vms, "sbx_b", { process: await identityOf(other), slot: 4 }));
     await using _control = await FakeQemu.listen(join(fine.folder, "qmp.sock"));
     await symlink(guest.path, join(fine.folder, "agent.sock"));
-    expect(await engine.adopt(travellers)).toMatchObject({ running: 2 });
+    expect(await engine.adopt(noMoves)).toMatchObject({ running: 2 });
     const use = engine.use("sbx_b", "exe_1");
     const peer = await guest.peer();
     await peer.answerHello();
@@ -94,7 +94,7 @@ test("a policy that is changed while its VM is adopted is the policy of the adop
     await using control = await FakeQemu.listen(join(record.folder, "qmp.sock"));
     control.status = "running";
     await symlink(guest.path, join(record.folder, "agent.sock"));
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     const peer = await guest.peer();
     const rules = Promise.withResolvers<void>();
     room.loadRules = () => rules.promise;
@@ -120,7 +120,7 @@ test("a machine whose stop was cut off together with its host has stopped, altho
     );
     await using _control = await FakeQemu.listen(join(record.folder, "qmp.sock"));
     await symlink(guest.path, join(record.folder, "agent.sock"));
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     (await guest.peer()).hangUp();
     await expect.poll(() => engine.get("mch_a")).toMatchObject({ status: "stopped", reason: null });
   } finally {
@@ -133,7 +133,7 @@ test("a call that waits for an adoption when its host stops does not hear that t
   try {
     const record = await leave(recordIn(vms, "mch_a", { machine, process: await identityOf(qemu) }));
     await using _stuck = await FakeQemu.listen(join(record.folder, "qmp.sock"), { greets: false });
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     const calls = [
       engine.stop("mch_a", { execution_id: "exe_1", grace_ms: 0 }),
       engine.use("mch_a", "exe_1"),
@@ -153,7 +153,7 @@ test("calls that wait for a VM whose guest does not answer are bounded in number
   try {
     const record = await leave(recordIn(vms, "mch_a", { machine, process: await identityOf(qemu) }));
     await using _stuck = await FakeQemu.listen(join(record.folder, "qmp.sock"), { greets: false });
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     const calls = Array.from({ length: 70 }, () =>
       engine.use("mch_a", "exe_1").then(
         () => "used",
@@ -167,7 +167,7 @@ test("calls that wait for a VM whose guest does not answer are bounded in number
     engine.close();
     await Promise.all(calls);
     engine = room.engineIn(vms);
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     expect(await engine.stop("mch_a", { execution_id: "exe_1", grace_ms: 0 })).toMatchObject({
       status: "stopped",
       reason: null,

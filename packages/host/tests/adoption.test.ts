@@ -5,11 +5,11 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress.ts";
-import { saveBelow } from "../src/vm/disk-below.ts";
+import { saveBelow } from "../src/vm/disk/disk-below.ts";
 import type { VmEngine } from "../src/vm/engine.ts";
 import { filesBelow, type VmRecord } from "../src/vm/record.ts";
 import { identityOf, leave, ownerOf, recordIn } from "./support/records.ts";
-import { idle, StubRoom, travellers } from "./support/stub-room.ts";
+import { idle, EngineStub, noMoves } from "./support/stub-engine.ts";
 
 const machine = { command: null, keeps_disk: true, stopping: false } as const;
 const below = { root_image: "/a/images/base.ext4", frozen_disk: "/a/frozen/base-1/disk.qcow2" };
@@ -21,13 +21,13 @@ const spec = (disk: "new" | "kept") => ({
 let state: string;
 let vms: string;
 let engine: VmEngine;
-let room: StubRoom;
+let room: EngineStub;
 
 beforeEach(async () => {
   state = await mkdtemp("/tmp/skerry-unit-adoption-");
   vms = join(state, "vms");
   await mkdir(vms);
-  room = new StubRoom(1_899_300_000);
+  room = new EngineStub(1_899_300_000);
   engine = room.engineIn(vms);
 });
 afterEach(async () => {
@@ -83,7 +83,7 @@ test.each(records)(
     const { folder } = await stoppedMachine();
     const before = await readdir(folder);
     await damage(await stopped());
-    expect(await engine.adopt(travellers)).toMatchObject({ unreadable: 1, removed: 0 });
+    expect(await engine.adopt(noMoves)).toMatchObject({ unreadable: 1, removed: 0 });
     expect(engine.get("mch_a")).toMatchObject({ status: "gone", cause });
     expect(engine.get("mch_a").reason).toMatch(/vm\.json/);
     expect(await readFile(join(folder, "disk.qcow2"), "utf8")).toBe("data");
@@ -105,7 +105,7 @@ test.each(records)(
   async (_what, damage) => {
     const { folder } = await stoppedMachine();
     await damage(await stopped());
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     await engine.destroy("mch_a", "exe_1");
     expect(engine.list()).toEqual([]);
     await expect(access(folder)).rejects.toThrow("ENOENT");
@@ -117,7 +117,7 @@ test.each(records.filter(([what]) => what !== "is absent"))(
   async (_what, damage, cause) => {
     const { folder } = await leave(recordIn(vms, "sbx_a", { process: undefined }));
     await damage(recordIn(vms, "sbx_a", { process: undefined }));
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     expect(engine.get("sbx_a")).toMatchObject({ status: "gone", cause });
     await engine.destroy("sbx_a", "exe_1");
     await expect(access(folder)).rejects.toThrow("ENOENT");
@@ -127,7 +127,7 @@ test.each(records.filter(([what]) => what !== "is absent"))(
 test("a folder without a record is removed, but for a machine's that has a disk and for what is no VM's", async () => {
   for (const name of ["sbx_a", "mch_b", "mch_c", "lost+found", "warm_d"]) await mkdir(join(vms, name));
   await writeFile(join(vms, "mch_c/disk.qcow2"), "data");
-  expect(await engine.adopt(travellers)).toMatchObject({ unreadable: 1, removed: 3 });
+  expect(await engine.adopt(noMoves)).toMatchObject({ unreadable: 1, removed: 3 });
   expect((await readdir(vms)).toSorted()).toEqual(["lost+found", "mch_c"]);
 });
 
@@ -156,11 +156,11 @@ test("a damaged record is written anew from what lies beside the disk, and the d
   const record = await stoppedMachine();
   await saveBelow(record.folder, below);
   await writeFile(join(record.folder, "vm.json"), "garbage");
-  await engine.adopt(travellers);
+  await engine.adopt(noMoves);
   expect(await engine.recover("mch_a")).toMatchObject({ status: "gone", reason: "its record was recovered" });
   expect(await readFile(join(record.folder, "vm.json.damaged"), "utf8")).toBe("garbage");
   const again = room.engineIn(vms);
-  await again.adopt(travellers);
+  await again.adopt(noMoves);
   expect(again.get("mch_a")).toMatchObject({ status: "gone", reason: "its record was recovered" });
   expect((await filesBelow(vms, ownerOf(vms)))?.size).toBe(2);
   expect(await engine.recover("mch_a")).toMatchObject({ status: "gone" });
@@ -169,7 +169,7 @@ test("a damaged record is written anew from what lies beside the disk, and the d
 test("a record is not written anew where nothing says what the disk stands on, or where a newer version wrote it", async () => {
   const record = await stoppedMachine();
   await writeFile(join(record.folder, "vm.json"), "");
-  await engine.adopt(travellers);
+  await engine.adopt(noMoves);
   await expect(engine.recover("mch_a")).rejects.toThrow("what it stands on, is not known");
   await saveBelow(record.folder, below);
   await write(() => ({ format: 99 }))(record);
@@ -179,7 +179,7 @@ test("a record is not written anew where nothing says what the disk stands on, o
 test("what a disk stands on is written down again where a host was killed in the middle of that", async () => {
   const { folder } = await stoppedMachine();
   await writeFile(join(folder, "below.json"), "");
-  await engine.adopt(travellers);
+  await engine.adopt(noMoves);
   await expect.poll(() => readFile(join(folder, "below.json"), "utf8")).toMatch(/base\.ext4.*disk\.qcow2/);
 });
 
@@ -189,7 +189,7 @@ test("a state folder that was moved has its machines, on the files where they ar
   await rename(state, moved);
   try {
     const there = room.engineIn(join(moved, "vms"));
-    expect(await there.adopt(travellers)).toMatchObject({ ended: 1, unreadable: 0, removed: 0 });
+    expect(await there.adopt(noMoves)).toMatchObject({ ended: 1, unreadable: 0, removed: 0 });
     expect(there.get("mch_a").status).toBe("stopped");
     expect(dirname(there.consoleFile("mch_a"))).toBe(join(moved, "vms/mch_a"));
     expect(await readFile(join(moved, "vms/mch_a/disk.qcow2"), "utf8")).toBe("data");
@@ -206,7 +206,7 @@ test("a copy of a state folder does not touch what runs in the original", async 
       ...{ machine, below, process: await identityOf(qemu), name: "skerry-ffffff:mch_a:exe_1" },
     });
     await leave(original);
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     await expect.poll(() => engine.get("mch_a").status).toBe("gone");
     expect(qemu.exitCode ?? qemu.signalCode).toBeNull();
   } finally {
@@ -222,7 +222,7 @@ test.each([["that is understood"], ["that is not"]])(
     // So many files that they are not gone at once.
     await mkdir(join(folder, "more"));
     await Promise.all(Array.from({ length: 2_000 }, (_, n) => writeFile(join(folder, `more/${n}`), "")));
-    await engine.adopt(travellers);
+    await engine.adopt(noMoves);
     // Its template takes long, too.
     for (const put of [engine.put("mch_a", spec("new")), engine.put("mch_a", spec("new"))])
       put.catch(() => undefined);

@@ -9,8 +9,8 @@ import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Arrival, type ArrivalOptions } from "../src/move/arrival.ts";
 import { Layers } from "../src/move/layers.ts";
-import { Draft } from "../src/vm/creation.ts";
-import { diskIsLow } from "../src/vm/disk-reserve.ts";
+import { NewVm } from "../src/vm/creation/creation.ts";
+import { watchDiskReserve } from "../src/vm/disk/disk-reserve.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 import { leave, recordIn, recordsIn } from "./support/records.ts";
@@ -33,11 +33,11 @@ beforeEach(async () => {
 
 afterEach(() => disk[Symbol.asyncDispose]());
 
-function optionsWith(room: object): ArrivalOptions {
+function optionsWith(resources: object): ArrivalOptions {
   const library = { disks: async () => ({ root_image: [], frozen_disk: [] }) };
   const layers = new Layers(join(disk.folder, "layers"), "");
   // More of the room and the library is not asked for here.
-  return { room, library, layers, vmsFolder } as unknown as ArrivalOptions;
+  return { resources, library, layers, vmsFolder } as unknown as ArrivalOptions;
 }
 
 /** A layer of this size in which every block holds something. */
@@ -56,10 +56,10 @@ async function* fullLayer(bytes: number): AsyncGenerator<Buffer> {
 async function incomplete(signal: AbortSignal) {
   const digest = createHash("sha256").digest("hex");
   const order = {
-    luggage: { template: "base", disk_gib: 1, below: { root_image: digest, frozen_disk: digest } },
+    manifest: { template: "base", disk_gib: 1, below: { root_image: digest, frozen_disk: digest } },
   } as ArrivalOrder;
   const arrival = new Arrival(optionsWith({}), order);
-  const brought = arrival.bringUp(new Draft(recordIn(vmsFolder, "sbx_a")), size, signal);
+  const brought = arrival.bringUp(new NewVm(recordIn(vmsFolder, "sbx_a")), size, signal);
   brought.catch(() => undefined); // awaited by the test
   await arrival.needs;
   return { arrival, brought, digest };
@@ -90,7 +90,7 @@ test("a layer whose source has fallen silent goes with its move", async () => {
 });
 
 test("what others write to a disk is stopped when it gets low", async () => {
-  const low = expect(diskIsLow(vmsFolder, never)).rejects.toMatchObject({ code: "no_capacity" });
+  const low = expect(watchDiskReserve(vmsFolder, never)).rejects.toMatchObject({ code: "no_capacity" });
   await writeFile(join(disk.folder, "large"), Buffer.alloc(8 * 1_024 ** 2));
   await low;
 });
@@ -107,12 +107,12 @@ test("the policy that a VM goes on under is in its record before it is in force"
     seen.push(`${when}: ${saved?.egress.mode} ${saved?.egress_version}`);
   };
   qemu.before = async (command) => (command === "cont" ? look("goes on") : undefined);
-  const room = {
+  const resources = {
     slots: { slot: (number: number) => ({ number }) },
     egress: { replace: () => look("in force") },
   };
-  const arrival = new Arrival(optionsWith(room), undefined);
-  const brought = arrival.bringUp(new Draft(record), size, never);
+  const arrival = new Arrival(optionsWith(resources), undefined);
+  const brought = arrival.bringUp(new NewVm(record), size, never);
   await arrival.whole;
   arrival.resume({ egress: { ...record.egress, mode: "allow_all" }, egress_version: 3 });
   const peer = await guest.peer();

@@ -4,7 +4,7 @@ import { readFile, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { expect, test } from "vitest";
-import { openCgroups } from "../src/vm/cgroup.ts";
+import { openCgroups } from "../src/vm/qemu/cgroup.ts";
 
 const size = findSize(DEFAULT_SIZE) as Size;
 /** Elsewhere a VM has none. */

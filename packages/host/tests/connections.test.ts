@@ -27,7 +27,7 @@ class Stand implements AsyncDisposable {
 
   private constructor(folder: string) {
     this.folder = folder;
-    const options = testSlotsOptions("c", { ...native, forget: join(folder, "forget") });
+    const options = testSlotsOptions("c", { ...native, conntrackFlush: join(folder, "conntrack-flush") });
     this.slots = new Slots({ ...options, range, log: { warn: () => void (this.warnings += 1) } });
   }
 
@@ -41,7 +41,7 @@ class Stand implements AsyncDisposable {
       "[ ! -e refuse ]",
       "echo $addresses >>ended\n",
     ].join("\n");
-    await writeFile(join(stand.folder, "forget"), script, { mode: 0o755 });
+    await writeFile(join(stand.folder, "conntrack-flush"), script, { mode: 0o755 });
     return stand;
   }
 
@@ -148,7 +148,7 @@ test("a slot out of which nothing has come needs no run, and one out of which so
   await rm(join(stand.folder, "refuse"));
   await slots.loadFirst(one, "flush ruleset");
   const send = `require("node:dgram").createSocket("udp4").send("x", 9, "${range.pair(0).gateway}", () => process.exit())`;
-  await run(native.enter, ["--net", one.netnsFile, "--", process.execPath, "-e", send]);
+  await run(native.netnsExec, ["--net", one.netnsFile, "--", process.execPath, "-e", send]);
   await slots.close(one);
   await slots.stop();
   expect(await stand.runs("ended")).toEqual([[first]]);
@@ -166,7 +166,7 @@ test("the program forgets what any of its addresses has begun, and nothing else"
   const inside = ["--net", `/run/netns/${netns}`, "--"];
   const addresses = ["240.0.0.1", "240.0.0.2", "240.0.0.3", "240.0.0.4"];
   const begun = async (): Promise<string[]> => {
-    const tracked = await run(native.enter, [...inside, "cat", "/proc/self/net/nf_conntrack"]);
+    const tracked = await run(native.netnsExec, [...inside, "cat", "/proc/self/net/nf_conntrack"]);
     return addresses.filter((address) => tracked.includes(` src=${address} dst=240.0.0.9 `));
   };
   await run("ip", ["netns", "add", netns]);
@@ -174,19 +174,19 @@ test("the program forgets what any of its addresses has begun, and nothing else"
     const lines = [...addresses, "240.0.0.9"].map((address) => `addr add ${address}/32 dev lo`);
     await run("ip", ["-n", netns, "-batch", "-"], [...lines, "link set lo up"].join("\n"));
     const watching = "table ip t { chain c { type filter hook output priority 0; ct state new accept; }; }";
-    await run(native.enter, [...inside, "nft", "-f", "-"], watching);
+    await run(native.netnsExec, [...inside, "nft", "-f", "-"], watching);
     const sender = `for (const address of process.argv.slice(1)) {
       const socket = require("node:dgram").createSocket("udp4").bind(0, address);
       socket.send("x", 9, "240.0.0.9", () => socket.close());
     }`;
-    await run(native.enter, [...inside, process.execPath, "-e", sender, ...addresses]);
+    await run(native.netnsExec, [...inside, process.execPath, "-e", sender, ...addresses]);
     expect(await begun()).toEqual(addresses);
-    await run(native.enter, [...inside, native.forget], "240.0.0.4\n240.0.0.1\n240.0.0.200\n");
+    await run(native.netnsExec, [...inside, native.conntrackFlush], "240.0.0.4\n240.0.0.1\n240.0.0.200\n");
     expect(await begun()).toEqual(["240.0.0.2", "240.0.0.3"]);
-    await run(native.enter, [...inside, native.forget]);
+    await run(native.netnsExec, [...inside, native.conntrackFlush]);
     expect(await begun()).toEqual(["240.0.0.2", "240.0.0.3"]);
-    const refused = run(native.enter, [...inside, native.forget], "240.0.0.2\n240.0.0.256\n");
-    await expect(refused).rejects.toThrow("forget: 240.0.0.256: Invalid argument");
+    const refused = run(native.netnsExec, [...inside, native.conntrackFlush], "240.0.0.2\n240.0.0.256\n");
+    await expect(refused).rejects.toThrow("conntrack-flush: 240.0.0.256: Invalid argument");
     expect(await begun()).toEqual(["240.0.0.2", "240.0.0.3"]);
   } finally {
     await run("ip", ["netns", "del", netns]);

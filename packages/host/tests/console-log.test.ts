@@ -6,7 +6,7 @@ import { mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { consoleEnd, readConsole, type ConsoleQuery } from "../src/vm/console-log.ts";
+import { consoleLogEnd, readConsole, type ConsoleQuery } from "../src/vm/qemu/console-log.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
 const UID = 1_899_999_007;
@@ -85,7 +85,7 @@ test("the log goes on where the machine's run before left it, byte for byte", as
   await say("first\n", bytes);
   await say("second\n");
   expect(await read({})).toEqual(Buffer.concat([Buffer.from("first\n"), bytes, Buffer.from("second\n")]));
-  expect(await consoleEnd(file)).toBe("second\n");
+  expect(await consoleLogEnd(file)).toBe("second\n");
 });
 
 test("a flood leaves its end, in a file that does not grow", async () => {

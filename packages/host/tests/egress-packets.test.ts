@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DnsForwarder } from "../src/network/dns-forwarder.ts";
-import { ipBatch, loadRules } from "../src/network/inside.ts";
+import { ipBatch, loadRules } from "../src/network/netns-exec.ts";
 import { testWorld } from "./support/network.ts";
 import { layWire, NEVER_CIDR, type Wire } from "./support/wire.ts";
 import { pino } from "pino";

@@ -20,7 +20,7 @@ beforeEach(async () => {
   vmsFolder = join(disk.folder, "vms");
   await mkdir(vmsFolder);
   freed = [];
-  const room = {
+  const resources = {
     slots: {
       adopt: () => undefined,
       slot: (number: number) => ({ number }),
@@ -31,7 +31,7 @@ beforeEach(async () => {
     firstVmUid: 1_899_000_000,
   };
   const owner = ownerOf(vmsFolder);
-  const options = { room, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
+  const options = { resources, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
   // The rest is for VMs that begin.
   engine = new VmEngine(options as unknown as EngineOptions);
 });
@@ -42,14 +42,14 @@ async function onDisk(): Promise<VmRecord | undefined> {
   return (await recordsIn(vmsFolder)).find(({ id }) => id === "mch_a")?.record;
 }
 
-const travellers = { arrived: () => undefined, handedOver: () => undefined };
+const moves = { arrived: () => undefined, sent: () => undefined };
 
 test.each<[string, Partial<VmRecord>]>([
   ["a machine", { machine: { command: null, keeps_disk: true, stopping: false } }],
   ["a sandbox", {}],
 ])("the record of %s says that it has ended before its slot is free", async (_what, changes) => {
   await leave(recordIn(vmsFolder, "mch_a", changes));
-  await engine.adopt(travellers);
+  await engine.adopt(moves);
   await expect.poll(() => freed).toEqual(["gone"]);
 });
 
@@ -59,7 +59,7 @@ test("a machine whose end cannot be written down keeps its slot until it can", a
   );
   const full = join(disk.folder, "full");
   await writeFile(full, Buffer.alloc(2 * 1024 ** 2)).catch(() => undefined);
-  await engine.adopt(travellers);
+  await engine.adopt(moves);
   await expect.poll(() => engine.get("mch_a").status).toBe("gone");
   expect([(await onDisk())?.status, freed]).toEqual(["running", []]);
   await expect(engine.stop("mch_a", { execution_id, grace_ms: 0 })).rejects.toThrow("ENOSPC");

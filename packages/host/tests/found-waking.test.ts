@@ -14,7 +14,7 @@ import { FakeQemu } from "./support/fake-qemu.ts";
 import { identityOf, leave, ownerOf, recordIn } from "./support/records.ts";
 
 const waking = { hostname: "a", env: { TOKEN: "secret" } };
-const travellers = { arrived: () => undefined, handedOver: () => undefined };
+const moves = { arrived: () => undefined, sent: () => undefined };
 
 let vmsFolder: string;
 let guest: FakeGuest;
@@ -31,7 +31,7 @@ beforeEach(async () => {
   await once(qemu, "spawn");
   seen = [];
   freed = [];
-  const room = {
+  const resources = {
     slots: {
       adopt: () => undefined,
       slot: (number: number) => ({ number }),
@@ -46,7 +46,7 @@ beforeEach(async () => {
     firstVmUid: 1_899_000_000,
   };
   const owner = ownerOf(vmsFolder);
-  const options = { room, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
+  const options = { resources, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
   // The rest is for VMs that begin.
   engine = new VmEngine(options as unknown as EngineOptions);
 });
@@ -82,7 +82,7 @@ test.each([
     await using control = await FakeQemu.listen(join(folder, "qmp.sock"));
     control.status = status;
     control.before = async (command) => void (command === "cont" && seen.push("goes on"));
-    expect(await engine.adopt(travellers)).toEqual({ running: 1, ended: 0, unreadable: 0, removed: 0 });
+    expect(await engine.adopt(moves)).toEqual({ running: 1, ended: 0, unreadable: 0, removed: 0 });
     expect([engine.get("sbx_a").status, engine.isBusy]).toEqual(["creating", true]);
     const using = engine.use("sbx_a", "exe_1").then((use) => {
       seen.push("somebody is in");
@@ -118,7 +118,7 @@ test.each<[string, Partial<VmRecord>, string]>([
   ["was being replaced", { process: undefined }, "its host was restarted while it was starting"],
 ])("a guest that %s has ended, and its reason is told", async (_what, changes, reason) => {
   await cutOff(changes);
-  expect(await engine.adopt(travellers)).toEqual({ running: 0, ended: 1, unreadable: 0, removed: 0 });
+  expect(await engine.adopt(moves)).toEqual({ running: 0, ended: 1, unreadable: 0, removed: 0 });
   await expect.poll(() => engine.get("sbx_a")).toMatchObject({ status: "gone", reason });
   await expect(engine.use("sbx_a", "exe_1")).rejects.toMatchObject({
     code: "vm_not_running",
@@ -133,7 +133,7 @@ test("a guest that does not answer holds up nobody, and has ended when that is c
   await using _control = await FakeQemu.listen(join(folder, "qmp.sock"));
   await leave(recordIn(vmsFolder, "sbx_b"));
   const before = engine.ended;
-  await engine.adopt(travellers);
+  await engine.adopt(moves);
   const found = (): string[] =>
     engine
       .list()
@@ -154,7 +154,7 @@ test("a guest that does not answer holds up nobody, and has ended when that is c
 test("one that is destroyed while it is being woken again leaves nothing, and its guest is not waited for", async () => {
   const { folder } = await cutOff();
   await using _control = await FakeQemu.listen(join(folder, "qmp.sock"));
-  await engine.adopt(travellers);
+  await engine.adopt(moves);
   const destroyed = engine.destroy("sbx_a", "exe_1");
   await destroyed;
   expect([engine.list(), freed]).toEqual([[], [3]]);
@@ -163,7 +163,7 @@ test("one that is destroyed while it is being woken again leaves nothing, and it
 test("a clone that was not this VM's yet goes like any that waited: nobody was answered", async () => {
   const { folder } = await cutOff();
   await rename(folder, join(vmsFolder, "warm_a"));
-  expect(await engine.adopt(travellers)).toEqual({ running: 0, ended: 0, unreadable: 0, removed: 1 });
+  expect(await engine.adopt(moves)).toEqual({ running: 0, ended: 0, unreadable: 0, removed: 1 });
   expect(engine.list()).toEqual([]);
   await expect(readFile(join(vmsFolder, "warm_a/vm.json"))).rejects.toThrow("ENOENT");
 });

@@ -81,7 +81,7 @@ test("a slot lets its guest have so many connections", async () => {
   try {
     await slots.open(slot);
     const inside = ["--net", slot.netnsFile, "--", "nft", "list", "ruleset"];
-    const rules = await runProgram(native.enter, inside, { deadlineMs: DEADLINE_MS });
+    const rules = await runProgram(native.netnsExec, inside, { deadlineMs: DEADLINE_MS });
     expect(rules).toContain("ct count over 491 goto deny_connection_limit");
     // The kernel says how large its table is where the host looks for it, once there are rules.
     const { log, heard } = listening();

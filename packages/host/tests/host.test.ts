@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { memoryForVmsMib } from "@skerry/contract/host-capacity";
 import { mapsPrivately, versionOf } from "../src/host.ts";
-import { tscKhz, tscKhzOf } from "../src/vm/accelerator.ts";
+import { tscKhz, tscKhzOf } from "../src/vm/qemu/accelerator.ts";
 
 const MIB = 1024 * 1024;
 

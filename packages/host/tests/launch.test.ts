@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findSize } from "@skerry/contract/sizes";
 import { TAP, UPLINK } from "../src/network/guest-link.ts";
-import { openCgroups } from "../src/vm/cgroup.ts";
+import { openCgroups } from "../src/vm/qemu/cgroup.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testSlots } from "./support/network.ts";
 

@@ -1,7 +1,7 @@
 import type { Egress, HostEgress } from "@skerry/contract/egress";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { policyScript } from "../src/network/policy-rules.ts";
+import { policyRulesScript } from "../src/network/policy-rules.ts";
 
 const closed: Egress = { mode: "deny_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: false };
 const facts = {
@@ -11,7 +11,7 @@ const facts = {
   resolver: { address: "198.18.0.1", port: 10_053 },
 };
 const compiled = (policy: Partial<HostEgress>): string =>
-  policyScript({ ...closed, ...policy }, facts, "replace");
+  policyRulesScript({ ...closed, ...policy }, facts, "replace");
 
 /** What decides, in its order, without the sets. */
 function decisions(policy: Partial<HostEgress>): string[] {
@@ -86,8 +86,10 @@ test("a private network is open where it is granted, and where a policy of befor
 });
 
 test("a first policy cannot add to one that is there, and a later one replaces it whole", () => {
-  expect(policyScript(closed, facts, "first").startsWith("create table inet skerry_policy\n")).toBe(true);
-  expect(policyScript(closed, facts, "first")).not.toContain("delete");
+  expect(policyRulesScript(closed, facts, "first").startsWith("create table inet skerry_policy\n")).toBe(
+    true,
+  );
+  expect(policyRulesScript(closed, facts, "first")).not.toContain("delete");
 });
 
 const octet = fc.integer({ min: 0, max: 255 });

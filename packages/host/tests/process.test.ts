@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { TAP } from "../src/network/guest-link.ts";
-import { letRun, RunError, runProgram } from "../src/run.ts";
-import { Runner } from "../src/runner.ts";
-import { findByName, isAlive, killProcess, launchQemu } from "../src/vm/process.ts";
+import { useSpawnHelper, RunError, runProgram } from "../src/run.ts";
+import { SpawnHelper } from "../src/spawn-helper.ts";
+import { findByName, isAlive, killProcess, launchQemu } from "../src/vm/qemu/process.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testSlots } from "./support/network.ts";
 
@@ -86,13 +86,13 @@ test("a killed process has ended when the call returns, and killing it again is 
 });
 
 test.each([
-  ["by a runner", () => Runner.start(native.runner)],
+  ["by a runner", () => SpawnHelper.start(native.spawnHelper)],
   ["without one", () => undefined],
 ])(
   "a program that is launched %s is confined, is known by its identity, and has its own session",
   async (_how, start) => {
-    const runner = await start();
-    letRun(runner);
+    const helper = await start();
+    useSpawnHelper(helper);
     const folder = await mkdtemp("/tmp/skerry-unit-process-");
     const slots = testSlots("p", native);
     const slot = slots.take();
@@ -130,8 +130,8 @@ test.each([
       await slots.close(slot);
       await slots.drain();
       await rm(folder, { recursive: true, force: true });
-      letRun(undefined);
-      if (runner !== undefined) process.kill(runner.pid, "SIGKILL");
+      useSpawnHelper(undefined);
+      if (helper !== undefined) process.kill(helper.pid, "SIGKILL");
     }
   },
 );

@@ -5,7 +5,7 @@ import { connect as dialOnce, createServer, type Server, type Socket } from "nod
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { migrationCompleted, Qmp, QmpError } from "../src/vm/qmp.ts";
+import { migrationCompleted, Qmp, QmpError } from "../src/vm/qemu/qmp.ts";
 
 const GREETING = { QMP: { version: { qemu: { major: 7 } }, capabilities: [] } };
 /** What the host waits for an answer. */

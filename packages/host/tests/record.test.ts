@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readBelow, saveBelow } from "../src/vm/disk-below.ts";
+import { readBelow, saveBelow } from "../src/vm/disk/disk-below.ts";
 import { filesBelow, prepareRecord, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
 import { identityOf, ownerOf, recordIn, recordsIn } from "./support/records.ts";
 

@@ -137,7 +137,7 @@ test("the first rules of a ready slot are loaded by a program that waits there, 
     await slots.open(slot);
     await slots.loadFirst(slot, "create table inet loaded");
     const loaded = await runProgram(
-      slot.enter,
+      slot.netnsExec,
       ["--net", slot.netnsFile, "--", "nft", "list", "table", "inet", "loaded"],
       { deadlineMs: DEADLINE_MS },
     );

@@ -6,9 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress.ts";
-import type { LiveVm } from "../src/vm/clone.ts";
+import type { LiveVm } from "../src/vm/start/clone.ts";
 import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
-import type { Qmp } from "../src/vm/qmp.ts";
+import type { Qmp } from "../src/vm/qemu/qmp.ts";
 import { saveRecord } from "../src/vm/record.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 import { recordIn, recordsIn } from "./support/records.ts";
@@ -61,7 +61,7 @@ beforeEach(async () => {
     close: () => undefined,
   };
   live = { qmp: qmp as unknown as Qmp, channel: greeted.channel };
-  const room = {
+  const resources = {
     slots: {
       exhausted: false,
       take: () => ({ number: 8 }),
@@ -73,7 +73,7 @@ beforeEach(async () => {
     firstVmUid: 1_899_000_000,
   };
   const options = {
-    ...{ room, vmsFolder, instance: `unit${process.pid}-waking`, log: pino({ level: "silent" }) },
+    ...{ resources, vmsFolder, instance: `unit${process.pid}-waking`, log: pino({ level: "silent" }) },
     pool: { take: () => ({ record, live }) },
     library: { frozen: () => Promise.reject(new Error("the template is broken")) },
   };

@@ -3,8 +3,8 @@
 import { pino } from "pino";
 import { afterEach, expect, test, vi } from "vitest";
 import { sizes, type Size } from "@skerry/contract/sizes";
-import type { WarmVm } from "../src/vm/warm-clones.ts";
-import { WarmPool } from "../src/vm/warm-pool.ts";
+import type { WarmVm } from "../src/vm/warm/warm-clones.ts";
+import { WarmPool } from "../src/vm/warm/warm-pool.ts";
 
 const [size] = sizes as readonly [Size, ...Size[]];
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isShort } from "../src/vm/warm-memory.ts";
-import { BURST_MS, DEMAND_WINDOW_MS, warmTargets, type Demand } from "../src/vm/warm-targets.ts";
+import { isShort } from "../src/vm/warm/warm-memory.ts";
+import { BURST_MS, DEMAND_WINDOW_MS, warmTargets, type Demand } from "../src/vm/warm/warm-targets.ts";
 
 const NOW_MS = 10_000_000;
 const roomy = { max: 16, memoryMib: 100_000, count: 100 };

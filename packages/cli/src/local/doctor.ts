@@ -266,7 +266,7 @@ async function checkBuild(layout: Layout): Promise<Outcome> {
     "host.js",
     "native/agent",
     "native/launch",
-    "native/runner",
+    "native/spawn-helper",
     "native/private-memory.so",
   ];
   for (const file of files) {

@@ -19,7 +19,7 @@ export interface SupervisorState {
 }
 
 const PROGRAMS = ["skerry.js", "control.js", "host.js"];
-const NATIVE = ["native/agent", "native/launch", "native/runner", "native/private-memory.so"];
+const NATIVE = ["native/agent", "native/launch", "native/spawn-helper", "native/private-memory.so"];
 
 /** Undefined where no supervisor of this state folder has written one. */
 export async function readSupervisorState(layout: Layout): Promise<SupervisorState | undefined> {

@@ -6,7 +6,7 @@ import { Vm } from "@skerry/contract/host-api";
 import {
   ArrivalNeeds,
   Departed,
-  Luggage,
+  VmManifest,
   type ArrivalOrder,
   type DepartureOrder,
   type ResumeOrder,
@@ -22,7 +22,7 @@ const RESUME_DEADLINE_MS = 40_000;
 const STAY_DEADLINE_MS = 90_000;
 
 const shapes = {
-  luggage: Compile(Luggage),
+  manifest: Compile(VmManifest),
   needs: Compile(ArrivalNeeds),
   departed: Compile(Departed),
   vm: Compile(Vm),
@@ -36,9 +36,13 @@ export class MoveCalls {
   }
 
   /** What the VM needs wherever it goes on. */
-  luggage(id: string, executionId: string, stop: AbortSignal): Promise<Luggage> {
-    const call = { method: "GET", path: `/vms/${id}/luggage`, query: { execution_id: executionId } } as const;
-    return this.#transport.json(call, shapes.luggage, new Deadline(PREPARE_DEADLINE_MS, stop));
+  manifest(id: string, executionId: string, stop: AbortSignal): Promise<VmManifest> {
+    const call = {
+      method: "GET",
+      path: `/vms/${id}/manifest`,
+      query: { execution_id: executionId },
+    } as const;
+    return this.#transport.json(call, shapes.manifest, new Deadline(PREPARE_DEADLINE_MS, stop));
   }
 
   /** The target holds room for it from here on, under its policy. */

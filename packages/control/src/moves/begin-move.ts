@@ -1,12 +1,12 @@
 // Where a VM goes that has to leave its host: to the one with most room, if it can go on there as it is.
 
 import { randomBytes } from "node:crypto";
-import { footingFault } from "@skerry/contract/footing";
-import { Footing } from "@skerry/contract/host-moves";
+import { incompatibility } from "@skerry/contract/migration-compatibility";
+import { HostCompatibility } from "@skerry/contract/host-moves";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import { Compile } from "typebox/compile";
 import {
-  footingsOf,
+  compatibilitiesOf,
   insertMove,
   recentFailures,
   type DrainingHost,
@@ -28,18 +28,20 @@ export type Departure =
 export async function beginMove(
   context: Context,
   vm: MovableVm,
-  { id, footing }: DrainingHost,
+  { id, compatibility }: DrainingHost,
 ): Promise<Departure> {
   const size = findSize(vm.size);
   if (size === undefined) return { kind: "waits", waitsFor: `the size "${vm.size}" of ${vm.id} is unknown` };
   await context.hostCapacity.refreshNow();
   const others = context.hostCapacity.hosts.filter((host) => host.id !== id);
-  const footings = await footingsOf(
+  const compatibilities = await compatibilitiesOf(
     context.db,
     others.map((host) => host.id),
   );
   const failed = await recentFailures(context.db, vm.id);
-  const faults = others.map((host) => failed.get(host.id) ?? faultBetween(footing, footings.get(host.id)));
+  const faults = others.map(
+    (host) => failed.get(host.id) ?? faultBetween(compatibility, compatibilities.get(host.id)),
+  );
   const fitting = others.filter((_host, index) => faults[index] === undefined);
   const placement = place(fitting, size, context.limits.vcpusPerCpu);
   for (const hostId of placement.kind === "candidates" ? placement.hostIds : []) {
@@ -64,18 +66,26 @@ async function take(
   });
 }
 
-const footingShape = Compile(Footing);
+const compatibilityShape = Compile(HostCompatibility);
 
-function faultBetween(here: Partial<Footing>, there: Partial<Footing> | undefined): string | undefined {
-  const [from, to] = [footingOf(here), footingOf(there ?? {})];
+function faultBetween(
+  here: Partial<HostCompatibility>,
+  there: Partial<HostCompatibility> | undefined,
+): string | undefined {
+  const [from, to] = [compatibilityOf(here), compatibilityOf(there ?? {})];
   if (from === undefined || to === undefined) return "a version of Skerry there does not move VMs yet";
-  return footingFault(from, to);
+  return incompatibility(from, to);
 }
 
 /** Of all that a host says of itself. */
-function footingOf({ accelerator, qemu_version, cpu, tsc_khz }: Partial<Footing>): Footing | undefined {
-  const footing = { accelerator, qemu_version, cpu, tsc_khz };
-  return footingShape.Check(footing) ? footing : undefined;
+function compatibilityOf({
+  accelerator,
+  qemu_version,
+  cpu,
+  tsc_khz,
+}: Partial<HostCompatibility>): HostCompatibility | undefined {
+  const compatibility = { accelerator, qemu_version, cpu, tsc_khz };
+  return compatibilityShape.Check(compatibility) ? compatibility : undefined;
 }
 
 function waitsFor(

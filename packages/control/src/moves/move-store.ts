@@ -4,7 +4,7 @@ import { sql, type Selectable } from "kysely";
 import type { Egress } from "@skerry/contract/egress";
 import { newId } from "@skerry/contract/ids";
 import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/move-states";
-import type { Footing } from "@skerry/contract/host-moves";
+import type { HostCompatibility } from "@skerry/contract/host-moves";
 import type { Queries, Tables } from "../db/database.ts";
 import { tableOf } from "../db/vm-tables.ts";
 
@@ -29,7 +29,7 @@ export interface MovableVm {
 export interface DrainingHost {
   readonly id: string;
   readonly waits_for: string | null;
-  readonly footing: Partial<Footing>;
+  readonly compatibility: Partial<HostCompatibility>;
 }
 
 const COLUMNS = sql`id, org_id, status, host_id, execution_id, size, vcpus, memory_mib, disk_gib, egress, egress_version`;
@@ -60,16 +60,18 @@ export async function movableVms(db: Queries, hostId: string, limit: number): Pr
 
 export async function drainingHosts(db: Queries): Promise<DrainingHost[]> {
   const { rows } = await sql<DrainingHost>`
-    select id, waits_for, facts as footing from hosts where status = 'draining' order by id`.execute(db);
+    select id, waits_for, facts as compatibility from hosts where status = 'draining' order by id`.execute(
+    db,
+  );
   return rows;
 }
 
 /** What VMs on these hosts would go on with. */
-export async function footingsOf(
+export async function compatibilitiesOf(
   db: Queries,
   hostIds: readonly string[],
-): Promise<Map<string, Partial<Footing>>> {
-  const { rows } = await sql<{ id: string; facts: Partial<Footing> }>`
+): Promise<Map<string, Partial<HostCompatibility>>> {
+  const { rows } = await sql<{ id: string; facts: Partial<HostCompatibility> }>`
     select id, facts from hosts where id = any(${hostIds}::text[])`.execute(db);
   return new Map(rows.map(({ id, facts }) => [id, facts]));
 }

@@ -5,7 +5,7 @@
 import { kindOf } from "@skerry/contract/ids";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
-import type { Luggage } from "@skerry/contract/host-moves";
+import type { VmManifest } from "@skerry/contract/host-moves";
 import type { HostClient } from "../host-client/host-client.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
@@ -104,8 +104,8 @@ async function transfer(
   if (source === undefined || target === undefined || targetAddress === undefined) throw apart();
   const vm = await findVm(context.db, id);
   if (!isAtSource(vm, move)) throw new SkerryError("vm_not_running", "the VM does not run there any more");
-  const luggage = await source.moves.luggage(id, move.from_execution_id, stop);
-  if (!describes(luggage, vm)) throw new SkerryError("move_refused", "the source describes another VM");
+  const manifest = await source.moves.manifest(id, move.from_execution_id, stop);
+  if (!describes(manifest, vm)) throw new SkerryError("move_refused", "the source describes another VM");
   const { egress_version } = vm;
   const egress = await hostEgress(context.db, vm);
   const order = {
@@ -114,7 +114,7 @@ async function transfer(
     ticket,
     egress,
     egress_version,
-    luggage,
+    manifest,
   };
   const { layers } = await target.moves.prepare(id, order, stop);
   const sending = move.status === "sending" ? move : await proceed(context.db, move, "sending");
@@ -130,7 +130,7 @@ async function transfer(
 }
 
 /** Room was taken for what the row says, and a source may lie. */
-function describes({ size, disk_gib, machine }: Luggage, vm: MovableVm): boolean {
+function describes({ size, disk_gib, machine }: VmManifest, vm: MovableVm): boolean {
   return (
     size === vm.size && disk_gib <= vm.disk_gib && (machine !== undefined) === (kindOf(vm.id) === "machine")
   );

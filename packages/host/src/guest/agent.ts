@@ -1,5 +1,5 @@
-// What a host can ask of a guest, in TypeScript. Checks the shape of every answer and turns the guest's refusals into errors
-// of the API.
+// What a host can ask of a guest, in TypeScript. Checks the shape of every answer and turns the guest's
+// refusals into errors of the API.
 
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { ConfigureOperation, ExecuteOperation, GuestErrorCode } from "@skerry/contract/guest-api";
@@ -14,12 +14,12 @@ import { ListingFault, ListingReader } from "./listing.ts";
 import { integer, natural } from "./numbers.ts";
 import { GuestRefusal, type GuestStream, type Output } from "./stream.ts";
 
-/** A guest that has not answered a short question by then is taken for dead. */
+/** A guest that has not answered a short request by then is taken for dead. */
 const SHORT_DEADLINE_MS = 30_000;
 const ENTROPY_BYTES = 64;
 /** On top of a command's own timeout: for killing it and telling us. */
 const EXECUTE_GRACE_MS = 15_000;
-/** What a guest says beyond them is nothing that a kernel says, and ends up in a database. */
+/** Larger values come from no kernel, and the values are stored in a database. */
 const EXIT_CODE_MAX = 255;
 const SIGNAL_MAX = 64;
 
@@ -38,7 +38,7 @@ export function startExecute(channel: GuestChannel, operation: Omit<ExecuteOpera
   return { stream, deadlineMs: operation.timeout_ms + EXECUTE_GRACE_MS };
 }
 
-/** Runs a command of ours, before the guest is anybody's; throws unless it succeeds. */
+/** Runs a warm-up command before the guest gets an identity; throws unless it succeeds. */
 export async function runCommand(channel: GuestChannel, command: string, timeoutMs: number): Promise<void> {
   const operation = { command, env: {}, timeout_ms: timeoutMs, stdin: false, output_limit: 1 };
   const { stream, deadlineMs } = startExecute(channel, operation);
@@ -85,7 +85,7 @@ export async function startMain(
     signal: Math.min(natural(result["signal"]), SIGNAL_MAX),
     oom_killed: result["oom_killed"] === true,
   }));
-  exit.catch(() => undefined); // whoever waits for it hears of it
+  exit.catch(() => undefined); // each caller that awaits it gets the error
   return { exit };
 }
 
@@ -110,14 +110,14 @@ export async function configure(
   await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream));
 }
 
-/** What a guest needs after it has stood still. */
+/** Sets the clock of a resumed guest and mixes entropy into its generator. */
 export async function wakeGuest(channel: GuestChannel, deadlineMs = SHORT_DEADLINE_MS): Promise<void> {
-  const stream = channel.open({ op: "wake", ...freshness() });
+  const stream = channel.open({ op: "wake", ...clockAndEntropy() });
   await withDeadline(channel, deadlineMs, resultOf(stream));
 }
 
-/** Clock and entropy, as they are now. */
-export function freshness(): Pick<ConfigureOperation, "clock_us" | "entropy"> {
+/** The wall clock now, and fresh entropy. */
+export function clockAndEntropy(): Pick<ConfigureOperation, "clock_us" | "entropy"> {
   return {
     // Not from \`performance\`, which goes on from when this process began and does not see that the machine's clock was set.
     clock_us: Date.now() * 1_000,
@@ -125,9 +125,10 @@ export function freshness(): Pick<ConfigureOperation, "clock_us" | "entropy"> {
   };
 }
 
-/** Nothing lives in the guest but its agent. Without a deadline: a guest that is busy may take its time to say so. */
+/** Whether no process but the agent is left in the guest. Without a deadline, because a busy guest may
+ *  answer late. */
 export async function isIdle(channel: GuestChannel): Promise<boolean> {
-  return (await resultOf(channel.open({ op: "rest" })))["idle"] === true;
+  return (await resultOf(channel.open({ op: "idle" })))["idle"] === true;
 }
 
 export function startWrite(channel: GuestChannel, path: string, mode: number): GuestStream {

@@ -1,5 +1,6 @@
-// The connection to one guest's agent: hello, streams, and what happens when the guest misbehaves. Every byte that
-// comes in is treated as an attack: sizes are bounded, shapes are checked, and the first violation ends the channel.
+// The connection to one guest's agent: hello, streams, and what happens when the guest misbehaves. Every byte
+// that comes in is treated as an attack: sizes are bounded, shapes are checked, and the first violation ends
+// the channel.
 
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
@@ -20,14 +21,14 @@ import {
 import type { GuestOperation } from "@skerry/contract/guest-api";
 import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_MAX_STREAMS } from "@skerry/contract/limits";
-import { dial } from "../vm/qmp.ts";
-import { Pace } from "./pace.ts";
+import { dial } from "../vm/qemu/qmp.ts";
+import { FrameRateLimit } from "./frame-rate-limit.ts";
 import { GuestRefusal, GuestStream, ProtocolViolation, type StreamEnd } from "./stream.ts";
 
-/** The channel is gone: `message` says why, in words for the owner of the VM. */
+/** The channel has ended; `message` gives the reason for the owner of the VM. */
 export class ChannelClosed extends Error {
   override readonly name = "ChannelClosed";
-  /** The other end closed it. Then QEMU is ending, and knows better why. */
+  /** The other end closed it. Then QEMU is ending, and its own reason is more specific. */
   readonly hungUp: boolean;
 
   constructor(message: string, { cause, hungUp = false }: { cause?: unknown; hungUp?: boolean } = {}) {
@@ -36,9 +37,11 @@ export class ChannelClosed extends Error {
   }
 }
 
-/** Bytes of an old conversation that may be in flight before the answer to our hello: all queues on the way, generously. */
+/** Bytes of an old conversation that may be in flight before the answer to our hello: all queues on the
+ *  way, generously. */
 const STALE_MAX_BYTES = 16 * 1024 * 1024;
-/** What may wait to be sent: every stream's whole window, and control frames. A guest that lets more pile up does not read. */
+/** Bytes that may wait to be sent: the whole window of every stream, and control frames. A guest for which
+ *  more bytes wait does not read. */
 const UNSENT_MAX_BYTES = SANDBOX_MAX_STREAMS * WINDOW_BYTES + 16 * 1024 * 1024;
 const STREAM_ID_MAX = 0xffff_ffff;
 
@@ -53,7 +56,7 @@ export interface ConnectOptions {
 export class GuestChannel {
   readonly #socket: Socket;
   readonly #parser = new FrameParser();
-  readonly #pace = new Pace(performance.now());
+  readonly #rateLimit = new FrameRateLimit(performance.now());
   readonly #streams = new Map<number, GuestStream>();
   readonly #closed = Promise.withResolvers<ChannelClosed>();
   #nextStream = 1;
@@ -141,25 +144,25 @@ export class GuestChannel {
     try {
       for (const frame of this.#parser.push(chunk)) {
         if (this.#reason !== undefined) return;
-        this.#pace.count(frame.payload.length);
+        this.#rateLimit.count(frame.payload.length);
         this.#dispatch(frame);
       }
-      this.#pace.countPadding(this.#parser.takePaddingBytes());
-      this.#rest(this.#pace.pauseMs(performance.now()));
+      this.#rateLimit.countPadding(this.#parser.takePaddingBytes());
+      this.#pauseReading(this.#rateLimit.pauseMs(performance.now()));
     } catch (error) {
       if (!(error instanceof FrameError || error instanceof ProtocolViolation)) throw error;
       this.close(`the guest's agent broke the protocol: ${error.message}`);
     }
   }
 
-  #rest(pauseMs: number): void {
+  #pauseReading(pauseMs: number): void {
     if (pauseMs === 0) return;
     this.#socket.pause();
     setTimeout(() => this.#socket.resume(), pauseMs).unref();
   }
 
   #dispatch(frame: Frame): void {
-    // The host sends none: an agent in trouble is noticed by the deadline of what it was asked.
+    // The host sends none: an agent that hangs is noticed by the deadline of the operation.
     if (frame.type === frameTypes.ping) throw new ProtocolViolation("it answered no ping of ours");
     const stream = this.#streams.get(frame.stream);
     if (stream === undefined)

@@ -1,16 +1,17 @@
-// A directory listing as the guest sends it: one JSON object per line. Each line is checked as it comes, so that a guest can
-// make us hold no more than the entries that were asked for.
+// A directory listing as the guest sends it: one JSON object per line. Each line is checked as it comes, so
+// that a guest can make us hold no more than the entries that were asked for.
 
 import { parseJsonPayload } from "@skerry/contract/frames";
 import type { DirectoryEntry } from "@skerry/contract/sandboxes";
 import { integer, natural } from "./numbers.ts";
 
-/** The guest sent something else than a listing. */
+/** The guest sent an answer that is not a listing. */
 export class ListingFault extends Error {
   override readonly name = "ListingFault";
 }
 
-/** A name has 255 bytes, six times as many where each needs an escape; the other fields are numbers and one word. */
+/** A name has 255 bytes, six times as many where each needs an escape; the other fields are numbers and
+ *  one word. */
 const LINE_MAX_BYTES = 2_048;
 const NEWLINE = 0x0a;
 
@@ -35,7 +36,7 @@ export class ListingReader {
     this.#rest = Buffer.from(text.subarray(from));
   }
 
-  /** After the last byte. */
+  /** Call it after the last byte. */
   end(): void {
     if (this.#rest.length > 0) this.#take(this.#rest);
   }

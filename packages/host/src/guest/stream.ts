@@ -16,7 +16,7 @@ export interface Output {
   readonly bytes: Buffer;
 }
 
-/** The guest answered that the operation failed. `code` is its own word for why, and untrusted text. */
+/** The guest answered that the operation failed. `code` is the guest's reason, and untrusted text. */
 export class GuestRefusal extends Error {
   override readonly name = "GuestRefusal";
   readonly code: string;
@@ -27,7 +27,7 @@ export class GuestRefusal extends Error {
   }
 }
 
-/** The guest did something that no honest agent does; its channel is of no use any more. */
+/** The guest broke the protocol; its channel is ended. */
 export class ProtocolViolation extends Error {
   override readonly name = "ProtocolViolation";
 }
@@ -36,17 +36,19 @@ export type StreamEnd =
   | { readonly ok: true; readonly result: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly error: Error };
 
-/** Frames smaller than this are gathered into blocks, so that a guest cannot make us hold an object per byte. */
+/** Frames smaller than this are gathered into blocks, so that a guest cannot make us hold an object per
+ *  byte. */
 const SMALL_FRAME_BYTES = 4 * 1024;
 const BLOCK_BYTES = 16 * 1024;
-/** Beyond so many waiting blocks small frames join the last block of their kind, also past blocks of the other kind: a guest
- *  that alternates between the two outputs byte by byte loses their order, and cannot make us hold a block per byte. */
+/** Beyond so many waiting blocks small frames join the last block of their kind, also past blocks of the
+ *  other kind: a guest that alternates between the two outputs byte by byte loses their order, and cannot
+ *  make us hold a block per byte. */
 const ORDERED_BLOCKS_MAX = 256;
 
 interface Block {
   readonly kind: OutputKind;
   buffer: Buffer;
-  /** The rest of the buffer is room for the next small frames. */
+  /** The unused part of the buffer takes the next small frames. */
   used: number;
 }
 
@@ -59,9 +61,9 @@ export class GuestStream {
   readonly #blocks: Block[] = [];
   #end: StreamEnd | undefined;
   #head: Readonly<Record<string, unknown>> | undefined;
-  /** What the guest may still send before it needs new credit. */
+  /** Bytes that the guest may still send before it needs new credit. */
   #guestCredit = WINDOW_BYTES;
-  /** Read by us, not yet granted again. */
+  /** Bytes that we have read and not yet granted again. */
   #ungranted = 0;
   #hostCredit = WINDOW_BYTES;
   #canceled = false;
@@ -85,13 +87,14 @@ export class GuestStream {
     }
   }
 
-  /** What the guest says before the first byte: for a file its size. Undefined where the stream ended without. */
+  /** The JSON that the guest sends before the first byte, for a file its size. Undefined where the stream
+   *  ended without it. */
   async head(): Promise<Readonly<Record<string, unknown>> | undefined> {
     while (this.#head === undefined && this.#end === undefined) await this.#changed.promise;
     return this.#head;
   }
 
-  /** The JSON that ended the stream. Rejects with GuestRefusal, or with what broke the channel. */
+  /** The JSON that ended the stream. Rejects with GuestRefusal, or with the error of the channel. */
   async result(): Promise<Readonly<Record<string, unknown>>> {
     while (this.#end === undefined) await this.#changed.promise;
     if (this.#end.ok) return this.#end.result;
@@ -102,7 +105,8 @@ export class GuestStream {
     return this.#end !== undefined;
   }
 
-  /** Sends input as credit allows. Returns early, without error, when the guest has ended the stream: its result says why. */
+  /** Sends input as credit allows. Returns early, without error, when the guest has ended the stream: its
+   *  result says why. */
   async write(bytes: Buffer): Promise<void> {
     let at = 0;
     while (at < bytes.length) {
@@ -121,7 +125,8 @@ export class GuestStream {
     if (this.#end === undefined) this.#send(encodeFrame(frameTypes.close, this.id));
   }
 
-  /** Cancels: the guest kills what runs and leaves nothing. Its last word is still awaited, by the channel. */
+  /** Cancels: the guest kills what runs and leaves nothing. The channel still waits for the end of the
+   *  stream. */
   cancel(): void {
     if (this.#canceled || this.#end !== undefined) return;
     this.#canceled = true;
@@ -129,14 +134,15 @@ export class GuestStream {
     this.#send(encodeFrame(frameTypes.reset, this.id));
   }
 
-  // The rest is called by the channel only.
+  // The methods below are called by the channel only.
 
   receiveOutput(kind: OutputKind, payload: Buffer): void {
     if (payload.length === 0) throw new ProtocolViolation("it sent output that is empty");
     if (payload.length > this.#guestCredit)
       throw new ProtocolViolation("it sent more than it had credit for");
     this.#guestCredit -= payload.length;
-    // What was on its way when it was canceled is dropped. It gets no credit back, so a guest that goes on sending comes to its end.
+    // Data that arrives after the cancellation is dropped and gets no credit back, so a guest that goes on
+    // sending runs out of credit.
     if (!this.#canceled) this.#store(kind, payload);
     this.#wake();
   }
@@ -173,7 +179,7 @@ export class GuestStream {
     else this.#blocks.push({ kind, buffer: ownedBytes(payload), used: payload.length });
   }
 
-  /** Credit goes back in halves of the window, so that grants are few and the guest never stands still. */
+  /** Credit goes back in halves of the window, so that grants are few and the guest never waits for one. */
   #grant(bytes: number): void {
     this.#ungranted += bytes;
     if (this.#ungranted < WINDOW_BYTES / 2 || this.#end !== undefined || this.#canceled) return;

@@ -1,9 +1,9 @@
-// Answers that are written as they come.
+// Writes response bodies piece by piece.
 
 import type { ServerResponse } from "node:http";
 
 /** Writes a piece and waits until the peer takes more. False when the peer has gone away. */
-export async function writePiece(response: ServerResponse, piece: Buffer): Promise<boolean> {
+export async function writeBodyPiece(response: ServerResponse, piece: Buffer): Promise<boolean> {
   if (response.destroyed) return false;
   if (response.write(piece)) return true;
   await new Promise<void>((resolve) => {

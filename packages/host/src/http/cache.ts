@@ -3,7 +3,7 @@ import { sweepCaches } from "../caches.ts";
 import type { Host } from "../host.ts";
 import type { HostServer } from "./conventions.ts";
 
-/** What was touched more lately may be a build, or on its way from another host. */
+/** Files changed more recently may belong to a build, or arrive from another host. */
 const UNTOUCHED_FOR_MS = 3_600_000;
 
 export function registerCache(server: HostServer, host: Host): void {

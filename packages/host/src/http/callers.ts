@@ -1,5 +1,6 @@
-// Who calls the host API. On the unix socket that is control, because nobody else may connect; over TLS the certificate says it. A host may
-// only call what says so: what it needs to hand over a VM.
+// The caller of a request to the host API. On the unix socket it is control, because only control may
+// connect; over TLS the certificate names it. Another host may call only the routes that allow it: those by
+// which it sends a VM.
 
 import type { IncomingMessage } from "node:http";
 import { TLSSocket } from "node:tls";
@@ -27,7 +28,7 @@ export function refuseStrangers(server: HostServer): void {
   });
 }
 
-/** Undefined: somebody whom the authority has certified as nobody that we know. */
+/** Undefined where the certificate names neither control nor a host. */
 export function callerOf({ socket }: Pick<IncomingMessage, "socket">): Peer | undefined {
   if (!(socket instanceof TLSSocket)) return { role: "control" };
   if (!known.has(socket)) known.set(socket, peerNamed(socket.getPeerX509Certificate()?.subjectAltName));

@@ -1,9 +1,10 @@
-// A machine's console: its last lines, and with `follow` what comes then, also across its stops and starts, until it is destroyed.
+// A machine's console: its last lines, and with `follow` what comes then, also across its stops and starts,
+// until it is destroyed.
 
 import { ConsoleQuery } from "@skerry/contract/host-api";
 import type { Host } from "../host.ts";
-import { readConsole } from "../vm/console-log.ts";
-import { writePiece } from "./body.ts";
+import { readConsole } from "../vm/qemu/console-log.ts";
+import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
 export function registerConsole(server: HostServer, { engine }: Host): void {
@@ -19,7 +20,7 @@ export function registerConsole(server: HostServer, { engine }: Host): void {
       reply.raw.flushHeaders();
       try {
         for await (const piece of readConsole(file, request.query, gone.signal))
-          if (!(await writePiece(reply.raw, piece))) return;
+          if (!(await writeBodyPiece(reply.raw, piece))) return;
         reply.raw.end();
       } catch (error) {
         reply.raw.destroy(error instanceof Error ? error : new Error(String(error)));

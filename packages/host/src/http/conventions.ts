@@ -1,4 +1,5 @@
-// What every route of the host API shares: the server's type, the parameter that names a VM, and how errors look.
+// What every route of the host API shares: the server's type, the parameter that names a VM, and how errors
+// look.
 
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
@@ -6,7 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ChannelClosed } from "../guest/channel.ts";
-import { QemuStartError } from "../vm/instance.ts";
+import { QemuStartError } from "../vm/vm-resources.ts";
 
 export type HostServer = FastifyInstance<
   Server,

@@ -1,4 +1,5 @@
-// A command's output as it comes, in the frames that the guest itself speaks. When the caller goes away the command is killed.
+// Streams a command's output in the frames of the guest protocol. When the caller disconnects the command is
+// killed.
 
 import type { ServerResponse } from "node:http";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
@@ -7,7 +8,7 @@ import { exitOf, startExecute, withDeadline } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import type { GuestStream } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
-import { writePiece } from "./body.ts";
+import { writeBodyPiece } from "./body.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
 
 /** Each answer carries one command. */
@@ -49,7 +50,7 @@ async function relay(
       leftMs = Math.max(1, leftMs - (performance.now() - askedMs));
       if (output === undefined) break;
       const frame = encodeFrame(frameTypes[output.kind], STREAM, output.bytes);
-      if (!(await writePiece(response, frame))) return;
+      if (!(await writeBodyPiece(response, frame))) return;
     }
     response.end(encodeJson(frameTypes.close, STREAM, await exitOf(stream)));
   } catch (error) {

@@ -1,4 +1,4 @@
-// Files in and out of a guest. Bytes pass through as they come: neither side of this process ever holds a file.
+// Reads and writes files of a guest. Bytes are streamed: this process never holds a whole file.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkerryError } from "@skerry/contract/errors";
@@ -14,7 +14,7 @@ import {
 import type { GuestChannel } from "../guest/channel.ts";
 import type { GuestStream, Output } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
-import { writePiece } from "./body.ts";
+import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
 /** A guest that moves no byte for this long is taken for dead; a slow client may take its time. */
@@ -41,7 +41,8 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
       const { channel } = guest;
       const { stream } = await startRead(channel, path);
       reply.raw.once("close", () => stream.cancel());
-      // A file that can be opened need not be readable, such as /proc/1/mem; after the head only a broken answer could say so.
+      // A file that can be opened need not be readable, such as /proc/1/mem; after the head only a broken
+      // answer could say so.
       const first = await firstPiece(channel, stream, STALL_DEADLINE_MS);
       reply.hijack();
       reply.raw.writeHead(200, { "content-type": "application/octet-stream" });
@@ -73,13 +74,15 @@ async function receive(channel: GuestChannel, stream: GuestStream, body: Incomin
       cause: error,
     });
   }
-  // What is left of a refused body is read and dropped: the next request on this connection comes behind it.
+  // The remainder of a refused body is read and dropped, because the next request follows it on this
+  // connection.
   body.resume();
   stream.end();
   return writtenBytes(channel, stream);
 }
 
-/** The size of a file can change while it is read, so the body is chunked, and one that fails is cut off without its last chunk. */
+/** The size of a file can change while it is read, so the body is chunked, and one that fails is cut off
+ *  without its last chunk. */
 async function send(
   channel: GuestChannel,
   stream: GuestStream,
@@ -87,7 +90,7 @@ async function send(
 ): Promise<void> {
   try {
     for (let output = first; output !== undefined;) {
-      if (!(await writePiece(response, output.bytes))) return;
+      if (!(await writeBodyPiece(response, output.bytes))) return;
       output = await withDeadline(channel, STALL_DEADLINE_MS, stream.read());
     }
     await stream.result();

@@ -1,4 +1,5 @@
-// Moves, for control and for the host at the other end. What that one sends is admitted by its ticket alone.
+// The routes of moves, for control and for the source host. Data from the source is admitted by its ticket
+// alone.
 
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
@@ -22,8 +23,8 @@ import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
 
 export function registerMoves(server: HostServer, { moves }: Host): void {
   const ofExecution = { schema: { params: VmParams, querystring: ExecutionQuery } };
-  server.get("/vms/:id/luggage", ofExecution, (request) =>
-    moves.luggage(request.params.id, request.query.execution_id),
+  server.get("/vms/:id/manifest", ofExecution, (request) =>
+    moves.manifest(request.params.id, request.query.execution_id),
   );
 
   server.put("/vms/:id/arrival", { schema: { params: VmParams, body: ArrivalOrder } }, (request) =>
@@ -67,8 +68,8 @@ export function registerMoves(server: HostServer, { moves }: Host): void {
 
 const STREAM_PATH = new RegExp(`^/vms/([a-z]{3}_[a-z0-9]{1,40})/arrival/(${moveStreams.join("|")})$`);
 
-/** A request that wants to be a stream comes past all routes. It is let in when our QEMU listens: the source's stands still until it is
- *  answered. */
+/** An upgrade request passes no route. It is accepted when our QEMU listens; the source's QEMU waits until
+ *  then. */
 export async function upgradeMove(
   moves: HostMoves,
   { request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },

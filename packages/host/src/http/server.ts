@@ -1,4 +1,5 @@
-// The host API. On the unix socket the socket's permissions decide who can connect; over TLS (`secured.ts`) certificates do.
+// The host API. On the unix socket the socket's permissions decide who can connect; over TLS
+// (`mutual-tls.ts`) certificates do.
 
 import { chmod, chown, rm } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
@@ -15,7 +16,7 @@ import { registerExecute } from "./execute.ts";
 import { registerFiles } from "./files.ts";
 import { registerIdentity } from "./identity.ts";
 import { registerMoves, upgradeMove } from "./moves.ts";
-import { validatorCompiler } from "./validation.ts";
+import { validatorCompiler } from "./validator-compiler.ts";
 import { registerVms } from "./vms.ts";
 import { registerCache } from "./cache.ts";
 
@@ -23,7 +24,7 @@ const BODY_MAX_BYTES = 1024 * 1024;
 
 export function buildServer(host: Host, log: Logger): HostServer {
   const server = fastify({
-    // Control logs the requests of users; what goes wrong here is logged where it goes wrong.
+    // Control logs the requests of users; this process logs failures where they happen.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_MAX_BYTES,
     // Uploads and executions end by their own deadlines, not by the server's.

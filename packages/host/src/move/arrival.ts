@@ -1,5 +1,6 @@
-// The target's side of one move: room and policy first, then what its disk stands on, then a QEMU that takes disk and memory in and does
-// not run. It runs when control says that it is here now, and not before: until then it runs elsewhere.
+// The target's side of one move. It takes a slot and loads the policy, then receives the layers under the
+// VM's disk, then starts a QEMU that receives disk and memory and does not run the guest. The guest runs here
+// only after control's resume order; until then it may run at the source.
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { chmod, chown, writeFile } from "node:fs/promises";
@@ -13,20 +14,20 @@ import { wakeGuest } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import { emptyQcow2 } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import type { LiveVm } from "../vm/clone.ts";
-import { makeNewFolder, type Draft } from "../vm/creation.ts";
-import { saveBelow } from "../vm/disk-below.ts";
-import { diskIsLow, refuseWhenDiskIsLow, whileDiskHasRoom } from "../vm/disk-reserve.ts";
-import { fileMibOf, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
-import { vmPaths } from "../vm/qemu.ts";
-import { ANSWER_DEADLINE_MS, HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qmp.ts";
+import type { LiveVm } from "../vm/start/clone.ts";
+import { makeNewFolder, type NewVm } from "../vm/creation/creation.ts";
+import { saveBelow } from "../vm/disk/disk-below.ts";
+import { watchDiskReserve, checkDiskReserve, withinDiskReserve } from "../vm/disk/disk-reserve.ts";
+import { fileMibOf, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
+import { vmPaths } from "../vm/qemu/qemu.ts";
+import { ANSWER_DEADLINE_MS, HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qemu/qmp.ts";
 import { saveRecord, syncFolder } from "../vm/record.ts";
 import type { Layers } from "./layers.ts";
 import { splice } from "./peers.ts";
-import { arrived, awaitArrival, moveSockets } from "../vm/qemu-moves.ts";
+import { arrived, awaitArrival, moveSockets } from "../vm/qemu/migration.ts";
 
 export interface ArrivalOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly library: TemplateLibrary;
   readonly layers: Layers;
   readonly vmsFolder: string;
@@ -50,56 +51,57 @@ export class Arrival {
   readonly #memoryComes = Promise.withResolvers<void>();
   readonly #whole = Promise.withResolvers<void>();
   readonly #resumed = Promise.withResolvers<Policy>();
-  /** Nothing comes in any more. */
+  /** Aborts when the arrival has ended: nothing more is received. */
   readonly #over = new AbortController();
-  /** Those that somebody has shown the ticket for. */
+  /** The streams and layers for which the ticket was used. */
   readonly #taken = new Set<string>();
   #folder = "";
   #isWhole = false;
 
-  /** Without an order: one that was whole already when the host process before this one ended. */
+  /** Without an order: an arrival that was complete when the previous host process ended. */
   constructor(options: ArrivalOptions, order: ArrivalOrder | undefined) {
     this.#options = options;
     this.#order = order;
     for (const { promise } of [this.#needs, this.#ready, this.#memoryComes, this.#whole, this.#resumed])
-      promise.catch(() => undefined); // whoever waits for it hears of it
+      promise.catch(() => undefined); // each caller that awaits it gets the error
   }
 
   get needs(): Promise<ArrivalNeeds> {
     return this.#needs.promise;
   }
 
-  /** Our QEMU waits for the source's. */
+  /** Resolves when our QEMU waits for the source's. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** All of it is here. */
+  /** Resolves when disk and memory are complete here. */
   get whole(): Promise<void> {
     return this.#whole.promise;
   }
 
-  /** From here on it runs here. */
+  /** Called with control's decision that the VM runs here. */
   resume(order: Policy): void {
     if (!this.#isWhole) throw new SkerryError("move_refused", "Not all of the VM is here yet.");
     this.#resumed.resolve(order);
   }
 
-  /** Resolves with the running guest, when it has been told to. On failure the caller gives back what the draft names. */
-  async bringUp(draft: Draft, size: Size, signal: AbortSignal): Promise<LiveVm> {
+  /** Resolves with the running guest after `resume`. On failure the caller releases the resources that
+   *  `newVm.record` names. */
+  async bringUp(newVm: NewVm, size: Size, signal: AbortSignal): Promise<LiveVm> {
     const lost = Promise.withResolvers<never>();
     lost.promise.catch(() => undefined);
     const onAbort = (): void => lost.reject(signal.reason as Error);
     signal.addEventListener("abort", onAbort, { once: true });
     let qmp: Qmp | undefined;
     try {
-      this.#folder = draft.record.folder;
-      qmp = await this.#open(draft, size, lost.promise);
+      this.#folder = newVm.record.folder;
+      qmp = await this.#open(newVm, size, lost.promise);
       void qmp.closed.then(() => lost.reject(new QmpError("its QEMU has ended")));
-      if (this.#order !== undefined) await this.#takeIn(draft, qmp, lost.promise);
+      if (this.#order !== undefined) await this.#takeIn(newVm, qmp, lost.promise);
       this.#isWhole = true;
       this.#whole.resolve();
-      return await this.#letGo(draft, qmp, lost.promise);
+      return await this.#letGo(newVm, qmp, lost.promise);
     } catch (error) {
       qmp?.close();
       const failure = error instanceof SkerryError ? error : failed(error);
@@ -111,7 +113,7 @@ export class Arrival {
     }
   }
 
-  /** Throws unless `ticket` is this move's, and for the second who shows it for the same thing. */
+  /** Throws unless `ticket` is this move's and is used for `what` for the first time. */
   admit(what: string, ticket: string | undefined): void {
     const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
     const known =
@@ -122,14 +124,14 @@ export class Arrival {
     this.#taken.add(what);
   }
 
-  /** Takes a layer in that `needs` has named. Call `admit` first. */
+  /** Receives a layer that `needs` has named. Call `admit` first. */
   async receiveLayer(digest: string, content: Readable): Promise<void> {
     const { layers, vmsFolder } = this.#options;
     const missing = this.#layers.get(digest);
     if (missing === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
     const { came, maxBytes } = missing;
     try {
-      const bounded = whileDiskHasRoom(vmsFolder, addAbortSignal(this.#over.signal, content));
+      const bounded = withinDiskReserve(vmsFolder, addAbortSignal(this.#over.signal, content));
       await layers.receive({ digest, maxBytes }, bounded);
       came.resolve();
     } catch (error) {
@@ -146,50 +148,50 @@ export class Arrival {
     if (stream === "memory") this.#memoryComes.resolve();
   }
 
-  /** The QEMU that takes it in, or has done so. */
-  async #open(draft: Draft, size: Size, lost: Promise<never>): Promise<Qmp> {
+  /** The QEMU that receives the VM, or that an earlier host process let receive it. */
+  async #open(newVm: NewVm, size: Size, lost: Promise<never>): Promise<Qmp> {
     const order = this.#order;
-    if (order === undefined) return this.#reconnect(draft);
-    await refuseWhenDiskIsLow(this.#options.vmsFolder);
-    await makeNewFolder(draft.record);
-    await saveRecord(draft.record);
-    if (draft.record.machine !== undefined) await syncFolder(this.#options.vmsFolder);
+    if (order === undefined) return this.#reconnect(newVm);
+    await checkDiskReserve(this.#options.vmsFolder);
+    await makeNewFolder(newVm.record);
+    await saveRecord(newVm.record);
+    if (newVm.record.machine !== undefined) await syncFolder(this.#options.vmsFolder);
     const below = await this.#collectLayers(order, lost);
-    draft.record = { ...draft.record, below };
-    if (draft.record.machine !== undefined) await saveBelow(this.#folder, below);
-    return this.#start(draft, { order, size });
+    newVm.record = { ...newVm.record, below };
+    if (newVm.record.machine !== undefined) await saveBelow(this.#folder, below);
+    return this.#start(newVm, { order, size });
   }
 
-  async #reconnect({ record }: Draft): Promise<Qmp> {
+  async #reconnect({ record }: NewVm): Promise<Qmp> {
     const deadline = AbortSignal.timeout(HUNG_AFTER_MS);
     const qmp = await Qmp.connect(join(this.#folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
-    // It had been told to already.
+    // The earlier host process had resumed it already.
     if ((await runState(qmp)) === "running") this.#resumed.resolve(record);
     return qmp;
   }
 
-  /** Resolves when all is here. The guest stands still. */
-  async #takeIn(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<void> {
-    const { room, vmsFolder } = this.#options;
-    await awaitSealed(this.#folder, uidOf(room, room.slots.slot(draft.record.slot)), qmp);
+  /** Resolves when disk and memory are complete. The guest is paused. */
+  async #takeIn(newVm: NewVm, qmp: Qmp, lost: Promise<never>): Promise<void> {
+    const { resources, vmsFolder } = this.#options;
+    await awaitSealed(this.#folder, uidOf(resources, resources.slots.slot(newVm.record.slot)), qmp);
     this.#ready.resolve();
     const stop = new AbortController();
     const come = this.#memoryComes.promise.then(() => arrived(qmp, stop.signal));
-    // Its disk grows while it comes in.
-    await Promise.race([come, lost, diskIsLow(vmsFolder, stop.signal)]).finally(() => stop.abort());
-    const { arrival, machine } = draft.record;
-    draft.record = {
-      ...draft.record,
+    // The disk grows while it is received.
+    await Promise.race([come, lost, watchDiskReserve(vmsFolder, stop.signal)]).finally(() => stop.abort());
+    const { arrival, machine } = newVm.record;
+    newVm.record = {
+      ...newVm.record,
       ...(arrival === undefined ? {} : { arrival: { ...arrival, whole: true } }),
-      // From here on it may be the only disk that there is.
+      // From here on this may be the only copy of the disk.
       ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: true } }),
     };
-    await saveRecord(draft.record);
+    await saveRecord(newVm.record);
   }
 
   async #collectLayers(order: ArrivalOrder, lost: Promise<never>) {
     const { library, layers } = this.#options;
-    const { template, below, disk_gib: diskGib } = order.luggage;
+    const { template, below, disk_gib: diskGib } = order.manifest;
     const maxBytes = fileMibOf(diskGib) * MIB;
     const own = await library.disks(template);
     const missing: string[] = [];
@@ -210,27 +212,27 @@ export class Arrival {
     return { root_image: await file("root_image"), frozen_disk: await file("frozen_disk") };
   }
 
-  async #start(draft: Draft, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {
-    const { room } = this.#options;
-    const { footing, disk_gib: diskGib } = order.luggage;
-    const { record } = draft;
+  async #start(newVm: NewVm, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {
+    const { resources } = this.#options;
+    const { compatibility, disk_gib: diskGib } = order.manifest;
+    const { record } = newVm;
     const disk = join(record.folder, vmPaths.disk);
-    // Whoever follows the console may come before the first word.
+    // A reader may follow the console before the guest writes to it.
     if (record.machine !== undefined)
       await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
     await emptyQcow2(disk, diskGib);
     await chmod(disk, 0o600);
-    const started = await startQemu(room, {
+    const started = await startQemu(resources, {
       record,
       size,
       machine: {
-        accelerator: footing.accelerator,
+        accelerator: compatibility.accelerator,
         vcpus: size.vcpus,
         memoryMib: size.memory_mib,
-        tscKhz: footing.tsc_khz ?? undefined,
+        tscKhz: compatibility.tsc_khz ?? undefined,
       },
       files: {
-        // Its kernel is in its memory, and its memory comes.
+        // The kernel is part of the memory, which the source sends.
         ...{ kernel: "", initramfs: "", memory: "" },
         rootImage: record.below?.root_image ?? "",
         frozenDisk: record.below?.frozen_disk,
@@ -240,11 +242,11 @@ export class Arrival {
       isMachine: record.machine !== undefined,
       state: undefined,
     });
-    draft.record = { ...record, process: started.process };
+    newVm.record = { ...record, process: started.process };
     try {
       await Promise.all([
-        saveRecord(draft.record),
-        room.egress.load(room.slots.slot(record.slot), record.egress),
+        saveRecord(newVm.record),
+        resources.egress.load(resources.slots.slot(record.slot), record.egress),
       ]);
       return started.qmp;
     } catch (error) {
@@ -265,27 +267,27 @@ export class Arrival {
     }
   }
 
-  async #letGo(draft: Draft, qmp: Qmp, lost: Promise<never>): Promise<LiveVm> {
-    const { room } = this.#options;
+  async #letGo(newVm: NewVm, qmp: Qmp, lost: Promise<never>): Promise<LiveVm> {
+    const { resources } = this.#options;
     const order = await Promise.race([this.#resumed.promise, lost]);
-    if (order.egress_version > draft.record.egress_version) {
+    if (order.egress_version > newVm.record.egress_version) {
       // Written first: a host that is killed after this loads the new one again.
       const { egress, egress_version } = order;
-      draft.record = { ...draft.record, egress, egress_version };
-      await saveRecord(draft.record);
-      await room.egress.replace(room.slots.slot(draft.record.slot), egress);
+      newVm.record = { ...newVm.record, egress, egress_version };
+      await saveRecord(newVm.record);
+      await resources.egress.replace(resources.slots.slot(newVm.record.slot), egress);
     }
     await qmp.execute("cont");
     const channel = await Promise.race([this.#connect(), lost]);
     await wakeGuest(channel);
     qmp.deadlineMs = ANSWER_DEADLINE_MS;
-    const { arrival: _arrived, ...record } = draft.record;
-    draft.record = record;
+    const { arrival: _arrived, ...record } = newVm.record;
+    newVm.record = record;
     return { qmp, channel };
   }
 }
 
-/** QEMU makes two sockets in its folder, which is its own only for that moment: nobody's guest is in it yet. */
+/** QEMU makes two sockets in its folder, so it owns the folder for that moment; no guest runs in it yet. */
 async function awaitSealed(folder: string, uid: number, qmp: Qmp): Promise<void> {
   await chown(folder, uid, uid);
   try {

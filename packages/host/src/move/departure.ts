@@ -1,5 +1,6 @@
-// The source's side of one move. Until the target has everything, whatever fails is undone and the guest goes on here. After that it stands
-// still in both places, and only control knows where it goes on: no deadline of ours may decide it.
+// The source's side of one move. Until the target has everything, each failure is undone and the guest
+// resumes here. After that the guest is paused on both hosts, and only control decides which of them runs it;
+// a deadline of this host must not.
 
 import { once } from "node:events";
 import { chmod, chown, rm } from "node:fs/promises";
@@ -10,28 +11,28 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Departed, DepartureOrder, MoveStream } from "@skerry/contract/host-moves";
 import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
-import type { LiveVm } from "../vm/clone.ts";
+import type { LiveVm } from "../vm/start/clone.ts";
 import type { VmRecord } from "../vm/record.ts";
-import type { Hold, Rest } from "../vm/rest.ts";
+import type { Hold, IdlePause } from "../vm/lifecycle/idle-pause.ts";
 import { splice, type Destination, type Peers } from "./peers.ts";
-import { callBack, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu-moves.ts";
+import { cancelMigration, mirrorDisk, moveSockets, sendMemory } from "../vm/qemu/migration.ts";
 
 export interface DepartureOptions {
   readonly record: VmRecord;
   readonly live: LiveVm;
-  readonly rest: Rest;
+  readonly idlePause: IdlePause;
   readonly uid: number;
   readonly order: DepartureOrder;
-  /** Remembers on disk that it may be elsewhere, and that it is not after all. */
+  /** Write to the record that the VM may run elsewhere, and that it runs here after all. */
   readonly begin: () => Promise<void>;
   readonly goneOn: () => Promise<void>;
-  /** What has this digest. */
+  /** The content of the layer with this digest. */
   readonly layer: (digest: string) => Promise<AsyncIterable<Buffer>>;
   readonly peers: Peers;
   readonly log: Logger;
 }
 
-/** New calls into the guest still pass for so long, while others keep it busy. */
+/** How long new operations may still begin while earlier ones keep the guest busy. */
 const PATIENCE_MS = 30_000;
 
 export class Departure {
@@ -39,22 +40,23 @@ export class Departure {
   readonly #abort = new AbortController();
   readonly #bytes = { disk: 0, memory: 0 };
   #hold: Hold | undefined;
-  /** Undefined where nobody has tried to let the guest go on here, or it has failed. */
+  /** The attempt to resume the guest here; undefined before the first one, and after a failed one. */
   #home: Promise<void> | undefined;
-  /** Resolves when the target has everything and the guest stands still; rejects when it goes on here, if it still can. */
+  /** Resolves when the target has everything and the guest is paused; rejects when the guest was resumed
+   *  here, or could not be. */
   readonly done: Promise<Departed>;
 
   constructor(options: DepartureOptions) {
     this.#options = options;
     this.done = this.#run();
-    this.done.catch(() => undefined); // whoever waits for it hears of it
+    this.done.catch(() => undefined); // each caller that awaits it gets the error
   }
 
   get moveId(): string {
     return this.#options.order.move_id;
   }
 
-  /** Resolves when the guest goes on here. Where it rejects it can be called again. */
+  /** Resolves when the guest runs here again. It can be called again after a rejection. */
   async stay(): Promise<void> {
     this.#abort.abort(new SkerryError("canceled", "The move was canceled."));
     await this.done.catch(() => undefined);
@@ -62,14 +64,14 @@ export class Departure {
   }
 
   async #run(): Promise<Departed> {
-    const { live, rest, order, begin } = this.#options;
+    const { live, idlePause, order, begin } = this.#options;
     const { signal } = this.#abort;
     try {
       await begin();
       for (const digest of order.layers) await this.#sendLayer(digest);
       await using _disk = await this.#relay("disk");
       await mirrorDisk(live.qmp, signal);
-      this.#hold = await rest.hold({ patienceMs: PATIENCE_MS, signal });
+      this.#hold = await idlePause.hold({ patienceMs: PATIENCE_MS, signal });
       await using _memory = await this.#relay("memory");
       const { stoppedMs } = await sendMemory(live.qmp, signal);
       return {
@@ -79,10 +81,11 @@ export class Departure {
       };
     } catch (error) {
       const cause: unknown = signal.aborted ? signal.reason : error;
-      // QEMU may wait for a word from the target, and answers nothing before it comes or the connection ends.
+      // QEMU may wait for the target, and answers no command until the target does or the connection ends.
       this.#abort.abort();
       await this.#goHome().catch((failure: unknown) => {
-        // Where its QEMU has ended, the VM has, and whoever watches it says so. Otherwise control asks for it again.
+        // Where its QEMU has ended, `VmLifecycle` reports the end of the VM. Otherwise control cancels the
+        // move again.
         this.#options.log.warn({ err: failure, vm: this.#options.record.id }, "a VM does not go on");
       });
       if (cause instanceof SkerryError) throw cause;
@@ -100,7 +103,7 @@ export class Departure {
 
   async #goOn(): Promise<void> {
     const { live, goneOn } = this.#options;
-    await callBack(live.qmp);
+    await cancelMigration(live.qmp);
     if (this.#hold !== undefined) await wakeGuest(live.channel);
     this.#hold?.release();
     this.#hold = undefined;
@@ -113,8 +116,9 @@ export class Departure {
     await peers.sendLayer(this.#destination, digest, content, this.#abort.signal);
   }
 
-  /** A socket in the VM's folder that leads to the target, for the one connection that QEMU will make. Nobody but this VM's QEMU may
-   *  connect: every QEMU that a guest has broken into could reach the folder. The target has let us in before ours hears of it. */
+  /** A socket in the VM's folder that leads to the target, for the one connection that QEMU will make.
+   *  Only this VM's QEMU may connect, because any QEMU that a guest has broken into could reach the
+   *  folder. The target has accepted our connection before our QEMU gets its own. */
   async #relay(stream: MoveStream): Promise<AsyncDisposable> {
     const { record, uid, peers } = this.#options;
     const { signal } = this.#abort;
@@ -140,7 +144,8 @@ export class Departure {
     };
   }
 
-  /** What the guest writes to its disk waits for the target too, which may be before anybody asks QEMU how far it is. */
+  /** What the guest writes to its disk waits for the target too, which may be before the first query of
+   *  the migration's progress. */
   #expectAnswers(own: Duplex, target: Duplex): void {
     const { silentMs } = this.#options.peers;
     const silent = (): void =>

@@ -1,5 +1,6 @@
-// A disk file as a stream in which holes and zeros cost nothing: its size, then each block that holds something behind its number.
-// The same content is always the same stream, so the stream's SHA-256 names the content.
+// A disk file as a stream in which holes and zeros cost nothing: its size, then each block that holds
+// something behind its number. The same content is always the same stream, so the stream's SHA-256 names the
+// content.
 //
 //   u64 size · { u32 block number · block }…      little-endian; blocks of 64 KiB, the last one filled up with zeros
 
@@ -14,7 +15,7 @@ const NUMBER_BYTES = 4;
 const RANGES_DEADLINE_MS = 30_000;
 const zeros = Buffer.alloc(BLOCK_BYTES);
 
-/** What arrived is not a layer, or not the one that was announced. */
+/** The received stream is not a layer, or not the announced one. */
 export class LayerFault extends Error {
   override readonly name = "LayerFault";
 }
@@ -59,14 +60,14 @@ export async function layerDigest(file: string, dataRanges: string): Promise<str
   return hash.digest("hex");
 }
 
-/** What a layer has to be. */
+/** The digest that a layer must have, and the most bytes of its file. */
 export interface LayerClaim {
   readonly digest: string;
   readonly maxBytes: number;
 }
 
-/** Writes the layer to `file`, which must not exist. Rejects with LayerFault where it is another one; then the caller removes what was
- *  written. */
+/** Writes the layer to `file`, which must not exist. Rejects with LayerFault where it is another one; then
+ *  the caller removes what was written. */
 export async function writeLayer(
   file: string,
   { digest, maxBytes }: LayerClaim,

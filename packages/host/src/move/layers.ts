@@ -1,5 +1,6 @@
-// What disks stand on, by content: files of this host's own templates, and those that came with VMs from other hosts. A template that two
-// hosts have built apart differs byte for byte, so a VM that moves brings its own along, once for all that come with it.
+// The base files of disks by digest: files of this host's own templates, and layers that came with VMs from
+// other hosts. Two hosts build a template with different bytes, so a moving VM brings its layers along; later
+// VMs with the same layers use them too.
 
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
@@ -10,7 +11,7 @@ const PART = ".part";
 
 export class Layers {
   readonly #folder: string;
-  /** By path, size and time of change: nobody writes to such a file, but its place may be taken by another one. */
+  /** By path, size and time of change: such a file is never written to, but another file may replace it. */
   readonly #digests = new Map<string, Promise<string>>();
 
   readonly #dataRanges: string;
@@ -49,7 +50,7 @@ export class Layers {
     return undefined;
   }
 
-  /** It appears whole or not at all. Two that send the same one at the same time do not disturb each other. */
+  /** The file appears whole or not at all. Two sources may send the same layer at the same time. */
   async receive(claim: LayerClaim, content: AsyncIterable<Uint8Array>): Promise<string> {
     await mkdir(this.#folder, { recursive: true, mode: 0o711 });
     const file = this.#fileOf(claim.digest);

@@ -1,53 +1,53 @@
-// VMs on their way to and from this host. Both ends of a move are kept like any other VM by the engine: one that leaves runs until it is
-// destroyed, one that arrives is being created until it runs.
+// VMs on their way to and from this host. Both ends of a move are kept like any other VM by the engine: one
+// that leaves runs until it is destroyed, one that arrives is being created until it runs.
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import { footingFault } from "@skerry/contract/footing";
+import { incompatibility } from "@skerry/contract/migration-compatibility";
 import type { Vm } from "@skerry/contract/host-api";
 import type {
   ArrivalNeeds,
   ArrivalOrder,
   Departed,
   DepartureOrder,
-  Footing,
-  Luggage,
+  HostCompatibility,
+  VmManifest,
   ResumeOrder,
 } from "@skerry/contract/host-moves";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import type { Travellers } from "../vm/adoption.ts";
-import { adoptClone, type LiveVm } from "../vm/clone.ts";
-import { takeSlot, type Draft } from "../vm/creation.ts";
+import type { InFlightMoves } from "../vm/adoption/adoption.ts";
+import { adoptClone, type LiveVm } from "../vm/start/clone.ts";
+import { takeSlot, type NewVm } from "../vm/creation/creation.ts";
 import type { VmEngine } from "../vm/engine.ts";
-import type { Running } from "../vm/entries.ts";
-import { uidOf, type MachineRoom } from "../vm/instance.ts";
-import { vmPaths } from "../vm/qemu.ts";
-import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qmp.ts";
+import type { Running } from "../vm/lifecycle/vm-table.ts";
+import { uidOf, type HostResources } from "../vm/vm-resources.ts";
+import { vmPaths } from "../vm/qemu/qemu.ts";
+import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qemu/qmp.ts";
 import { shown, type VmRecord } from "../vm/record.ts";
 import { Arrival } from "./arrival.ts";
 import { Departure } from "./departure.ts";
 import type { Layers } from "./layers.ts";
 import type { Peers } from "./peers.ts";
-import { callBack } from "../vm/qemu-moves.ts";
+import { cancelMigration } from "../vm/qemu/migration.ts";
 
 export interface MovesOptions {
   readonly engine: VmEngine;
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly library: TemplateLibrary;
   readonly layers: Layers;
   readonly peers: Peers;
-  readonly footing: Footing;
+  readonly compatibility: HostCompatibility;
   readonly vmsFolder: string;
   readonly instance: string;
   readonly log: Logger;
 }
 
 /** One that stands still because it is elsewhere already, found by a host process that did not send it. */
-interface HandedOver {
+interface SentVm {
   readonly moveId: string;
   readonly executionId: string;
   readonly goesOn: PromiseWithResolvers<void>;
@@ -63,17 +63,17 @@ interface Arriving {
 
 const GIB = 1024 ** 3;
 
-export class HostMoves implements Travellers {
+export class HostMoves implements InFlightMoves {
   readonly #options: MovesOptions;
   readonly #departures = new Map<string, Departure>();
-  readonly #handedOver = new Map<string, HandedOver>();
+  readonly #sent = new Map<string, SentVm>();
   readonly #arrivals = new Map<string, Arriving>();
 
   constructor(options: MovesOptions) {
     this.#options = options;
   }
 
-  async luggage(id: string, executionId: string): Promise<Luggage> {
+  async manifest(id: string, executionId: string): Promise<VmManifest> {
     const { engine, layers } = this.#options;
     const { record } = await engine.usable(id, executionId);
     const { below } = record;
@@ -92,7 +92,7 @@ export class HostMoves implements Travellers {
     return {
       template: record.template,
       size: record.size,
-      footing: this.#footingOf(record),
+      compatibility: this.#compatibilityOf(record),
       ...(record.machine === undefined ? {} : { machine: { command: record.machine.command } }),
       disk_gib: Math.max(1, Math.ceil((await stat(below.root_image)).size / GIB)),
       below: {
@@ -102,15 +102,15 @@ export class HostMoves implements Travellers {
     };
   }
 
-  /** Makes room. The same order twice is one arrival. */
+  /** Takes the resources for the VM. The same order twice is one arrival. */
   async receive(id: string, order: ArrivalOrder): Promise<ArrivalNeeds> {
-    const { engine, footing } = this.#options;
+    const { engine, compatibility } = this.#options;
     await engine.adopted(id);
     const known = this.#arrivals.get(id);
     if (known?.executionId === order.execution_id) return known.arrival.needs;
-    const size = findSize(order.luggage.size);
+    const size = findSize(order.manifest.size);
     if (size === undefined) throw new SkerryError("move_refused", "This host does not know the VM's size.");
-    const fault = footingFault(order.luggage.footing, footing);
+    const fault = incompatibility(order.manifest.compatibility, compatibility);
     if (fault !== undefined) throw new SkerryError("move_refused", `The VM cannot go on here: ${fault}.`);
     if (engine.has(id))
       throw new SkerryError("stale_execution", "Another incarnation of this VM is on this host.");
@@ -120,12 +120,12 @@ export class HostMoves implements Travellers {
     return arrival.needs;
   }
 
-  /** Resolves when all of it is here. */
+  /** Resolves when disk and memory are complete here. */
   async whole(id: string, executionId: string): Promise<void> {
     await this.#options.engine.adopted(id);
     const known = this.#arrivals.get(id);
     if (known?.executionId === executionId) return known.arrival.whole;
-    this.#options.engine.running(id, executionId); // runs here already, or never will
+    this.#options.engine.running(id, executionId); // runs here already; otherwise this throws
   }
 
   async resume(id: string, order: ResumeOrder): Promise<Vm> {
@@ -135,23 +135,23 @@ export class HostMoves implements Travellers {
       known.arrival.resume(order);
       return known.done;
     }
-    const { record } = this.#options.engine.running(id, order.execution_id); // goes on already, or never will
+    const { record } = this.#options.engine.running(id, order.execution_id); // runs already; otherwise this throws
     return shown(record);
   }
 
-  /** For what its source sends. */
+  /** The arrival that receives what the source sends. */
   arrival(id: string): Arrival {
     const known = this.#arrivals.get(id);
-    // Also for who has no ticket: what is arriving is nobody else's business.
+    // The same error as for a wrong ticket, so that a caller without one does not learn which VMs arrive.
     if (known === undefined) throw new SkerryError("forbidden", "The ticket is not good for this.");
     return known.arrival;
   }
 
-  /** Resolves when the target has all of it. Called again, it waits for the same. */
+  /** Resolves when the target has the whole VM. A repeated call waits for the same departure. */
   async depart(id: string, order: DepartureOrder): Promise<Departed> {
     await this.#options.engine.adopted(id);
-    const handedOver = this.#handedOver.get(id);
-    if (handedOver?.moveId === order.move_id) return { still_ms: 0, disk_bytes: 0, memory_bytes: 0 };
+    const sent = this.#sent.get(id);
+    if (sent?.moveId === order.move_id) return { still_ms: 0, disk_bytes: 0, memory_bytes: 0 };
     const resident = this.#options.engine.running(id, order.execution_id);
     const departure = this.#departures.get(id) ?? this.#send(resident, order);
     if (departure.moveId !== order.move_id)
@@ -159,13 +159,13 @@ export class HostMoves implements Travellers {
     return departure.done;
   }
 
-  /** Resolves when it goes on here, if it is here. */
+  /** Resolves when the VM runs here again; at once where it is not on this host. */
   async stay(id: string, moveId: string): Promise<void> {
     await this.#options.engine.adopted(id);
-    const handedOver = this.#handedOver.get(id);
-    if (handedOver?.moveId === moveId) {
-      handedOver.goesOn.resolve();
-      await handedOver.done;
+    const sent = this.#sent.get(id);
+    if (sent?.moveId === moveId) {
+      sent.goesOn.resolve();
+      await sent.done;
       return;
     }
     const departure = this.#departures.get(id);
@@ -177,33 +177,33 @@ export class HostMoves implements Travellers {
     return this.#options.layers.sweep(below, touchedBeforeMs);
   }
 
-  /** Found whole by a new host process. */
+  /** Called for a complete arrival that a new host process finds. */
   arrived(record: VmRecord, size: Size): void {
     this.#begin(record, new Arrival(this.#options, undefined), size);
   }
 
-  /** Found standing still by a new host process. */
-  handedOver(record: VmRecord, moveId: string): void {
+  /** Called for a VM that was sent completely before this host process started. */
+  sent(record: VmRecord, moveId: string): void {
     const goesOn = Promise.withResolvers<void>();
-    const done = this.#options.engine.begin(record, (draft, signal) => goOn(draft, goesOn.promise, signal));
+    const done = this.#options.engine.begin(record, (newVm, signal) => goOn(newVm, goesOn.promise, signal));
     const entry = { moveId, executionId: record.execution_id, goesOn, done };
-    this.#handedOver.set(record.id, entry);
-    const forget = (): void =>
-      void (this.#handedOver.get(record.id) === entry && this.#handedOver.delete(record.id));
+    this.#sent.set(record.id, entry);
+    const forget = (): void => void (this.#sent.get(record.id) === entry && this.#sent.delete(record.id));
     done.then(forget, forget);
   }
 
   #send(resident: Running, order: DepartureOrder): Departure {
-    const { engine, room, layers, peers, log } = this.#options;
+    const { engine, resources, layers, peers, log } = this.#options;
     const { id, execution_id } = resident.record;
     const ref = { id, execution_id };
     const { below } = resident.record;
     const own = below === undefined ? [] : [below.root_image, below.frozen_disk];
     const departure = new Departure({
-      ...{ live: resident.live, rest: resident.rest, order, peers, log },
+      ...{ live: resident.live, idlePause: resident.idlePause, order, peers, log },
       record: resident.record,
-      uid: uidOf(room, room.slots.slot(resident.record.slot)),
-      // Before anything is said to QEMU: a host that is killed in between must not wake a guest that runs elsewhere.
+      uid: uidOf(resources, resources.slots.slot(resident.record.slot)),
+      // Written before the first command to QEMU: a host that is killed in between must not resume a guest
+      // that runs elsewhere.
       begin: () => engine.change(ref, (record) => ({ ...record, departure: { move_id: order.move_id } })),
       layer: async (digest) => {
         const file = await layers.find(digest, own);
@@ -223,7 +223,7 @@ export class HostMoves implements Travellers {
   }
 
   #begin(record: VmRecord, arrival: Arrival, size: Size): void {
-    const done = this.#options.engine.begin(record, (draft, signal) => arrival.bringUp(draft, size, signal));
+    const done = this.#options.engine.begin(record, (newVm, signal) => arrival.bringUp(newVm, size, signal));
     const entry = { executionId: record.execution_id, arrival, done };
     this.#arrivals.set(record.id, entry);
     const forget = (): void =>
@@ -232,46 +232,48 @@ export class HostMoves implements Travellers {
   }
 
   #recordOf(id: string, order: ArrivalOrder): VmRecord {
-    const { room, vmsFolder, instance, footing } = this.#options;
-    const { template, size, machine, footing: theirs } = order.luggage;
+    const { resources, vmsFolder, instance, compatibility } = this.#options;
+    const { template, size, machine, compatibility: theirs } = order.manifest;
     return {
       ...{ id, execution_id: order.execution_id, template, size },
       ...{ status: "creating", reason: null, started_at: new Date().toISOString() },
       name: `${instance}:${id}:${order.execution_id}`,
       folder: join(vmsFolder, id),
-      slot: takeSlot(room.slots),
+      slot: takeSlot(resources.slots),
       process: undefined,
       ...{ egress: order.egress, egress_version: order.egress_version },
       ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: false, stopping: false } }),
       arrival: { move_id: order.move_id, whole: false },
-      // Measured against the rate that its guest believes in, however often it moves.
-      ...(theirs.tsc_khz === null || theirs.tsc_khz === footing.tsc_khz ? {} : { tsc_khz: theirs.tsc_khz }),
+      // The guest keeps the TSC rate of the host that it was started on, over any number of moves.
+      ...(theirs.tsc_khz === null || theirs.tsc_khz === compatibility.tsc_khz
+        ? {}
+        : { tsc_khz: theirs.tsc_khz }),
     };
   }
 
-  #footingOf({ tsc_khz }: VmRecord): Footing {
-    const { footing } = this.#options;
-    return tsc_khz === undefined ? footing : { ...footing, tsc_khz };
+  #compatibilityOf({ tsc_khz }: VmRecord): HostCompatibility {
+    const { compatibility } = this.#options;
+    return tsc_khz === undefined ? compatibility : { ...compatibility, tsc_khz };
   }
 }
 
-/** Waits until it is known that the guest goes on here. */
-async function goOn(draft: Draft, decided: Promise<void>, signal: AbortSignal): Promise<LiveVm> {
+/** Waits for control's decision that the guest runs here. */
+async function goOn(newVm: NewVm, decided: Promise<void>, signal: AbortSignal): Promise<LiveVm> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(HUNG_AFTER_MS)]);
-  const qmp = await Qmp.connect(join(draft.record.folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
+  const qmp = await Qmp.connect(join(newVm.record.folder, vmPaths.qmp), deadline, HUNG_AFTER_MS);
   try {
     const lost = Promise.withResolvers<never>();
     lost.promise.catch(() => undefined);
     signal.addEventListener("abort", () => lost.reject(signal.reason as Error), { once: true });
     void qmp.closed.then(() => lost.reject(new QmpError("its QEMU has ended")));
     await Promise.race([decided, lost.promise]);
-    await callBack(qmp);
+    await cancelMigration(qmp);
   } finally {
     qmp.close();
   }
-  const live = await adoptClone(draft.record, { deadlineMs: HUNG_AFTER_MS, signal });
+  const live = await adoptClone(newVm.record, { deadlineMs: HUNG_AFTER_MS, signal });
   await wakeGuest(live.channel);
-  const { departure: _over, ...record } = draft.record;
-  draft.record = record;
+  const { departure: _over, ...record } = newVm.record;
+  newVm.record = record;
   return live;
 }

@@ -1,5 +1,5 @@
-// Connections to other hosts, for what a move sends. The ticket says that control wants it; on a connection between machines both sides
-// have shown their certificates before.
+// Connections to the target of a move. The ticket proves that control ordered the move; between machines both
+// sides have also shown their certificates.
 
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
@@ -20,18 +20,18 @@ const UNIX = "unix:";
 const SECURED = /^https:\/\/([a-z0-9_]+)@\[?([^\]]+?)\]?:(\d{1,5})$/;
 const ERROR_MAX_BYTES = 4_096;
 
-/** How long the other host is waited for. */
+/** Deadline of a connection to the other host. */
 export interface PeerLimits {
   readonly connectMs: number;
   /** Until it lets a QEMU in: it may have to start its own first. */
   readonly admitMs: number;
-  /** Without taking a byte more, or saying a word. */
+  /** Deadline without progress: the other side takes no byte and sends none. */
   readonly silentMs: number;
 }
 
 const usualLimits: PeerLimits = { connectMs: 5_000, admitMs: 60_000, silentMs: 30_000 };
 
-/** What a host shows to another one; undefined where it belongs to no cluster. */
+/** TLS credentials of this host; undefined where it belongs to no cluster. */
 type Credentials = () => SecureContextOptions | undefined;
 
 export class Peers {
@@ -47,7 +47,7 @@ export class Peers {
     return this.#limits.silentMs;
   }
 
-  /** The conversation of a QEMU here with one there. */
+  /** Connects a QEMU here with one on the other host. */
   async open(to: Destination, stream: MoveStream, signal: AbortSignal): Promise<Duplex> {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.admitMs)]);
     const call = await this.#call(to, stream, { method: "GET", signal: deadline });
@@ -110,7 +110,7 @@ export class Peers {
     return socket;
   }
 
-  /** A connection that nobody waits for any more is closed, and its error, which may come minutes later, is nobody's. */
+  /** Closes a connection whose caller has given up. Its error may come minutes later and is ignored. */
   async #connected(socket: Socket, event: string, signal: AbortSignal): Promise<Socket> {
     socket.on("error", () => undefined);
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.#limits.connectMs)]);
@@ -124,7 +124,7 @@ export class Peers {
   }
 }
 
-/** Who answers at an address is settled before a byte of a VM goes there. */
+/** The certificate of the other host is checked before a byte of a VM is sent. */
 function checkHost(socket: TLSSocket, hostId: string): void {
   const peer = peerNamed(socket.getPeerX509Certificate()?.subjectAltName);
   if (peer?.role === "host" && peer.id === hostId) return;
@@ -132,7 +132,8 @@ function checkHost(socket: TLSSocket, hostId: string): void {
   throw new Error("another host answers at the target's address");
 }
 
-/** Lets two ends talk until one of them ends, which one of them may have done already. What was said before that arrives. */
+/** Pipes two sockets into each other until one ends, or has ended already. Bytes sent before the end
+ *  arrive. */
 export function splice(left: Duplex, right: Duplex): void {
   for (const [from, to] of [
     [left, right],

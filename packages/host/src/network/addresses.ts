@@ -1,9 +1,10 @@
-// The addresses between this machine and its slots: each slot gets a point-to-point pair of the host's range. The first pair
-// belongs to no slot: from it comes the address where guests' name queries arrive.
+// The addresses between this machine and its slots: each slot gets a point-to-point pair of the host's range.
+// The first pair belongs to no slot: from it comes the address where guests' name queries arrive.
 
 import { addressesIn, formatIpv4, formatNetwork, parseNetwork, type Ipv4Network } from "./ipv4.ts";
 
-/** Where ranges come from unless one is configured: set aside by RFC 2544 for tests of network devices, so nobody's Internet. */
+/** Where ranges come from unless one is configured: RFC 2544 sets them aside for tests of network devices,
+ *  so no public host has them. */
 const DEFAULT_POOL: Ipv4Network = { base: 0xc6_12_00_00, prefix: 15 };
 const DEFAULT_PREFIX = 19;
 /** Each slot has a user id too, and a host has 4,096 of those. */
@@ -50,7 +51,8 @@ export class AddressRange {
   }
 }
 
-/** The default ranges in the order in which a host tries them. A host begins at its own place, so that two rarely meet. */
+/** The default ranges in the order in which a host tries them. A host begins at its own place, so that two
+ *  rarely meet. */
 export function defaultRanges(seed: number): AddressRange[] {
   const count = 2 ** (DEFAULT_PREFIX - DEFAULT_POOL.prefix);
   return Array.from({ length: count }, (_, offset) => {

@@ -1,14 +1,16 @@
-// The rules that a slot has from before its first link until its end, whatever the policy: who may send, in which direction, how
-// much, and what happens to a packet that the policy refused. They pass nothing that the policy has not marked, so no policy is
-// the strictest one, and counters, limits and denials outlive a change of policy.
+// The rules that a slot has from before its first link until its end, under every policy: which sender is
+// allowed, in which direction, how much, and what happens to a packet that the policy refused. They pass
+// nothing that the policy has not marked, so no policy is the strictest one, and counters, limits and denials
+// outlive a change of policy.
 
 import { denyRules } from "@skerry/contract/egress";
 import { DNS_PORT, GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, TAP, UPLINK } from "./guest-link.ts";
-import { denyMarks, PASS_MARK, type DenyRule } from "./verdicts.ts";
+import { denyMarks, PASS_MARK, type DenyRule } from "./packet-marks.ts";
 
 export const BASE_TABLE = "skerry_base";
 
-/** A guest that opens connections faster waits; a burst is what a page with many parts or a package manager needs. */
+/** A guest that opens connections faster waits; a burst is what a page with many parts or a package
+ *  manager needs. */
 export const NEW_FLOWS_PER_S = 200;
 export const NEW_FLOWS_BURST = 400;
 /** Destinations that one rule remembers. When it is full, new ones are refused without being remembered. */
@@ -20,8 +22,9 @@ export function denialSets(rule: DenyRule): { readonly ports: string; readonly o
   return { ports: `denied_${rule}`, others: `denied_${rule}_other` };
 }
 
-/** `slotAddress` is what the guest's packets carry beyond the slot; `connections` is how many it may have at once. */
-export function baseScript(slotAddress: string, connections: number): string {
+/** `slotAddress` is what the guest's packets carry beyond the slot; `connections` is how many it may have
+ *  at once. */
+export function baseRulesScript(slotAddress: string, connections: number): string {
   return [
     `table inet ${BASE_TABLE} {`,
     "  counter sent {}",
@@ -84,8 +87,8 @@ function forwardChain(): string {
   }`;
 }
 
-/** Towards the slot itself nothing is open; a name query that gets here was not sent on by a policy. From the slot itself come
- *  refusals and the kernel's own words about a guest's packet. */
+/** Towards the slot itself nothing is open; a name query that gets here was not sent on by a policy. From
+ *  the slot itself come refusals and the kernel's own words about a guest's packet. */
 const localChains = `  chain unroutable {
     type filter hook prerouting priority 0; policy accept;
     iifname ${TAP} ip daddr { 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4, 255.255.255.255 } jump deny_never
@@ -109,7 +112,8 @@ function sourceChain(slotAddress: string): string {
   }`;
 }
 
-/** What comes out of the TAP is the guest's IPv4 with the guest's own addresses, or its question for the gateway's MAC. */
+/** What comes out of the TAP is the guest's IPv4 with the guest's own addresses, or its question for the
+ *  gateway's MAC. */
 const pinTable = `table netdev ${BASE_TABLE} {
   chain pin {
     type filter hook ingress device "${TAP}" priority -500; policy drop;

@@ -1,19 +1,20 @@
-// Makes this machine forget the connections of slots that are gone. The kernel goes through its whole table for that, also where that
-// is empty, so those that go within a moment share one run of `native/forget.c`.
+// Flushes the tracked connections of removed slots from the kernel. The kernel goes through its whole table
+// for that, also where it is empty, so slots that are removed within a moment share one run of
+// `native/conntrack-flush.c`.
 
 import type { Logger } from "pino";
 import { runProgram } from "../run.ts";
 
-/** Others go meanwhile. What is left of them is in nobody's way so soon. */
+/** Other slots end meanwhile; their connections are flushed together with these. */
 const DELAY_MS = 1_000;
-/** After a run that failed. */
+/** Pause after a failed run. */
 const RETRY_MS = 3_000;
 const DEADLINE_MS = 10_000;
 
 export class Connections {
   readonly #program: string;
   readonly #log: Pick<Logger, "warn">;
-  /** Not forgotten yet. */
+  /** Addresses whose connections are not flushed yet. */
   readonly #left = new Set<string>();
   #run: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -23,23 +24,23 @@ export class Connections {
     this.#log = log;
   }
 
-  /** Those that this address has begun. Nobody may have it before `forgotten` has resolved. */
+  /** The connections that this address began. No slot may get the address before `forgotten` has resolved. */
   forgetSoon(address: string): void {
     this.#left.add(address);
     this.#wait(DELAY_MS);
   }
 
-  /** Begins at once where nothing of this address is forgotten yet. */
+  /** Resolves when the connections of this address are flushed; starts a run at once where they are not. */
   async forgotten(address: string): Promise<void> {
     while (this.#left.has(address)) await this.#forget();
   }
 
-  /** Resolves when nothing is left. */
+  /** Resolves when the connections of all addresses are flushed. */
   async allForgotten(): Promise<void> {
     while (this.#left.size > 0) await this.#forget();
   }
 
-  /** Who comes during a run is not part of it. */
+  /** Addresses that are added during a run wait for the next one. */
   #forget(): Promise<void> {
     this.#run ??= this.#runFor([...this.#left]);
     return this.#run;
@@ -62,7 +63,7 @@ export class Connections {
     }
   }
 
-  /** The next host process forgets what this one leaves, so nobody stays for it. */
+  /** The next host process flushes what this one leaves, so the timer does not keep this process alive. */
   #wait(delayMs: number): void {
     if (this.#run !== undefined) return;
     this.#timer ??= setTimeout(() => void this.#forget().catch(() => undefined), delayMs).unref();

@@ -1,14 +1,15 @@
-// Where guests' name queries arrive: an address of the host's range, on this machine's side of the slots. Queries go on to the
-// machine's own name servers as they are, datagrams as datagrams and streams as streams. Which guest may ask is decided by the
-// rules of its slot; here is bounded how much one guest can take, so that the others get their answers.
+// Receives the DNS queries of guests at an address of the host's range, on this machine's side of the slots.
+// Queries go on to the machine's own name servers as they are, datagrams as datagrams and streams as streams.
+// The rules of a slot decide whether its guest may ask; this class bounds what one guest can use, so that the
+// others get their answers.
 
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import type { Logger } from "pino";
 import type { NameServer } from "./name-servers.ts";
-import { askServer } from "./dns-query.ts";
-import { StreamRelay } from "./dns-stream.ts";
+import { sendDnsQuery } from "./dns-query.ts";
+import { DnsStreamRelay } from "./dns-stream.ts";
 import { Shares } from "./shares.ts";
 
 export interface DnsForwarderOptions {
@@ -19,9 +20,10 @@ export interface DnsForwarderOptions {
   readonly log: Logger;
 }
 
-/** Queries under way, of all guests and of one. A silent server holds a query for 2 s, so 16 guests can hold all; from then on they share
- *  (`shares.ts`): of 100 guests, which is what one organization may have, each holds 5 or 6, and a guest beside them gets 4 at least. Only
- *  where 512 guests ask without end another one waits for an answer to one of theirs. */
+/** Queries under way, of all guests and of one. A silent server holds a query for 2 s, so 16 guests can
+ *  hold all; from then on they share (`shares.ts`): of 100 guests, which is what one organization may
+ *  have, each holds 5 or 6, and a guest beside them gets 4 at least. Only where 512 guests ask without end
+ *  another one waits for an answer to one of theirs. */
 const QUERIES = { all: 512, each: 32 } as const;
 const HEADER_BYTES = 12;
 const SERVER_FAILURE = 2;
@@ -30,14 +32,14 @@ export class DnsForwarder {
   readonly #options: DnsForwarderOptions;
   readonly #datagrams: DatagramSocket;
   readonly #streams: Server;
-  readonly #relay: StreamRelay;
-  /** What ends each query that is under way. */
+  readonly #relay: DnsStreamRelay;
+  /** A function for each query under way that ends it. */
   readonly #queries = new Shares<AbortController>(QUERIES, (query) => query.abort());
   #closed = false;
 
   private constructor(options: DnsForwarderOptions) {
     this.#options = options;
-    this.#relay = new StreamRelay(options.servers);
+    this.#relay = new DnsStreamRelay(options.servers);
     this.#datagrams = createSocket("udp4");
     this.#datagrams.on("message", (query, { address, port }) => this.#take(query, address, port));
     this.#streams = createServer({ allowHalfOpen: true }, (client) => this.#relay.take(client));
@@ -70,12 +72,12 @@ export class DnsForwarder {
     await once(this.#datagrams, "listening");
     this.#streams.listen(port, address);
     await once(this.#streams, "listening");
-    // From here on nobody else listens to these; a single failed datagram is not the end of all names.
+    // From here on an error has no other listener; a single failed datagram must not end the forwarder.
     this.#datagrams.on("error", (error) => log.warn({ err: error }, "the name forwarder's socket failed"));
     this.#streams.on("error", (error) => log.warn({ err: error }, "the name forwarder's listener failed"));
   }
 
-  /** What is too much is dropped, as a busy server would; the guest asks again. */
+  /** Queries over the limit are dropped, as by a busy server; the guest repeats them. */
   #take(query: Buffer, address: string, port: number): void {
     const underWay = new AbortController();
     if (this.#closed || query.length < HEADER_BYTES || !this.#queries.take(address, underWay)) return;
@@ -89,7 +91,7 @@ export class DnsForwarder {
   async #answer(query: Buffer, signal: AbortSignal): Promise<Buffer> {
     for (const server of await this.#options.servers()) {
       if (signal.aborted) break;
-      const answer = await askServer(server, query, signal);
+      const answer = await sendDnsQuery(server, query, signal);
       if (answer !== undefined) return answer;
     }
     return failureFor(query);

@@ -1,5 +1,5 @@
-// One datagram query to one name server. Each has a socket, and so a port, of its own, and an id that the guest does not know:
-// an answer is believed only from the server that was asked, on that port, with that id.
+// One datagram query to one name server. Each has a socket, and so a port, of its own, and an id that the
+// guest does not know: an answer is believed only from the server that was asked, on that port, with that id.
 
 import { randomInt } from "node:crypto";
 import { createSocket } from "node:dgram";
@@ -12,7 +12,7 @@ const HEADER_BYTES = 12;
 const RESPONSE_BIT = 0x80;
 
 /** Undefined where the server does not answer in time. */
-export function askServer(
+export function sendDnsQuery(
   server: NameServer,
   query: Buffer,
   signal: AbortSignal,

@@ -1,11 +1,11 @@
-// From nft's JSON of a slot's base table to what its owner is told.
+// Parses nft's JSON of a slot's base table into the report for the owner of the VM.
 
 import { denyRules, type EgressCounters, type EgressDenial } from "@skerry/contract/egress";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { DENIAL_MEMORY_S, denialSets } from "./base-rules.ts";
 import { DNS_PORT } from "./guest-link.ts";
-import type { DenyRule } from "./verdicts.ts";
+import type { DenyRule } from "./packet-marks.ts";
 
 const Traffic = Type.Object({ packets: Type.Integer(), bytes: Type.Integer() });
 const CounterObject = Type.Object({ name: Type.String(), ...Traffic.properties });
@@ -34,7 +34,7 @@ export interface TrafficReport {
   readonly denied: EgressDenial[];
 }
 
-export function readTraffic(listing: unknown, nowMs: number): TrafficReport {
+export function readEgressReport(listing: unknown, nowMs: number): TrafficReport {
   if (!isListing.Check(listing)) throw new Error("nft printed something that is no table");
   const counters = new Map<string, Static<typeof Traffic>>();
   const elements = new Map<string, Element[]>();

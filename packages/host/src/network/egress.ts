@@ -1,16 +1,17 @@
-// Loads policies into slots and reads back what they did. A slot's kernel state is the truth; nothing is kept here.
+// Loads egress policies into slots and reads their counters. The kernel holds the state of a slot; this class
+// keeps none.
 
 import type { Egress, EgressReport, HostEgress } from "@skerry/contract/egress";
 import type { AddressRange } from "./addresses.ts";
 import { BASE_TABLE } from "./base-rules.ts";
-import { readTraffic } from "./egress-report.ts";
-import { listTable, loadRules } from "./inside.ts";
+import { readEgressReport } from "./egress-report.ts";
+import { listTable, loadRules } from "./netns-exec.ts";
 import { OwnAddresses } from "./own-addresses.ts";
-import { policyScript } from "./policy-rules.ts";
+import { policyRulesScript } from "./policy-rules.ts";
 import type { Slot } from "./slot.ts";
 import type { Slots } from "./slots.ts";
 
-/** Of a guest that nobody uses yet. Until this is loaded, its slot passes nothing either. */
+/** The policy of a guest without a user. Before it is loaded the slot passes nothing either. */
 export const NO_EGRESS: Egress = {
   mode: "deny_all",
   allow_cidrs: [],
@@ -42,14 +43,15 @@ export class EgressRules {
     await this.#options.slots.loadFirst(slot, this.#script(policy, "first"));
   }
 
-  /** In force when it resolves, for open connections too; where it rejects, what was in force before still is. */
+  /** In force when it resolves, for open connections too; where it rejects, the earlier policy stays in
+   *  force. */
   async replace(slot: Slot, policy: HostEgress): Promise<void> {
     await loadRules(this.#script(policy, "replace"), slot);
   }
 
   async report(slot: Slot, inForce: HostEgress): Promise<EgressReport> {
     const { private_cidrs: _, ...policy } = inForce;
-    return { ...policy, ...readTraffic(await listTable("inet", BASE_TABLE, slot), Date.now()) };
+    return { ...policy, ...readEgressReport(await listTable("inet", BASE_TABLE, slot), Date.now()) };
   }
 
   #script(policy: HostEgress, load: "first" | "replace"): string {
@@ -60,6 +62,6 @@ export class EgressRules {
       neverCidrs,
       resolver: { address: range.resolver, port: resolverPort },
     };
-    return policyScript(policy, facts, load);
+    return policyRulesScript(policy, facts, load);
   }
 }

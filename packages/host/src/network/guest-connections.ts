@@ -9,7 +9,7 @@ import {
   GUEST_CONNECTIONS_MAX,
 } from "@skerry/contract/host-capacity";
 
-export interface GuestConnectionsWish {
+export interface GuestConnectionsOptions {
   readonly vmMemoryMib: number;
   /** How many guests there are addresses for. */
   readonly slots: number;
@@ -18,15 +18,16 @@ export interface GuestConnectionsWish {
   readonly tableFile?: string;
 }
 
-/** Call it after the first rules that look at connections have been loaded: before that the kernel has no table. */
-export async function connectionsPerGuest(wish: GuestConnectionsWish): Promise<number> {
-  const { log, tableFile = CONNECTION_TABLE_FILE } = wish;
+/** Call it after the first rules that look at connections have been loaded: before that the kernel has no
+ *  table. */
+export async function connectionsPerGuest(options: GuestConnectionsOptions): Promise<number> {
+  const { log, tableFile = CONNECTION_TABLE_FILE } = options;
   const text = await readFile(tableFile, "utf8").catch((error: unknown) => {
     log.warn({ err: error }, "the size of the machine's table of connections is unknown");
   });
   if (text === undefined) return GUEST_CONNECTIONS_MAX;
   const tableMax = Number(text);
-  const { guests, perGuest, needed } = connectionShare({ ...wish, tableMax });
+  const { guests, perGuest, needed } = connectionShare({ ...options, tableMax });
   if (perGuest < GUEST_CONNECTIONS_MAX) {
     log.warn(
       { nf_conntrack_max: tableMax, guests, per_guest: perGuest, needed },

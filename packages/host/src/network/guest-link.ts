@@ -1,4 +1,5 @@
-// The link between a guest and its slot. It is the same in every slot, because nobody else is in there.
+// The link between a guest and its slot. Its addresses are the same in every slot, because each slot is a
+// namespace of its own.
 
 export const TAP = "tap0";
 /** The slot's end of the link to this machine. */

@@ -1,20 +1,21 @@
-// What a host needs on its machine before the first slot: a range of addresses of its own, rules between slots and everything
-// else, and forwarding. The claim on the range is an address on the loopback device, labelled with the host's name: the kernel
-// gives it to one host only, keeps it over a restart of ours, and forgets it with the machine.
+// Prepares the machine before the first slot: an address range for this host, rules between slots and all
+// other networks, and forwarding. The claim on the range is an address on the loopback device, labelled with
+// the host's name: the kernel gives it to one host only, keeps it over a restart of ours, and forgets it with
+// the machine.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import type { Logger } from "pino";
 import { defaultRanges, type AddressRange } from "./addresses.ts";
-import { ipBatch, loadRules } from "./inside.ts";
+import { ipBatch, loadRules } from "./netns-exec.ts";
 import { addressesIn, parseIpv4 } from "./ipv4.ts";
-import { removeRootScript, rootScript } from "./root-rules.ts";
+import { removeRootRulesScript, rootRulesScript } from "./root-rules.ts";
 
 export interface HostNetworkOptions {
   /** Name of the nftables table. */
   readonly table: string;
   readonly linkPrefix: string;
-  /** Undefined: one of the default ranges that nobody on this machine uses, starting at `seed`. */
+  /** Undefined: the first default range, from `seed` on, that no interface of this machine uses. */
   readonly range: AddressRange | undefined;
   readonly seed: number;
   readonly resolverPort: number;
@@ -31,7 +32,7 @@ const FORWARDING = "/proc/sys/net/ipv4/ip_forward";
 export async function openHostNetwork(options: HostNetworkOptions): Promise<AddressRange> {
   const range = await claimRange(options);
   await loadRules(
-    rootScript({
+    rootRulesScript({
       table: options.table,
       linkPrefix: `${options.linkPrefix}-`,
       slotRange: range.cidr,
@@ -49,7 +50,7 @@ export async function openHostNetwork(options: HostNetworkOptions): Promise<Addr
 export async function removeHostNetwork(
   options: Pick<HostNetworkOptions, "table" | "linkPrefix">,
 ): Promise<void> {
-  await loadRules(removeRootScript(options.table));
+  await loadRules(removeRootRulesScript(options.table));
   const address = claimedBy(labelOf(options));
   if (address !== undefined) await ipBatch([`addr del ${address}/32 dev lo`]);
 }

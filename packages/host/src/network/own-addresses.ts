@@ -1,5 +1,6 @@
-// This machine's own addresses, which no guest may reach. A policy that was loaded before an address was added does not name it; the
-// machine's own table refuses it all the same, so what is a little old here costs a word in a report and opens nothing.
+// This machine's own addresses, which no guest may reach. A policy that was loaded before an address was
+// added does not name it; the machine's own table refuses it all the same, so what is a little old here costs
+// a word in a report and opens nothing.
 
 import { networkInterfaces } from "node:os";
 import type { AddressRange } from "./addresses.ts";

@@ -1,13 +1,13 @@
-// A policy as nftables rules, computed and never run here. The script replaces the table whole, in one transaction, so there is no
-// moment with half a policy.
+// A policy as nftables rules, computed and never run here. The script replaces the table whole, in one
+// transaction, so there is no moment with half a policy.
 //
-// Every packet, of both directions, is decided anew by the destination that its connection had at first (`ct original`), so a live
-// change cuts connections that it forbids. The order of decision is the contract's.
+// Every packet, of both directions, is decided anew by the destination that its connection had at first (`ct
+// original`), so a live change cuts connections that it forbids. The order of decision is the contract's.
 
 import type { HostEgress } from "@skerry/contract/egress";
 import { neverNetworks, openPrivateCidrs, privateNetworks } from "@skerry/contract/networks";
 import { DNS_PORT, GATEWAY_ADDRESS, TAP } from "./guest-link.ts";
-import { denyMarks, PASS_MARK } from "./verdicts.ts";
+import { denyMarks, PASS_MARK } from "./packet-marks.ts";
 
 export const POLICY_TABLE = "skerry_policy";
 
@@ -22,9 +22,9 @@ export interface PolicyFacts {
   readonly resolver: { readonly address: string; readonly port: number };
 }
 
-/** `first`: for a slot that has no policy yet; refused by the kernel where it has one. The kernel makes whoever deletes a table
- *  wait until nobody can use it any more, some 10 ms, and a sandbox that begins has nothing to delete. */
-export function policyScript(policy: HostEgress, facts: PolicyFacts, load: "first" | "replace"): string {
+/** `first`: for a slot that has no policy yet; refused by the kernel where it has one. A program that
+ *  deletes a table waits some 10 ms until the kernel no longer uses it; a new sandbox has none to delete. */
+export function policyRulesScript(policy: HostEgress, facts: PolicyFacts, load: "first" | "replace"): string {
   const never = [
     ...neverNetworks.map(({ cidr }) => cidr),
     ...facts.neverCidrs,

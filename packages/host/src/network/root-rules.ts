@@ -1,4 +1,5 @@
-// The rules of the machine itself about all slots of this host: they hold even where a slot's own rules are gone.
+// The rules of the machine itself about all slots of this host: they hold even where a slot's own rules are
+// gone.
 
 export interface RootFacts {
   /** Name of the table. */
@@ -9,8 +10,9 @@ export interface RootFacts {
   readonly resolver: { readonly address: string; readonly port: number };
 }
 
-/** Replaces the table whole. `accept` ends only the chain, so other firewalls on the machine still have their say. */
-export function rootScript({ table, linkPrefix, slotRange, resolver }: RootFacts): string {
+/** Replaces the table whole. `accept` ends only the chain, so other firewalls on the machine still have
+ *  their say. */
+export function rootRulesScript({ table, linkPrefix, slotRange, resolver }: RootFacts): string {
   const links = `"${linkPrefix}*"`;
   return `table inet ${table} {}
 delete table inet ${table}
@@ -50,6 +52,6 @@ table inet ${table} {
 `;
 }
 
-export function removeRootScript(table: string): string {
+export function removeRootRulesScript(table: string): string {
   return `table inet ${table} {}\ndelete table inet ${table}\n`;
 }

@@ -1,11 +1,12 @@
-// Places that guests share. A guest may take as many as its own limit while there are free ones. When all are taken, a guest that has at
-// least two fewer than the guest with the most gets the oldest place of that one: so guests that take all they can end up with the same number each,
-// and a guest that has none always gets one while another has two.
+// Places that guests share. A guest may take as many as its own limit while there are free ones. When all are
+// taken, a guest that has at least two fewer than the guest with the most gets the oldest place of that one:
+// so guests that take all they can end up with the same number each, and a guest that has none always gets
+// one while another has two.
 
 export class Shares<Item> {
   readonly #limits: { readonly all: number; readonly each: number };
   readonly #evict: (item: Item) => void;
-  /** By guest, each oldest first. */
+  /** The places of each guest, oldest first. */
   readonly #taken = new Map<string, Set<Item>>();
   #count = 0;
 
@@ -14,7 +15,8 @@ export class Shares<Item> {
     this.#evict = evict;
   }
 
-  /** False where this guest gets no place now. Otherwise `release` gives it back, unless it was evicted: then it has been already. */
+  /** False where this guest gets no place now. Otherwise `release` frees the place, unless it was evicted
+   *  before. */
   take(guest: string, item: Item): boolean {
     const own = this.#taken.get(guest);
     const had = own?.size ?? 0;
@@ -37,7 +39,8 @@ export class Shares<Item> {
     return [...this.#taken.values()].flatMap((items) => [...items]);
   }
 
-  /** A difference of one is left as it is: two guests would take the last place from each other without end. */
+  /** A difference of one is left as it is: two guests would take the last place from each other without
+   *  end. */
   #makeRoom(had: number): boolean {
     let [guest, most]: [string, ReadonlySet<Item>] = ["", new Set()];
     for (const [other, items] of this.#taken) if (items.size > most.size) [guest, most] = [other, items];

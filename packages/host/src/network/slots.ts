@@ -1,19 +1,20 @@
-// Network slots. A slot is a namespace of its own with the guest's TAP, one link to this machine, an address pair of the host's range,
-// and rules that pass nothing until a policy is loaded. A few are kept ready, so that taking one costs nothing; one that was used is
-// removed with everything in it, and its number waits behind all others before it is used again.
+// Network slots. A slot is a namespace of its own with the guest's TAP, one link to this machine, an address
+// pair of the host's range, and rules that pass nothing until a policy is loaded. A few are kept ready, so
+// that taking one costs nothing; one that was used is removed with everything in it, and its number waits
+// behind all others before it is used again.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { GUEST_CONNECTIONS_MAX } from "@skerry/contract/host-capacity";
 import type { AddressRange } from "./addresses.ts";
 import { Connections } from "./connections.ts";
-import { loadRules, netnsFileOf, startLoadingRules } from "./inside.ts";
+import { loadRules, netnsFileOf, startLoadingRules } from "./netns-exec.ts";
 import { isSilent, linkNames, makeSlot, namespaceNames, removeSlot, type Slot } from "./slot.ts";
 import type { StartedProgram } from "../run.ts";
 
-/** Longer than a sandbox takes to get its rules. */
+/** Longer than the rules of a new sandbox take to load. */
 const REFILL_DELAY_MS = 100;
-/** Each is a program that waits: so many of those that are taken next have one. */
+/** An `nft` process waits in each of the slots that are taken next; this is their number. */
 const LOADERS = 4;
 /** After a failed preparation; the next take tries again at once. */
 const REFILL_PAUSE_MS = 5_000;
@@ -28,16 +29,16 @@ export interface SlotsOptions {
   /** What the links are named after; with the number it may have 15 characters. */
   readonly linkPrefix: string;
   readonly range: AddressRange;
-  /** The program `native/forget.c`. */
-  readonly forget: string;
-  /** The program `native/enter.c`. */
-  readonly enter: string;
+  /** The program `native/conntrack-flush.c`. */
+  readonly conntrackFlush: string;
+  /** The program `native/netns-exec.c`. */
+  readonly netnsExec: string;
   readonly log: Pick<Logger, "warn">;
   /** How many connections a guest may have at once; undefined: as many as any may. */
   readonly connections?: number;
   /** How many are kept ready once `fill` was called. */
   readonly ready: number;
-  /** Somebody waits for a VM; slots for later can wait until nobody does. */
+  /** Whether a VM is being created: slots for later are made only while none is. */
   readonly isBusy?: () => boolean;
 }
 
@@ -46,12 +47,12 @@ export class Slots {
   /** In use, being prepared, ready, or being removed. */
   readonly #busy = new Set<number>();
   readonly #ready: number[] = [];
-  /** Given back, longest ago first. */
+  /** Released numbers, longest ago first. */
   readonly #returned = new Set<number>();
   #next = 0;
-  /** Made, and not opened by their taker yet. */
+  /** Prepared slots that were taken and not opened yet. */
   readonly #made = new Set<number>();
-  /** Started in slots that are ready, and waiting for their first rules. */
+  /** The `nft` processes that wait in ready slots for their first rules. */
   readonly #loaders = new Map<number, StartedProgram>();
   #filling: Promise<void> | undefined;
   #pausedUntilMs = 0;
@@ -60,20 +61,21 @@ export class Slots {
 
   constructor(options: SlotsOptions) {
     this.#options = options;
-    this.#connections = new Connections(options.forget, options.log);
+    this.#connections = new Connections(options.conntrackFlush, options.log);
   }
 
-  /** How many there can be at once. */
+  /** The number of slots of the range. */
   get capacity(): number {
     return this.#options.range.slots;
   }
 
-  /** None can be taken. */
+  /** Whether no slot is free. */
   get exhausted(): boolean {
     return this.#ready.length === 0 && this.#busy.size >= this.capacity;
   }
 
-  /** How many may be held by those who can do without, when they hold this many: an eighth of all, and fewer where fewer are free. */
+  /** How many slots the warm pool may hold when it holds `held`: an eighth of all, and fewer where fewer
+   *  are free. */
   spare(held: number): number {
     const share = Math.floor(this.capacity / 8);
     const free = this.capacity - this.#busy.size + this.#ready.length;
@@ -81,9 +83,9 @@ export class Slots {
   }
 
   slot(number: number): Slot {
-    const { prefix, linkPrefix, enter } = this.#options;
+    const { prefix, linkPrefix, netnsExec } = this.#options;
     const netns = `${prefix}-${number}`;
-    return { number, netns, netnsFile: netnsFileOf(netns), enter, link: `${linkPrefix}-${number}` };
+    return { number, netns, netnsFile: netnsFileOf(netns), netnsExec, link: `${linkPrefix}-${number}` };
   }
 
   /** A ready slot where there is one, otherwise one for which nothing exists yet; `open` makes up for it. */
@@ -105,14 +107,16 @@ export class Slots {
     if (!this.#made.delete(slot.number)) await this.#make(slot);
   }
 
-  /** Loads rules into a slot that has just been taken, without the time that a program takes to start, if it was a ready one. */
+  /** Loads rules into a slot that has just been taken, without the time that a program takes to start, if
+   *  it was a ready one. */
   async loadFirst(slot: Slot, script: string): Promise<void> {
     const loader = this.#takeLoader(slot.number);
     if (loader?.waits === true) await loader.finish(script);
     else await loadRules(script, slot);
   }
 
-  /** Removes the slot with everything in it, and only then frees the number. Nothing there is not an error. */
+  /** Removes the slot with everything in it, and only then frees the number. A slot that does not exist is
+   *  no error. */
   async close(slot: Slot): Promise<void> {
     this.#takeLoader(slot.number)?.kill();
     const silent = await isSilent(slot);
@@ -124,29 +128,30 @@ export class Slots {
     this.#refill();
   }
 
-  /** Removes what a killed predecessor left: all of ours whose slot nobody has taken. Resolves with how many there were. */
+  /** Removes the namespaces and links of a killed host process whose slots no VM has. Resolves with how
+   *  many there were. */
   async sweep(): Promise<number> {
     const isFree = (number: number): boolean => !this.#busy.has(number);
     const left = [...(await this.#existing())].filter(isFree);
     for (const number of left) await this.close(this.slot(number));
-    // It may have removed others without their connections.
+    // The killed process may have removed slots without flushing their connections.
     for (const number of Array(this.capacity).keys()) if (isFree(number)) this.#forgetSoon(this.slot(number));
     await this.#connections.allForgotten();
     return left.length;
   }
 
-  /** From now on some are kept ready, made one after the other in the background. */
+  /** From now on keeps some slots ready; prepares them one after the other in the background. */
   fill(): void {
     this.#keptReady = this.#options.ready;
     this.#refill();
   }
 
-  /** Stops making ready ones. Those that there are stay, and the next host process removes them. */
+  /** Stops preparing slots. Ready ones stay, and the next host process removes them. */
   async stop(): Promise<void> {
     this.#keptReady = 0;
     await this.#filling;
     for (const number of [...this.#loaders.keys()]) this.#takeLoader(number)?.kill();
-    // What fails is in the log, and the next host process does it.
+    // Failures are logged, and the next host process repeats the removal.
     await this.#connections.allForgotten().catch(() => undefined);
   }
 
@@ -157,7 +162,7 @@ export class Slots {
     await this.#connections.allForgotten();
   }
 
-  /** Whoever had the number before has left no connections when it begins. */
+  /** The kernel has no connections of the slot that had this number before. */
   async #make(slot: Slot): Promise<void> {
     const addresses = this.#options.range.pair(slot.number);
     await this.#connections.forgotten(addresses.slot);
@@ -166,7 +171,7 @@ export class Slots {
 
   /** Connections inside the slot ended with it; these are this machine's own, which it translates. */
   #forgetSoon({ number }: Slot): void {
-    // A number beyond the range is of a predecessor with a larger one.
+    // A number beyond the range comes from a host process with a larger range.
     if (number < this.capacity) this.#connections.forgetSoon(this.#options.range.pair(number).slot);
   }
 
@@ -189,7 +194,7 @@ export class Slots {
 
   #refill(): void {
     if (this.#filling !== undefined || Date.now() < this.#pausedUntilMs) return;
-    // Whoever has just taken a slot loads rules into it, and the kernel does one such thing at a time.
+    // A VM that has just taken a slot loads rules into it, and the kernel loads one rule set at a time.
     this.#filling = sleep(REFILL_DELAY_MS)
       .then(() => {
         this.#startLoaders();
@@ -211,7 +216,7 @@ export class Slots {
       try {
         await this.#make(slot);
       } catch {
-        // Whoever needs a slot meets the same failure and reports it.
+        // The next VM that needs a slot meets the same failure and reports it.
         this.#pausedUntilMs = Date.now() + REFILL_PAUSE_MS;
         await this.close(slot).catch(() => undefined);
         return;
@@ -222,7 +227,7 @@ export class Slots {
     }
   }
 
-  /** In those that are taken next; in none once no more are kept. */
+  /** Starts `nft` in the slots that are taken next; in none after `stop`. */
   #startLoaders(): void {
     for (const number of this.#ready.slice(0, Math.min(LOADERS, this.#keptReady))) {
       if (!this.#loaders.has(number)) this.#loaders.set(number, startLoadingRules(this.slot(number)));

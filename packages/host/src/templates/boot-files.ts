@@ -1,5 +1,5 @@
-// Kernel and initramfs that every guest boots from. The kernel is Debian's, unpacked from its signed package and not
-// installed; the initramfs holds the agent as /init and the few modules that reach the root disk.
+// Kernel and initramfs that every guest boots from. The kernel is Debian's, unpacked from its signed package
+// and not installed; the initramfs holds the agent as /init and the few modules that reach the root disk.
 
 import { createHash } from "node:crypto";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -19,7 +19,8 @@ const KERNEL_PACKAGE = "linux-image-cloud-amd64";
 const DOWNLOAD_DEADLINE_MS = 300_000;
 const UNPACK_DEADLINE_MS = 60_000;
 
-/** In the order in which they must be loaded: `virtio_ring` before `virtio`, `failover` before `net_failover`. */
+/** In the order in which they must be loaded: `virtio_ring` before `virtio`, `failover` before
+ *  `net_failover`. */
 const MODULES = [
   "drivers/virtio/virtio_ring",
   "drivers/virtio/virtio",
@@ -44,8 +45,8 @@ cd '${folder}'
 apt-get download -q "$package"
 `;
 
-/** Downloads the kernel into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. One that an earlier version kept without a
- *  module that is needed now is replaced. */
+/** Downloads the kernel into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. One that
+ *  an earlier version kept without a module that is needed now is replaced. */
 export async function ensureKernel(folder: string, mirror: string | undefined): Promise<void> {
   const needed = ["version", ...MODULES.map((module) => `modules/${fileOf(module)}`)];
   const there = await Promise.all(needed.map((file) => exists(join(folder, file))));

@@ -1,4 +1,5 @@
-// A template is a folder with one file: `templates/NAME/template.json`. This module reads it and says what is wrong with it.
+// A template is a folder with one file: `templates/NAME/template.json`. This module reads it and reports its
+// faults.
 
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -22,10 +23,11 @@ const Description = Type.Object(
 
 export interface TemplateDescription extends Static<typeof Description> {
   readonly name: string;
-  /** Follows from the content: another description is another template. */
+  /** Digest of the whole content: a changed description is another template. */
   readonly id: string;
   readonly digest: string;
-  /** Of what decides about the root disk alone: other warm-up commands need no other disk. */
+  /** Digest of the fields that determine the root disk: a change of the warm-up commands needs no other
+   *  disk. */
   readonly diskDigest: string;
 }
 

@@ -1,5 +1,5 @@
-// A frozen template: a guest that was booted once, warmed up, stopped, and kept as files. Every sandbox of this template and
-// size wakes from them. Memory and disk belong together, so nobody writes to either again.
+// A frozen template: a guest that was booted once, warmed up, stopped, and kept as files. Every sandbox of
+// this template and size wakes from them. Memory and disk belong together, so neither is written to again.
 //
 //   memory   the guest's RAM; clones map it copy-on-write and share its pages
 //   state    CPU and device state (about 66 KiB); RAM is not in it, because it was mapped shared (`x-ignore-shared`)
@@ -17,9 +17,9 @@ import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import { NO_EGRESS } from "../network/egress.ts";
 import { runProgram } from "../run.ts";
-import { giveBack, makeFolder, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
-import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu.ts";
-import { migrationCompleted, type Qmp } from "../vm/qmp.ts";
+import { releaseResources, makeFolder, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
+import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu/qemu.ts";
+import { migrationCompleted, type Qmp } from "../vm/qemu/qmp.ts";
 import type { BootFiles } from "./boot-files.ts";
 import type { TemplateDescription } from "./description.ts";
 
@@ -34,7 +34,7 @@ export interface FrozenTemplate {
 }
 
 export interface FreezeOptions {
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   /** Frozen templates live here, one folder each. */
   readonly folder: string;
   /** Prefix of the QEMU process' name. */
@@ -65,7 +65,7 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
   // Short: the path of a socket in it has 107 bytes, and what is left of them is for the state folder.
   const folder = join(options.folder, `building-${randomBytes(4).toString("hex")}`);
   await makeFolder(folder);
-  const slot = options.room.slots.take();
+  const slot = options.resources.slots.take();
   const record = {
     name: `${options.instance}:template:${options.description.name}:${options.size.name}:`,
     folder,
@@ -73,18 +73,18 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
     process: undefined,
   };
   try {
-    await makeDisk(options, join(folder, vmPaths.disk), uidOf(options.room, slot));
+    await makeDisk(options, join(folder, vmPaths.disk), uidOf(options.resources, slot));
     await bootAndFreeze(options, record);
     await makeOverlay(options, join(folder, "overlay"));
     await publish(folder, target);
   } finally {
-    await giveBack(options.room, record);
+    await releaseResources(options.resources, record);
   }
   return frozen;
 }
 
-/** Removes leftovers of builds that were cut off, and frozen templates that neither an input describes nor a disk stands on. Running
- *  clones hold the memory that they map open. */
+/** Removes leftovers of builds that were cut off, and frozen templates that no description leads to and no
+ *  disk is based on. Running clones hold the memory that they map open. */
 export async function sweepFrozen(
   folder: string,
   current: ReadonlySet<string>,
@@ -115,7 +115,7 @@ export function frozenName(options: FreezeOptions): string {
   const identity = JSON.stringify([
     FORMAT,
     description.digest,
-    // What the frozen disk was written above: above another image it is nonsense.
+    // The image below the frozen disk: above another image the disk is corrupt.
     basename(rootImage),
     boot.digest,
     qemuVersion,
@@ -156,7 +156,8 @@ async function makeOverlay(options: FreezeOptions, overlay: string): Promise<voi
   await emptyQcow2(overlay, options.description.disk_gib);
 }
 
-/** The file below it is not named inside: QEMU gets the whole chain on its command line and believes no header. */
+/** The file below it is not named inside: QEMU gets the whole chain on its command line and believes no
+ *  header. */
 export async function emptyQcow2(file: string, sizeGib: number): Promise<void> {
   await runProgram("qemu-img", ["create", "-q", "-f", "qcow2", file, String(sizeGib * GIB)], {
     deadlineMs: QEMU_IMG_DEADLINE_MS,
@@ -171,7 +172,7 @@ interface BuildRecord {
 }
 
 async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promise<void> {
-  const { room, size, machine, boot, rootImage, description } = options;
+  const { resources, size, machine, boot, rootImage, description } = options;
   const files = {
     kernel: boot.kernel,
     initramfs: boot.initramfs,
@@ -179,7 +180,7 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     rootImage,
     frozenDisk: undefined,
   };
-  const { qmp } = await startQemu(room, {
+  const { qmp } = await startQemu(resources, {
     record,
     size,
     machine,
@@ -190,15 +191,16 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     state: undefined,
   });
   try {
-    await room.egress.load(room.slots.slot(record.slot), NO_EGRESS);
+    await resources.egress.load(resources.slots.slot(record.slot), NO_EGRESS);
     const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), {
       resync: false,
       deadlineMs: BOOT_DEADLINE_MS,
     });
     for (const command of description.warm_up) await runCommand(channel, command, WARM_UP_DEADLINE_MS);
-    // The channel stays open: a clone then wakes with the host connected and has nothing to notice.
-    await saveState(qmp, record.folder, uidOf(room, room.slots.slot(record.slot)));
-    // The migration has flushed the disk; what is left of this QEMU is killed with everything else of the build.
+    // The channel stays open: a clone then wakes with the host connected, as it was frozen.
+    await saveState(qmp, record.folder, uidOf(resources, resources.slots.slot(record.slot)));
+    // The migration has flushed the disk; what is left of this QEMU is killed with everything else of the
+    // build.
     channel.close("the template is frozen");
   } catch (error) {
     throw new Error(
@@ -210,8 +212,8 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
   }
 }
 
-/** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here, so it connects to a
- *  socket of ours. */
+/** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here,
+ *  so it connects to a socket of ours. */
 async function saveState(qmp: Qmp, folder: string, uid: number): Promise<void> {
   const signal = AbortSignal.timeout(FREEZE_DEADLINE_MS);
   const socket = join(folder, "state.sock");
@@ -241,7 +243,7 @@ async function receiveInto(socket: string, file: string): Promise<{ server: Serv
   const server = createServer((connection) => {
     pipeline(connection, createWriteStream(file, { mode: 0o600 })).then(resolve, reject);
   });
-  saved.catch(() => undefined); // whoever awaits it hears of it
+  saved.catch(() => undefined); // the caller that awaits it gets the error
   server.listen(socket);
   await new Promise<void>((ready) => server.once("listening", () => ready()));
   return { server, saved };
@@ -253,7 +255,8 @@ async function publish(folder: string, target: string): Promise<void> {
     await chmod(join(folder, name), 0o444);
   }
   await rm(join(folder, "qemu.log"), { force: true });
-  // Another host that shares the folder may have been faster, and clones may be waking from its files already.
+  // Another host that shares the folder may have been faster, and clones may be waking from its files
+  // already.
   if (await isComplete(target)) return;
   await rm(target, { recursive: true, force: true });
   await rename(folder, target).catch(async (error: unknown) => {

@@ -1,4 +1,5 @@
-// A template's root disk: a Debian tree by mmdebstrap, written into one ext4 image. Nobody writes to the image afterwards.
+// A template's root disk: a Debian tree by mmdebstrap, written into one ext4 image. The image is never
+// written to afterwards.
 
 import { chmod, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +10,7 @@ const DEBOOTSTRAP_DEADLINE_MS = 900_000;
 const FORMAT_DEADLINE_MS = 120_000;
 const GIB = 1024 ** 3;
 
-/** What no program in a sandbox reads, left out to keep the image small. */
+/** Paths that no program in a sandbox reads, left out to keep the image small. */
 const LEFT_OUT = ["/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*"];
 
 /** Where the image of this template is, or will be. */
@@ -48,7 +49,7 @@ export async function ensureImage(
       deadlineMs: FORMAT_DEADLINE_MS,
     });
     await chmod(image, 0o444);
-    // Another host that shares the folder may have been faster, and disks may stand on its file already.
+    // Another host that shares the folder may have been faster, and disks may be based on its file already.
     await link(image, target).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
     });

@@ -1,4 +1,4 @@
-// The templates of this host: which there are, whether they are ready, and the frozen one for a size, made at first use.
+// The templates of this host, their status, and the frozen template for each size, made at first use.
 
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -6,8 +6,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/platform";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import type { MachineRoom } from "../vm/instance.ts";
-import { vmPaths, type Accelerator, type Machine } from "../vm/qemu.ts";
+import type { HostResources } from "../vm/vm-resources.ts";
+import { vmPaths, type Accelerator, type Machine } from "../vm/qemu/qemu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
 import {
@@ -31,7 +31,7 @@ export interface LibraryOptions {
   readonly accelerator: Accelerator;
   readonly tscKhz: number | undefined;
   readonly instance: string;
-  readonly room: MachineRoom;
+  readonly resources: HostResources;
   readonly log: Logger;
 }
 
@@ -62,7 +62,8 @@ export class TemplateLibrary {
     }
   }
 
-  /** Reads the descriptions. Templates whose image exists are ready; the others become so by `buildImages`. */
+  /** Reads the descriptions. Templates whose image exists are ready; the others become so by
+   *  `buildImages`. */
   static async open(options: LibraryOptions): Promise<TemplateLibrary> {
     const library = new TemplateLibrary(options, await readDescriptions(options.templatesFolder));
     for (const entry of library.#entries.values()) {
@@ -95,13 +96,13 @@ export class TemplateLibrary {
     if (freezing === undefined) {
       freezing = this.#freeze(options);
       this.#freezing.set(key, freezing);
-      // A failure is told to everybody who waits for it, and the next call tries again.
+      // A failure rejects all waiting calls, and the next call tries again.
       freezing.catch(() => this.#freezing.delete(key));
     }
     return { frozen: await freezing, boot: this.#options.boot };
   }
 
-  /** Files that disks of VMs of this template may stand on here, those of its earlier versions too. */
+  /** Files that disks of VMs of this template may be based on here, also those of its earlier versions. */
   async disks(name: string): Promise<{ root_image: string[]; frozen_disk: string[] }> {
     const inFolder = async (folder: string): Promise<string[]> =>
       (await readdir(folder).catch(() => [] as string[]))
@@ -124,7 +125,8 @@ export class TemplateLibrary {
     return frozen;
   }
 
-  /** Builds the images that are missing, one after the other, because each takes a whole core. A failure is in `list()`. */
+  /** Builds the images that are missing, one after the other, because each takes a whole core. A failure
+   *  is in `list()`. */
   async buildImages(): Promise<void> {
     const { log, debianMirror } = this.#options;
     for (const entry of this.#entries.values()) {
@@ -142,7 +144,8 @@ export class TemplateLibrary {
     }
   }
 
-  /** What a machine of this size boots with from a disk of its own: the newest that there is, whatever the disk was made with. */
+  /** The kernel and template that a machine of this size boots with from its own disk: the newest, also
+   *  where the disk was made with older ones. */
   forBoot(size: Size): { readonly machine: Machine; readonly boot: BootFiles } {
     return { machine: this.#machine(size), boot: this.#options.boot };
   }
@@ -175,9 +178,9 @@ export class TemplateLibrary {
   }
 
   #freezeOptions(description: TemplateDescription, rootImage: string, size: Size): FreezeOptions {
-    const { room, instance, boot, qemuVersion } = this.#options;
+    const { resources, instance, boot, qemuVersion } = this.#options;
     return {
-      room,
+      resources,
       instance,
       boot,
       qemuVersion,

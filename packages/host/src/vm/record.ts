@@ -1,4 +1,4 @@
-// What a host remembers of a VM: `vm.json` in the VM's folder. From it a restarted host finds its running VMs again.
+// The record of a VM: `vm.json` in its folder. A restarted host process finds its VMs by it.
 
 import { open, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,25 +7,26 @@ import { HostEgress } from "@skerry/contract/egress";
 import { Vm, VmSpec } from "@skerry/contract/host-api";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
-import { DiskBelow, placedBelow, readBelow, type DiskPlaces } from "./disk-below.ts";
-import { worksIn, type ProcessIdentity } from "./process.ts";
-import { vmPaths } from "./qemu.ts";
+import { DiskBelow, placedBelow, readBelow, type DiskPlaces } from "./disk/disk-below.ts";
+import { worksIn, type ProcessIdentity } from "./qemu/process.ts";
+import { vmPaths } from "./qemu/qemu.ts";
 
 /** What makes a VM a machine. */
 const MachineRecord = Type.Object(
   {
     /** Its main process. */
     command: Nullable(Type.String()),
-    /** It has run, so its disk may hold what nobody else has: the disk stays when the VM ends. */
+    /** The machine has run, so its disk may hold the only copy of its data: the disk stays when the VM
+     *  ends. */
     keeps_disk: Type.Boolean(),
-    /** It was told to stop: however it ends now, that is what it did. */
+    /** The machine was told to stop: however it ends now, it ends as stopped. */
     stopping: Type.Boolean(),
   },
   { additionalProperties: false },
 );
 export type MachineRecord = Static<typeof MachineRecord>;
 
-/** What makes a clone somebody. */
+/** The identity that a warm clone gets when it is taken. */
 const Waking = Type.Pick(VmSpec, ["hostname", "env"]);
 export type Waking = Static<typeof Waking>;
 
@@ -35,21 +36,22 @@ export interface VmRecord extends Vm {
   readonly folder: string;
   readonly slot: number;
   readonly process: ProcessIdentity | undefined;
-  /** In force in the slot, or about to be. */
+  /** The policy that is in force in the slot, or is being loaded. */
   readonly egress: HostEgress;
   readonly egress_version: number;
   /** Absent until its disk is made, and from VMs of versions before it. */
   readonly below?: DiskBelow;
   /** Absent for a sandbox. */
   readonly machine?: MachineRecord;
-  /** The rate by which its guest tells the time, where that is not this host's own: it came from another one. */
+  /** TSC rate of its guest in kHz, where that is not this host's own because the VM came from another
+   *  host. */
   readonly tsc_khz?: number;
-  /** It is on its way to another host, and may stand still because it is there already. */
+  /** The VM is moving to another host, and may be paused because the target has it already. */
   readonly departure?: { readonly move_id: string };
-  /** It is on its way here. Whole: it could go on here. */
+  /** The VM is moving to this host. `whole`: disk and memory are complete. */
   readonly arrival?: { readonly move_id: string; readonly whole: boolean };
-  /** Its clone was taken, and somebody may count on it already: what its guest still has to be given. Not kept any longer, because an
-   *  environment holds secrets. */
+  /** Present while its warm clone wakes: the identity that its guest still has to get. Removed afterwards,
+   *  because an environment holds secrets. */
   readonly waking?: Waking;
 }
 
@@ -58,15 +60,17 @@ export const RECORD = "vm.json";
 /** Raised when a record of this version would be misunderstood by a host of the version before. */
 const FORMAT = 1;
 
-/** Folders are removed and processes killed by what a record says, so nothing is believed that `saveRecord` has not written. A field that is
- *  not named here was written by a newer version, and may mean that the others mean something else. */
+/** Folders are removed and processes killed by what a record says, so nothing is believed that
+ *  `saveRecord` has not written. A field that is not named here was written by a newer version, and may
+ *  mean that the others mean something else. */
 const RecordShape = Type.Object(
   {
     ...Vm.properties,
     /** Absent from records of versions before it. */
     format: Type.Optional(Type.Integer({ minimum: 1 })),
     name: Type.String({ minLength: 1 }),
-    /** Written for hosts of versions before `format`, which remove what lacks it; where a folder is, is where it was found. */
+    /** Written for hosts of versions before `format`, which remove what lacks it; where a folder is, is
+     *  where it was found. */
     folder: Type.String(),
     slot: Type.Integer({ minimum: 0 }),
     egress: HostEgress,
@@ -85,8 +89,9 @@ const RecordShape = Type.Object(
 );
 const recordShape = Compile(RecordShape);
 
-/** Replaces the record whole: a host that is killed here leaves the old one. A machine's is on the disk when this resolves, with its
- *  folder's entry: a power failure after that loses neither. A sandbox does not outlive a power failure, so its record need not. */
+/** Replaces the record whole: a host that is killed here leaves the old one. A machine's is on the disk
+ *  when this resolves, with its folder's entry: a power failure after that loses neither. A sandbox does
+ *  not outlive a power failure, so its record need not. */
 export async function saveRecord(record: VmRecord): Promise<void> {
   const file = join(record.folder, RECORD);
   const part = await open(`${file}.part`, "w", 0o600);
@@ -100,8 +105,9 @@ export async function saveRecord(record: VmRecord): Promise<void> {
   if (record.machine !== undefined) await syncFolder(record.folder);
 }
 
-/** For a folder that is given the VM's name after this, and is no VM's until then, whatever of the record is in it: so nothing has to be
- *  replaced whole, which takes four times as long (1.3 instead of 0.3 ms). */
+/** Writes the record into a folder that is renamed to the VM's id afterwards. Until then the folder
+ *  belongs to no VM, so the file need not be replaced atomically, which takes four times as long (1.3
+ *  instead of 0.3 ms). */
 export async function prepareRecord(record: VmRecord, folder: string): Promise<void> {
   await writeFile(join(folder, RECORD), textOf(record), { mode: 0o600 });
 }
@@ -126,14 +132,16 @@ export type FoundRecord =
   | { readonly kind: "mine"; readonly record: VmRecord; readonly former?: ProcessIdentity | undefined }
   /** There is none: the host was killed before it wrote one. */
   | { readonly kind: "absent" }
-  /** The disk did not give it, or a newer version of the host wrote it. It may well be understood another time. */
+  /** The disk could not be read, or a newer version of the host wrote it. A later host process may
+   *  understand it. */
   | { readonly kind: "unreadable" | "newer"; readonly why: string }
   /** It is not what any version of the host writes. */
   | { readonly kind: "damaged"; readonly why: string };
 
-/** Whose records are read. */
+/** The host whose records are read. */
 export interface RecordOwner {
-  /** What this host's processes, namespaces and cgroups are named after; it follows from where its state folder is. */
+  /** What this host's processes, namespaces and cgroups are named after; it follows from where its state
+   *  folder is. */
   readonly instance: string;
   readonly places: DiskPlaces;
 }
@@ -176,7 +184,7 @@ async function refuseMovedAlive({ id, folder, found }: FoundFolder): Promise<voi
 
 const READ_AT_ONCE = 64;
 
-/** Never rejects: what is wrong with a record is part of the answer. */
+/** Never rejects: a fault of the record is part of the result. */
 export async function readRecord(id: string, folder: string, owner: RecordOwner): Promise<FoundRecord> {
   let text: string;
   try {
@@ -213,8 +221,8 @@ function understood(
   };
 }
 
-/** A state folder that was moved or copied has another name for its processes. Those that its records name ended before it was moved, or are
- *  those of the folder that it is a copy of. */
+/** A state folder that was moved or copied has another name for its processes. Those that its records name
+ *  ended before it was moved, or are those of the folder that it is a copy of. */
 function identityOf(
   { id, execution_id, name, process }: Pick<VmRecord, "id" | "execution_id" | "name" | "process">,
   owner: RecordOwner,
@@ -235,7 +243,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** It says so, or all that is wrong with it is fields that this version does not know. */
+/** Its `format` is newer, or its only faults are fields that this version does not know. */
 function isNewer(value: object): boolean {
   const { format } = value as { readonly format?: unknown };
   if (typeof format === "number" && format > FORMAT) return true;
@@ -246,18 +254,18 @@ function isNewer(value: object): boolean {
   return faults.length > 0 && faults.every(unknownField);
 }
 
-/** Nothing of it runs, and only files are left. */
+/** Whether the VM has ended: no process of it runs, and only files are left. */
 export function hasEnded({ status }: VmRecord): boolean {
   return status === "gone" || status === "stopped";
 }
 
-/** What this VM has written is kept when it ends, until it is destroyed. */
+/** Whether the disk of this VM is kept when it ends, until it is destroyed. */
 export function keepsDisk({ machine }: VmRecord): boolean {
   return machine?.keeps_disk === true;
 }
 
-/** Files that the disks of these VMs stand on, also of those that do not run: they must stay. Undefined where that is not known of every
- *  one of them, so that nothing may be removed. */
+/** The base files of the disks of all VMs, also of those that do not run: they must stay. Undefined where
+ *  they are not known for every VM; then no file may be removed. */
 export async function filesBelow(vmsFolder: string, owner: RecordOwner): Promise<Set<string> | undefined> {
   const all = new Set<string>();
   for (const { folder, found } of await readRecords(vmsFolder, owner)) {
@@ -270,7 +278,7 @@ export async function filesBelow(vmsFolder: string, owner: RecordOwner): Promise
   return all;
 }
 
-/** Whether this file is certainly not there. */
+/** Whether this file certainly does not exist. */
 export function isWithout(file: string): Promise<boolean> {
   return stat(file).then(
     () => false,

@@ -11,10 +11,10 @@ export interface Native extends AsyncDisposable {
   readonly folder: string;
   readonly launch: string;
   readonly consoleLog: string;
-  readonly enter: string;
-  readonly forget: string;
+  readonly netnsExec: string;
+  readonly conntrackFlush: string;
   readonly dataRanges: string;
-  readonly runner: string;
+  readonly spawnHelper: string;
   readonly privateMemory: string;
   readonly noDisassembler: readonly string[];
 }
@@ -26,10 +26,10 @@ export async function buildNative(): Promise<Native> {
     folder,
     launch: join(folder, "launch"),
     consoleLog: join(folder, "console-log"),
-    enter: join(folder, "enter"),
-    forget: join(folder, "forget"),
+    netnsExec: join(folder, "netns-exec"),
+    conntrackFlush: join(folder, "conntrack-flush"),
     dataRanges: join(folder, "data-ranges"),
-    runner: join(folder, "runner"),
+    spawnHelper: join(folder, "spawn-helper"),
     privateMemory: join(folder, "private-memory.so"),
     noDisassembler: [4, 5].map((version) => join(folder, `no-disassembler.${version}.so`)),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),

@@ -38,19 +38,19 @@ export function testWorld(): {
 /** `name` tells the slots of one test file from those of another: up to four letters. */
 export function testSlotsOptions(
   name: string,
-  { enter, forget }: Pick<Native, "enter" | "forget">,
+  { netnsExec, conntrackFlush }: Pick<Native, "netnsExec" | "conntrackFlush">,
 ): SlotsOptions {
   return {
     prefix: `unit${process.pid}-${name}`,
     linkPrefix: `u${id.toString(16)}${name}`,
     range: testRange(),
     ready: 2,
-    enter,
-    forget,
+    netnsExec,
+    conntrackFlush,
     log: pino({ level: "silent" }),
   };
 }
 
-export function testSlots(name: string, native: Pick<Native, "enter" | "forget">): Slots {
+export function testSlots(name: string, native: Pick<Native, "netnsExec" | "conntrackFlush">): Slots {
   return new Slots(testSlotsOptions(name, native));
 }

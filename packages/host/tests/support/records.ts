@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { ProcessIdentity } from "../../src/vm/process.ts";
-import { diskPlaces } from "../../src/vm/disk-below.ts";
+import type { ProcessIdentity } from "../../src/vm/qemu/process.ts";
+import { diskPlaces } from "../../src/vm/disk/disk-below.ts";
 import { readRecords, saveRecord, type RecordOwner, type VmRecord } from "../../src/vm/record.ts";
 
 /** What the processes of the records below are named after. */

@@ -3,7 +3,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { baseScript } from "../../src/network/base-rules.ts";
+import { baseRulesScript } from "../../src/network/base-rules.ts";
 import { EgressRules } from "../../src/network/egress.ts";
 import {
   GATEWAY_ADDRESS,
@@ -13,7 +13,7 @@ import {
   TAP,
 } from "../../src/network/guest-link.ts";
 import { openHostNetwork, removeHostNetwork } from "../../src/network/host-network.ts";
-import { ipBatch, loadRules } from "../../src/network/inside.ts";
+import { ipBatch, loadRules } from "../../src/network/netns-exec.ts";
 import type { Slot } from "../../src/network/slot.ts";
 import { Slots } from "../../src/network/slots.ts";
 import { runProgram } from "../../src/run.ts";
@@ -139,7 +139,7 @@ async function standIn(slot: Slot, guestNetns: string, slotAddress: string): Pro
     slot.netns,
   );
   // The pin went with the TAP.
-  const rules = baseScript(slotAddress, 1);
+  const rules = baseRulesScript(slotAddress, 1);
   const pin = rules.slice(rules.indexOf("table netdev"));
   await loadRules(`table netdev skerry_base {}\ndelete table netdev skerry_base\n${pin}`, slot);
   await ipBatch(

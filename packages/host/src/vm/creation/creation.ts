@@ -1,0 +1,278 @@
+// Creates a VM: takes a warm clone from the pool, makes a new clone, or boots a machine from its kept disk.
+// Ends with a guest that answers and has its identity.
+
+import { rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
+import type { VmSpec } from "@skerry/contract/host-api";
+import type { Size } from "@skerry/contract/sizes";
+import type { Logger } from "pino";
+import { SlotsExhausted, type Slots } from "../../network/slots.ts";
+import type { TemplateLibrary } from "../../templates/library.ts";
+import { bootKept } from "../start/boot.ts";
+import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
+import { saveBelow } from "../disk/disk-below.ts";
+import { checkDiskReserve } from "../disk/disk-reserve.ts";
+import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
+import { vmPaths } from "../qemu/qemu.ts";
+import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
+import { isWithout, prepareRecord, saveRecord, syncFolder, type VmRecord, type Waking } from "../record.ts";
+import { diskGone } from "../lifecycle/unreadable.ts";
+import type { WarmVm } from "../warm/warm-clones.ts";
+
+export interface CreationOptions {
+  readonly resources: HostResources;
+  readonly library: TemplateLibrary;
+  readonly vmsFolder: string;
+  readonly instance: string;
+  readonly log: Logger;
+}
+
+export interface VmRequest {
+  readonly spec: VmSpec;
+  readonly size: Size;
+  /** A clone taken from the warm pool. Never for a machine: its disk and its console differ from a
+   *  sandbox's from the start. */
+  readonly warm: WarmVm | undefined;
+  /** The record of the machine's previous VM, whose disk is kept. */
+  readonly kept: VmRecord | undefined;
+}
+
+/** A VM that is being created. */
+export class NewVm {
+  /** Replaced during the creation. If the creation fails, the resources that the record then names have to
+   *  be released. */
+  record: VmRecord;
+  /** No command of the user has run in it. */
+  isUnused = false;
+  readonly #acknowledged = Promise.withResolvers<void>();
+  #isAcknowledged = false;
+
+  constructor(record: VmRecord) {
+    this.record = record;
+  }
+
+  /** Answers the request before the creation has ended: a warm clone was taken for it, and if that does
+   *  not wake, another one is made. */
+  acknowledge(): void {
+    this.#isAcknowledged = true;
+    this.#acknowledged.resolve();
+  }
+
+  /** Resolves when `acknowledge` is called. */
+  get acknowledged(): Promise<void> {
+    return this.#acknowledged.promise;
+  }
+
+  get isAcknowledged(): boolean {
+    return this.#isAcknowledged;
+  }
+}
+
+/** The first record of a new VM. Takes its network slot. */
+export function recordFor(options: CreationOptions, id: string, request: VmRequest): VmRecord {
+  const { spec, size, warm } = request;
+  return {
+    id,
+    execution_id: spec.execution_id,
+    template: spec.template,
+    size: size.name,
+    status: "creating",
+    reason: null,
+    started_at: new Date().toISOString(),
+    folder: join(options.vmsFolder, id),
+    egress: spec.egress,
+    egress_version: spec.egress_version,
+    ...machineOf(request),
+    ...(warm === undefined ? unstarted(options, id, spec) : started(warm.record, spec)),
+  };
+}
+
+function machineOf({ spec: { machine }, kept }: VmRequest): Pick<VmRecord, "machine" | "below"> {
+  if (machine === undefined) return {};
+  return {
+    machine: { command: machine.command, keeps_disk: kept !== undefined, stopping: false },
+    ...(kept?.below === undefined ? {} : { below: kept.below }),
+  };
+}
+
+/** On failure the caller releases the resources that `newVm.record` names. */
+export async function bringUp(
+  options: CreationOptions,
+  newVm: NewVm,
+  request: VmRequest,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  const live =
+    request.kept === undefined
+      ? ((await wake(options, newVm, request)) ?? (await clone(options, newVm, request, signal)))
+      : await boot(options, newVm, request, signal);
+  signal.throwIfAborted();
+  newVm.isUnused = request.kept === undefined;
+  return live;
+}
+
+async function boot(
+  { resources, library, vmsFolder }: CreationOptions,
+  newVm: NewVm,
+  { spec, size }: VmRequest,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  const { record } = newVm;
+  if (await isWithout(join(record.folder, vmPaths.disk))) throw diskGone();
+  await checkDiskReserve(vmsFolder);
+  await saveRecord(record);
+  return bootKept({ resources, library, record, spec, size, signal }, async ({ process }) => {
+    newVm.record = { ...record, process };
+    await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
+  });
+}
+
+type Started = Pick<VmRecord, "name" | "slot" | "process" | "below" | "waking">;
+
+function unstarted({ resources, instance }: CreationOptions, id: string, spec: VmSpec): Started {
+  return {
+    name: `${instance}:${id}:${spec.execution_id}`,
+    slot: takeSlot(resources.slots),
+    process: undefined,
+  };
+}
+
+/** What a warm clone already has, and the identity that it still lacks. */
+function started({ name, slot, process, below }: VmRecord, { hostname, env }: VmSpec): Started {
+  return { name, slot, process, waking: { hostname, env }, ...(below === undefined ? {} : { below }) };
+}
+
+/** Makes the warm clone this VM; undefined where the pool had none, or where the clone has died since. */
+async function wake(
+  options: CreationOptions,
+  newVm: NewVm,
+  { spec, warm }: VmRequest,
+): Promise<LiveVm | undefined> {
+  if (warm === undefined) return undefined;
+  const { record } = newVm;
+  const { live } = warm;
+  try {
+    await takeOver(options, warm.record, record);
+    newVm.acknowledge();
+    // Until its policy is in force the slot drops every packet, and no command of the user runs before both
+    // are done.
+    await settled([loadPolicy(options.resources, record), awaken(live, spec)]);
+    return live;
+  } catch (error) {
+    options.log.warn({ err: error, vm: record.id }, "a waiting clone could not be woken");
+    live.qmp.close();
+    live.channel.close("it could not be woken");
+    await rm(warm.record.folder, { recursive: true, force: true });
+    // The new slot is taken first: where none is free, only the caller releases the old one.
+    const next = { ...record, ...unstarted(options, record.id, spec) };
+    try {
+      await releaseResources(options.resources, record);
+    } catch (failure) {
+      await options.resources.slots.close(options.resources.slots.slot(next.slot));
+      throw failure;
+    }
+    newVm.record = next;
+    return undefined;
+  }
+}
+
+/** The rename makes the clone this VM: a host process that starts before it removes the folder like that
+ *  of any warm clone, and one that starts after it finishes the waking. */
+async function takeOver({ vmsFolder }: CreationOptions, waited: VmRecord, record: VmRecord): Promise<void> {
+  await settled([
+    prepareRecord(record, waited.folder),
+    rm(record.folder, { recursive: true, force: true }),
+    checkDiskReserve(vmsFolder),
+  ]);
+  await rename(waited.folder, record.folder);
+}
+
+/** Finishes a waking that an earlier host process began. No command of the user has run in this guest, so
+ *  steps may be repeated. */
+export async function finishWaking(
+  { slots, egress: rules }: HostResources,
+  newVm: NewVm,
+  waking: Waking,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  newVm.acknowledge();
+  const { record } = newVm;
+  await rules.replace(slots.slot(record.slot), record.egress);
+  const live = await adoptClone(record, { deadlineMs: HUNG_AFTER_MS, signal });
+  await giveIdentity(live, waking);
+  signal.throwIfAborted();
+  return live;
+}
+
+async function clone(
+  { resources, library, vmsFolder }: CreationOptions,
+  newVm: NewVm,
+  { spec, size }: VmRequest,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  const { record } = newVm;
+  await checkDiskReserve(vmsFolder);
+  await makeNewFolder(record);
+  // A reader may follow the console before the guest writes to it.
+  if (spec.machine !== undefined) await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
+  await saveRecord(record);
+  if (spec.machine !== undefined) await syncFolder(vmsFolder);
+  const { frozen, boot } = await library.frozen(spec.template, size);
+  signal.throwIfAborted();
+  // The guest has not run yet when its policy is in force.
+  const isMachine = spec.machine !== undefined;
+  const made = { resources, record, size, frozen, boot, isMachine, signal };
+  const restored = await restoreClone(made, async ({ process }) => {
+    const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
+    newVm.record = { ...record, process, below };
+    if (isMachine) await saveBelow(record.folder, below);
+    await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
+  });
+  const live = await resume(restored);
+  await giveIdentity(live, spec);
+  return live;
+}
+
+/** Makes an empty folder for a VM that is new on this host. Refuses where it holds a machine's disk that
+ *  no entry of the table names. */
+export async function makeNewFolder({ folder, machine }: VmRecord): Promise<void> {
+  if (machine !== undefined && !(await isWithout(join(folder, vmPaths.disk)))) {
+    throw new SkerryError(
+      "disk_unreadable",
+      "There is a disk in the machine's folder that the host does not know.",
+      {
+        remediation: "Start the host again; it then says what it finds there.",
+      },
+    );
+  }
+  await makeFolder(folder);
+}
+
+async function awaken(live: LiveVm, spec: VmSpec): Promise<void> {
+  await live.qmp.execute("cont");
+  await giveIdentity(live, spec);
+}
+
+/** Waits until all of it has ended, also when one part fails: its resources must not be released while
+ *  another part still uses them. */
+async function settled(work: readonly Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
+}
+
+function loadPolicy({ slots, egress: rules }: HostResources, { slot, egress }: VmRecord): Promise<void> {
+  return rules.load(slots.slot(slot), egress);
+}
+
+export function takeSlot(slots: Slots): number {
+  try {
+    return slots.take().number;
+  } catch (error) {
+    if (!(error instanceof SlotsExhausted)) throw error;
+    throw new SkerryError("no_capacity", "This host has no network slot left.", {
+      retryAfterS: 5,
+      cause: error,
+    });
+  }
+}

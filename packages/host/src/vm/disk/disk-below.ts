@@ -1,0 +1,92 @@
+// What a VM's disk stands on: the root image and the frozen disk under the VM's own layer. A qcow2 layer is worth nothing without them, so
+// a machine's folder says it twice, in its record and in a small file that is written once.
+
+import { open, readFile, rename } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { Type, type Static } from "typebox";
+import { Compile } from "typebox/compile";
+
+/** Paths of the files under a VM's disk. They may be neither removed nor changed before the VM is
+ *  destroyed. */
+export const DiskBelow = Type.Object(
+  { root_image: Type.String({ minLength: 1 }), frozen_disk: Type.String({ minLength: 1 }) },
+  { additionalProperties: false },
+);
+export type DiskBelow = Static<typeof DiskBelow>;
+
+/** The folders in which such files lie. */
+export interface DiskPlaces {
+  /** Root images of templates. */
+  readonly images: string;
+  /** Frozen templates, a folder each. */
+  readonly frozen: string;
+  /** Layers that came with VMs from other hosts. */
+  readonly layers: string;
+}
+
+/** Of a host with these folders. */
+export function diskPlaces({
+  stateFolder,
+  assetsFolder,
+}: {
+  readonly stateFolder: string;
+  readonly assetsFolder: string;
+}): DiskPlaces {
+  return {
+    images: join(assetsFolder, "images"),
+    frozen: join(assetsFolder, "frozen"),
+    layers: join(stateFolder, "layers"),
+  };
+}
+
+/** The same files where they are now: the state folder may have been moved, or restored elsewhere, since
+ *  the paths were written. */
+export function placedBelow(below: DiskBelow, places: DiskPlaces): DiskBelow {
+  return {
+    root_image: placed(below.root_image, places),
+    frozen_disk: placed(below.frozen_disk, places),
+  };
+}
+
+function placed(file: string, { images, frozen, layers }: DiskPlaces): string {
+  const folder = dirname(file);
+  if (basename(folder) === "images") return join(images, basename(file));
+  if (basename(folder) === "layers") return join(layers, basename(file));
+  if (basename(dirname(folder)) === "frozen") return join(frozen, basename(folder), basename(file));
+  return file;
+}
+
+/** In a machine's folder. */
+export const BELOW_FILE = "below.json";
+
+const belowShape = Compile(DiskBelow);
+
+/** Writes the second copy unless it is there. It is on the disk when this resolves. One that a full disk or a crash has cut off is written
+ *  anew. */
+export async function saveBelow(folder: string, below: DiskBelow): Promise<void> {
+  const file = join(folder, BELOW_FILE);
+  if ((await belowIn(file)) !== undefined) return;
+  const part = await open(`${file}.part`, "w", 0o600);
+  try {
+    await part.writeFile(JSON.stringify(below));
+    await part.sync();
+  } finally {
+    await part.close();
+  }
+  await rename(`${file}.part`, file);
+}
+
+/** Undefined where there is no such file, or it is not what `saveBelow` writes. */
+export async function readBelow(folder: string, places: DiskPlaces): Promise<DiskBelow | undefined> {
+  const below = await belowIn(join(folder, BELOW_FILE));
+  return below === undefined ? undefined : placedBelow(below, places);
+}
+
+async function belowIn(file: string): Promise<DiskBelow | undefined> {
+  try {
+    const below: unknown = JSON.parse(await readFile(file, "utf8"));
+    return belowShape.Check(below) ? below : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+// The egress policy of a running VM, kept the same in its record and its slot.
+
+import type { EgressReport } from "@skerry/contract/egress";
+import type { EgressChange } from "@skerry/contract/host-api";
+import type { HostResources } from "../vm-resources.ts";
+import { saveRecord, type VmRecord } from "../record.ts";
+
+interface Governed {
+  record: VmRecord;
+}
+
+type PolicyResources = Pick<HostResources, "slots" | "egress">;
+
+/** Replaces the policy by a later one; in force when it resolves. The record is written first: a host that
+ *  is killed in between loads the new policy when it adopts the VM, and until then the one before it stays
+ *  in force. */
+export async function changePolicy(
+  { slots, egress: rules }: PolicyResources,
+  vm: Governed,
+  change: EgressChange,
+): Promise<EgressReport> {
+  const before = vm.record;
+  const slot = slots.slot(before.slot);
+  if (change.version <= before.egress_version) return rules.report(slot, before.egress);
+  const after = { ...before, egress: change.egress, egress_version: change.version };
+  await saveRecord(after);
+  try {
+    await rules.replace(slot, after.egress);
+  } catch (error) {
+    await saveRecord(before);
+    throw error;
+  }
+  vm.record = after;
+  return rules.report(slot, after.egress);
+}
+
+export function reportPolicy(
+  { slots, egress: rules }: PolicyResources,
+  { record }: Governed,
+): Promise<EgressReport> {
+  return rules.report(slots.slot(record.slot), record.egress);
+}

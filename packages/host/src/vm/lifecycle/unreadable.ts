@@ -1,0 +1,154 @@
+// VMs whose record this host does not understand. A disk is worth more than its record: the files in such a
+// folder stay until control destroys the VM, or an operator recovers it. No resource of such a VM is released
+// by guess.
+
+import { rename, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Vm, VmCause } from "@skerry/contract/host-api";
+import { NO_EGRESS } from "../../network/egress.ts";
+import { BELOW_FILE, readBelow } from "../disk/disk-below.ts";
+import { onlyMachines, type VmTable } from "./vm-table.ts";
+import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
+import { findByUid, killProcess } from "../qemu/process.ts";
+import { vmPaths } from "../qemu/qemu.ts";
+import {
+  isWithout,
+  readRecord,
+  RECORD,
+  saveRecord,
+  shown,
+  type FoundFolder,
+  type FoundRecord,
+  type RecordOwner,
+  type VmRecord,
+} from "../record.ts";
+
+/** What the host knows of it: its id, and the reason why no more is known. The other fields are filled in
+ *  so that it can be listed, stopped and destroyed. */
+export async function unreadableRecord(
+  { id, folder, found }: FoundFolder,
+  { instance }: Pick<RecordOwner, "instance">,
+): Promise<VmRecord> {
+  const { mtime } = await stat(folder).catch(() => ({ mtime: new Date() }));
+  return {
+    id,
+    ...{ execution_id: UNKNOWN, template: UNKNOWN, size: UNKNOWN },
+    status: "gone",
+    ...{ reason: reasonOf(found), cause: causeOf(found) },
+    started_at: mtime.toISOString(),
+    name: `${instance}:${id}:${UNKNOWN}`,
+    folder,
+    ...{ slot: 0, process: undefined, egress: NO_EGRESS, egress_version: 1 },
+    ...(isMachineId(id) ? { machine: { command: null, keeps_disk: true, stopping: false } } : {}),
+  };
+}
+
+/** Whether a later host process may understand the record: this version when the disk can be read, or the
+ *  newer version that wrote it. Then its QEMU also stays, for that host process to find. */
+export function isKeptAsItIs({ kind }: FoundRecord): boolean {
+  return kind === "unreadable" || kind === "newer";
+}
+
+export function diskUnreadable({ id, reason }: VmRecord): SkerryError {
+  return new SkerryError("disk_unreadable", `The host cannot use the machine's disk: ${reason}.`, {
+    remediation: `The operator can recover it (skerry host recover-disk ${id}), or start the machine with a new disk.`,
+    context: { vm_id: id },
+  });
+}
+
+export function diskGone(): SkerryError {
+  return new SkerryError("disk_gone", "The host does not have the machine's disk any more.", {
+    remediation: "Restore its folder from a backup, or start the machine with a new disk.",
+  });
+}
+
+type UnreadableResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
+
+/** Ends the processes of such a VM, and releases their cgroups and slots. */
+export async function endUnreadable(resources: UnreadableResources, { id, name }: VmRecord): Promise<void> {
+  const prefix = `${name.slice(0, name.indexOf(":"))}:${id}:`;
+  for (const { identity, uid, name: found } of await findByUid(uidsOf(resources))) {
+    if (found?.startsWith(prefix) !== true) continue;
+    await killProcess(identity);
+    await resources.cgroups.remove(cgroupName({ name: found }));
+    await resources.slots.close(resources.slots.slot(uid - resources.firstVmUid));
+  }
+}
+
+interface RecoveryOptions {
+  readonly resources: UnreadableResources;
+  readonly owner: RecordOwner;
+}
+
+/** Writes a new record for a machine whose record is not understood, so that its next start boots from its
+ *  disk. The damaged record is kept beside it. A second call does nothing. */
+export async function recoverMachine(
+  { resources, owner }: RecoveryOptions,
+  table: VmTable,
+  id: string,
+): Promise<Vm> {
+  const entry = onlyMachines(table.known(id), "it has nothing that could be recovered");
+  if (entry.state !== "unreadable") return shown(entry.record);
+  const { folder } = entry.record;
+  const found = await readRecord(id, folder, owner);
+  if (found.kind === "newer" || found.kind === "mine") {
+    const why = found.kind === "newer" ? found.why : `${RECORD} can be read again`;
+    throw new SkerryError("disk_unreadable", `${why}, and nothing is wrong with it.`, {
+      remediation: `Start ${found.kind === "newer" ? "that version of " : ""}the host again.`,
+    });
+  }
+  const below = await readBelow(folder, owner.places);
+  if (below === undefined || (await isWithout(join(folder, vmPaths.disk)))) {
+    throw new SkerryError("disk_unreadable", "The disk, or what it stands on, is not known.", {
+      remediation: `Restore ${vmPaths.disk} and ${BELOW_FILE} in ${folder} from a backup, and try again.`,
+    });
+  }
+  await endUnreadable(resources, entry.record);
+  await rename(join(folder, RECORD), join(folder, `${RECORD}.damaged`)).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+    },
+  );
+  const record: VmRecord = {
+    ...entry.record,
+    reason: "its record was recovered",
+    cause: "host_failed",
+    below,
+  };
+  // Destroyed meanwhile, or started with a new disk.
+  if (!table.holds(entry)) return shown(table.known(id).record);
+  await saveRecord(record);
+  table.set({ state: "ended", record });
+  return shown(record);
+}
+
+const UNKNOWN = "unknown";
+
+const VM_ID = /^(sbx|mch)_[a-z0-9]{1,40}$/;
+
+/** Whether the name of a folder is the id of a VM. */
+export function isVmId(name: string): boolean {
+  return VM_ID.test(name);
+}
+
+export function isMachineId(id: string): boolean {
+  return id.startsWith("mch_");
+}
+
+function causeOf(found: FoundRecord): VmCause {
+  return isKeptAsItIs(found) ? "not_adopted" : "disk_unreadable";
+}
+
+function reasonOf(found: FoundRecord): string {
+  switch (found.kind) {
+    case "absent":
+      return "its record vm.json is not there";
+    case "unreadable":
+    case "newer":
+    case "damaged":
+      return found.why;
+    case "mine":
+      return "it is understood";
+  }
+}

@@ -1,0 +1,160 @@
+// The life of a VM from the moment it runs: watches it, stops it, and releases its resources when it has
+// ended.
+
+import { rm } from "node:fs/promises";
+import type { Logger } from "pino";
+import type { MainProcess } from "../../guest/agent.ts";
+import type { LiveVm } from "../start/clone.ts";
+import { endOfHost, stopped, type VmEnd } from "./vm-end.ts";
+import type { VmEntry, VmTable, Running } from "./vm-table.ts";
+import { releaseResources, type HostResources } from "../vm-resources.ts";
+import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
+import { IdlePause } from "./idle-pause.ts";
+import { endGuest } from "./stop-guest.ts";
+import type { KeyedQueue } from "../keyed-queue.ts";
+import { endOfVm } from "./end-of-vm.ts";
+
+export interface VmLifecycleOptions {
+  readonly resources: HostResources;
+  readonly table: VmTable;
+  /** The resources of a VM are not released while such work is under way. */
+  readonly slotWork: KeyedQueue;
+  readonly log: Logger;
+}
+
+export class VmLifecycle {
+  readonly #options: VmLifecycleOptions;
+  #closing = false;
+  #ended = Math.floor(Date.now() / 1_000);
+
+  constructor(options: VmLifecycleOptions) {
+    this.#options = options;
+  }
+
+  /** Changes whenever a VM has ended by itself, and with each start of the host. */
+  get ended(): number {
+    return this.#ended;
+  }
+
+  /** Watches the VM from here on. An unused VM is paused at once while others are still being created: a
+   *  hundred idle ones take more than half a core (emulated), and after seconds write the changes of their
+   *  host names to their disks. */
+  watch(record: VmRecord, live: LiveVm, main: MainProcess | undefined, { isUnused = false } = {}): void {
+    const { table, log } = this.#options;
+    const atOnce =
+      isUnused && table.all.some(({ state, record: { id } }) => state === "creating" && id !== record.id);
+    const entry: Running = {
+      ...{ state: "running" as const, record, live, main },
+      idlePause: new IdlePause(live, log, { atOnce }),
+    };
+    table.set(entry);
+    void endOfVm(record, live, main).then((end) => {
+      if (this.#closing || !table.holds(entry) || entry.ending !== undefined) return;
+      log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");
+      // A guest whose main process has ended still runs, and has data to write to its disk.
+      const finished = this.#finishRunning(entry, entry.record.machine?.stopping === true ? stopped : end, 0);
+      // Counted only once the VM is listed as ended: control reads the list once for each count.
+      entry.ending = finished.then(() => void (this.#ended += 1));
+    });
+  }
+
+  /** Stops a machine with a grace period. */
+  async stop(entry: Running, graceMs: number): Promise<void> {
+    const { table, slotWork, log } = this.#options;
+    entry.ending = slotWork
+      .take(entry.record.id, async () => {
+        const { machine } = entry.record;
+        if (machine === undefined || !table.holds(entry)) return;
+        entry.record = { ...entry.record, machine: { ...machine, stopping: true } };
+        await saveRecord(entry.record);
+      })
+      .catch((error: unknown) => log.warn({ err: error }, "a stop could not be noted down"))
+      .then(() => this.#finishRunning(entry, stopped, graceMs));
+    await entry.ending;
+  }
+
+  /** Ends a VM whose creation failed after it was acknowledged: control believes it to be there. */
+  async failAcknowledged(record: VmRecord, reason: string): Promise<void> {
+    this.#options.log.warn({ vm: record.id, reason }, "a VM that was promised could not be woken");
+    await this.lose(record, reason);
+  }
+
+  /** Ends a VM that the host cannot run any longer. One that was told to stop ends as stopped, also where
+   *  it failed. */
+  lose(record: VmRecord, reason: string): Promise<void> {
+    return this.endUnasked(record, record.machine?.stopping === true ? stopped : endOfHost(reason));
+  }
+
+  /** Ends a VM that control believes to be there, and raises `ended` so that control reads the list. Never
+   *  rejects. */
+  async endUnasked(record: VmRecord, end: VmEnd | undefined): Promise<void> {
+    await this.endNoisily(record, end);
+    this.#ended += 1;
+  }
+
+  /** Releases all resources. With an end the VM stays listed until control destroys it; a cleanup that
+   *  fails is kept as pending, and tried again then. */
+  end(record: VmRecord, end: VmEnd | undefined): Promise<void> {
+    const { table } = this.#options;
+    const done = this.#finish(record, end).catch((error: unknown) => {
+      const remembered = { ...record, ...(end ?? endOfHost("its cleanup failed")) };
+      table.set({ state: "ended", record: remembered, pendingCleanup: { record, end } });
+      throw error;
+    });
+    table.set({ state: "ending", record, done });
+    return done;
+  }
+
+  /** Removes the files of a VM that does not run, which may take long. Its entry says so meanwhile: a second
+   *  request for its end or for a new disk waits, instead of removing what the first one has begun since. */
+  remove(entry: VmEntry, before = (): Promise<void> => Promise.resolve()): Promise<void> {
+    const { table } = this.#options;
+    const { record } = entry;
+    const done = before()
+      .then(() => rm(record.folder, { recursive: true, force: true }))
+      .then(
+        () => table.delete(record.id),
+        (error: unknown) => {
+          table.set(entry);
+          throw error;
+        },
+      );
+    table.set({ state: "ending", record, done });
+    return done;
+  }
+
+  async endNoisily(record: VmRecord, end: VmEnd | undefined): Promise<void> {
+    await this.end(record, end).catch((failure: unknown) => {
+      this.#options.log.error({ err: failure, vm: record.id }, "a VM could not be cleaned up yet");
+    });
+  }
+
+  /** From now on the ends of VMs are left to the next host process. */
+  close(): void {
+    this.#closing = true;
+  }
+
+  /** Never rejects: a cleanup that fails stays pending. */
+  async #finishRunning(entry: Running, end: VmEnd, graceMs: number): Promise<void> {
+    const { table, log } = this.#options;
+    const { live } = entry;
+    const exit = await endGuest(entry, graceMs, log);
+    if (!table.holds(entry) || this.#closing) return;
+    live.qmp.close();
+    live.channel.close(end.reason ?? "the machine was stopped");
+    await this.endNoisily(entry.record, { ...(exit ? { exit } : {}), ...end });
+  }
+
+  async #finish({ waking: _over, ...record }: VmRecord, end: VmEnd | undefined): Promise<void> {
+    const { resources, table, slotWork } = this.#options;
+    await slotWork.settled(record.id);
+    if (end === undefined) {
+      await releaseResources(resources, record);
+      table.delete(record.id);
+      return;
+    }
+    const ended: VmRecord = { ...record, ...end, process: undefined };
+    await releaseResources(resources, record, { disk: keepsDisk(record), save: () => saveRecord(ended) });
+    table.set({ state: "ended", record: ended });
+  }
+}

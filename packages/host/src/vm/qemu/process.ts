@@ -1,0 +1,182 @@
+// A QEMU process: started through launch.c, known by pid and start time, so that a re-used pid is never
+// mistaken for it.
+
+import { spawn } from "node:child_process";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { RunError, spawnHelperNow } from "../../run.ts";
+import type { ProcessIdentity, SpawnHelper } from "../../spawn-helper.ts";
+
+export type { ProcessIdentity };
+
+export interface Confinement {
+  readonly uid: number;
+  /** Group that may open /dev/kvm, where KVM is used. */
+  readonly kvmGid: number | undefined;
+  readonly netnsFile: string;
+  readonly tap: string;
+  readonly cgroup: string | undefined;
+  /** The largest file that it may write, in MiB. */
+  readonly fileMib: number;
+}
+
+export interface LaunchOptions {
+  readonly launcher: string;
+  readonly qemu: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  /** Sockets in the folder that it will listen on, as fd 11 and 12. */
+  readonly listen: readonly string[];
+  /** Where its console is kept, fd 13; undefined for a console of its own. */
+  readonly console: ConsoleLog | undefined;
+  readonly confinement: Confinement;
+  readonly env: Readonly<Record<string, string>>;
+  /** Opened as fd 3: the frozen device state. */
+  readonly state: string | undefined;
+  /** In the folder; takes QEMU's own messages. */
+  readonly log: string;
+}
+
+/** A program of ours that keeps what it reads in a file in the folder. */
+export interface ConsoleLog {
+  readonly program: string;
+  readonly file: string;
+}
+
+/** `INSTANCE:VM:EXECUTION` or `INSTANCE:template:NAME:SIZE:`. Parts of it become file names. */
+const PROCESS_NAME = /^[a-z0-9_:-]{1,200}$/;
+const EXIT_POLL_MS = 10;
+const EXIT_DEADLINE_MS = 10_000;
+
+/** Starts QEMU, which outlives this process. */
+export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentity> {
+  const { confinement } = options;
+  const args = [
+    ...["--folder", options.folder, "--log", options.log],
+    ...(options.state === undefined ? [] : ["--state", options.state]),
+    ...Object.entries(options.env).flatMap(([name, value]) => ["--env", `${name}=${value}`]),
+    ...["--netns", confinement.netnsFile, "--tap", confinement.tap, "--uid", String(confinement.uid)],
+    ...["--file-mib", String(confinement.fileMib)],
+    ...(confinement.kvmGid === undefined ? [] : ["--group", String(confinement.kvmGid)]),
+    ...(confinement.cgroup === undefined ? [] : ["--cgroup", confinement.cgroup]),
+    ...options.listen.flatMap((name) => ["--listen", name]),
+    ...(options.console === undefined
+      ? []
+      : ["--console-log", options.console.program, "--console", options.console.file]),
+    ...["--", options.qemu, ...options.args],
+  ];
+  const helper = spawnHelperNow();
+  return helper === undefined ? start(options.launcher, args) : startBy(helper, options.launcher, args);
+}
+
+/** What becomes of it, its files tell. */
+async function start(program: string, args: readonly string[]): Promise<ProcessIdentity> {
+  const child = spawn(program, args, { stdio: "ignore" });
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  child.unref();
+  // Our own child cannot be reaped, and its pid not re-used, before this event loop has turned.
+  const pid = child.pid ?? 0;
+  return { pid, startTicks: (await startTicksOf(pid)) ?? 0 };
+}
+
+function startBy(helper: SpawnHelper, program: string, args: readonly string[]): Promise<ProcessIdentity> {
+  return new Promise((resolve, reject) => {
+    let words = "";
+    const fail = (): void => reject(new RunError(`${program} could not be started: ${words}`));
+    helper.run(program, args, {
+      started: resolve,
+      output: () => undefined,
+      error: (bytes) => void (words += bytes.toString()),
+      ...{ ended: fail, lost: fail },
+    });
+  });
+}
+
+export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
+  return (await startTicksOf(identity.pid)) === identity.startTicks;
+}
+
+/** Whether it lives and works in this folder, whatever that is called by now. */
+export async function worksIn(identity: ProcessIdentity, folder: string): Promise<boolean> {
+  if (!(await isAlive(identity))) return false;
+  const [there, here] = await Promise.all(
+    [`/proc/${identity.pid}/cwd`, folder].map((path) => stat(path).catch(() => undefined)),
+  );
+  return there !== undefined && there.dev === here?.dev && there.ino === here.ino;
+}
+
+/** Kills the process and waits until the kernel has taken it away. */
+export async function killProcess(identity: ProcessIdentity): Promise<void> {
+  const end = Date.now() + EXIT_DEADLINE_MS;
+  while (await isAlive(identity)) {
+    if (Date.now() > end) throw new Error(`process ${identity.pid} survives SIGKILL`);
+    try {
+      process.kill(identity.pid, "SIGKILL");
+    } catch {
+      // It ended between the two calls.
+    }
+    await sleep(EXIT_POLL_MS);
+  }
+}
+
+/** User ids that only QEMU processes of one host have. A command line can be imitated by any user; these
+ *  ids cannot. */
+export interface UidRange {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** A live process of one of these users: what really runs, which the records need not say. */
+export interface FoundProcess {
+  readonly identity: ProcessIdentity;
+  readonly uid: number;
+  /** Of a QEMU, what it was called when it was started; a QEMU that its guest has taken over can change
+   *  that. */
+  readonly name: string | undefined;
+}
+
+export async function findByUid(uids: UidRange): Promise<FoundProcess[]> {
+  const found: FoundProcess[] = [];
+  for (const entry of await readdir("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    const uid = await effectiveUidOf(Number(entry));
+    if (uid < uids.first || uid >= uids.first + uids.count) continue;
+    const args = (await readFile(`/proc/${entry}/cmdline`, "utf8").catch(() => "")).split("\0");
+    const name = args.includes("-name") ? (args[args.indexOf("-name") + 1] ?? "") : "";
+    const startTicks = await startTicksOf(Number(entry));
+    if (startTicks === undefined) continue;
+    const identity = { pid: Number(entry), startTicks };
+    found.push({ identity, uid, name: PROCESS_NAME.test(name) ? name : undefined });
+  }
+  return found;
+}
+
+/** Every live QEMU of these users whose `-name` begins with this prefix. */
+export async function findByName(
+  prefix: string,
+  uids: UidRange,
+): Promise<{ identity: ProcessIdentity; name: string }[]> {
+  return (await findByUid(uids)).flatMap(({ identity, name }) =>
+    name?.startsWith(prefix) === true ? [{ identity, name }] : [],
+  );
+}
+
+/** -1 where the process has gone. */
+async function effectiveUidOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  return Number(/^Uid:\s+\d+\s+(\d+)/m.exec(status)?.[1] ?? -1);
+}
+
+async function startTicksOf(pid: number): Promise<number | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+  if (stat === undefined) return undefined;
+  // The second field is the program's name in parentheses and may hold anything; the rest is separated by
+  // blanks.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  // The first thread of a dying process is a zombie before the others have let go of files and devices.
+  if (fields[0] === "X" || (fields[0] === "Z" && Number(fields[17]) <= 1)) return undefined;
+  return Number(fields[19]);
+}

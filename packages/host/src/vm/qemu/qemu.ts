@@ -1,0 +1,174 @@
+// The command line of one QEMU, as data. A clone's must describe the same machine as its template's, or the
+// frozen state does not fit: everything that may differ between the two is in `VmFiles` and `purpose`.
+
+import { GUEST_MAC } from "../../network/guest-link.ts";
+
+export type Accelerator = "kvm" | "tcg";
+
+/** What a guest sees. Part of the identity of a frozen template. */
+export interface Machine {
+  readonly accelerator: Accelerator;
+  readonly vcpus: number;
+  readonly memoryMib: number;
+  /** The host's TSC rate. Only an emulated guest needs it: see `tscKhz` in accelerator.ts. */
+  readonly tscKhz: number | undefined;
+}
+
+/** Files of one VM. Sockets and disk are relative to the VM's folder, QEMU's working directory, because
+ *  the path of a unix socket may have 107 characters only. */
+export interface VmFiles {
+  readonly kernel: string;
+  readonly initramfs: string;
+  readonly memory: string;
+  /** A raw, read-only image under the qcow2 chain. */
+  readonly rootImage: string;
+  /** The frozen disk between the image and the overlay; undefined while the template itself is being made. */
+  readonly frozenDisk: string | undefined;
+}
+
+export const vmPaths = {
+  qmp: "qmp.sock",
+  agent: "agent.sock",
+  console: "console.log",
+  disk: "disk.qcow2",
+} as const;
+
+/** The file descriptor that carries the frozen device state into a clone. */
+export const STATE_FD = 3;
+/** The file descriptors that launch.c hands over. */
+const TAP_FD = 10;
+const QMP_FD = 11;
+const AGENT_FD = 12;
+const CONSOLE_FD = 13;
+/** In this order they get their descriptors. */
+export const listenOn = [vmPaths.qmp, vmPaths.agent] as const;
+
+/** A template is booted and keeps its memory in the file; a clone wakes from that file and writes to a
+ *  private copy; what arrives brings its memory along, and a machine boots from its own disk; neither runs
+ *  before it is told to. */
+export type Purpose = "template" | "clone" | "arrival" | "boot";
+
+export interface QemuOptions {
+  readonly name: string;
+  readonly machine: Machine;
+  readonly files: VmFiles;
+  readonly purpose: Purpose;
+  /** Its disk and its console outlive this QEMU. */
+  readonly isMachine: boolean;
+  /** QEMU 8.2 and newer map a file privately without write access to it; older ones get private-memory.so. */
+  readonly privateReadonly: boolean;
+}
+
+/** Caps the memory of TCG's translated code, in MiB. More made nothing faster, less made it slower. */
+const TCG_CODE_MIB = 32;
+/** The kept end of a sandbox's console, for debugging; a guest that floods it costs no more than this. */
+const CONSOLE_BYTES = 64 * 1024;
+
+export function qemuArguments(options: QemuOptions): string[] {
+  const { machine } = options;
+  return [
+    ...["-name", options.name],
+    // PIT and PIC stay on: without them the kernel hangs at "could not calculate TSC khz".
+    ...["-M", "microvm,x-option-roms=off,rtc=on,isa-serial=on,memory-backend=mem"],
+    ...["-accel", machine.accelerator === "tcg" ? `tcg,tb-size=${TCG_CODE_MIB}` : "kvm"],
+    ...["-cpu", machine.accelerator === "tcg" ? "max" : "host"],
+    ...["-smp", String(machine.vcpus), "-m", String(machine.memoryMib)],
+    ...["-object", memoryObject(options)],
+    ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
+    ...consoleArguments(options),
+    ...["-chardev", `socket,id=qmp,fd=${QMP_FD},server=on,wait=off`, "-mon", "chardev=qmp,mode=control"],
+    ...["-device", "virtio-serial-device"],
+    ...["-chardev", `socket,id=agent,fd=${AGENT_FD},server=on,wait=off`],
+    ...["-device", "virtserialport,chardev=agent,name=agent"],
+    ...diskArguments(options),
+    ...["-netdev", `tap,id=net,fd=${TAP_FD}`, "-device", `virtio-net-device,netdev=net,mac=${GUEST_MAC}`],
+    ...reportingArguments(options),
+    ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
+    ...startArguments(options),
+  ];
+}
+
+/** What a guest has freed goes back to the host, in pieces of 2 MB. QEMU from 8.2 on does that for no
+ *  memory that it maps read-only, and would complain in its log as often as a guest likes. */
+function reportingArguments({ privateReadonly }: QemuOptions): string[] {
+  return privateReadonly ? [] : ["-device", "virtio-balloon-device,free-page-reporting=on"];
+}
+
+/** Where a console goes is no part of the machine's state: a clone may keep it elsewhere than its
+ *  template. */
+function consoleArguments({ isMachine }: QemuOptions): string[] {
+  const backend = isMachine
+    ? // Appending, because truncating is what QEMU would try otherwise, and a pipe has no length.
+      ["-add-fd", `fd=${CONSOLE_FD},set=1`, "-chardev", "file,id=console,path=/dev/fdset/1,append=on"]
+    : ["-chardev", `ringbuf,id=console,size=${CONSOLE_BYTES}`];
+  return [...backend, "-serial", "chardev:console"];
+}
+
+function startArguments({ purpose, files, machine }: QemuOptions): string[] {
+  switch (purpose) {
+    case "template":
+      return bootArguments(files, machine);
+    case "clone":
+      return ["-incoming", "defer"];
+    case "arrival":
+      return ["-S", "-incoming", "defer"];
+    case "boot":
+      return ["-S", ...bootArguments(files, machine)];
+  }
+}
+
+/** A clone needs none of it: its kernel is in its memory, and QEMU would keep a copy of the file, 14 MB
+ *  for each clone. */
+function bootArguments({ kernel, initramfs }: VmFiles, machine: Machine): string[] {
+  return ["-kernel", kernel, "-initrd", initramfs, "-append", kernelCommandLine(machine)];
+}
+
+function memoryObject({ machine, files, purpose, privateReadonly }: QemuOptions): string {
+  if (purpose === "arrival" || purpose === "boot")
+    return `memory-backend-ram,id=mem,size=${machine.memoryMib}M`;
+  const base = `memory-backend-file,id=mem,size=${machine.memoryMib}M,mem-path=${escape(files.memory)}`;
+  if (purpose === "template") return `${base},share=on`;
+  return privateReadonly ? `${base},share=off,readonly=on,rom=off` : `${base},share=off`;
+}
+
+/** Each layer is named with its format, so that QEMU never guesses one from bytes that a guest wrote. */
+function diskArguments({ files, isMachine }: QemuOptions): string[] {
+  const image = { driver: "raw", "read-only": true, file: { driver: "file", filename: files.rootImage } };
+  const below =
+    files.frozenDisk === undefined
+      ? image
+      : {
+          driver: "qcow2",
+          "read-only": true,
+          file: { driver: "file", filename: files.frozenDisk },
+          backing: image,
+        };
+  // The disk of a sandbox does not outlive a crash of its host, so waiting for the platter buys nothing. A
+  // machine's does: what its programs have synced is there after a power failure.
+  const cache = { "no-flush": !isMachine };
+  const overlay = {
+    "node-name": "root",
+    driver: "qcow2",
+    discard: "unmap",
+    cache,
+    file: { driver: "file", filename: vmPaths.disk, discard: "unmap", cache },
+    backing: below,
+  };
+  return ["-blockdev", JSON.stringify(overlay), "-device", "virtio-blk-device,drive=root"];
+}
+
+export function kernelCommandLine(machine: Machine, extra = ""): string {
+  // Reliable: on a busy machine the kernel's watchdog blames the counter for ticks that came late, and a
+  // template that was frozen after that would give all its clones a clock that loses 15 % (seen).
+  const tsc = machine.tscKhz === undefined ? "" : ` tsc_early_khz=${machine.tscKhz} tsc=reliable`;
+  // An emulator translates code for the address it lies at: with randomized addresses every program start
+  // translates the C library anew, 40 ms for `true` where 10 do (measured). Emulation is for development and
+  // no security boundary; KVM guests keep it.
+  const addresses = machine.accelerator === "tcg" ? " norandmaps" : "";
+  return `console=ttyS0 reboot=t panic=-1 quiet${tsc}${addresses}${extra}`;
+}
+
+/** Commas separate QEMU's options; a doubled one stands for itself. */
+function escape(path: string): string {
+  return path.replaceAll(",", ",,");
+}

@@ -1,0 +1,103 @@
+// Boots a machine from the disk that its previous VM left. The memory of a frozen template would not fit a
+// disk that has changed since.
+
+import { addAbortListener } from "node:events";
+import { rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
+import type { VmSpec } from "@skerry/contract/host-api";
+import type { Size } from "@skerry/contract/sizes";
+import { GuestChannel } from "../../guest/channel.ts";
+import type { TemplateLibrary } from "../../templates/library.ts";
+import { giveIdentity, type LiveVm } from "./clone.ts";
+import { startQemu, type HostResources, type StartedQemu } from "../vm-resources.ts";
+import { killProcess } from "../qemu/process.ts";
+import { vmPaths } from "../qemu/qemu.ts";
+import type { DiskBelow } from "../disk/disk-below.ts";
+import type { VmRecord } from "../record.ts";
+
+export interface BootOptions {
+  readonly resources: HostResources;
+  readonly library: TemplateLibrary;
+  readonly record: VmRecord;
+  readonly spec: VmSpec;
+  readonly size: Size;
+  readonly signal: AbortSignal;
+}
+
+/** It takes 2 to 6 s emulated with one vCPU; the rest is for journals to be recovered and for machines
+ *  that are busy. */
+const BOOT_DEADLINE_MS = 120_000;
+const GIB = 1024 ** 3;
+
+/** `meanwhile` is called as soon as the process is known, and the guest does not run before it has ended.
+ *  On failure the caller releases the resources. */
+export async function bootKept(
+  options: BootOptions,
+  meanwhile: (started: StartedQemu) => Promise<void>,
+): Promise<LiveVm> {
+  const { record, signal } = options;
+  for (const socket of [vmPaths.qmp, vmPaths.agent]) await rm(join(record.folder, socket), { force: true });
+  const started = await startBooting(options);
+  using _listener = addAbortListener(signal, () => void killProcess(started.process).catch(() => undefined));
+  const { qmp } = started;
+  try {
+    await meanwhile(started);
+    signal.throwIfAborted();
+    await qmp.execute("cont");
+    const channel = await answered(record);
+    const live = { qmp, channel };
+    await giveIdentity(live, options.spec);
+    return live;
+  } catch (error) {
+    qmp.close();
+    throw error;
+  }
+}
+
+/** Changes that the owner made on the disk may keep the machine from booting. */
+async function answered({ folder }: VmRecord): Promise<GuestChannel> {
+  try {
+    return await GuestChannel.connect(join(folder, vmPaths.agent), {
+      resync: false,
+      deadlineMs: BOOT_DEADLINE_MS,
+    });
+  } catch (error) {
+    throw new SkerryError("guest_failed", "The machine did not boot from its disk.", {
+      remediation: "The end of its console log says why.",
+      cause: error,
+    });
+  }
+}
+
+async function startBooting({ resources, library, record, size }: BootOptions): Promise<StartedQemu> {
+  const { below } = record;
+  if (below === undefined) throw new Error("nobody remembers what the machine's disk stands on");
+  const { machine, boot } = library.forBoot(size);
+  return startQemu(resources, {
+    record,
+    size,
+    machine,
+    files: {
+      kernel: boot.kernel,
+      initramfs: boot.initramfs,
+      memory: "",
+      rootImage: below.root_image,
+      frozenDisk: below.frozen_disk,
+    },
+    diskGib: await diskGibOf(below),
+    purpose: "boot",
+    isMachine: true,
+    state: undefined,
+  });
+}
+
+/** The image is as large as the disk above it. */
+async function diskGibOf({ root_image }: DiskBelow): Promise<number> {
+  const { size } = await stat(root_image).catch((error: unknown) => {
+    throw new SkerryError("internal", "The template that the machine's disk stands on is gone.", {
+      cause: error,
+    });
+  });
+  return Math.ceil(size / GIB);
+}

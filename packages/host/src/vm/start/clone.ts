@@ -1,0 +1,163 @@
+// Makes a clone of a frozen template: overlay, QEMU, restore, resume, identity.
+
+import { randomBytes } from "node:crypto";
+import { addAbortListener } from "node:events";
+import { chmod, copyFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { VmSpec } from "@skerry/contract/host-api";
+import type { Size } from "@skerry/contract/sizes";
+import { configure, clockAndEntropy, startMain, wakeGuest, type MainProcess } from "../../guest/agent.ts";
+import { GuestChannel } from "../../guest/channel.ts";
+import type { BootFiles } from "../../templates/boot-files.ts";
+import { ignoreSharedMemory, type FrozenTemplate } from "../../templates/frozen.ts";
+import { startQemu, type VmResources, type HostResources, type StartedQemu } from "../vm-resources.ts";
+import { STATE_FD, vmPaths } from "../qemu/qemu.ts";
+import { ANSWER_DEADLINE_MS, migrationCompleted, Qmp, runState } from "../qemu/qmp.ts";
+import type { VmRecord } from "../record.ts";
+
+/** A running guest whose agent has answered. */
+export interface LiveVm {
+  readonly qmp: Qmp;
+  readonly channel: GuestChannel;
+}
+
+/** A restored clone, paused at the point where its template was frozen. */
+export interface RestoredVm {
+  readonly qmp: Qmp;
+  /** Resolves once the guest runs. */
+  readonly connecting: Promise<GuestChannel>;
+}
+
+export interface CloneOptions {
+  readonly resources: HostResources;
+  readonly record: VmResources;
+  readonly size: Size;
+  readonly frozen: FrozenTemplate;
+  readonly boot: BootFiles;
+  readonly isMachine: boolean;
+  readonly signal: AbortSignal;
+}
+
+const RESTORE_DEADLINE_MS = 30_000;
+const HELLO_DEADLINE_MS = 30_000;
+
+/** Starts QEMU and restores the template in it. `meanwhile` is called as soon as the process is known, and
+ *  has ended when this resolves. On failure the caller releases the resources. */
+export async function restoreClone(
+  options: CloneOptions,
+  meanwhile: (started: StartedQemu) => Promise<void>,
+): Promise<RestoredVm> {
+  const { record, frozen, signal } = options;
+  const disk = join(record.folder, vmPaths.disk);
+  await copyFile(frozen.overlay, disk);
+  await chmod(disk, 0o600); // the copy is as read-only as the original
+  const started = await launchRestoring(options);
+  const { qmp } = started;
+  try {
+    signal.throwIfAborted();
+    // Connected before the restore, so that the restored guest finds the host connected as when it was
+    // frozen.
+    const connecting = GuestChannel.connect(join(record.folder, vmPaths.agent), {
+      resync: false,
+      deadlineMs: HELLO_DEADLINE_MS,
+    });
+    connecting.catch(() => undefined); // awaited when the guest runs
+    await Promise.all([meanwhile(started), restore(qmp)]);
+    return { qmp, connecting };
+  } catch (error) {
+    qmp.close();
+    throw error;
+  }
+}
+
+/** Lets a restored guest run, and resolves once its agent answers. */
+export async function resume({ qmp, connecting }: RestoredVm): Promise<LiveVm> {
+  try {
+    await qmp.execute("cont");
+    return { qmp, channel: await connecting };
+  } catch (error) {
+    qmp.close();
+    throw error;
+  }
+}
+
+export interface AdoptOptions {
+  /** For each answer, of QEMU and of the guest. */
+  readonly deadlineMs: number;
+  /** Aborts the connection; the VM runs on. */
+  readonly signal: AbortSignal;
+}
+
+/** Connects again to a VM that an earlier host process started. */
+export async function adoptClone(record: VmRecord, { deadlineMs, signal }: AdoptOptions): Promise<LiveVm> {
+  const qmp = await Qmp.connect(
+    join(record.folder, vmPaths.qmp),
+    AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]),
+    deadlineMs,
+  );
+  using letGo = new DisposableStack();
+  letGo.use(addAbortListener(signal, () => qmp.close()));
+  try {
+    const rested = (await runState(qmp)) === "paused";
+    if (rested) await qmp.execute("cont");
+    const options = { resync: true, deadlineMs, signal };
+    const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), options);
+    letGo.use(addAbortListener(signal, () => channel.close("the host lets go of the VM")));
+    if (rested) await wakeGuest(channel, deadlineMs);
+    qmp.deadlineMs = ANSWER_DEADLINE_MS;
+    return { qmp, channel };
+  } catch (error) {
+    qmp.close();
+    throw error;
+  }
+}
+
+function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
+  const { resources, record, size, frozen, boot } = options;
+  return startQemu(resources, {
+    record,
+    size,
+    machine: frozen.machine,
+    files: {
+      kernel: boot.kernel,
+      initramfs: boot.initramfs,
+      memory: frozen.memory,
+      rootImage: frozen.rootImage,
+      frozenDisk: frozen.disk,
+    },
+    diskGib: frozen.diskGib,
+    purpose: "clone",
+    isMachine: options.isMachine,
+    state: frozen.state,
+  });
+}
+
+async function restore(qmp: Qmp): Promise<void> {
+  await ignoreSharedMemory(qmp);
+  await qmp.execute("migrate-incoming", { uri: `fd:${STATE_FD}` });
+  await migrationCompleted(qmp, AbortSignal.timeout(RESTORE_DEADLINE_MS));
+}
+
+/** All clones of a template wake with the same identity. This gives the clone its own, before any command
+ *  of the user runs. */
+export async function giveIdentity(
+  { channel }: LiveVm,
+  spec: Pick<VmSpec, "hostname" | "env">,
+): Promise<void> {
+  await configure(channel, {
+    hostname: spec.hostname,
+    machine_id: randomBytes(16).toString("hex"),
+    ...clockAndEntropy(),
+    env: spec.env,
+  });
+}
+
+/** The machine's main process, started or found again. */
+export function mainOf(
+  { machine }: VmRecord,
+  { channel }: LiveVm,
+  deadlineMs?: number,
+): Promise<MainProcess | undefined> {
+  const command = machine?.command ?? null;
+  return command === null ? Promise.resolve(undefined) : startMain(channel, command, deadlineMs);
+}

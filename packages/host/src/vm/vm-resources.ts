@@ -1,0 +1,212 @@
+// The resources of one QEMU: folder, network slot, cgroup, process. They are allocated in this order and
+// released in reverse order. `releaseResources` works from the record alone, so a restarted host process
+// cleans up exactly like the one that allocated them.
+
+import { chown, mkdir, open, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Size } from "@skerry/contract/sizes";
+import { VM_UIDS_PER_HOST } from "../config.ts";
+import type { EgressRules } from "../network/egress.ts";
+import { TAP } from "../network/guest-link.ts";
+import type { Slot } from "../network/slot.ts";
+import type { Slots } from "../network/slots.ts";
+import type { Cgroups } from "./qemu/cgroup.ts";
+import {
+  findByName,
+  isAlive,
+  killProcess,
+  launchQemu,
+  type ProcessIdentity,
+  type UidRange,
+} from "./qemu/process.ts";
+import { listenOn, qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu/qemu.ts";
+import { Qmp } from "./qemu/qmp.ts";
+import { BELOW_FILE } from "./disk/disk-below.ts";
+import { RECORD } from "./record.ts";
+
+/** What all VMs of this host share. */
+export interface HostResources {
+  readonly slots: Slots;
+  readonly egress: EgressRules;
+  readonly cgroups: Cgroups;
+  readonly launcher: string;
+  /** Keeps the consoles of machines; see console-log.c. */
+  readonly consoleLog: string;
+  /** Preloaded where QEMU cannot map a file privately without write access; see private-memory.c. */
+  readonly privateMemory: string | undefined;
+  /** Preloaded; see no-disassembler.c. Those under another name than the library of this QEMU do nothing. */
+  readonly noDisassembler: readonly string[];
+  readonly qemu: string;
+  readonly kvmGid: number | undefined;
+  readonly firstVmUid: number;
+}
+
+/** Identifies the resources of one QEMU. The process is missing while it is being started. */
+export interface VmResources {
+  readonly name: string;
+  readonly folder: string;
+  readonly slot: number;
+  readonly process: ProcessIdentity | undefined;
+}
+
+export interface StartOptions {
+  readonly record: VmResources;
+  readonly size: Size;
+  readonly machine: Machine;
+  readonly files: VmFiles;
+  /** Size of the guest's disk. */
+  readonly diskGib: number;
+  readonly purpose: Purpose;
+  readonly isMachine: boolean;
+  /** The frozen device state. */
+  readonly state: string | undefined;
+}
+
+export interface StartedQemu {
+  readonly process: ProcessIdentity;
+  readonly qmp: Qmp;
+}
+
+const QMP_DEADLINE_MS = 20_000;
+/** QEMU's own messages. */
+const LOG = "qemu.log";
+const LOG_TAIL_BYTES = 2_000;
+/** Files of a machine that stay until it is destroyed. */
+const KEPT: ReadonlySet<string> = new Set([RECORD, BELOW_FILE, vmPaths.disk, vmPaths.console]);
+
+/** QEMU ended before it answered; `message` holds the end of its log. */
+export class QemuStartError extends Error {
+  override readonly name = "QemuStartError";
+}
+
+/** Makes folder and namespace and starts QEMU. On failure the caller calls `releaseResources`. */
+export async function startQemu(resources: HostResources, options: StartOptions): Promise<StartedQemu> {
+  const { record, purpose } = options;
+  const slot = resources.slots.slot(record.slot);
+  const uid = uidOf(resources, slot);
+  const [cgroup] = await Promise.all([
+    resources.cgroups.create(cgroupName(record), options.size),
+    resources.slots.open(slot),
+    purpose !== "template" ? chown(join(record.folder, vmPaths.disk), uid, uid) : undefined,
+  ]);
+  const process = await launchQemu({
+    launcher: resources.launcher,
+    qemu: resources.qemu,
+    args: qemuArguments({
+      ...options,
+      name: record.name,
+      privateReadonly: resources.privateMemory === undefined,
+    }),
+    folder: record.folder,
+    listen: listenOn,
+    console: options.isMachine ? { program: resources.consoleLog, file: vmPaths.console } : undefined,
+    confinement: {
+      uid,
+      kvmGid: resources.kvmGid,
+      netnsFile: slot.netnsFile,
+      tap: TAP,
+      cgroup,
+      fileMib: fileMibOf(options.diskGib),
+    },
+    env: qemuEnvironment(resources, options),
+    state: options.state,
+    log: LOG,
+  });
+  return { process, qmp: await connectQmp(record.folder, process) };
+}
+
+/** What `releaseResources` leaves of a VM that stays listed. */
+export interface KeepOptions {
+  /** Keeps disk and console, which a machine's next start needs. */
+  readonly disk: boolean;
+  /** Writes the record that says that the VM has ended. */
+  readonly save: () => Promise<void>;
+}
+
+/** Releases all resources that the record names; resources that do not exist (yet, or any more) are
+ *  skipped. The slot comes last, when no record names it any more: once it is free another VM may take it,
+ *  and a second attempt, by this host process or the next, must not take it away again. */
+export async function releaseResources(
+  resources: Pick<HostResources, "slots" | "cgroups" | "firstVmUid">,
+  record: VmResources,
+  keep?: KeepOptions,
+): Promise<void> {
+  if (record.process !== undefined) await killProcess(record.process);
+  else
+    for (const found of await findByName(record.name, uidsOf(resources))) await killProcess(found.identity);
+  await resources.cgroups.remove(cgroupName(record));
+  if (keep === undefined) await rm(record.folder, { recursive: true, force: true });
+  else if (keep.disk) await keepDisk(record.folder);
+  else await makeFolder(record.folder);
+  await keep?.save();
+  await resources.slots.close(resources.slots.slot(record.slot));
+}
+
+async function keepDisk(folder: string): Promise<void> {
+  for (const name of await readdir(folder))
+    if (!KEPT.has(name)) await rm(join(folder, name), { recursive: true, force: true });
+}
+
+/** Makes an empty folder that root owns: a QEMU that a guest has broken into must not be able to put
+ *  another VM's socket in the place of its own. QEMU can open the files in it whose names it is given. */
+export async function makeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true, mode: 0o711 });
+}
+
+/** A full qcow2 file is as large as the disk and its tables, which take less than 1 %. */
+export function fileMibOf(diskGib: number): number {
+  return Math.ceil(diskGib * 1_024 * 1.02) + 64;
+}
+
+export function uidsOf(resources: Pick<HostResources, "firstVmUid">): UidRange {
+  return { first: resources.firstVmUid, count: VM_UIDS_PER_HOST };
+}
+
+export function uidOf(resources: HostResources, slot: Slot): number {
+  return resources.firstVmUid + slot.number;
+}
+
+/** Also for a process that has no record. */
+export function cgroupName(record: Pick<VmResources, "name">): string {
+  return record.name.slice(record.name.indexOf(":") + 1).replaceAll(":", "-");
+}
+
+function qemuEnvironment(resources: HostResources, options: StartOptions): Record<string, string> {
+  const { privateMemory, noDisassembler } = resources;
+  if (options.purpose !== "clone" || privateMemory === undefined)
+    return { LD_PRELOAD: noDisassembler.join(":") };
+  return {
+    LD_PRELOAD: [...noDisassembler, privateMemory].join(":"),
+    SKERRY_PRIVATE_MEMORY: options.files.memory,
+  };
+}
+
+/** Waits for QEMU's control socket, but not for a QEMU that has ended. */
+async function connectQmp(folder: string, process: ProcessIdentity): Promise<Qmp> {
+  const deadline = AbortSignal.timeout(QMP_DEADLINE_MS);
+  const ended = new AbortController();
+  const watch = setInterval(() => {
+    void isAlive(process).then((alive) => alive || ended.abort());
+  }, 100);
+  try {
+    return await Qmp.connect(join(folder, vmPaths.qmp), AbortSignal.any([deadline, ended.signal]));
+  } catch (error) {
+    throw new QemuStartError(`QEMU did not come up: ${await logTail(folder)}`, { cause: error });
+  } finally {
+    clearInterval(watch);
+  }
+}
+
+async function logTail(folder: string): Promise<string> {
+  const log = await open(join(folder, LOG), "r").catch(() => undefined);
+  if (log === undefined) return "it left no message";
+  try {
+    const { size } = await log.stat();
+    const buffer = Buffer.alloc(Math.min(size, LOG_TAIL_BYTES));
+    await log.read(buffer, 0, buffer.length, size - buffer.length);
+    return buffer.toString("utf8").trim() || "it left no message";
+  } finally {
+    await log.close();
+  }
+}

@@ -1,0 +1,60 @@
+// A guest that is put to rest on a slow disk: its QEMU writes the disk out first, and answers nobody meanwhile.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Qmp } from "../src/vm/qemu/qmp.ts";
+import { IdlePause } from "../src/vm/lifecycle/idle-pause.ts";
+import { FakeGuest } from "./support/fake-guest.ts";
+import { FakeQemu } from "./support/fake-qemu.ts";
+
+/** Longer than who asks a QEMU waits for its answer. */
+const SLOW_MS = 30_000;
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp("/tmp/skerry-unit-rest-");
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await rm(folder, { recursive: true });
+});
+
+test("who wants something of a guest whose disk is slow waits for it, and gets it", async () => {
+  await using guest = await FakeGuest.start();
+  await using qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
+  const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
+  const { channel, peer } = await guest.greeted();
+  const written = Promise.withResolvers<void>();
+  qemu.before = async (command) => (command === "stop" ? written.promise : undefined);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
+  vi.advanceTimersByTime(SLOW_MS);
+  await peer.close((await peer.opened()).id, { idle: true });
+  await expect.poll(() => qemu.told).toContain("stop");
+  vi.advanceTimersByTime(SLOW_MS);
+  const use = idlePause.use();
+  await expect.poll(() => qemu.told).toContain("cont");
+  vi.advanceTimersByTime(SLOW_MS);
+  written.resolve();
+  await peer.close((await peer.opened()).id, {}); // it is woken
+  using _awake = await use;
+  channel.close("the test is over");
+  qmp.close();
+});
+
+test("a guest in which nothing has run can be put to rest without being asked, and is woken by whoever comes", async () => {
+  await using guest = await FakeGuest.start();
+  await using qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
+  const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
+  const { channel, peer } = await guest.greeted();
+  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: true });
+  await expect.poll(() => qemu.told).toContain("stop");
+  const use = idlePause.use();
+  await peer.close((await peer.opened()).id, {}); // it is woken
+  using _awake = await use;
+  expect(qemu.told.filter((command) => ["stop", "cont"].includes(command))).toEqual(["stop", "cont"]);
+  channel.close("the test is over");
+  qmp.close();
+});
