@@ -4,7 +4,6 @@ import type { FastifyInstance } from "fastify";
 import type { TSchema } from "typebox";
 import { ErrorResponse, NoFields } from "@skerry/contract/common";
 import * as audit from "@skerry/contract/audit";
-import { examples } from "@skerry/contract/examples";
 import * as egress from "@skerry/contract/egress";
 import * as machines from "@skerry/contract/machines";
 import * as organizations from "@skerry/contract/organizations";
@@ -72,8 +71,7 @@ const named: readonly TSchema[] = [
 
 export function registerSchemas(app: FastifyInstance): void {
   for (const schema of named) {
-    const plain = withReferences(schema, true) as Readonly<Record<string, unknown>>;
-    app.addSchema({ ...plain, examples: [examples[idOf(schema) ?? ""]] });
+    app.addSchema(withReferences(schema, true));
   }
 }
 
