@@ -99,11 +99,8 @@ export const MemberAdded = named(
   "MemberAdded",
   {
     ...memberFields,
-    token: {
-      ...TokenCreated,
-      description:
-        "A first token for the new member, bound to the organization. It has the scopes of the token that asks and ends no later.",
-    },
+    // A first one for the new member, bound to the organization. It has the scopes of the token that asks and ends no later.
+    token: TokenCreated,
   },
   {
     ...exampleMember,

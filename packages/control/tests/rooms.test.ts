@@ -90,6 +90,6 @@ test.each([
   ["another room's store", "machines/machine-start.ts", "moves/move-store.ts", false, "its own room's"],
   ["more than a type, in context.ts", CONTEXT, "auth/token-cache.ts", false, "types alone"],
   ["another package", "app/main.ts", "@skerry/host", false, "another package"],
-])("a file that imports %s is found", (_what, from, to, isType, why) => {
+])("a file that imports %s is found", (_what, ...[from, to, isType, why]) => {
   expect(fault({ from, to, isType })).toContain(why);
 });
