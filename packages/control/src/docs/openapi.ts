@@ -63,18 +63,19 @@ function completed(document: Json, operations: Operations): Json {
 
 const REST = "{*}";
 
-/** The rest of a path, which the router calls `*`, is its `path`. These come last. */
+/** The router calls the rest of a path `*`; in the document it is `path`. Paths with one come last. */
 function withNamedRests(paths: Json): Json {
-  const [rests, others] = [true, false].map((isRest) =>
-    Object.entries(paths).filter(([path]) => path.endsWith(REST) === isRest),
-  );
-  const renamed = (rests ?? []).map(([path, operations]) => {
-    for (const { parameters } of Object.values(operations as Json) as { parameters: Json[] }[]) {
-      for (const parameter of parameters) if (parameter["name"] === "*") parameter["name"] = "path";
+  const whole = Object.entries(paths).filter(([path]) => !path.endsWith(REST));
+  const rests = Object.entries(paths).filter(([path]) => path.endsWith(REST));
+  for (const operation of rests.flatMap(([, operations]) => Object.values(operations as Json)) as Json[]) {
+    for (const parameter of operation["parameters"] as Json[]) {
+      if (parameter["name"] === "*") parameter["name"] = "path";
     }
-    return [path.replace(REST, "{path}"), operations] as const;
-  });
-  return Object.fromEntries([...(others ?? []), ...renamed]);
+  }
+  return Object.fromEntries([
+    ...whole,
+    ...rests.map(([path, operations]) => [path.replace(REST, "{path}"), operations]),
+  ]) as Json;
 }
 
 function addStreams(operation: Json, { body, events, answersBytes }: Operation): void {
