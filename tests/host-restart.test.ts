@@ -8,7 +8,8 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Vm, VmList, VmSpec } from "@skerry/contract/host-api";
 import { qemuProcesses } from "./support/leftovers.ts";
 import { LoneHost } from "./support/lone-host.ts";
-import { newInstallation, openPlatform, skerry, until } from "./support/platform.ts";
+import { freePort, newInstallation, openPlatform, skerry, until } from "./support/platform.ts";
+import { run } from "./support/run.ts";
 
 /** Longer than QEMU was ever given for a greeting (10 s) and for coming up (20 s). */
 const SLOW_MS = 25_000;
@@ -158,5 +159,40 @@ test("a state folder that was moved comes up with its machines and their disks",
   } finally {
     for (const one of [movedEnv, env]) await skerry(one, "down").catch(() => undefined);
     for (const folder of [moved, state]) await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("a copy of a state folder that is started or taken down beside the original leaves the original alone", async () => {
+  const { state, env } = await newInstallation({ assets: inject("assets") });
+  const copies = { cold: await mkdtemp("/tmp/skerry-test-"), warm: await mkdtemp("/tmp/skerry-test-") };
+  const copyTo = (to: string) => run("cp", "-a", `${state}/.`, to);
+  const envOf = async (copy: string) => ({
+    ...{ ...env, SKERRY_STATE: copy, XDG_CONFIG_HOME: join(copy, "config") },
+    SKERRY_LISTEN: `127.0.0.1:${await freePort()}`,
+  });
+  const [coldEnv, warmEnv] = await Promise.all([envOf(copies.cold), envOf(copies.warm)]);
+  try {
+    await skerry(env, "up");
+    await skerry(env, "down");
+    await copyTo(copies.cold);
+    await skerry(env, "up");
+    const { client } = await openPlatform(state, env);
+    // The database of the copy does not know them.
+    const sandbox = await client.sandboxes.create({ template: "base" });
+    const machine = await client.machines.create({ template: "base", command: "sleep infinity" });
+    await copyTo(copies.warm);
+
+    await skerry(coldEnv, "up");
+    await skerry(coldEnv, "service", "run", "vm-cleanup");
+    await skerry(coldEnv, "down");
+    await expect(skerry(warmEnv, "up")).rejects.toThrow("was copied from a folder whose database ran");
+    await skerry(warmEnv, "down");
+
+    expect((await sandbox.execute("echo here")).stdout).toBe("here\n");
+    expect((await client.machines.execute(machine.id, "echo there")).stdout).toBe("there\n");
+  } finally {
+    for (const one of [coldEnv, warmEnv, env]) await skerry(one, "down").catch(() => undefined);
+    for (const folder of [copies.cold, copies.warm, state])
+      await rm(folder, { recursive: true, force: true });
   }
 });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { SkerryApiError, UnavailableError, type Host, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
 import { freePort, serverPid, startPlatform, until, type Platform } from "./support/platform.ts";
+import { sampled } from "./support/sampling.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
 
 /** Beyond what a drain takes: whoever was killed comes back, and the lease of a dead replica lapses. */
@@ -192,7 +193,7 @@ const delaysMs = [150, 700, 1_400];
 for (const victim of victims) {
   test(`a sandbox runs once, and runs on, when its ${victim} is killed while it moves`, async () => {
     await using sandbox = await counting();
-    for (const delayMs of delaysMs) {
+    for (const delayMs of sampled(`move, ${victim} is killed`, delaysMs)) {
       const from = (await hostOf(sandbox)) ?? "";
       await platform.client.hosts.drain(from);
       await sleep(delayMs);
@@ -216,7 +217,7 @@ for (const victim of victims) {
 
 for (const end of ["source", "target"] as const) {
   test(`a sandbox whose QEMU is killed at its ${end} while it moves runs once or fails with a reason, and the drain ends`, async () => {
-    for (const delayMs of delaysMs) {
+    for (const delayMs of sampled(`move, QEMU at its ${end} is killed`, delaysMs)) {
       await using sandbox = await counting();
       const from = (await hostOf(sandbox)) ?? "";
       const instance = (end === "source") === (from === first.id) ? platform.instance : second.instance;

@@ -102,7 +102,7 @@ async function refuseIfShared(path: string): Promise<void> {
   const { mode } = await stat(path);
   if ((mode & 0o077) === 0) return;
   throw new CliError("config_not_private", `Other users can read ${path}, which holds a token.`, {
-    remediation: `Run \`chmod 600 ${path}\`, and revoke the token if somebody may have read it.`,
+    remediation: `Run \`chmod 600 ${path}\`, and revoke the token if another user may have read it.`,
   });
 }
 

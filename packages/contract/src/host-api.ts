@@ -138,7 +138,7 @@ export const HostUsage = Type.Object(
     network_sent_bytes: bytes("On the links of the default routes."),
     warm_pool: Type.Object(
       {
-        waiting: Type.Integer({ description: "Clones that wait for somebody to ask." }),
+        waiting: Type.Integer({ description: "Idle clones, ready for the next VM." }),
         taken: Type.Integer({ description: "VMs that were made of a waiting clone since the host started." }),
         missed: Type.Integer({ description: "VMs for which none waited." }),
       },

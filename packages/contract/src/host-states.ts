@@ -21,6 +21,6 @@ export type HostWish = (typeof hostWishes)[number];
 /** A host that was silent for this long is offline, in seconds; the interface's figure. */
 export const HOST_OFFLINE_AFTER_S = 30;
 
-export function canHostMove(from: HostStatus, to: HostStatus): boolean {
+export function canHostTransition(from: HostStatus, to: HostStatus): boolean {
   return (hostTransitions[from] as readonly HostStatus[]).includes(to);
 }

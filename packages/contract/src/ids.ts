@@ -45,6 +45,21 @@ export function idPattern(kind: IdKind): string {
   return `^${idKinds[kind]}_[${ALPHABET}]{26}$`;
 }
 
+const shapes = new Map<IdKind, RegExp>();
+
+/** Whether this is an id of this kind, as far as its shape tells. One of another shape is nothing's id. */
+export function isId(kind: IdKind, text: string): boolean {
+  let shape = shapes.get(kind);
+  if (shape === undefined) shapes.set(kind, (shape = new RegExp(idPattern(kind))));
+  return shape.test(text);
+}
+
+/** By its prefix alone: for ids that are known to be ids. */
+export function kindOf(id: string): IdKind | undefined {
+  const prefix = id.slice(0, id.indexOf("_"));
+  return (Object.keys(idKinds) as IdKind[]).find((kind) => idKinds[kind] === prefix);
+}
+
 /** 26 characters hold 130 bits; the value is 128, so the first character is 0 to 7. */
 function base32(bits: bigint): string {
   let text = "";

@@ -41,6 +41,6 @@ export const HEALTHY_AFTER_S = 10 * 60;
 export const BACKOFF_FIRST_S = 1;
 export const BACKOFF_MAX_S = 5 * 60;
 
-export function canMachineMove(from: MachineStatus, to: MachineStatus): boolean {
+export function canMachineTransition(from: MachineStatus, to: MachineStatus): boolean {
   return (machineTransitions[from] as readonly MachineStatus[]).includes(to);
 }

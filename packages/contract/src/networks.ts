@@ -3,7 +3,7 @@
 import { cidrOf, contains, covers, overlaps, type Cidr } from "./cidrs.ts";
 import type { HostEgress } from "./egress.ts";
 
-/** A network that no sandbox reaches, whatever its policy. `is` completes "it is …" in the refusal. Sources: RFC 6890 (special-purpose
+/** A network that no sandbox reaches, also where its policy allows it. `is` completes "it is …" in the refusal. Sources: RFC 6890 (special-purpose
  *  addresses), and for the metadata services the clouds' own pages: Azure "What is IP address 168.63.129.16?", Oracle "Instance Metadata"
  *  (192.0.0.192), Alibaba "Instance metadata" (100.100.100.200). The other clouds' are link-local. */
 export const neverNetworks = [

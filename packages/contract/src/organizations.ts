@@ -84,8 +84,8 @@ export type MemberList = Static<typeof MemberList>;
 export const MemberAddRequest = named(
   "MemberAddRequest",
   {
-    name: Type.Optional({ ...Name, description: "Of somebody new. Either this or `user_id`." }),
-    email: Type.Optional({ ...Email, description: "Of somebody new; for people, nothing is sent there." }),
+    name: Type.Optional({ ...Name, description: "Of a new user. Either this or `user_id`." }),
+    email: Type.Optional({ ...Email, description: "Of a new user; for people, nothing is sent there." }),
     user_id: Type.Optional(
       Type.String({ description: "Somebody who is known already. Either this or `name`." }),
     ),

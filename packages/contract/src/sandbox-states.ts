@@ -22,6 +22,6 @@ export const sandboxStatuses = Object.keys(sandboxTransitions) as readonly Sandb
 /** Statuses in which a sandbox holds memory and CPUs of its host. */
 export const sandboxStatusesOnHost = ["creating", "running", "pausing", "resuming", "destroying"] as const;
 
-export function canMove(from: SandboxStatus, to: SandboxStatus): boolean {
+export function canSandboxTransition(from: SandboxStatus, to: SandboxStatus): boolean {
   return (sandboxTransitions[from] as readonly SandboxStatus[]).includes(to);
 }

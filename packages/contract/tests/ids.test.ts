@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { idKinds, idOfDigest, idPattern, newId, type IdKind } from "@skerry/contract/ids";
+import { idKinds, idOfDigest, idPattern, isId, kindOf, newId, type IdKind } from "@skerry/contract/ids";
 
 const kinds = Object.keys(idKinds) as IdKind[];
 /** 48 bits of milliseconds reach the year 10889. */
@@ -39,4 +39,10 @@ test("the same content always has the same id, and one changed bit gives another
       expect(idOfDigest("template", changed)).not.toBe(id);
     }),
   );
+});
+
+test("the kind of an id is known by its prefix, and its whole shape is asked of by name", () => {
+  const id = newId("machine");
+  expect([kindOf(id), kindOf("abc_1"), kindOf("")]).toEqual(["machine", undefined, undefined]);
+  expect([isId("machine", id), isId("sandbox", id), isId("machine", `${id}x`)]).toEqual([true, false, false]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import {
-  canMove,
+  canSandboxTransition,
   sandboxStatuses,
   sandboxStatusesOnHost,
   sandboxTransitions,
@@ -19,7 +19,7 @@ test("a sandbox can be destroyed from every status, in at most two steps", () =>
 });
 
 test("every status can fail until its destruction has begun", () => {
-  const mayFail = sandboxStatuses.filter((status) => canMove(status, "failed"));
+  const mayFail = sandboxStatuses.filter((status) => canSandboxTransition(status, "failed"));
   expect(mayFail).toEqual(["creating", "running", "unreachable", "pausing", "paused", "resuming"]);
 });
 

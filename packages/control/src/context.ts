@@ -5,28 +5,28 @@ import type { Metrics } from "./metrics/metrics.ts";
 import type { Database } from "./db/database.ts";
 import type { AccessWatch } from "./auth/access-watch.ts";
 import type { Authority } from "./joining/certificate-authority.ts";
-import type { Bearers } from "./auth/token-cache.ts";
-import type { HostLoads } from "./capacity/host-capacity.ts";
-import type { VmRoutes } from "./vms/vm-locations.ts";
+import type { TokenCache } from "./auth/token-cache.ts";
+import type { HostCapacity } from "./capacity/host-capacity.ts";
+import type { VmLocations } from "./vms/vm-locations.ts";
 
 /** What every service works with. Made once, in main. */
 export interface Context {
   readonly db: Database;
   readonly hosts: HostDirectory;
-  /** What is free on them. */
-  readonly loads: HostLoads;
+  /** What is free on the hosts. */
+  readonly hostCapacity: HostCapacity;
   /** Where VMs are. */
-  readonly routes: VmRoutes;
+  readonly vmLocations: VmLocations;
   readonly authority: Authority;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Who calls. */
-  readonly bearers: Bearers;
-  /** Whether those whose requests last may go on. */
+  /** Of validated tokens. */
+  readonly tokenCache: TokenCache;
+  /** Re-authorizes long-running requests. */
   readonly watch: AccessWatch;
   readonly limits: InstallationLimits;
-  /** Something is left to do: the service should look now and not at its next turn, on whichever replica. */
-  readonly ring: (service: ServiceName) => void;
+  /** Makes a background service due now, for all replicas. */
+  readonly wake: (service: ServiceName) => void;
 }
 
 /** The background services. Each is one at a time, on whichever replica. */

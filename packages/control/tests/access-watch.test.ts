@@ -6,7 +6,7 @@ import { setImmediate as loopTurn } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SkerryError } from "@skerry/contract/errors";
 import { AccessWatch } from "../src/auth/access-watch.ts";
-import { Bearers, REVOCATION_MAX_MS } from "../src/auth/token-cache.ts";
+import { TokenCache, REVOCATION_MAX_MS } from "../src/auth/token-cache.ts";
 import { openDatabase } from "../src/db/database.ts";
 import { Door } from "./door.ts";
 import { eventually, World } from "./world.ts";
@@ -18,10 +18,10 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 
 /** A request under a watch of its own. */
-function watched(bearers = new Bearers(world.db)) {
+function watched(tokenCache = new TokenCache(world.db)) {
   const secretSha256 = createHash("sha256").update(world.token).digest("hex");
   const seen: { checks: number; ended: SkerryError | undefined } = { checks: 0, ended: undefined };
-  const entry = new AccessWatch(bearers).add({
+  const entry = new AccessWatch(tokenCache).add({
     credentials: { secretSha256, orgId: undefined },
     check: () => (seen.checks += 1),
     end: (reason) => (seen.ended = reason),
@@ -63,7 +63,7 @@ test("nor does a loop that is slow at every turn", async () => {
 test("a database that does not answer ends it, also after the loop stood still", async () => {
   await using door = await Door.open(world.databaseUrl);
   const db = openDatabase(door.databaseUrl, () => undefined);
-  using request = watched(new Bearers(db));
+  using request = watched(new TokenCache(db));
   await eventually(() => request.checks >= 1, "it is checked");
   door.shut("silent");
   standStill(REVOCATION_MAX_MS);

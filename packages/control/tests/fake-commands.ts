@@ -89,8 +89,16 @@ async function print(response: ServerResponse, bytes: number, value: number): Pr
   }
 }
 
-/** Resolves when there is room again, or nobody to make room for. */
-export function drained(response: ServerResponse): Promise<void> {
+/** An answer of so many bytes, unless its reader leaves. */
+export async function sendAll(response: ServerResponse, bytes: number): Promise<void> {
+  for (let left = bytes; left > 0 && response.writable; left -= 65_536) {
+    if (!response.write(Buffer.alloc(Math.min(left, 65_536), 0x62))) await drained(response);
+  }
+  response.end();
+}
+
+/** Resolves when there is room again, or the reader has left. */
+function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       response.off("drain", done).off("close", done);

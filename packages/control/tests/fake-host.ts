@@ -7,7 +7,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { json } from "node:stream/consumers";
 import type { EgressDenial, EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { CertificateRequest, HostCertificate } from "@skerry/contract/host-identity";
@@ -21,9 +20,10 @@ import {
   type VmSpec,
 } from "@skerry/contract/host-api";
 import type { Template } from "@skerry/contract/platform";
-import { drained, playCommand } from "./fake-commands.ts";
+import { playCommand, sendAll } from "./fake-commands.ts";
 import { fakes, FakeMoves, footing } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";
+import { readBody, sendJson } from "./fake-http.ts";
 
 /** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
 export interface StoredFile {
@@ -326,11 +326,7 @@ export class FakeHost {
     const [, endless] = /^\/endless\/(\d+)$/.exec(path) ?? [];
     if (endless !== undefined) {
       response.writeHead(200, { "content-length": endless });
-      for (let sent = 0; sent < Number(endless) && response.writable; sent += 65_536) {
-        const piece = Buffer.alloc(Math.min(65_536, Number(endless) - sent), 0x62);
-        if (!response.write(piece)) await drained(response);
-      }
-      return void response.end();
+      return sendAll(response, Number(endless));
     }
     const file = this.files.get(path);
     if (file === undefined) throw new SkerryError("file_not_found", "There is no such file.");
@@ -338,12 +334,6 @@ export class FakeHost {
   }
 }
 
-function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-}
-
 function publicPart({ spec: _spec, ...vm }: Vm & { readonly spec: VmSpec }): Vm {
   return vm;
 }
-
-const readBody = async <T>(request: IncomingMessage): Promise<T> => (await json(request)) as T;

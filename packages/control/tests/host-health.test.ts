@@ -116,7 +116,7 @@ test("machines of a dead host whose disk does not matter are queued by their pol
     ...{ status: "failed", host_lost: true, retries: 0 },
     reason: "host_offline: its host second is offline; it waits for the host, which has its disk",
   });
-  expect((await machine(tired)).reason).toContain("`max_retries` are used up");
+  expect((await machine(tired)).reason).toContain("it is not started again: it was started 10 times");
   expect(await machine(rested)).toMatchObject({ retries: 1 });
   expect(await machine(stopping)).toMatchObject({ status: "failed", host_lost: true });
   expect(await machine(stopped)).toMatchObject({ status: "stopped", host_lost: false });

@@ -118,3 +118,15 @@ test("what the host cannot get rid of keeps it out of use, and nothing else does
   expect(await waitsFor()).toBeNull();
   expect((await create()).status).toBe(201);
 });
+
+test("disks of machines that the database does not know keep no host out of use", async () => {
+  await two.onlySecond();
+  const { id } = await two.world.createMachine();
+  await two.world.call("POST", `/v1/machines/${id}/stop`);
+  await sql`delete from machines where id = ${id}`.execute(two.world.db);
+  await two.loseSecond();
+  expect(await two.cleanUp()).toMatchObject({ changed: 0, more: false });
+  expect(await waitsFor()).toBeNull();
+  expect((await create()).status).toBe(201);
+  expect(two.second.disks.has(id)).toBe(true);
+});

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Bells } from "../src/background/wakeups.ts";
+import { Wakeups } from "../src/background/wakeups.ts";
 import { Leases } from "../src/background/lease.ts";
 import { runService, type BackgroundService, type FencedService } from "../src/background/task-loop.ts";
 import { fencedDatabase, openDatabase } from "../src/db/database.ts";
@@ -47,7 +47,7 @@ async function userNames(): Promise<string[]> {
 
 test("a service goes on after an error, hears the bell, and ends when told to", async () => {
   const stop = new AbortController();
-  const bells = new Bells();
+  const bells = new Wakeups();
   const errors: unknown[] = [];
   let runs = 0;
   const service = sweeperThat(async () => {
@@ -67,7 +67,7 @@ test("a service goes on after an error, hears the bell, and ends when told to", 
 
 test("of several replicas one runs a service, and whoever rings on another one is heard", async () => {
   const stop = new AbortController();
-  const bells = [new Bells(), new Bells(), new Bells()];
+  const bells = [new Wakeups(), new Wakeups(), new Wakeups()];
   let runs = 0;
   let atOnce = 0;
   let mostAtOnce = 0;
@@ -98,8 +98,8 @@ test("of several replicas one runs a service, and whoever rings on another one i
 
 test("a bell that rings while the service runs makes it run once more", async () => {
   const stop = new AbortController();
-  const bells = new Bells();
-  const elsewhere = new Bells();
+  const bells = new Wakeups();
+  const elsewhere = new Wakeups();
   let runs = 0;
   const service = sweeperThat(async () => {
     runs += 1;
@@ -119,7 +119,7 @@ test("a bell that rings while the database is away is heard once it is back", as
   await using door = await Door.open(world.databaseUrl);
   const db = openDatabase(door.databaseUrl, () => undefined);
   const stop = new AbortController();
-  const bells = new Bells();
+  const bells = new Wakeups();
   let runs = 0;
   const work = async () => {
     runs += 1;
@@ -229,7 +229,7 @@ test("a holder that is stopped in the middle of a transaction neither keeps its 
 test("how the last run went is kept for every replica to read", async () => {
   const stop = new AbortController();
   const db = openDatabase(world.databaseUrl, () => undefined);
-  const bells = new Bells();
+  const bells = new Wakeups();
   let runs = 0;
   const seen: unknown[] = [];
   const service = sweeperThat(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { LookUps } from "../src/db/batch-loader.ts";
+import { BatchLoader } from "../src/db/batch-loader.ts";
 import { World } from "./world.ts";
 
 const world = await World.open();
@@ -7,12 +7,12 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 test("look-ups of the same moment are one query, and each gets its own row or none", async () => {
   const asked: (readonly string[])[] = [];
-  const lookUps = new LookUps<string>(async (_db, keys) => {
+  const batches = new BatchLoader<string>(async (_db, keys) => {
     asked.push(keys);
     return keys.filter((key) => key !== "nobody").map((key) => [key, `row of ${key}`] as const);
   });
   const keys = ["a", "b", "nobody", "a"];
-  const found = await Promise.all(keys.map((key) => lookUps.find(world.db, key)));
+  const found = await Promise.all(keys.map((key) => batches.find(world.db, key)));
   expect(found).toEqual(["row of a", "row of b", undefined, "row of a"]);
   expect(asked).toEqual([["a", "b", "nobody"]]);
 });
@@ -21,28 +21,28 @@ test("a look-up never takes the answer of a query that began before it", async (
   let stored = "old";
   const begun = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<void>();
-  const lookUps = new LookUps<string>(async (_db, [key = ""]) => {
+  const batches = new BatchLoader<string>(async (_db, [key = ""]) => {
     const read = stored;
     begun.resolve();
     await answer.promise;
     return [[key, read]];
   });
-  const early = lookUps.find(world.db, "a");
+  const early = batches.find(world.db, "a");
   await begun.promise;
   stored = "new";
-  const late = lookUps.find(world.db, "a");
+  const late = batches.find(world.db, "a");
   answer.resolve();
   expect(await Promise.all([early, late])).toEqual(["old", "new"]);
 });
 
 test("a query holds a bounded number of keys, and one that fails fails only those who asked by it", async () => {
   const sizes: number[] = [];
-  const lookUps = new LookUps<string>(async (_db, keys) => {
+  const batches = new BatchLoader<string>(async (_db, keys) => {
     sizes.push(keys.length);
     if (keys.includes("0")) throw new Error("broken");
     return keys.map((key) => [key, key] as const);
   });
-  const all = Array.from({ length: 250 }, (_, index) => lookUps.find(world.db, String(index)));
+  const all = Array.from({ length: 250 }, (_, index) => batches.find(world.db, String(index)));
   const settled = await Promise.allSettled(all);
   expect(sizes).toEqual([100, 100, 50]);
   expect(settled.map(({ status }) => status)).toEqual(

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Vm } from "@skerry/contract/host-api";
 import { decideMachines, type MachineAction } from "../src/machines/machine-reconcile.ts";
 import { endingOf } from "../src/machines/machine-exit-reason.ts";
-import { backoffMs, giveUpReason, nextStep, type EndedMachine } from "../src/machines/restart-policy.ts";
+import { backoffMs, giveUpReason, nextStep, type EndedMachine } from "../src/values/restart-policy.ts";
 import type { MachineFact } from "../src/machines/machine-facts.ts";
 
 const row = (extra: Partial<MachineFact> = {}): MachineFact => ({
@@ -131,6 +131,18 @@ test.each(["starting", "stopped", "failed"] as const)(
     expect(decided(row({ status, claimed: true }), old("running"), "other")).toEqual(["halt"]);
   },
 );
+
+const later = (status: Vm["status"]) => vm({ status, execution_id: "2" });
+
+test("the disk of a machine whose row was restored from a backup of before it came here stays", () => {
+  expect(decided(row(), later("gone"), "other")).toEqual([]);
+  expect(decided(row(), later("stopped"), "other")).toEqual([]);
+  expect(decided(row(), later("running"), "other")).toEqual(["halt"]);
+});
+
+test("what a move that was given up left on its target is removed", () => {
+  expect(decided(row(), later("creating"), "other")).toEqual(["discard"]);
+});
 
 const unread = (cause: "disk_unreadable" | "not_adopted") =>
   vm({ status: "gone", execution_id: "unknown", cause, reason: "vm.json holds no record" });

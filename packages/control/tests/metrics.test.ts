@@ -5,7 +5,7 @@ import { connect, type AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runSchedule } from "../src/app/schedule.ts";
-import { Bells } from "../src/background/wakeups.ts";
+import { Wakeups } from "../src/background/wakeups.ts";
 import { Scraper } from "../src/platform/metrics-scraper.ts";
 import { parseExposition, valueOf, type Exposition } from "./exposition.ts";
 import { eventually, World } from "./world.ts";
@@ -227,7 +227,7 @@ test("each background service tells its runs, how long they took, what they did 
       auditKeptDays: 365,
       reaperIntervalMs: every,
     },
-    { bells: new Bells(), stop: stop.signal },
+    { bells: new Wakeups(), stop: stop.signal },
   );
   const of = async (name: string, labels: Record<string, string>) => valueOf(await scrape(), name, labels);
   await eventually(

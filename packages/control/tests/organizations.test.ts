@@ -145,7 +145,7 @@ test("the last owner stays, also where two owners go at the same time", async ()
     await sql`insert into memberships (org_id, user_id, role) values (${path.slice(9)}, ${first}, 'owner')`.execute(
       world.db,
     );
-    world.context.bearers.forget(first);
+    world.context.tokenCache.forget(first);
   }
 });
 

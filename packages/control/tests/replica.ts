@@ -7,9 +7,9 @@ import { HostDirectory } from "../src/host-client/host-directory.ts";
 import { buildServer } from "../src/app/server.ts";
 import { AccessWatch } from "../src/auth/access-watch.ts";
 import { Authority } from "../src/joining/certificate-authority.ts";
-import { Bearers } from "../src/auth/token-cache.ts";
-import { HostLoads } from "../src/capacity/host-capacity.ts";
-import { VmRoutes } from "../src/vms/vm-locations.ts";
+import { TokenCache } from "../src/auth/token-cache.ts";
+import { HostCapacity } from "../src/capacity/host-capacity.ts";
+import { VmLocations } from "../src/vms/vm-locations.ts";
 import type { InstallationLimits } from "../src/context.ts";
 import { openDatabase } from "../src/db/database.ts";
 import { eventually, type World } from "./world.ts";
@@ -36,17 +36,17 @@ export async function openReplica(
   const db = openDatabase(databaseUrl, () => undefined);
   const authority = new Authority(db);
   const hosts = new HostDirectory(() => authority.credentials());
-  const bearers = new Bearers(db);
-  const watch = new AccessWatch(bearers);
+  const tokenCache = new TokenCache(db);
+  const watch = new AccessWatch(tokenCache);
   const server = await buildServer(
     {
       ...world.context,
       db,
       hosts,
       authority,
-      loads: new HostLoads(db),
-      routes: new VmRoutes(),
-      bearers,
+      hostCapacity: new HostCapacity(db),
+      vmLocations: new VmLocations(),
+      tokenCache,
       watch,
       limits,
     },

@@ -7,7 +7,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TokenCreated } from "@skerry/contract/tokens";
 import { readEvents, type ServerEvent } from "../../sdk/src/event-stream.ts";
-import { Bearers, REVOCATION_MAX_MS } from "../src/auth/token-cache.ts";
+import { TokenCache, REVOCATION_MAX_MS } from "../src/auth/token-cache.ts";
 import { openDatabase } from "../src/db/database.ts";
 import { Door } from "./door.ts";
 import { openReplica, type Replica } from "./replica.ts";
@@ -194,7 +194,7 @@ test.each(["silent", "closed"] as const)(
 test("guessing tokens and organizations fills no memory, and a valid token costs no query while it is believed", async () => {
   let queries = 0;
   const db = openDatabase(world.databaseUrl, () => undefined);
-  const bearers = new Bearers(
+  const tokenCache = new TokenCache(
     db.withPlugin({
       transformQuery: ({ node }) => {
         queries += 1;
@@ -205,35 +205,35 @@ test("guessing tokens and organizations fills no memory, and a valid token costs
   );
   const digest = (n: number) => n.toString(16).padStart(64, "0");
   for (let n = 0; n < 50; n += 1) {
-    expect(await bearers.find({ secretSha256: digest(n), orgId: undefined })).toBeUndefined();
+    expect(await tokenCache.find({ secretSha256: digest(n), orgId: undefined })).toBeUndefined();
   }
   expect(queries).toBe(50);
-  expect(bearers.size).toBe(0);
+  expect(tokenCache.size).toBe(0);
   const valid = {
     secretSha256: createHash("sha256").update(world.token).digest("hex"),
     orgId: undefined,
   };
   for (let n = 0; n < 10; n += 1) {
-    const elsewhere = await bearers.find({ ...valid, orgId: `org_${n}` });
+    const elsewhere = await tokenCache.find({ ...valid, orgId: `org_${n}` });
     expect(elsewhere?.caller).toBeNull();
   }
-  expect(bearers.size).toBe(0);
+  expect(tokenCache.size).toBe(0);
   queries = 0;
-  const found = await Promise.all(Array.from({ length: 100 }, () => bearers.find(valid)));
+  const found = await Promise.all(Array.from({ length: 100 }, () => tokenCache.find(valid)));
   expect(found.every((confirmed) => confirmed?.caller?.orgId === world.orgId)).toBe(true);
-  expect((await bearers.find(valid))?.caller?.role).toBe("owner");
-  expect([queries <= 2, bearers.size]).toEqual([true, 1]);
+  expect((await tokenCache.find(valid))?.caller?.role).toBe("owner");
+  expect([queries <= 2, tokenCache.size]).toEqual([true, 1]);
   await db.destroy();
 });
 
 test("the answer to a question that was asked before a revocation is not believed after it", async () => {
   const { token, user_id: userId, id: tokenId } = await mint();
   const credentials = { secretSha256: createHash("sha256").update(token).digest("hex"), orgId: undefined };
-  const bearers = new Bearers(world.db);
-  const early = bearers.find(credentials);
-  bearers.forget(userId);
+  const tokenCache = new TokenCache(world.db);
+  const early = tokenCache.find(credentials);
+  tokenCache.forget(userId);
   expect((await early)?.userId).toBe(userId);
-  expect(bearers.size).toBe(0);
+  expect(tokenCache.size).toBe(0);
   await sql`update api_tokens set revoked_at = now() where id = ${tokenId}`.execute(world.db);
-  expect(await bearers.find(credentials)).toBeUndefined();
+  expect(await tokenCache.find(credentials)).toBeUndefined();
 });

@@ -7,7 +7,7 @@ import { moveStatusesOnTarget, moveTransitions } from "@skerry/contract/move-sta
 import { sandboxStatuses, sandboxStatusesOnHost } from "@skerry/contract/sandbox-states";
 import type { Queries } from "../src/db/database.ts";
 import { roomEntries } from "../src/db/migrations/0011-room-entries.ts";
-import { availableHosts, held, lockRoom } from "../src/capacity/capacity-store.ts";
+import { availableHosts, held, lockCapacity } from "../src/capacity/capacity-store.ts";
 import { World } from "./world.ts";
 
 const moveStatuses = Object.keys(moveTransitions);
@@ -183,7 +183,7 @@ test("however many change at once, sums that are read and made one entry meanwhi
   });
   const locks = [hostId, ELSEWHERE].map(async (host) => {
     while (left > 0) {
-      await world.db.transaction().execute((transaction) => lockRoom(transaction, world.orgId, host));
+      await world.db.transaction().execute((transaction) => lockCapacity(transaction, world.orgId, host));
       await expectAgreement();
     }
   });

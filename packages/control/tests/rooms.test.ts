@@ -77,19 +77,31 @@ test("rooms import from lower floors only, no room from another one's store, and
   expect(imports.flatMap((one) => fault(one) ?? [])).toEqual([]);
 });
 
-test.each([
-  ["a room above", "hosts/host-lookup.ts", "moves/mover.ts", false, "not a lower floor"],
+const planted: readonly (readonly [what: string, fault: Import, why: string])[] = [
   [
-    "a room beside it",
-    "sandboxes/sandbox-service.ts",
-    "machines/machine-service.ts",
-    false,
+    "a room above",
+    { from: "hosts/host-lookup.ts", to: "moves/mover.ts", isType: false },
     "not a lower floor",
   ],
-  ["a type of a room above", "http/transport.ts", CONTEXT, true, "not a lower floor"],
-  ["another room's store", "machines/machine-start.ts", "moves/move-store.ts", false, "its own room's"],
-  ["more than a type, in context.ts", CONTEXT, "auth/token-cache.ts", false, "types alone"],
-  ["another package", "app/main.ts", "@skerry/host", false, "another package"],
-])("a file that imports %s is found", (_what, ...[from, to, isType, why]) => {
-  expect(fault({ from, to, isType })).toContain(why);
+  [
+    "a room beside it",
+    { from: "sandboxes/sandbox-service.ts", to: "machines/machine-service.ts", isType: false },
+    "not a lower floor",
+  ],
+  ["a type of a room above", { from: "http/transport.ts", to: CONTEXT, isType: true }, "not a lower floor"],
+  [
+    "another room's store",
+    { from: "machines/machine-start.ts", to: "moves/move-store.ts", isType: false },
+    "its own room's",
+  ],
+  [
+    "more than a type, in context.ts",
+    { from: CONTEXT, to: "auth/token-cache.ts", isType: false },
+    "types alone",
+  ],
+  ["another package", { from: "app/main.ts", to: "@skerry/host", isType: false }, "another package"],
+];
+
+test.each(planted)("a file that imports %s is found", (_what, one, why) => {
+  expect(fault(one)).toContain(why);
 });

@@ -14,8 +14,8 @@ import type { BackgroundService } from "../src/background/task-loop.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { buildServer, type Server } from "../src/app/server.ts";
 import type { Context } from "../src/context.ts";
-import { HostLoads } from "../src/capacity/host-capacity.ts";
-import { VmRoutes } from "../src/vms/vm-locations.ts";
+import { HostCapacity } from "../src/capacity/host-capacity.ts";
+import { VmLocations } from "../src/vms/vm-locations.ts";
 import { Mortal } from "./mortal.ts";
 import { silence, SimulatedHosts, type SimulatedHost } from "./simulated-hosts.ts";
 import { World } from "./world.ts";
@@ -34,7 +34,13 @@ beforeAll(async () => {
   world = await World.open();
   hosts = new SimulatedHosts(3);
   const db = control.over(world.db);
-  context = { ...world.context, db, hosts, loads: new HostLoads(db), routes: new VmRoutes() };
+  context = {
+    ...world.context,
+    db,
+    hosts,
+    hostCapacity: new HostCapacity(db),
+    vmLocations: new VmLocations(),
+  };
   server = await buildServer(context);
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   url = `http://127.0.0.1:${(server.app.server.address() as AddressInfo).port}`;

@@ -5,15 +5,15 @@ import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
 import { Metrics } from "../src/metrics/metrics.ts";
 import { AccessWatch } from "../src/auth/access-watch.ts";
 import { Authority } from "../src/joining/certificate-authority.ts";
-import { Bearers } from "../src/auth/token-cache.ts";
+import { TokenCache } from "../src/auth/token-cache.ts";
 import type { Context } from "../src/context.ts";
-import { HostLoads } from "../src/capacity/host-capacity.ts";
-import { VmRoutes } from "../src/vms/vm-locations.ts";
+import { HostCapacity } from "../src/capacity/host-capacity.ts";
+import { VmLocations } from "../src/vms/vm-locations.ts";
 import type { Database } from "../src/db/database.ts";
 import type { SimulatedHosts } from "./simulated-hosts.ts";
 
 export function simulatedContext(db: Database, hosts: SimulatedHosts): Context {
-  const bearers = new Bearers(db);
+  const tokenCache = new TokenCache(db);
   // Object.fromEntries forgets which names it was given.
   const organization = Object.fromEntries(
     limitNames.map((name) => [name, 1_000_000_000]),
@@ -21,14 +21,14 @@ export function simulatedContext(db: Database, hosts: SimulatedHosts): Context {
   return {
     db,
     hosts,
-    bearers,
-    loads: new HostLoads(db),
-    routes: new VmRoutes(),
+    tokenCache,
+    hostCapacity: new HostCapacity(db),
+    vmLocations: new VmLocations(),
     authority: new Authority(db),
     log: pino({ level: "silent" }),
     metrics: new Metrics(),
-    watch: new AccessWatch(bearers),
+    watch: new AccessWatch(tokenCache),
     limits: { organization, authFailuresPerMinute: 1, vcpusPerCpu: 16 },
-    ring: () => undefined,
+    wake: () => undefined,
   };
 }

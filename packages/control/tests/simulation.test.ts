@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { heartbeat } from "../src/hosts/host-heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import type { Context } from "../src/context.ts";
-import { HostLoads } from "../src/capacity/host-capacity.ts";
+import { HostCapacity } from "../src/capacity/host-capacity.ts";
 import { fillWithMachines, silence, SimulatedHosts } from "./simulated-hosts.ts";
 import { World } from "./world.ts";
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   await sql`delete from hosts`.execute(world.db);
   await hosts.join(world.db);
   await fillWithMachines(world.db, MACHINES);
-  context = { ...world.context, hosts, loads: new HostLoads(world.db) };
+  context = { ...world.context, hosts, hostCapacity: new HostCapacity(world.db) };
 });
 afterAll(() => world[Symbol.asyncDispose]());
 

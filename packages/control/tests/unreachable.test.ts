@@ -19,7 +19,7 @@ async function loseHost(): Promise<void> {
 
 test("a call for a sandbox of a silent host says that it may come back, and not to make another one", async () => {
   await loseHost();
-  two.world.context.routes.forget(id);
+  two.world.context.vmLocations.forget(id);
   const { status, body } = await two.world.call<{ code: string; message: string; remediation: string }>(
     "POST",
     `/v1/sandboxes/${id}/execute`,

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/moves/mover.ts";
-import { VmRoutes } from "../src/vms/vm-locations.ts";
+import { VmLocations } from "../src/vms/vm-locations.ts";
 import { openReplica } from "./replica.ts";
 import { never, TwoHosts } from "./two-hosts.ts";
 
@@ -62,7 +62,7 @@ test("a host that answers no more is looked up again", async () => {
 });
 
 test("no more routes are kept than there is room for, and the oldest go first", () => {
-  const routes = new VmRoutes();
+  const routes = new VmLocations();
   for (let n = 0; n <= 10_000; n += 1) {
     routes.keep({ id: `sbx_${n}`, org_id: "org_1", execution_id: `exe_${n}` }, "/host");
   }

@@ -14,9 +14,9 @@ import { buildServer, type Server } from "../src/app/server.ts";
 import { Metrics } from "../src/metrics/metrics.ts";
 import { AccessWatch } from "../src/auth/access-watch.ts";
 import { Authority } from "../src/joining/certificate-authority.ts";
-import { Bearers } from "../src/auth/token-cache.ts";
-import { HostLoads } from "../src/capacity/host-capacity.ts";
-import { VmRoutes } from "../src/vms/vm-locations.ts";
+import { TokenCache } from "../src/auth/token-cache.ts";
+import { HostCapacity } from "../src/capacity/host-capacity.ts";
+import { VmLocations } from "../src/vms/vm-locations.ts";
 import type { Context, InstallationLimits, ServiceName } from "../src/context.ts";
 import { bootstrap } from "../src/organizations/token-service.ts";
 import { openDatabase, type Database } from "../src/db/database.ts";
@@ -69,20 +69,20 @@ export class World implements AsyncDisposable {
       { level: "debug", base: null },
       { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
     );
-    const bearers = new Bearers(this.db);
+    const tokenCache = new TokenCache(this.db);
     const authority = new Authority(this.db);
     this.context = {
       db: this.db,
-      loads: new HostLoads(this.db),
-      routes: new VmRoutes(),
+      hostCapacity: new HostCapacity(this.db),
+      vmLocations: new VmLocations(),
       hosts: new HostDirectory(() => authority.credentials()),
       authority,
       log,
       metrics: new Metrics(),
-      bearers,
-      watch: new AccessWatch(bearers),
+      tokenCache,
+      watch: new AccessWatch(tokenCache),
       limits: generousLimits,
-      ring: (service) => void this.rung.push(service),
+      wake: (service) => void this.rung.push(service),
     };
   }
 

@@ -2,16 +2,17 @@
 
 import type { Host } from "./host.ts";
 
-/** Removes what no template leads to, no disk stands on and nobody has touched for so long. Returns how many that were. Where it is not known
- *  what the disks of all VMs stand on, everything stays. */
+/** Removes what no template leads to and no disk stands on, where it was last touched before this time. Returns how many that were. Where it is not
+ *  known what the disks of all VMs stand on, everything stays. A time and not an age: to find that out may itself take long, and what comes
+ *  meanwhile must stay. */
 export async function sweepCaches(
   { config, engine, library, moves }: Host,
-  untouchedForMs: number,
+  touchedBeforeMs: number,
 ): Promise<number> {
   const below = await engine.filesBelow();
   if (below === undefined) return 0;
-  const removed = await moves.sweep(below, untouchedForMs);
+  const removed = await moves.sweep(below, touchedBeforeMs);
   // What others made there is theirs to judge.
   if (config.sharedAssets) return removed;
-  return removed + (await library.sweep(below, untouchedForMs));
+  return removed + (await library.sweep(below, touchedBeforeMs));
 }

@@ -35,19 +35,24 @@ const GRACE_MS = 10_000;
 /** A machine that does not answer by then is not stopped in peace. */
 const CONNECT_DEADLINE_MS = 10_000;
 
-/** Goes on past a VM that cannot be cleaned up, and reports it at the end. */
-export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
+/** Goes on past a VM that cannot be cleaned up, and reports it at the end. Resolves with the ids of machines whose record is not understood: their
+ *  files are left as they are. */
+export async function clearVms(config: HostConfig, log: Logger): Promise<readonly string[]> {
   const { stateFolder, instance, firstVmUid, network } = config;
+  // First: where it is not to be done, nothing is.
+  const found = await readRecords(join(stateFolder, "vms"), { instance, places: diskPlaces(config) });
   const range = await openHostNetwork({ ...network, log });
   const [forget, enter] = [join(config.nativeFolder, "forget"), join(config.nativeFolder, "enter")];
   const { linkPrefix } = network;
   const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, forget, enter, log });
   const room = { slots, cgroups: await openCgroups(instance), firstVmUid };
   const failures: unknown[] = [];
-  const found = await readRecords(join(stateFolder, "vms"), { instance, places: diskPlaces(config) });
+  const left: string[] = [];
   // All at once: each may take its main process' grace.
   await Promise.all(
-    found.map((one) => clearVm({ room, log }, one).catch((error: unknown) => void failures.push(error))),
+    found.map((one) =>
+      clearVm({ room, log, left }, one).catch((error: unknown) => void failures.push(error)),
+    ),
   );
   // Every process of these users is ours, under any name.
   for (const { identity, name } of await findByUid(uidsOf(room))) {
@@ -58,18 +63,21 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<void> {
   await removeHostNetwork(network);
   if (failures.length > 0)
     throw new AggregateError(failures, `${failures.length} VMs could not be cleaned up`);
+  return left;
 }
 
 interface ClearOptions {
   readonly room: ClearRoom;
   readonly log: Logger;
+  readonly left: string[];
 }
 
-async function clearVm({ room, log }: ClearOptions, { id, folder, found }: FoundFolder): Promise<void> {
+async function clearVm({ room, log, left }: ClearOptions, { id, folder, found }: FoundFolder): Promise<void> {
   if (found.kind !== "mine") {
     // What runs is found by its user. The files of a sandbox are of no use without it; those of a machine are its disk.
     if (!isMachineId(id)) return isVmId(id) || id.startsWith(WARM_PREFIX) ? remove(folder) : undefined;
     if (found.kind === "absent" && (await isWithout(join(folder, vmPaths.disk)))) return remove(folder);
+    left.push(id);
     log.error(
       { vm: id, folder },
       "the record of a machine is not understood; its files are left as they are",

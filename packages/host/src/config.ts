@@ -69,7 +69,7 @@ export interface NetworkConfig {
   readonly resolverPort: number;
   /** Name servers for guests; empty: those of /etc/resolv.conf. */
   readonly nameServers: readonly NameServer[];
-  /** Networks that no guest reaches, whatever its policy. */
+  /** Networks that no guest reaches, also where its policy allows them. */
   readonly neverCidrs: readonly string[];
   /** Network slots that are kept ready. */
   readonly readySlots: number;

@@ -66,7 +66,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
 async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promise<void> {
   try {
     // What was touched since may be in the making.
-    await sweepCaches(host, Date.now() - startedMs);
+    await sweepCaches(host, startedMs);
   } catch (error) {
     log.warn({ err: error }, "the caches could not be cleaned up");
   }
@@ -136,7 +136,8 @@ async function main(): Promise<void> {
   await lockStateFolder(config.stateFolder);
   if (command === "serve") return serve(config, log);
   if (command === "prepare") return prepare(config, log);
-  return clearVms(config, log);
+  for (const id of await clearVms(config, log))
+    await reportedStep(`Left as it is, its record is not understood: ${id}`, () => Promise.resolve());
 }
 
 main().then(

@@ -1,20 +1,16 @@
 // What a host does with the folders that it finds when it starts. A disk is never taken because a record is not understood.
 
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { pino } from "pino";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress.ts";
 import { saveBelow } from "../src/vm/disk-below.ts";
-import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
+import type { VmEngine } from "../src/vm/engine.ts";
 import { filesBelow, type VmRecord } from "../src/vm/record.ts";
-import { FakeGuest } from "./support/fake-guest.ts";
-import { FakeQemu } from "./support/fake-qemu.ts";
 import { identityOf, leave, ownerOf, recordIn } from "./support/records.ts";
+import { idle, StubRoom, travellers } from "./support/stub-room.ts";
 
-const travellers = { arrived: () => undefined, handedOver: () => undefined };
 const machine = { command: null, keeps_disk: true, stopping: false } as const;
 const below = { root_image: "/a/images/base.ext4", frozen_disk: "/a/frozen/base-1/disk.qcow2" };
 const spec = (disk: "new" | "kept") => ({
@@ -25,38 +21,20 @@ const spec = (disk: "new" | "kept") => ({
 let state: string;
 let vms: string;
 let engine: VmEngine;
-let taken: number[];
+let room: StubRoom;
 
 beforeEach(async () => {
   state = await mkdtemp("/tmp/skerry-unit-adoption-");
   vms = join(state, "vms");
   await mkdir(vms);
-  taken = [];
-  engine = engineIn(vms);
+  room = new StubRoom(1_899_300_000);
+  engine = room.engineIn(vms);
 });
 afterEach(async () => {
   engine.close();
   // What an engine has begun to give back may still be at it.
   await rm(state, { recursive: true, force: true, maxRetries: 50 });
 });
-
-function engineIn(vmsFolder: string): VmEngine {
-  const room = {
-    slots: {
-      adopt: (slot: number) => void taken.push(slot),
-      slot: (number: number) => ({ number }),
-      close: async () => undefined,
-      sweep: async () => 0,
-    },
-    egress: { replace: async () => undefined },
-    cgroups: { remove: async () => undefined },
-    firstVmUid: 1_899_300_000,
-  };
-  const owner = ownerOf(vmsFolder);
-  const options = { room, vmsFolder, instance: owner.instance, owner, log: pino({ level: "silent" }) };
-  // The rest is for VMs that begin.
-  return new VmEngine(options as unknown as EngineOptions);
-}
 
 /** A machine that has stopped, with something on its disk. */
 async function stoppedMachine(): Promise<VmRecord> {
@@ -181,7 +159,7 @@ test("a damaged record is written anew from what lies beside the disk, and the d
   await engine.adopt(travellers);
   expect(await engine.recover("mch_a")).toMatchObject({ status: "gone", reason: "its record was recovered" });
   expect(await readFile(join(record.folder, "vm.json.damaged"), "utf8")).toBe("garbage");
-  const again = engineIn(vms);
+  const again = room.engineIn(vms);
   await again.adopt(travellers);
   expect(again.get("mch_a")).toMatchObject({ status: "gone", reason: "its record was recovered" });
   expect((await filesBelow(vms, ownerOf(vms)))?.size).toBe(2);
@@ -198,12 +176,19 @@ test("a record is not written anew where nothing says what the disk stands on, o
   await expect(engine.recover("mch_a")).rejects.toThrow("written by a newer version");
 });
 
+test("what a disk stands on is written down again where a host was killed in the middle of that", async () => {
+  const { folder } = await stoppedMachine();
+  await writeFile(join(folder, "below.json"), "");
+  await engine.adopt(travellers);
+  await expect.poll(() => readFile(join(folder, "below.json"), "utf8")).toMatch(/base\.ext4.*disk\.qcow2/);
+});
+
 test("a state folder that was moved has its machines, on the files where they are now", async () => {
   const record = await stoppedMachine();
   const moved = `${state}-moved`;
   await rename(state, moved);
   try {
-    const there = engineIn(join(moved, "vms"));
+    const there = room.engineIn(join(moved, "vms"));
     expect(await there.adopt(travellers)).toMatchObject({ ended: 1, unreadable: 0, removed: 0 });
     expect(there.get("mch_a").status).toBe("stopped");
     expect(dirname(there.consoleFile("mch_a"))).toBe(join(moved, "vms/mch_a"));
@@ -229,80 +214,21 @@ test("a copy of a state folder does not touch what runs in the original", async 
   }
 });
 
-async function idle(...args: readonly string[]): Promise<ChildProcess> {
-  const child = spawn("/bin/sh", ["-c", "sleep 600; :", "sh", ...args], { stdio: "ignore" });
-  await once(child, "spawn");
-  return child;
-}
-
-test("a QEMU that nobody's record names is ended, and one of a record that another version understands runs on with its slot", async () => {
-  const uid = 1_899_300_007;
-  const start = (name: string): ChildProcess =>
-    spawn("/bin/sh", ["-c", "sleep 600; :", "sh", "-name", name], { stdio: "ignore", uid, gid: uid });
-  await leave(recordIn(vms, "mch_a", { machine, process: undefined }));
-  await write(() => ({ format: 99 }))(recordIn(vms, "mch_a"));
-  const kept = start("skerry-1a2b3c:mch_a:exe_1");
-  const stranger = start("skerry-1a2b3c:sbx_x:exe_1");
-  // Its guest has taken it over and changed what it is called.
-  const disguised = spawn("/bin/sh", ["-c", "sleep 600; :"], { stdio: "ignore", uid: uid + 1, gid: uid + 1 });
-  try {
-    await Promise.all([once(kept, "spawn"), once(stranger, "spawn"), once(disguised, "spawn")]);
-    const ended = Promise.all([once(stranger, "exit"), once(disguised, "exit")]);
+test.each([["that is understood"], ["that is not"]])(
+  "two requests for a new disk make one VM, after a record %s",
+  async (which) => {
+    const { folder } = await stoppedMachine();
+    if (which === "that is not") await writeFile(join(folder, "vm.json"), "");
+    // So many files that they are not gone at once.
+    await mkdir(join(folder, "more"));
+    await Promise.all(Array.from({ length: 2_000 }, (_, n) => writeFile(join(folder, `more/${n}`), "")));
     await engine.adopt(travellers);
-    await ended;
-    expect(kept.exitCode ?? kept.signalCode).toBeNull();
-    expect(taken).toEqual([7]);
-    const gone = once(kept, "exit");
-    await engine.destroy("mch_a", "exe_1");
-    await gone;
-  } finally {
-    for (const child of [kept, stranger, disguised]) child.kill("SIGKILL");
-  }
-});
-
-test("a VM whose guest does not answer holds up neither the start of the host nor another VM, and its policy can be changed", async () => {
-  await using guest = await FakeGuest.start();
-  const qemu = await idle();
-  const other = await idle();
-  try {
-    const silent = await leave(recordIn(vms, "sbx_a", { process: await identityOf(qemu) }));
-    // Its QEMU is stopped: the socket is there, and nothing answers.
-    await using _stuck = await FakeQemu.listen(join(silent.folder, "qmp.sock"), { greets: false });
-    const fine = await leave(recordIn(vms, "sbx_b", { process: await identityOf(other), slot: 4 }));
-    await using _control = await FakeQemu.listen(join(fine.folder, "qmp.sock"));
-    await symlink(guest.path, join(fine.folder, "agent.sock"));
-    expect(await engine.adopt(travellers)).toMatchObject({ running: 2 });
-    const use = engine.use("sbx_b", "exe_1");
-    const peer = await guest.peer();
-    await peer.answerHello();
-    await peer.close((await peer.opened()).id, {});
-    (await use)[Symbol.dispose]();
-    expect(engine.get("sbx_a").status).toBe("running");
-    const narrowed = engine.setEgress("sbx_a", { execution_id: "exe_1", egress: NO_EGRESS, version: 9 });
-    await expect(narrowed).rejects.toThrow("report"); // the stand-in for the rules has none; the record has it
-    expect(await readFile(join(silent.folder, "vm.json"), "utf8")).toContain('"egress_version":9');
-    const ended = once(qemu, "exit");
-    await engine.destroy("sbx_a", "exe_1");
-    await ended;
-    expect(engine.list().map(({ id }) => id)).toEqual(["sbx_b"]);
-  } finally {
-    for (const child of [qemu, other]) child.kill("SIGKILL");
-  }
-});
-
-test("a machine whose stop was cut off together with its host has stopped, although nobody heard it", async () => {
-  await using guest = await FakeGuest.start();
-  const qemu = await idle();
-  try {
-    const record = await leave(
-      recordIn(vms, "mch_a", { machine: { ...machine, stopping: true }, process: await identityOf(qemu) }),
-    );
-    await using _control = await FakeQemu.listen(join(record.folder, "qmp.sock"));
-    await symlink(guest.path, join(record.folder, "agent.sock"));
-    await engine.adopt(travellers);
-    (await guest.peer()).hangUp();
-    await expect.poll(() => engine.get("mch_a")).toMatchObject({ status: "stopped", reason: null });
-  } finally {
-    qemu.kill("SIGKILL");
-  }
-});
+    // Its template takes long, too.
+    for (const put of [engine.put("mch_a", spec("new")), engine.put("mch_a", spec("new"))])
+      put.catch(() => undefined);
+    await expect.poll(() => room.begun).toBe(1);
+    await sleep(300);
+    expect(room.begun).toBe(1);
+    expect(engine.list()).toMatchObject([{ id: "mch_a", execution_id: "exe_2", status: "creating" }]);
+  },
+);

@@ -82,7 +82,7 @@ test.each([
     await writeFile(join(vmsFolder, id, "disk.qcow2"), "data");
     if (record !== undefined) await writeFile(join(vmsFolder, id, "vm.json"), record);
   }
-  await clearVms(config(), pino({ level: "silent" }));
+  expect(await clearVms(config(), pino({ level: "silent" }))).toEqual(["mch_a"]);
   expect(await readdir(vmsFolder)).toEqual(["mch_a"]);
   expect(await readFile(join(vmsFolder, "mch_a/disk.qcow2"), "utf8")).toBe("data");
 });

@@ -1,6 +1,9 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type Server, type Socket } from "node:net";
+import { connect as dialOnce, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { migrationCompleted, Qmp, QmpError } from "../src/vm/qmp.ts";
 
@@ -163,6 +166,30 @@ test("a QEMU that refuses the capabilities leaves no connection behind", async (
 test("a socket that never comes is given up when the signal says so", async () => {
   await qemu("", () => undefined);
   await expect(Qmp.connect(`${path}.not`, AbortSignal.timeout(50))).rejects.toThrow(/abort/);
+});
+
+/** Listens with a queue as long as QEMU's, and greets once it goes on. */
+const QUEUE = String.raw`const { createServer } = require("node:net");
+createServer((socket) => socket.on("error", () => undefined).on("data", () => socket.write('{"return":{}}\n')).write('{"QMP":{}}\n'))
+  .listen({ path: process.argv[1], backlog: 1 }, () => process.stdout.write("listening"));`;
+
+test("a QEMU that stands still is waited for, also where earlier host processes have filled its queue of connections", async () => {
+  server = createServer();
+  const child = spawn(process.execPath, ["-e", QUEUE, path], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    await once(child.stdout, "data");
+    child.kill("SIGSTOP");
+    for (let earlier = 0; earlier < 3; earlier += 1)
+      sockets.push(dialOnce(path).on("error", () => undefined));
+    await sleep(50);
+    const connecting = connect();
+    const early = await Promise.race([connecting.then(String, String), sleep(200, "waits")]);
+    expect(early).toBe("waits");
+    child.kill("SIGCONT");
+    (await connecting).close();
+  } finally {
+    child.kill("SIGKILL");
+  }
 });
 
 test.each([

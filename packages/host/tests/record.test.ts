@@ -1,8 +1,9 @@
+import { spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { filesBelow, prepareRecord, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
-import { ownerOf, recordIn, recordsIn } from "./support/records.ts";
+import { identityOf, ownerOf, recordIn, recordsIn } from "./support/records.ts";
 
 let vms: string;
 beforeEach(async () => {
@@ -65,6 +66,22 @@ test("a record whose folder still has another name is that of no VM", async () =
   expect((await stat(join(clone.folder, "vm.json"))).mode & 0o777).toBe(0o600);
   await rename(clone.folder, join(vms, "sbx_a"));
   expect((await recordsIn(vms))[0]?.record).toEqual({ ...recordIn(vms, "sbx_a"), waking });
+});
+
+test("VMs that run on under the path that the state folder had are not taken for ended; those of which this is a copy are none of its", async () => {
+  const wanted = await record("mch_a");
+  const qemu = spawn("sleep", ["60"], { cwd: wanted.folder });
+  try {
+    const former = { ...wanted, name: "skerry-000000:mch_a:exe_1", process: await identityOf(qemu) };
+    await saveRecord(former);
+    await expect(recordsIn(vms)).rejects.toThrow(/mch_a runs .* Move the state folder back/);
+    const copy = join(vms, "copy");
+    await mkdir(join(copy, "mch_a"), { recursive: true });
+    await saveRecord({ ...former, folder: join(copy, "mch_a") });
+    expect((await recordsIn(copy))[0]?.record).toMatchObject({ id: "mch_a", process: undefined });
+  } finally {
+    qemu.kill("SIGKILL");
+  }
 });
 
 test("a host without a folder for VMs has none", async () => {

@@ -81,7 +81,7 @@ export class VmCalls {
   }
 
   /**
-   * A file as it comes, however long: what is in a VM decides about its length, so whoever stores it bounds it. One that breaks off
+   * A file as it comes, however long: what is in a VM decides about its length, so the caller that stores it bounds it. One that breaks off
    * is an error. Canceling the stream closes the connection.
    */
   async downloadStream(

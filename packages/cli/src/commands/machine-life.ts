@@ -123,7 +123,7 @@ function registerWish(machine: Command, cli: Cli, { verb, description, doing }: 
 function registerDestroy(machine: Command, cli: Cli): void {
   const command = machine
     .command("destroy")
-    .description("Destroy machines and their disks, whatever they are doing.")
+    .description("Destroy machines and their disks, in any status.")
     .argument("<id...>", "ids of machines, mch_...")
     .action(async (ids: readonly string[], _flags: object, self: Command) => {
       const { machines } = await cli.client(self);

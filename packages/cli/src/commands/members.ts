@@ -58,9 +58,9 @@ function registerAdd(org: Command, cli: Cli): void {
   const command = org
     .command("add-member")
     .description("Add a member, and print a first token to hand over, which is shown this once.")
-    .argument("<who>", "name of somebody new, or id of a known user, usr_...")
+    .argument("<who>", "name of a new user, or id of a known one, usr_...")
     .addOption(new Option("--role <role>", "what the member may do").choices(roles).default("member"))
-    .option("--email <address>", "of somebody new; nothing is sent there")
+    .option("--email <address>", "of a new user; nothing is sent there")
     .option("--json", "print the whole answer as JSON")
     .action(async (who: string, { role, email, json }: AddFlags, self: Command) => {
       const client = await cli.client(self);

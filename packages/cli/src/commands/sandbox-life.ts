@@ -87,7 +87,7 @@ function registerKeepalive(sandbox: Command, cli: Cli): void {
 function registerDestroy(sandbox: Command, cli: Cli): void {
   const command = sandbox
     .command("destroy")
-    .description("Destroy sandboxes, whatever they are doing.")
+    .description("Destroy sandboxes, in any status.")
     .argument("<id...>", "ids of sandboxes, sbx_...")
     .action(async (ids: readonly string[], _flags: object, self: Command) => {
       const { sandboxes } = await cli.client(self);

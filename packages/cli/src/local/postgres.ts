@@ -7,7 +7,7 @@ import { CliError } from "../errors.ts";
 import { SYSTEM_USER, type Layout } from "./layout.ts";
 import { openLog } from "./logs.ts";
 import { mustRun, run, type RunOptions } from "./run.ts";
-import { isThere } from "./files.ts";
+import { folderIdentity, isThere } from "./files.ts";
 import type { SystemUser } from "./system-user.ts";
 
 const PROGRAMS = "/usr/lib/postgresql";
@@ -53,8 +53,9 @@ export class Postgres {
       await chown(folder, user.uid, user.gid);
     }
     // Root does nothing inside a folder of another user, who could put a link in its way: all of this is done as that user.
-    if (await isThere(join(postgresData, MARKER))) return;
     const making = join(this.#layout.run, MAKING);
+    // A start that was killed at its very end leaves it, and it would condemn what is put there later, as from a backup.
+    if (await isThere(join(postgresData, MARKER))) return rm(making, { force: true });
     if (!(await isThere(making)) && (await readdir(postgresData)).length > 0) throw notOurs(postgresData);
     await writeFile(making, "");
     await mustRun("find", [postgresData, "-mindepth", "1", "-delete"], this.#as);
@@ -65,18 +66,30 @@ export class Postgres {
   }
 
   async isRunning(): Promise<boolean> {
-    const { code } = await run(
-      join(this.#bin, "pg_ctl"),
-      ["status", "-D", this.#layout.postgresData],
-      this.#as,
+    return (await this.#postmaster()) === "ours";
+  }
+
+  /** pg_ctl believes the file in the data folder. In a copy that was made while the server ran, that file names the server of the original. */
+  async #postmaster(): Promise<"ours" | "another's" | "none"> {
+    const { postgresData } = this.#layout;
+    const { code, stdout } = await run(join(this.#bin, "pg_ctl"), ["status", "-D", postgresData], this.#as);
+    if (code !== 0) return "none";
+    const [, pid] = /\(PID: (\d+)\)/.exec(stdout) ?? [];
+    // A server works in its data folder.
+    const [here, there] = await Promise.all(
+      [postgresData, `/proc/${pid}/cwd`].map((folder) => folderIdentity(folder).catch(() => undefined)),
     );
-    return code === 0;
+    // It has ended meanwhile.
+    if (there === undefined) return "none";
+    return here === there ? "ours" : "another's";
   }
 
   /** Starts it unless it runs, and makes the database. It lives on when this process ends. */
   async start(): Promise<void> {
     const { postgresData, postgresSocketFolder } = this.#layout;
-    if (!(await this.isRunning())) {
+    const postmaster = await this.#postmaster();
+    if (postmaster === "another's") throw copiedAlive(postgresData);
+    if (postmaster === "none") {
       // Without -l the server inherits our open file and never opens one by name.
       await using log = await openLog(this.#layout, "postgres");
       // Told at each start, because the state folder may have been moved or restored elsewhere since the last one.
@@ -118,6 +131,16 @@ function notOurs(folder: string): CliError {
     `${folder} has files, and none says that its database was made to its end.`,
     {
       remediation: `Nothing was changed. If it is a database of Skerry's, as from a backup, run: touch ${join(folder, MARKER)}. Otherwise move the folder away.`,
+    },
+  );
+}
+
+function copiedAlive(folder: string): CliError {
+  return new CliError(
+    "database_copied_alive",
+    `${folder} was copied from a folder whose database ran, and still runs.`,
+    {
+      remediation: `Copy it again after \`skerry down\` there. If it is a snapshot of one moment, run: rm ${join(folder, "postmaster.pid")}`,
     },
   );
 }

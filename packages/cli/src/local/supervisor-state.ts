@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { folderIdentity } from "./files.ts";
 import type { Layout } from "./layout.ts";
 import { isAlive, stopProcess, type ProcessIdentity } from "./processes.ts";
 
@@ -13,16 +14,23 @@ export interface SupervisorState {
   /** Digest of the programs that it runs; `skerry up` replaces a supervisor of another build. */
   readonly build: string;
   readonly services: { readonly [Name in ServiceName]?: ProcessIdentity };
+  /** Whose file it is: that of a copied state folder names the processes of the one that it is a copy of. Absent in files of earlier builds. */
+  readonly folder?: string;
 }
 
 const PROGRAMS = ["skerry.js", "control.js", "host.js"];
 const NATIVE = ["native/agent", "native/launch", "native/runner", "native/private-memory.so"];
 
+/** Undefined where no supervisor of this state folder has written one. */
 export async function readSupervisorState(layout: Layout): Promise<SupervisorState | undefined> {
-  return readFile(layout.supervisorFile, "utf8").then(
-    (text) => JSON.parse(text) as SupervisorState,
-    () => undefined,
-  );
+  try {
+    const state = JSON.parse(await readFile(layout.supervisorFile, "utf8")) as SupervisorState;
+    return state.folder === undefined || state.folder === (await folderIdentity(layout.run))
+      ? state
+      : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The state of a supervisor that lives. */

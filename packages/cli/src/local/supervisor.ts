@@ -4,6 +4,7 @@
 import { spawn } from "node:child_process";
 import { chmod, chown, mkdir } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { folderIdentity } from "./files.ts";
 import type { Layout } from "./layout.ts";
 import { lockSupervisor } from "./lock.ts";
 import { openLog, rotateLogs } from "./logs.ts";
@@ -48,7 +49,8 @@ export async function supervise(layout: Layout): Promise<void> {
   const self = await identify(process.pid);
   if (self === undefined) throw new Error("/proc is not mounted");
   const services: { [Name in ServiceName]?: ProcessIdentity } = {};
-  const state: SupervisorState = { supervisor: self, build: await buildDigest(layout), services };
+  const folder = await folderIdentity(layout.run);
+  const state: SupervisorState = { supervisor: self, build: await buildDigest(layout), services, folder };
   // One after the other: two writers of one file would lose what the first one wrote.
   let saved = Promise.resolve();
   const save = () => (saved = saved.then(() => saveSupervisorState(layout, state)));

@@ -1,6 +1,6 @@
 // Has each call leave its event in the audit log: every one that changes something, and every one that is forbidden. The event is
 // written before the answer goes out, so whoever has an answer is in the log; a creation writes its own with what it creates.
-// What can be lost is the event of a call that the process died in, and nobody has an answer to that one. Of equal refusals the first is
+// What can be lost is the event of a call that the process died in, which was not answered. Of equal refusals the first is
 // written like this, and the number of those after it once a minute.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";

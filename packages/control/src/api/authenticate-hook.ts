@@ -3,7 +3,7 @@ import type { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { authenticate, readCredentials } from "../auth/authentication.ts";
-import { FailedAttempts } from "../rate-limits/auth-failures.ts";
+import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { RateLimiter } from "../rate-limits/rate-limit-service.ts";
 import { operationOf, type Access } from "./operation.ts";
 import { countedRequestOf } from "../http/request-tracking.ts";
@@ -20,7 +20,7 @@ const known = new WeakMap<FastifyRequest, Authenticated>();
 /** Every call but the public ones needs a token that may make it. Call it before the routes are registered. */
 export function requireAccess(app: FastifyInstance, context: Context): void {
   const limiter = new RateLimiter(context.db, context.limits.organization);
-  const attempts = new FailedAttempts(context.limits.authFailuresPerMinute);
+  const attempts = new AuthFailures(context.limits.authFailuresPerMinute);
   app.addHook("onRequest", async (request, reply) => {
     const access = operationOf(request)?.access ?? "public";
     if (access === "public") return;

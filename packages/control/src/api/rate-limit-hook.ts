@@ -4,7 +4,7 @@ import type { FastifyReply } from "fastify";
 import type { RateClass } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
-import type { FailedAttempts } from "../rate-limits/auth-failures.ts";
+import type { AuthFailures } from "../rate-limits/auth-failures.ts";
 import type { RateLimiter } from "../rate-limits/rate-limit-service.ts";
 
 /** Takes a ticket for this request, or refuses it. */
@@ -32,7 +32,7 @@ const tooMany = {
 
 /** Authenticates, unless too many tokens that were none have come from this address. */
 export async function countingFailures<T>(
-  attempts: FailedAttempts,
+  attempts: AuthFailures,
   { address, secretSha256 }: { readonly address: string; readonly secretSha256: string },
   authenticate: () => Promise<T>,
 ): Promise<T> {

@@ -35,7 +35,7 @@ export function endOf(reply: FastifyReply): AbortSignal {
   return controller.signal;
 }
 
-/** An expected end: whatever the client left has not failed. */
+/** An expected end: what the client left has not failed. */
 function clientWentAway(): SkerryError {
   return new SkerryError("canceled", "The client went away.");
 }

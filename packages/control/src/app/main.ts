@@ -45,8 +45,7 @@ async function main(): Promise<void> {
     case "limits":
       return withDatabase(async (db) => {
         const [, ...changes] = positionals;
-        if (values.org === undefined)
-          throw new Error("Say which organization: limits --org ID [NAME=VALUE]…");
+        if (values.org === undefined) throw new Error("Missing --org ID: limits --org ID [NAME=VALUE]…");
         process.stdout.write(`${JSON.stringify(await changeLimits(db, values.org, changes))}\n`);
       });
     case "private-cidrs":

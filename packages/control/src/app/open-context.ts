@@ -1,16 +1,16 @@
 // Everything that services work with, made of the settings, and closed in reverse.
 
 import type { Logger } from "pino";
-import { Bells } from "../background/wakeups.ts";
+import { Wakeups } from "../background/wakeups.ts";
 import type { Config } from "./config.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { AccessWatch } from "../auth/access-watch.ts";
 import { Authority } from "../joining/certificate-authority.ts";
-import { Bearers } from "../auth/token-cache.ts";
+import { TokenCache } from "../auth/token-cache.ts";
 import type { Context } from "../context.ts";
-import { HostLoads } from "../capacity/host-capacity.ts";
-import { VmRoutes } from "../vms/vm-locations.ts";
+import { HostCapacity } from "../capacity/host-capacity.ts";
+import { VmLocations } from "../vms/vm-locations.ts";
 import { openDatabase } from "../db/database.ts";
 
 export interface OpenedContext extends AsyncDisposable {
@@ -18,34 +18,34 @@ export interface OpenedContext extends AsyncDisposable {
   /** The same for the background services, with connections of their own: a request gets the one that was used last, and a connection to
    *  which its statements are new takes some 20 ms more for a creation. */
   readonly background: Context;
-  /** Those that `context.ring` rings. */
-  readonly bells: Bells;
+  /** Those that `context.wake` rings. */
+  readonly bells: Wakeups;
 }
 
 export function openContext(config: Config, log: Logger): OpenedContext {
   const onLostConnection = (error: Error): void => {
     log.warn({ err: error }, "a connection to the database was lost");
     // Whoever was at work on a VM could not say so in its row, nor ring.
-    context.ring("vm-cleanup");
+    context.wake("vm-cleanup");
   };
   const db = openDatabase(config.databaseUrl, onLostConnection);
   const background = openDatabase(config.databaseUrl, onLostConnection);
   const authority = new Authority(db);
-  const hosts = new HostDirectory(() => authority.credentials());
-  const bearers = new Bearers(db);
-  const bells = new Bells();
+  const hosts = new HostDirectory(() => authority.credentials(), config.hostSocket);
+  const tokenCache = new TokenCache(db);
+  const bells = new Wakeups();
   const context: Context = {
     db,
     hosts,
-    loads: new HostLoads(db),
-    routes: new VmRoutes(),
+    hostCapacity: new HostCapacity(db),
+    vmLocations: new VmLocations(),
     authority,
     log,
-    bearers,
-    watch: new AccessWatch(bearers),
+    tokenCache,
+    watch: new AccessWatch(tokenCache),
     metrics: new Metrics(),
     limits: config.limits,
-    ring: (service) => {
+    wake: (service) => {
       bells.ring(db, service).catch((error: unknown) => log.debug({ err: error, service }, "could not ring"));
     },
   };

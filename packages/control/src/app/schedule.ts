@@ -20,7 +20,7 @@ import type { Context, ServiceName } from "../context.ts";
 import { fencedDatabase } from "../db/database.ts";
 import type { Fence } from "../db/fence.ts";
 import { auditSweeper } from "../audit/audit-sweeper.ts";
-import type { Bells } from "../background/wakeups.ts";
+import type { Wakeups } from "../background/wakeups.ts";
 import { cacheCleanup } from "../hosts/cache-cleanup.ts";
 import { hostDrain } from "../moves/drain-task.ts";
 import { heartbeat } from "../hosts/host-heartbeat.ts";
@@ -85,11 +85,11 @@ const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup", "
 export async function runSchedule(
   context: Context,
   config: Settings,
-  { bells, stop }: { readonly bells: Bells; readonly stop: AbortSignal },
+  { bells, stop }: { readonly bells: Wakeups; readonly stop: AbortSignal },
 ): Promise<void> {
   const leases = newLeases(context);
   const run = { stop, leases, observer: observerOf(context) };
-  for (const service of RUNG_AT_START) context.ring(service);
+  for (const service of RUNG_AT_START) context.wake(service);
   await Promise.all(
     allServices(context, config).map((fenced) => runService(fenced, bells.of(fenced.service.name), run)),
   );

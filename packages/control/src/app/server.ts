@@ -9,7 +9,7 @@ import { keepAuditTrail } from "../api/audit-hook.ts";
 import { limitJsonBodies, takeJsonOnly } from "../http/json-bodies.ts";
 import { requireCreation } from "../api/idempotent-create.ts";
 import { answerBrokenHttp, sendError } from "../http/errors.ts";
-import { refuseOddHeads } from "../http/request-headers.ts";
+import { rejectAmbiguousHeaders } from "../http/request-headers.ts";
 import type { CountedRequest } from "../http/request-tracking.ts";
 import { refuseOtherMethods } from "../http/method-not-allowed.ts";
 import { registerOpenapi } from "../docs/openapi.ts";
@@ -89,7 +89,7 @@ export async function buildServer(
     void reply.header("connection", "close");
     throw shuttingDown("it begins nothing new");
   });
-  refuseOddHeads(app);
+  rejectAmbiguousHeaders(app);
   takeJsonOnly(app);
   limitJsonBodies(app, limits.bodyMs);
   registerSchemas(app, named);

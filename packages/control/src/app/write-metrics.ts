@@ -10,7 +10,7 @@ const text = `# Metrics
 
 \`GET /metrics\` answers in Prometheus' text format 0.0.4, or in OpenMetrics 1.0 where \`Accept\` prefers it. On the API's address it needs a token of the
 operator's organization with the scope \`metrics:read\`. With \`SKERRY_METRICS_LISTEN=127.0.0.1:9070\` the same is served on that address without
-a token, and nothing else is: whoever can reach it can read it.
+a token, and nothing else is: everyone who can reach it can read it.
 
 \`\`\`yaml
 scrape_configs:

@@ -8,29 +8,29 @@ import { buildServer } from "./server.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { AccessWatch } from "../auth/access-watch.ts";
 import { Authority } from "../joining/certificate-authority.ts";
-import { Bearers } from "../auth/token-cache.ts";
-import { HostLoads } from "../capacity/host-capacity.ts";
-import { VmRoutes } from "../vms/vm-locations.ts";
+import { TokenCache } from "../auth/token-cache.ts";
+import { HostCapacity } from "../capacity/host-capacity.ts";
+import { VmLocations } from "../vms/vm-locations.ts";
 import { openDatabase } from "../db/database.ts";
 
 const target = new URL("../../openapi.json", import.meta.url);
 
 // Neither is ever asked: the document comes from the routes alone.
 const db = openDatabase("postgresql:///unused", () => undefined);
-const bearers = new Bearers(db);
+const tokenCache = new TokenCache(db);
 const authority = new Authority(db);
 const { app } = await buildServer({
   db,
-  bearers,
-  watch: new AccessWatch(bearers),
-  loads: new HostLoads(db),
-  routes: new VmRoutes(),
+  tokenCache,
+  watch: new AccessWatch(tokenCache),
+  hostCapacity: new HostCapacity(db),
+  vmLocations: new VmLocations(),
   authority,
   hosts: new HostDirectory(() => authority.credentials()),
   log: pino({ level: "silent" }),
   metrics: new Metrics(),
   limits: { organization: limitDefaults, authFailuresPerMinute: 1, vcpusPerCpu: 1 },
-  ring: () => undefined,
+  wake: () => undefined,
 });
 const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;
 await app.close();

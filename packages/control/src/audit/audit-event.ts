@@ -3,7 +3,7 @@
 import { sql, type RawBuilder, type Selectable } from "kysely";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import { unhurried } from "../db/async-commit.ts";
+import { asyncCommit } from "../db/async-commit.ts";
 
 export type AuditRow = Selectable<Tables["audit_events"]>;
 /** Of something that happened once. */
@@ -18,7 +18,7 @@ export async function insertAuditEvents(
 
 /** The event of something that has happened already and is answered now: a crash of PostgreSQL within the next second may take it. */
 export async function insertAuditEventAfterwards(db: Database, event: NewAuditEvent): Promise<void> {
-  await sql`${auditEventFrom(unhurried, event)} ${prepared}`.execute(db);
+  await sql`${auditEventFrom(asyncCommit, event)} ${prepared}`.execute(db);
 }
 
 /** For a statement that does more: writes the event once for each row of `source`. */

@@ -8,7 +8,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { Credentials } from "./token-lookup-store.ts";
 import { confirmedCaller } from "./authentication.ts";
-import { CONFIRMED_MS, REVOCATION_MAX_MS, type Bearers } from "./token-cache.ts";
+import { CONFIRMED_MS, REVOCATION_MAX_MS, type TokenCache } from "./token-cache.ts";
 import type { Caller } from "../caller.ts";
 
 const CHECK_MS = 500;
@@ -35,13 +35,13 @@ interface Entry extends Watched {
 }
 
 export class AccessWatch {
-  readonly #bearers: Bearers;
+  readonly #tokenCache: TokenCache;
   readonly #entries = new Set<Entry>();
   #timer: NodeJS.Timeout | undefined;
   #tickedAtMs = 0;
 
-  constructor(bearers: Bearers) {
-    this.#bearers = bearers;
+  constructor(tokenCache: TokenCache) {
+    this.#tokenCache = tokenCache;
   }
 
   /** From a request that was allowed a moment ago, until it is disposed of or ended. */
@@ -69,7 +69,7 @@ export class AccessWatch {
   async #check(entry: Entry): Promise<void> {
     entry.asking = true;
     try {
-      entry.check(confirmedCaller(await this.#bearers.find(entry.credentials)));
+      entry.check(confirmedCaller(await this.#tokenCache.find(entry.credentials)));
       entry.ticks = 0;
     } catch (error) {
       // Anything else is a database that does not answer, which the ticks take care of.
@@ -96,7 +96,7 @@ export class AccessWatch {
 function unconfirmed(): SkerryError {
   return new SkerryError(
     "database_unavailable",
-    "The database does not answer, so nobody knows whether the token of this request is still valid.",
+    "The database does not answer, so it is not known whether the token of this request is still valid.",
     { remediation: "Try again; what the request had begun was stopped.", retryAfterS: DATABASE_RETRY_S },
   );
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { SkerryError } from "@skerry/contract/errors";
-import { idPattern } from "@skerry/contract/ids";
+import { isId } from "@skerry/contract/ids";
 import type { Credentials } from "./token-lookup-store.ts";
 import type { Confirmed } from "./token-cache.ts";
 import type { Caller } from "../caller.ts";
@@ -11,19 +11,18 @@ export const SECRET_PREFIX = "sk_";
 export const SECRET_BYTES = 32;
 /** As base64url; whatever else is sent is no token, and nothing is asked about it. */
 const SECRET = /^sk_[A-Za-z0-9_-]{43}$/;
-const organizationId = new RegExp(idPattern("organization"));
 /** Stands for every id that cannot be one: whose shape is wrong belongs to nobody, and its odd bytes stay out of SQL. */
 const NO_ORGANIZATION = "none";
 
 export function readCredentials(secret: string | undefined, orgId: string | undefined): Credentials {
   if (secret === undefined || !SECRET.test(secret)) throw unauthorized();
-  const known = orgId === undefined || organizationId.test(orgId);
+  const known = orgId === undefined || isId("organization", orgId);
   return { secretSha256: sha256(secret).toString("hex"), orgId: known ? orgId : NO_ORGANIZATION };
 }
 
 /** Who calls, by the token's secret and the organization that the request names. */
 export async function authenticate(context: Context, credentials: Credentials): Promise<Caller> {
-  return confirmedCaller(await context.bearers.find(credentials));
+  return confirmedCaller(await context.tokenCache.find(credentials));
 }
 
 export function confirmedCaller(confirmed: Confirmed | undefined): Caller {

@@ -25,7 +25,7 @@ export interface Confirmed {
   readonly untilMs: number;
 }
 
-export class Bearers {
+export class TokenCache {
   readonly #db: Database;
   readonly #confirmed = new Map<string, Confirmed>();
   /** Counts what was forgotten: the answer to a question from before that may be out of date and is not kept. */

@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import type { Role, Scope } from "@skerry/contract/access";
 import type { Database } from "../db/database.ts";
-import { LookUps } from "../db/batch-loader.ts";
+import { BatchLoader } from "../db/batch-loader.ts";
 import { prepared } from "../db/prepared.ts";
 
 /** Who a token speaks for. `membership` is null where that is nobody in the organization that was asked for. */
@@ -30,7 +30,7 @@ const LAST_USED_RESOLUTION_S = 60;
 
 /** Undefined for a token that is unknown, expired or revoked. */
 export function findBearer(db: Database, credentials: Credentials): Promise<Bearer | undefined> {
-  return lookUps.find(db, keyOf(credentials));
+  return batches.find(db, keyOf(credentials));
 }
 
 /** One text for one pair of token and organization. */
@@ -45,7 +45,7 @@ type Row = Omit<Bearer, "membership"> & NonNullable<Bearer["membership"]> & { re
  * secrets behind those that are: to ask for a chosen hash one must know its preimage. So nothing is compared that would have to be
  * compared in constant time.
  */
-const lookUps = new LookUps<Bearer>(async (db, keys) => {
+const batches = new BatchLoader<Bearer>(async (db, keys) => {
   const wanted = keys.map((key) => key.split(" "));
   const { rows } = await sql<Row>`
     select w.digest || ' ' || w.org_id as key, t.id as token_id, t.user_id, t.scopes, m.org_id, m.role, o.operator,

@@ -5,7 +5,7 @@ import { setInterval } from "node:timers";
 import type { Database, LeaseRun } from "../db/database.ts";
 import type { ServiceName } from "../context.ts";
 import type { Fence } from "../db/fence.ts";
-import type { Bell } from "./wakeups.ts";
+import type { Wakeup } from "./wakeups.ts";
 import { finishLease, renewLease, takeLease, type HeldLease } from "./lease-store.ts";
 
 export { listLeases } from "./lease-store.ts";
@@ -26,7 +26,7 @@ export class Leases {
   }
 
   /** What was rung while the database was away. */
-  async passOn(bell: Bell, service: ServiceName): Promise<void> {
+  async passOn(bell: Wakeup, service: ServiceName): Promise<void> {
     if (bell.isOwed) await bell.tell(this.#db, service);
   }
 

@@ -3,7 +3,7 @@
 import type { ServiceName } from "../context.ts";
 import { isDatabaseOutage, type LeaseRun } from "../db/database.ts";
 import type { Fence } from "../db/fence.ts";
-import type { Bell } from "./wakeups.ts";
+import type { Wakeup } from "./wakeups.ts";
 import type { Lease, Leases } from "./lease.ts";
 
 /** What one activation did. */
@@ -47,7 +47,7 @@ interface Run {
 const AWAY_PAUSE_MS = 1_000;
 
 /** Resolves after `stop`, when the activation that was under way has ended. */
-export async function runService(fenced: FencedService, bell: Bell, run: Run): Promise<void> {
+export async function runService(fenced: FencedService, bell: Wakeup, run: Run): Promise<void> {
   const ring = () => bell.ring();
   run.stop.addEventListener("abort", ring, { once: true });
   while (!run.stop.aborted) {
@@ -58,7 +58,7 @@ export async function runService(fenced: FencedService, bell: Bell, run: Run): P
 }
 
 /** Activates the service where it is its turn, and on this replica. Returns how long to pause before the next look. */
-async function takeTurn({ service, fence }: FencedService, bell: Bell, run: Run): Promise<number> {
+async function takeTurn({ service, fence }: FencedService, bell: Wakeup, run: Run): Promise<number> {
   const startedMs = performance.now();
   try {
     await run.leases.passOn(bell, service.name);

@@ -8,7 +8,7 @@ import { ringLease } from "./lease-store.ts";
 export { ringLease } from "./lease-store.ts";
 
 /** Ends a wait early. Rings coalesce: many rings, one activation. */
-export class Bell {
+export class Wakeup {
   #rung = new AbortController();
   /** Somebody rang, and the database could not be told. */
   isOwed = false;
@@ -35,13 +35,13 @@ export class Bell {
 }
 
 /** One for each service. */
-export class Bells {
-  readonly #bells = new Map<ServiceName, Bell>();
+export class Wakeups {
+  readonly #bells = new Map<ServiceName, Wakeup>();
 
-  of(service: ServiceName): Bell {
+  of(service: ServiceName): Wakeup {
     const known = this.#bells.get(service);
     if (known !== undefined) return known;
-    const bell = new Bell();
+    const bell = new Wakeup();
     this.#bells.set(service, bell);
     return bell;
   }

@@ -41,12 +41,12 @@ export async function availableHosts(db: Queries): Promise<HostLoad[]> {
 
 /** Until the transaction ends nobody else adds anything to the organization or to the host. What it writes need not be on the disk when it
  *  commits: nobody is told of it before a later commit is, and that brings this one along. */
-export async function lockRoom(transaction: Queries, orgId: string, hostId: string): Promise<Room> {
+export async function lockCapacity(transaction: Queries, orgId: string, hostId: string): Promise<Room> {
   // The organization first, everywhere: who locks in another order waits for each other.
   const locked = sql`${opening}
-    with unhurried as (select set_config('synchronous_commit', 'off', true)),
+    with asyncCommit as (select set_config('synchronous_commit', 'off', true)),
     organization as materialized (select id from organizations where id = ${orgId} for no key update)
-    select 1 from unhurried, organization, hosts where hosts.id = ${hostId} for no key update of hosts ${prepared}`;
+    select 1 from asyncCommit, organization, hosts where hosts.id = ${hostId} for no key update of hosts ${prepared}`;
   // A statement of its own, carried out after it: sums taken before the locks would miss what their holders before us wrote.
   const summed = sql<RoomRow>`${opening}
     select o.egress_default, o.allowed_private_cidrs, held.*, h.*,

@@ -9,7 +9,7 @@ export { availableHosts } from "./capacity-store.ts";
 
 const FRESH_MS = 1_000;
 
-export class HostLoads {
+export class HostCapacity {
   readonly #db: Database;
   #hosts = new Map<string, HostLoad>();
   /** What is being placed at this moment, by host. */

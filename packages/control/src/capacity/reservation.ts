@@ -5,16 +5,16 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/platform";
 import type { Size } from "@skerry/contract/sizes";
 import type { Queries } from "../db/database.ts";
-import { lockRoom, type HostLoad, type Room } from "./capacity-store.ts";
+import { lockCapacity, type HostLoad, type Room } from "./capacity-store.ts";
 import type { Context } from "../context.ts";
 import { loaded } from "./host-capacity.ts";
 import { fits, place } from "./placement.ts";
 import { checkQuotas, type Amounts } from "./quotas.ts";
 import { findTemplate, hostsWithTemplate } from "../templates/template-service.ts";
 
-export { lockRoom, type HostLoad } from "./capacity-store.ts";
+export { lockCapacity, type HostLoad } from "./capacity-store.ts";
 
-export interface RoomWish {
+export interface PlacementRequest {
   readonly orgId: string;
   /** Name or id. */
   readonly template: string;
@@ -47,16 +47,16 @@ const TRIES_MAX = 8;
  *  `no_capacity` or `host_unavailable`. */
 export async function reserve<Row>(
   context: Context,
-  wish: RoomWish,
+  wish: PlacementRequest,
   write: (transaction: Queries, found: Found) => Promise<Row>,
 ): Promise<Reservation<Row>> {
-  await context.loads.refresh();
-  const recently = candidates(context, wish, context.loads.hosts);
+  await context.hostCapacity.refresh();
+  const recently = candidates(context, wish, context.hostCapacity.hosts);
   const first = recently instanceof SkerryError ? undefined : await tryAll(context, wish, recently, write);
   if (first !== undefined) return first;
   // Nobody is refused for what was true a moment ago.
-  await context.loads.refreshNow();
-  const now = candidates(context, wish, context.loads.hosts);
+  await context.hostCapacity.refreshNow();
+  const now = candidates(context, wish, context.hostCapacity.hosts);
   if (now instanceof SkerryError) throw now;
   const second = await tryAll(context, wish, now, write);
   if (second !== undefined) return second;
@@ -66,7 +66,7 @@ export async function reserve<Row>(
 /** Hosts to try, best first. */
 function candidates(
   context: Context,
-  wish: RoomWish,
+  wish: PlacementRequest,
   online: readonly HostLoad[],
 ): readonly string[] | SkerryError {
   const usable = online.filter(({ id }) => (wish.on ?? id) === id);
@@ -87,16 +87,16 @@ function candidates(
 
 async function tryAll<Row>(
   context: Context,
-  wish: RoomWish,
+  wish: PlacementRequest,
   hostIds: readonly string[],
   write: (transaction: Queries, found: Found) => Promise<Row>,
 ): Promise<Reservation<Row> | undefined> {
   for (const hostId of hostIds.slice(0, TRIES_MAX)) {
-    using _pending = context.loads.hold(hostId, wish.size);
+    using _pending = context.hostCapacity.hold(hostId, wish.size);
     const reserved = await context.db.transaction().execute(async (transaction) => {
-      const room = await lockRoom(transaction, wish.orgId, hostId);
+      const room = await lockCapacity(transaction, wish.orgId, hostId);
       const { host, egress } = room;
-      context.loads.saw(hostId, host);
+      context.hostCapacity.saw(hostId, host);
       const template = host && findTemplate(host.templates, wish.template);
       if (host === undefined || template === undefined) return undefined;
       const { vcpus, memory_mib } = wish.size;
@@ -105,20 +105,20 @@ async function tryAll<Row>(
       return { host, row: await write(transaction, { template, host, egress }) };
     });
     if (reserved === undefined) continue;
-    context.loads.saw(hostId, loaded(reserved.host, wish.size));
+    context.hostCapacity.saw(hostId, loaded(reserved.host, wish.size));
     return { row: reserved.row, address: reserved.host.address };
   }
   return undefined;
 }
 
-function tooLarge({ size }: RoomWish, largestMemoryMib: number): SkerryError {
+function tooLarge({ size }: PlacementRequest, largestMemoryMib: number): SkerryError {
   return new SkerryError("size_too_large", `No host is large enough for the size "${size.name}".`, {
     remediation: `The largest host gives ${largestMemoryMib} MiB to VMs; choose a smaller size.`,
     context: { field: "size", value: size.name, memory_mib: size.memory_mib },
   });
 }
 
-function noCapacity({ size }: RoomWish, why: string): SkerryError {
+function noCapacity({ size }: PlacementRequest, why: string): SkerryError {
   return new SkerryError("no_capacity", `There is no room for the size "${size.name}" now. ${why}`, {
     remediation: "Destroy what you no longer need, or try again later.",
     retryAfterS: NO_CAPACITY_RETRY_S,

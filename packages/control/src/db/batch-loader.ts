@@ -8,7 +8,7 @@ type Fetch<Row> = (db: Database, keys: readonly string[]) => Promise<(readonly [
 
 const KEYS_MAX = 100;
 
-export class LookUps<Row> {
+export class BatchLoader<Row> {
   readonly #fetch: Fetch<Row>;
   readonly #next = new WeakMap<Database, Batch<Row>>();
 

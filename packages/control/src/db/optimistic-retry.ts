@@ -6,7 +6,7 @@ import type { SkerryError } from "@skerry/contract/errors";
 const ATTEMPTS_MAX = 10;
 
 /** Has `attempt` read and decide anew for as long as another writer is first, which it says by `undefined`. */
-export async function untilFirst<Row>(
+export async function retryOnConflict<Row>(
   attempt: () => Promise<Row | undefined>,
   lost: () => SkerryError,
 ): Promise<Row> {

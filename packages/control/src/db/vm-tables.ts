@@ -1,4 +1,5 @@
+import { kindOf } from "@skerry/contract/ids";
 import { sql } from "kysely";
 
 /** Where the row of a sandbox or of a machine is. */
-export const tableOf = (vmId: string) => sql.table(vmId.startsWith("mch_") ? "machines" : "sandboxes");
+export const tableOf = (vmId: string) => sql.table(kindOf(vmId) === "machine" ? "machines" : "sandboxes");

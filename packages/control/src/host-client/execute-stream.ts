@@ -40,7 +40,7 @@ function eventOf(frame: Frame): ExecutionEvent | undefined {
   }
   if (frame.type !== frameTypes.close) return undefined;
   const exit = parseJsonPayload(frame.payload);
-  if (!exitShape.Check(exit)) throw new FrameError("the end of a command has another shape");
+  if (!exitShape.Check(exit)) throw new FrameError("the exit of a command does not match its schema");
   return { type: "exit", exit };
 }
 

@@ -29,9 +29,13 @@ export function isLocalAddress(address: string): boolean {
 export class HostDirectory {
   readonly #clients = new Map<string, HostClient>();
   readonly #credentials: () => Promise<ControlCredentials>;
+  readonly #ownSocket: string | undefined;
 
-  constructor(credentials: () => Promise<ControlCredentials>) {
+  /** `ownSocket`: the only one that is called. The address of another one is from before the state folder was moved or copied, and who
+   *  answers there now may be the host of the installation that this one is a copy of. Undefined: every socket. */
+  constructor(credentials: () => Promise<ControlCredentials>, ownSocket?: string) {
     this.#credentials = credentials;
+    this.#ownSocket = ownSocket;
   }
 
   client(address: string): HostClient {
@@ -56,8 +60,11 @@ export class HostDirectory {
 
   #pool(address: string): Pool {
     if (address.startsWith(UNIX)) {
+      const socketPath = address.slice(UNIX.length);
+      if (this.#ownSocket !== undefined && socketPath !== this.#ownSocket)
+        throw new SkerryError("host_unavailable", "The host has not been heard of on its socket yet.");
       return new Pool("http://host", {
-        socketPath: address.slice(UNIX.length),
+        socketPath,
         connections: CONNECTIONS_MAX,
         connectTimeout: CONNECT_WITHIN_MS,
       });

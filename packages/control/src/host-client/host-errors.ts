@@ -83,9 +83,9 @@ function reasonOf(error: unknown): string {
 
 const CAUSES_MAX = 5;
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nobody listens there",
-  EHOSTUNREACH: "there is no way to it",
-  ENETUNREACH: "there is no way to it",
+  ECONNREFUSED: "connection refused",
+  EHOSTUNREACH: "no route to host",
+  ENETUNREACH: "network unreachable",
   ENOTFOUND: "the name has no address",
   EAI_AGAIN: "the name has no address for now",
   ECONNRESET: "the connection was ended from there",

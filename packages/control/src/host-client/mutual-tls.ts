@@ -42,5 +42,5 @@ export function connectorTo(
 function refusalOf(hostId: string, names: string | undefined): WrongHostError | undefined {
   const peer = peerNamed(names);
   if (peer?.role === "host" && peer.id === hostId) return undefined;
-  return new WrongHostError(`${names ?? "nobody"} answers where ${hostId} should be`);
+  return new WrongHostError(`${names ?? "a peer without a name"} answers where ${hostId} should be`);
 }

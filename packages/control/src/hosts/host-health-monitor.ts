@@ -16,7 +16,7 @@ export function hostHealthMonitor(context: Context, everyMs: number): Background
       const losses = await context.db.transaction().execute((transaction) => failLost(transaction, SERVICE));
       const hosts = losses.filter(({ kind }) => kind === "host");
       for (const { id, name } of hosts) context.log.warn({ host_id: id, name }, "a host is offline");
-      if (losses.some(({ kind }) => kind === "machine")) context.ring("restart-manager");
+      if (losses.some(({ kind }) => kind === "machine")) context.wake("restart-manager");
       const destroyed = await destroyOnRemovedHosts(context.db);
       const changed = losses.length + destroyed;
       return { examined: changed, changed, failed: 0, more: false };

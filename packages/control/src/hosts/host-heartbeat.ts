@@ -92,7 +92,7 @@ class Round {
     await this.#writing;
     if (!this.#silenceCounts || this.#stop.aborted) return found;
     const overdue = await recordSilence(this.#context.db, this.#silent);
-    if (overdue) this.#context.ring("host-health-monitor");
+    if (overdue) this.#context.wake("host-health-monitor");
     return found;
   }
 
@@ -147,7 +147,7 @@ class Round {
     try {
       const news = await recordHeartbeats(this.#context.db, batch);
       this.#heard += batch.length;
-      if (news) this.#context.ring("vm-cleanup");
+      if (news) this.#context.wake("vm-cleanup");
     } catch (error) {
       const [first] = batch;
       if (error instanceof LeaseLostError || isDatabaseOutage(error)) throw error;

@@ -2,14 +2,12 @@
 // hosts take from a host only what control has announced to them.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { idPattern } from "@skerry/contract/ids";
+import { isId } from "@skerry/contract/ids";
 import { lockLeavingHost, markRemoved, setOffline } from "./host-removal-store.ts";
 import type { Context } from "../context.ts";
 import { failLost } from "./host-offline.ts";
 
 const SERVICE = "host-removal";
-const hostId = new RegExp(idPattern("host"));
-
 /** `force`: also with VMs on it. Those of machines start anew elsewhere, by their policy; their disks are lost. */
 export async function removeHost(
   context: Context,
@@ -17,7 +15,7 @@ export async function removeHost(
   { force }: { readonly force: boolean },
 ): Promise<void> {
   const { address, losses } = await context.db.transaction().execute(async (transaction) => {
-    const host = hostId.test(id) ? await lockLeavingHost(transaction, id) : undefined;
+    const host = isId("host", id) ? await lockLeavingHost(transaction, id) : undefined;
     if (host === undefined) throw new SkerryError("host_not_found", "There is no such host.");
     if (!host.joined) throw isBesideControl();
     if (host.vms > 0 && !force) throw notEmpty(host.vms);
@@ -26,10 +24,10 @@ export async function removeHost(
     await markRemoved(transaction, id);
     return { address: host.address, losses: lost };
   });
-  context.routes.forgetHost(address);
+  context.vmLocations.forgetHost(address);
   await context.hosts.forget(address);
-  if (losses.some(({ kind }) => kind === "machine")) context.ring("restart-manager");
-  context.ring("host-health-monitor");
+  if (losses.some(({ kind }) => kind === "machine")) context.wake("restart-manager");
+  context.wake("host-health-monitor");
 }
 
 function isBesideControl(): SkerryError {

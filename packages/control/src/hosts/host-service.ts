@@ -6,7 +6,7 @@ import type { Host } from "@skerry/contract/hosts";
 import { changeHost, findHostView, listHostViews, type HostView } from "./host-view-store.ts";
 import type { Context } from "../context.ts";
 import { readPage, type Page, type PageWish } from "../values/pagination.ts";
-import { untilFirst } from "../db/optimistic-retry.ts";
+import { retryOnConflict } from "../db/optimistic-retry.ts";
 
 export { finishDrains } from "./host-view-store.ts";
 
@@ -27,7 +27,7 @@ const statusFor: Readonly<Record<HostWish, Readonly<Record<HostStatus, HostStatu
 
 /** Stores what the operator wants of a host, and the status that this brings at once. */
 export function wishHost(context: Context, id: string, desired: HostWish): Promise<Host> {
-  return untilFirst(
+  return retryOnConflict(
     async () => {
       const seen = await findOrThrow(context, id);
       const status = statusFor[desired][seen.status];

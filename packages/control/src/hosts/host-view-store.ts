@@ -3,7 +3,7 @@
 import { sql, type Selectable } from "kysely";
 import { machineStatusesOnHost } from "@skerry/contract/machine-states";
 import { moveStatusesOnTarget } from "@skerry/contract/move-states";
-import { canHostMove, type HostStatus, type HostWish } from "@skerry/contract/host-states";
+import { canHostTransition, type HostStatus, type HostWish } from "@skerry/contract/host-states";
 import { sandboxStatusesOnHost } from "@skerry/contract/sandbox-states";
 import type { Database, Queries, Tables } from "../db/database.ts";
 
@@ -61,7 +61,7 @@ export async function changeHost(
   seen: Pick<HostView, "id" | "version" | "status">,
   { desired, status }: HostChange,
 ): Promise<boolean> {
-  if (status !== seen.status && !canHostMove(seen.status, status)) {
+  if (status !== seen.status && !canHostTransition(seen.status, status)) {
     throw new Error(`a host cannot move from ${seen.status} to ${status}`);
   }
   const { rows } = await sql`

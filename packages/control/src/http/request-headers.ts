@@ -19,7 +19,7 @@ const once: ReadonlySet<string> = new Set([
   "x-org-id",
 ]);
 
-export function refuseOddHeads(app: FastifyInstance): void {
+export function rejectAmbiguousHeaders(app: FastifyInstance): void {
   app.addHook("onRequest", async (request, reply) => {
     const fault = faultOf(request.raw);
     if (fault === undefined) return;

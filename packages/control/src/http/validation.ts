@@ -34,7 +34,7 @@ function faultError(faults: readonly Fault[], checked: Checked): SkerryError {
     if (fault.keyword === "additionalProperties") return unknownField(fault);
   }
   const fault = faults[0];
-  if (fault === undefined) return new SkerryError("bad_request", "The request has another shape.");
+  if (fault === undefined) return new SkerryError("bad_request", "The request does not match its schema.");
   const field = fieldName(fault.instancePath);
   if (partAt(checked.schema, fault.instancePath)?.["pattern"] === durationPattern) {
     return invalidDuration(field, valueAt(checked.input, fault.instancePath));

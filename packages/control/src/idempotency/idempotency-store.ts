@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import type { Database, Queries } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import { unhurried } from "../db/async-commit.ts";
+import { asyncCommit } from "../db/async-commit.ts";
 
 /** Whose key it is. Another organization or user has a ledger of its own. */
 export interface KeyOwner {
@@ -41,7 +41,7 @@ export async function claimKey(db: Database, claim: Claim): Promise<boolean> {
   const { rows } = await sql`
     insert into idempotency_keys as k (org_id, user_id, key, fingerprint, attempt_id, claimed_until)
     select ${claim.orgId}, ${claim.userId}, ${claim.key}, ${claim.fingerprint}::bytea, ${claim.attemptId}, ${claimedUntil}
-    from ${unhurried}
+    from ${asyncCommit}
     on conflict (org_id, user_id, key) do update set
       fingerprint = excluded.fingerprint, attempt_id = excluded.attempt_id, claimed_until = excluded.claimed_until,
       created_at = now(), resource_id = null, answer = null, token_id = null
@@ -97,7 +97,7 @@ export async function keepAnswerAfterwards(
   { answer, tokenId }: { readonly answer: Buffer; readonly tokenId: string },
 ): Promise<void> {
   await sql`
-    update idempotency_keys set answer = ${answer}, token_id = ${tokenId} from ${unhurried}
+    update idempotency_keys set answer = ${answer}, token_id = ${tokenId} from ${asyncCommit}
     where ${theKey(claim)} and attempt_id = ${claim.attemptId} and answer is null ${prepared}`.execute(db);
 }
 

@@ -4,12 +4,12 @@ import type { FastifyRequest } from "fastify";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { countingFailures } from "../api/rate-limit-hook.ts";
 import { routes } from "../api/routes.ts";
-import { FailedAttempts } from "../rate-limits/auth-failures.ts";
+import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { joinOperations } from "./join-operations.ts";
 import { confirmHost, joinHost, joinTokenCreation } from "./join-service.ts";
 
 export const joinRoutes = routes(joinOperations, (context) => {
-  const attempts = new FailedAttempts(context.limits.authFailuresPerMinute);
+  const attempts = new AuthFailures(context.limits.authFailuresPerMinute);
   /** Public, so what proves nothing is limited like tokens that are none. */
   const guarded = <T>({ ip }: FastifyRequest, proof: string, work: () => Promise<T>): Promise<T> =>
     countingFailures(attempts, { address: ip, secretSha256: proof }, work);

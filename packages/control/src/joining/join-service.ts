@@ -99,7 +99,7 @@ export async function confirmHost(context: Context, request: JoinConfirmation): 
     });
   await recordHeartbeats(context.db, [{ id, info }]);
   // From here on the host beside control may have to hand VMs to another one.
-  context.ring("host-certificates");
+  context.wake("host-certificates");
   context.log.info({ host_id: id, name: host.name, address: host.address }, "a host has joined");
   return { host_id: id, name: host.name };
 }

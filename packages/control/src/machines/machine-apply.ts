@@ -9,7 +9,7 @@ import { endLostMachine, endMachine } from "./machine-ended.ts";
 import { finishStopping, nothingThere } from "./machine-stop.ts";
 import { machineVms } from "./machine-service.ts";
 import { postpone } from "../vms/backoff.ts";
-import { begun, moveMachine, type MachineRow } from "./machine-store.ts";
+import { begun, transitionMachine, type MachineRow } from "./machine-store.ts";
 import type { MachineFact } from "./machine-facts.ts";
 import { cancelRestart, queueRestart } from "./restart-queue-store.ts";
 import { orPostpone } from "../vms/or-postpone.ts";
@@ -36,7 +36,7 @@ export async function applyToMachine(context: Context, work: Work): Promise<void
       return orPostpone(context, action.row, () => stopMachine(context, action.row, stop));
     case "queue":
       await queueRestart(context.db, action.row.id, 0);
-      return context.ring("restart-manager");
+      return context.wake("restart-manager");
     case "egress":
       return orPostpone(context, action.row, () =>
         reapplyEgress(context, { kind: machineVms, id: action.row.id }, stop),
@@ -69,7 +69,7 @@ async function adopt(context: Context, { service }: Work, row: MachineFact): Pro
   const { started_at: _, ...goesOn } = begun;
   const adopted = await context.db.transaction().execute(async (transaction) => {
     const reason = row.host_lost ? "its host came back with it" : null;
-    const machine = await moveMachine(transaction, row, "running", {
+    const machine = await transitionMachine(transaction, row, "running", {
       ...(row.host_lost && row.has_run ? goesOn : begun),
       reason,
     });
@@ -83,7 +83,7 @@ async function adopt(context: Context, { service }: Work, row: MachineFact): Pro
 
 async function stopMachine(context: Context, row: MachineFact, stop: AbortSignal): Promise<void> {
   const stopping: Pick<MachineRow, keyof MachineFact & keyof MachineRow> | undefined =
-    row.status === "stopping" ? row : await moveMachine(context.db, row, "stopping");
+    row.status === "stopping" ? row : await transitionMachine(context.db, row, "stopping");
   if (stopping === undefined) return;
   const patience = AbortSignal.timeout(STOP_PATIENCE_MS);
   const stopped = await finishStopping(context, stopping, AbortSignal.any([stop, patience])).catch(
@@ -96,7 +96,7 @@ async function stopMachine(context: Context, row: MachineFact, stop: AbortSignal
   // The wish has changed meanwhile.
   if (stopped?.desired !== "running") return;
   await queueRestart(context.db, row.id, 0);
-  context.ring("restart-manager");
+  context.wake("restart-manager");
 }
 
 /** A machine may take minutes to stop; others should not wait for it. */

@@ -7,10 +7,10 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/idempotency-service.ts";
 import { bringUp } from "./machine-start.ts";
-import { readMachineWish, type MachineWish } from "./machine-params.ts";
+import { readMachineParams, type MachineWish } from "./machine-params.ts";
 import { machineOf } from "./machine-service.ts";
 import { newVm } from "../vms/new-vm.ts";
-import { reserve, type RoomWish } from "../capacity/reservation.ts";
+import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 
 /** Its answer comes when the machine is running: the next call into it does not fail for not being ready. */
 export function machineCreation(
@@ -29,7 +29,7 @@ async function createMachine(
   { caller, request }: { readonly caller: Caller; readonly request: MachineCreateRequest },
   attempt: Attempt,
 ): Promise<MachineRow> {
-  const wish = readMachineWish(request);
+  const wish = readMachineParams(request);
   return timed(context.metrics.machineStart, async () => {
     const { row, address } = await reserve(context, roomFor(caller, wish), async (transaction, found) => {
       const vm = newVm("machine", caller, wish, found);
@@ -50,7 +50,7 @@ async function createMachine(
   });
 }
 
-function roomFor({ orgId }: Caller, { template, size }: MachineWish): RoomWish {
+function roomFor({ orgId }: Caller, { template, size }: MachineWish): PlacementRequest {
   return { orgId, template, size, quotas: ({ disk_gib }) => ({ machines: 1, disk_gib }) };
 }
 
@@ -60,7 +60,7 @@ async function outcomeOf(context: Context, caller: Caller, id: string): Promise<
   if (row === undefined) return { kind: "nothing" };
   if (row.status === "creating") {
     // Only a hint, so our clock will do: who waits for VM cleanup should not wait for its turn.
-    if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.ring("vm-cleanup");
+    if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.wake("vm-cleanup");
     return { kind: "pending" };
   }
   return row.started_at === null ? { kind: "nothing" } : { kind: "usable", answer: machineOf(row) };

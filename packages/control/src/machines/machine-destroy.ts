@@ -1,12 +1,12 @@
 // The end of a machine and of its disk. The wish is one compare-and-set; the host is told at once, and again by VM cleanup until it agrees.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { moveMachine, type MachineRow } from "./machine-store.ts";
+import { transitionMachine, type MachineRow } from "./machine-store.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machine-service.ts";
-import { untilFirst } from "../db/optimistic-retry.ts";
+import { retryOnConflict } from "../db/optimistic-retry.ts";
 import { destroyOnHost } from "../vms/vm-kind.ts";
 
 /** Destroys from every status; a second time, or after the end, it does nothing. */
@@ -15,19 +15,19 @@ export async function destroyMachine(context: Context, caller: Caller, id: strin
   if (row.status === "destroyed") return;
   await finishDestroyingMachine(context, row).catch((error: unknown) => {
     context.log.warn({ err: error, machine_id: row.id }, "a host did not confirm a destruction");
-    context.ring("vm-cleanup");
+    context.wake("vm-cleanup");
   });
 }
 
 function markDestroying(context: Context, caller: Caller, id: string): Promise<MachineRow> {
-  return untilFirst(
+  return retryOnConflict(
     async () => {
       const row = await getMachine(context, caller, id);
       if (row.status === "destroying" || row.status === "destroyed") return row;
       return context.db.transaction().execute(async (transaction) => {
         // Why it failed says more than that it was cleaned up afterwards.
         const reason = (row.status === "failed" ? row.reason : null) ?? "destroyed by request";
-        const destroying = await moveMachine(transaction, row, "destroying", {
+        const destroying = await transitionMachine(transaction, row, "destroying", {
           reason,
           restart_wished: false,
         });
@@ -47,5 +47,5 @@ export async function finishDestroyingMachine(
 ): Promise<void> {
   await destroyOnHost(context, row, stop);
   // Losing here means that another writer finished the same destruction.
-  await moveMachine(context.db, row, "destroyed");
+  await transitionMachine(context.db, row, "destroyed");
 }

@@ -2,11 +2,11 @@
 
 import type { MachineStatus } from "@skerry/contract/machine-states";
 import type { Queries } from "../db/database.ts";
-import { atRest, changeMachine, moveMachine, renewed, type MachineRow } from "./machine-store.ts";
+import { atRest, changeMachine, transitionMachine, renewed, type MachineRow } from "./machine-store.ts";
 import { queueRestart } from "./restart-queue-store.ts";
 import type { Context } from "../context.ts";
 import type { Ending } from "./machine-exit-reason.ts";
-import { giveUpReason, nextStep, type EndedMachine, type NextStep } from "./restart-policy.ts";
+import { giveUpReason, nextStep, type EndedMachine, type NextStep } from "../values/restart-policy.ts";
 
 export interface MachineToEnd extends EndedMachine {
   readonly id: string;
@@ -24,7 +24,7 @@ export async function endMachine(
   const step = stepAfter(machine, ending);
   const reason = reasonAfter(ending, step);
   const ended = await context.db.transaction().execute(async (transaction) => {
-    const row = await moveMachine(transaction, machine, ending.succeeded ? "stopped" : "failed", {
+    const row = await transitionMachine(transaction, machine, ending.succeeded ? "stopped" : "failed", {
       ...atRest,
       reason,
       host_lost: ending.disk === "later",
@@ -38,7 +38,7 @@ export async function endMachine(
   });
   if (!ended) return false;
   context.log.warn({ machine_id: machine.id, reason }, "a machine has ended");
-  if (step.kind === "restart") context.ring("restart-manager");
+  if (step.kind === "restart") context.wake("restart-manager");
   return true;
 }
 
@@ -63,7 +63,7 @@ export async function endLostMachine(
     if (step.kind === "restart") await queueRestart(transaction, machine.id, step.delayMs);
     return true;
   });
-  if (written && step.kind === "restart") context.ring("restart-manager");
+  if (written && step.kind === "restart") context.wake("restart-manager");
   return written;
 }
 

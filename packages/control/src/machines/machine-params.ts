@@ -10,7 +10,7 @@ import type { MachineCreateRequest } from "@skerry/contract/machines";
 import type { RestartDisk, RestartPolicy } from "@skerry/contract/machine-states";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
-import { readEgressWish, type EgressWish } from "../vms/egress-policy.ts";
+import { readEgressParams, type EgressParams } from "../vms/egress-policy.ts";
 import { checkEnv, checkMetadata, checkText, checkTogether } from "../values/env.ts";
 import { readSize } from "../values/sizes.ts";
 
@@ -21,7 +21,7 @@ export interface MachineWish {
   readonly size: Size;
   readonly env: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
-  readonly egress: EgressWish;
+  readonly egress: EgressParams;
   readonly command: string | null;
   readonly stopTimeoutMs: number;
   readonly restart: {
@@ -31,7 +31,7 @@ export interface MachineWish {
   };
 }
 
-export function readMachineWish(request: MachineCreateRequest): MachineWish {
+export function readMachineParams(request: MachineCreateRequest): MachineWish {
   const env = checkEnv(request.env ?? {});
   const command = request.command === undefined ? null : checkText("command", request.command);
   if (command !== null) checkTogether({ command, env });
@@ -41,7 +41,7 @@ export function readMachineWish(request: MachineCreateRequest): MachineWish {
     size: readSize(request.size ?? DEFAULT_SIZE),
     env,
     metadata: checkMetadata(request.metadata ?? {}),
-    egress: readEgressWish(request.egress),
+    egress: readEgressParams(request.egress),
     command,
     stopTimeoutMs:
       request.stop_timeout === undefined

@@ -3,14 +3,20 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { MachineStatus } from "@skerry/contract/machine-states";
-import { changeMachine, moveMachine, renewed, type MachineChange, type MachineRow } from "./machine-store.ts";
+import {
+  changeMachine,
+  transitionMachine,
+  renewed,
+  type MachineChange,
+  type MachineRow,
+} from "./machine-store.ts";
 import { cancelRestart } from "./restart-queue-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { startMachine } from "./machine-start.ts";
 import { finishStopping } from "./machine-stop.ts";
 import { getMachine } from "./machine-service.ts";
-import { untilFirst } from "../db/optimistic-retry.ts";
+import { retryOnConflict } from "../db/optimistic-retry.ts";
 
 export const machineActs = ["start", "stop", "restart"] as const;
 export type MachineAct = (typeof machineActs)[number];
@@ -21,7 +27,7 @@ export function carryOutWish(
   caller: Caller,
   { id, act, newDisk = false }: { readonly id: string; readonly act: MachineAct; readonly newDisk?: boolean },
 ): Promise<MachineRow> {
-  return untilFirst(async () => {
+  return retryOnConflict(async () => {
     const row = await getMachine(context, caller, id);
     if (row.status === "destroying" || row.status === "destroyed") throw destroyed(row.status);
     if (newDisk && !isAtRest(row)) throw notAtRest(row.status);
@@ -67,7 +73,7 @@ function stopAtRest(context: Context, row: MachineRow): Promise<MachineRow | und
   return context.db.transaction().execute(async (transaction) => {
     const stopped =
       row.status === "failed"
-        ? await moveMachine(transaction, row, "stopped", change)
+        ? await transitionMachine(transaction, row, "stopped", change)
         : // Whoever is about to start it from the queue has read another version.
           await changeMachine(transaction, row, { ...change, ...renewed });
     if (stopped === undefined) return undefined;
@@ -81,11 +87,11 @@ async function stopNow(
   row: MachineRow,
   wish: MachineChange,
 ): Promise<MachineRow | undefined> {
-  const stopping = await moveMachine(context.db, row, "stopping", wish);
+  const stopping = await transitionMachine(context.db, row, "stopping", wish);
   if (stopping === undefined) return undefined;
   const stopped = await finishStopping(context, stopping).catch((error: unknown) => {
     context.log.warn({ err: error, machine_id: row.id }, "a host did not confirm a stop");
-    context.ring("vm-cleanup");
+    context.wake("vm-cleanup");
     return stopping;
   });
   // The wish may have changed meanwhile: the row says what it is now.

@@ -44,7 +44,7 @@ export function decideMachines(
 
 function rowAction(row: MachineFact, listed: Vm | undefined): MachineAction | undefined {
   if (row.status === "failed") return returnAction(row, listed);
-  // One of an earlier life says nothing about this one; of one that is not understood nobody knows the life.
+  // One of an earlier life says nothing about this one; of one that is not understood the life is not known.
   const isThis = listed !== undefined && (listed.execution_id === row.execution_id || isUnreadable(listed));
   return actionOf[row.status](row, isThis ? listed : undefined);
 }
@@ -91,12 +91,21 @@ function runningAction(row: MachineFact, vm: Vm | undefined): MachineAction | un
 
 /** Of a host's VM judged by the row that was read after it. */
 function vmAction(hostId: string, vm: Vm, row: MachineFact | undefined): MachineAction | undefined {
-  // Its disk may be all that is left of a machine, as after a restore of the database from a backup, so it stays.
+  // Without a row the disk may be all that is left of a machine, as after a restore of the database. It stays, and there is nothing to do.
   if (row === undefined) return haltAction(vm);
   if (row.status === "destroyed") return { kind: "discard", vm };
-  // Only one that runs has proved that it does not need this disk.
-  if (row.host_id !== hostId) return row.status === "running" ? { kind: "discard", vm } : haltAction(vm);
+  if (row.host_id !== hostId) return isLeftBehind(vm, row) ? { kind: "discard", vm } : haltAction(vm);
   return row.status === "destroying" ? undefined : atHomeAction(vm, row);
+}
+
+/**
+ * Only a machine that runs elsewhere has proved that it does not need this disk, and only where it began to run there later: execution ids
+ * sort by time. A row with an earlier one was restored from a backup of before the machine came here, and says `running` of a life that is
+ * over. What is still being made here is no exception: it is the target of a move that was given up.
+ */
+function isLeftBehind(vm: Vm, row: MachineFact): boolean {
+  if (row.status !== "running" || isUnreadable(vm)) return false;
+  return vm.status === "creating" || vm.execution_id < row.execution_id;
 }
 
 /** Of a VM on the host that its row names. */

@@ -1,6 +1,6 @@
 import { formatDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
-import { idPattern } from "@skerry/contract/ids";
+import { isId } from "@skerry/contract/ids";
 import type { MachineStatus } from "@skerry/contract/machine-states";
 import type { Machine } from "@skerry/contract/machines";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
@@ -21,17 +21,15 @@ export async function listMachinesOf(
 
 export async function getMachine(context: Context, caller: Caller, id: string): Promise<MachineRow> {
   // An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL.
-  const row = machineId.test(id) ? await findMachine(context.db, caller.orgId, id) : undefined;
+  const row = isId("machine", id) ? await findMachine(context.db, caller.orgId, id) : undefined;
   if (row === undefined) throw new SkerryError("machine_not_found", "There is no such machine.");
   return row;
 }
 
-const machineId = new RegExp(idPattern("machine"));
-
 export const machineVms: VmKind = {
   noun: "machine",
   table: "machines",
-  isId: (id) => machineId.test(id),
+  isId: (id) => isId("machine", id),
   get: getMachine,
   notRunning: ({ status, reason }) =>
     new SkerryError(

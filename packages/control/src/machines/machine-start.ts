@@ -9,7 +9,7 @@ import {
   begun,
   extendMachineClaim,
   machineById,
-  moveMachine,
+  transitionMachine,
   type MachineChange,
   type MachineRow,
 } from "./machine-store.ts";
@@ -18,7 +18,7 @@ import { keepClaim } from "../vms/keep-claim.ts";
 import type { Context } from "../context.ts";
 import { endedMachineOf, endMachine } from "./machine-ended.ts";
 import { endingOfStart } from "./machine-exit-reason.ts";
-import { reserve, type RoomWish } from "../capacity/reservation.ts";
+import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 import { readSize } from "../values/sizes.ts";
 import { specOf } from "../vms/vm-specs.ts";
 
@@ -40,7 +40,7 @@ export async function startMachine(
   return timed(context.metrics.machineStart, async () => {
     const { on, anew } = await placeFor(context, row, newDisk);
     const keepsDisk = row.started_at !== null && on !== undefined && !newDisk;
-    const room: RoomWish = {
+    const room: PlacementRequest = {
       orgId: row.org_id,
       template: row.template,
       size: readSize(row.size),
@@ -48,7 +48,7 @@ export async function startMachine(
       ...(on === undefined ? {} : { on }),
     };
     const reserved = await reserve(context, room, async (transaction, { host, template }) => {
-      const starting = await moveMachine(transaction, row, "starting", {
+      const starting = await transitionMachine(transaction, row, "starting", {
         ...change,
         execution_id: newId("execution"),
         host_id: host.id,
@@ -159,14 +159,14 @@ export async function bringUp(
     await endMachine(context, endedMachineOf(row), endingOfStart(error));
     throw error;
   }
-  const running = await moveMachine(context.db, row, "running", {
+  const running = await transitionMachine(context.db, row, "running", {
     ...begun,
     egress_applied: row.egress_version,
     reason,
   });
   if (running === undefined) throw await overtaken(context, row, address);
   // Somebody asked it to stop while it was on its way.
-  if (running.desired === "stopped") context.ring("vm-cleanup");
+  if (running.desired === "stopped") context.wake("vm-cleanup");
   return running;
 }
 
@@ -193,6 +193,6 @@ async function undo(context: Context, row: MachineRow, address: string): Promise
   await (isFirst ? client.destroyVm(row) : client.stopVm(row, 0)).catch((error: unknown) => {
     if (error instanceof SkerryError && (error.status === 404 || error.status === 409)) return;
     context.log.warn({ err: error, machine_id: row.id }, "could not give a machine back to its host");
-    context.ring("vm-cleanup");
+    context.wake("vm-cleanup");
   });
 }

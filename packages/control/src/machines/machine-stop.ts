@@ -1,7 +1,7 @@
 // The stop of a machine that was asked for: SIGTERM, the grace, SIGKILL, and its disk stays.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { atRest, extendMachineClaim, moveMachine, type MachineRow } from "./machine-store.ts";
+import { atRest, extendMachineClaim, transitionMachine, type MachineRow } from "./machine-store.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import type { Context } from "../context.ts";
 import { clientOf } from "../vms/vm-kind.ts";
@@ -23,7 +23,7 @@ export async function finishStopping(
   using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
   const client = await clientOf(context, row);
   const vm = await client.stopVm(row, row.stop_timeout_ms, stop).catch(nothingThere);
-  return moveMachine(context.db, row, "stopped", {
+  return transitionMachine(context.db, row, "stopped", {
     ...atRest,
     reason: row.restart_wished ? "stopped to be started again" : "stopped by request",
     exit_code: vm?.exit?.exit_code ?? null,

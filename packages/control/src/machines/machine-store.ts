@@ -2,14 +2,14 @@
 
 import { sql, type Selectable, type UpdateObject } from "kysely";
 import {
-  canMachineMove,
+  canMachineTransition,
   type MachineStatus,
   type RestartDisk,
   type RestartPolicy,
 } from "@skerry/contract/machine-states";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
-import { LookUps } from "../db/batch-loader.ts";
+import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVm } from "../vms/new-vm-row.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 
@@ -59,10 +59,10 @@ export async function extendMachineClaim(
 
 /** Undefined where it does not exist or is another organization's; nobody learns which. */
 export function findMachine(db: Database, orgId: string, id: string): Promise<MachineRow | undefined> {
-  return lookUps.find(db, `${orgId} ${id}`);
+  return batches.find(db, `${orgId} ${id}`);
 }
 
-const lookUps = new LookUps<MachineRow>(async (db, keys) => {
+const batches = new BatchLoader<MachineRow>(async (db, keys) => {
   const wanted = keys.map((key) => key.split(" "));
   const { rows } = await sql<MachineRow>`
     select machines.*, ${restartAt} as restart_at
@@ -119,13 +119,14 @@ type Seen = Pick<MachineRow, "id" | "version" | "status">;
 const claimed: ReadonlySet<MachineStatus> = new Set(["creating", "starting", "stopping"]);
 
 /** Changes the status of exactly the version that the caller saw; undefined when another writer got there first. */
-export async function moveMachine(
+export async function transitionMachine(
   db: Queries,
   seen: Seen,
   to: MachineStatus,
   change: MachineChange = {},
 ): Promise<MachineRow | undefined> {
-  if (!canMachineMove(seen.status, to)) throw new Error(`a machine cannot move from ${seen.status} to ${to}`);
+  if (!canMachineTransition(seen.status, to))
+    throw new Error(`a machine cannot move from ${seen.status} to ${to}`);
   return write(db, seen, {
     status: to,
     version: sql`version + 1`,

@@ -170,7 +170,7 @@ export class DatabaseMetrics {
   });
 
   readonly warmVms = new Gauge("skerry_host_warm_vms", {
-    help: "Clones on a host that wait for somebody to create a sandbox.",
+    help: "Idle clones of templates on a host, ready for the next sandbox.",
     labels: ["host"],
   });
   readonly warmTakes = new Counter("skerry_host_warm_takes_total", {

@@ -13,7 +13,7 @@ import {
   type MovableVm,
   type MoveRow,
 } from "./move-store.ts";
-import { lockRoom, type HostLoad } from "../capacity/reservation.ts";
+import { lockCapacity, type HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
 import { fits, place } from "../capacity/placement.ts";
 
@@ -32,8 +32,8 @@ export async function beginMove(
 ): Promise<Departure> {
   const size = findSize(vm.size);
   if (size === undefined) return { kind: "waits", waitsFor: `the size "${vm.size}" of ${vm.id} is unknown` };
-  await context.loads.refreshNow();
-  const others = context.loads.hosts.filter((host) => host.id !== id);
+  await context.hostCapacity.refreshNow();
+  const others = context.hostCapacity.hosts.filter((host) => host.id !== id);
   const footings = await footingsOf(
     context.db,
     others.map((host) => host.id),
@@ -54,11 +54,11 @@ async function take(
   vm: MovableVm,
   { hostId, size }: { hostId: string; size: Size },
 ): Promise<MoveRow | "full" | undefined> {
-  using _pending = context.loads.hold(hostId, size);
+  using _pending = context.hostCapacity.hold(hostId, size);
   return context.db.transaction().execute(async (transaction) => {
     // Quotas count what an organization has, wherever it is.
-    const { host } = await lockRoom(transaction, vm.org_id, hostId);
-    context.loads.saw(hostId, host);
+    const { host } = await lockCapacity(transaction, vm.org_id, hostId);
+    context.hostCapacity.saw(hostId, host);
     if (host === undefined || !fits(host, size, context.limits.vcpusPerCpu)) return "full";
     return insertMove(transaction, vm, { toHostId: hostId, ticket: randomBytes(32).toString("hex") });
   });

@@ -12,7 +12,7 @@ export async function drainHost(context: Context, id: string): Promise<Host> {
   await wishHost(context, id, "drained");
   // An empty one is done.
   await endDrains(context);
-  context.ring("mover");
+  context.wake("mover");
   return getHost(context, id);
 }
 
@@ -20,7 +20,7 @@ export async function drainHost(context: Context, id: string): Promise<Host> {
 export async function activateHost(context: Context, id: string): Promise<Host> {
   const host = await wishHost(context, id, "active");
   // What has not left yet stays.
-  if ((await cancelMovesFrom(context.db, id, "canceled: its host stays")) > 0) context.ring("mover");
+  if ((await cancelMovesFrom(context.db, id, "canceled: its host stays")) > 0) context.wake("mover");
   return host;
 }
 

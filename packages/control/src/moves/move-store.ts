@@ -87,7 +87,7 @@ export async function recentFailures(db: Queries, vmId: string): Promise<Map<str
   return new Map(rows.map(({ to_host_id, reason }) => [to_host_id, reason ?? "for no known reason"]));
 }
 
-export async function sayWhatItWaitsFor(db: Queries, hostId: string, what: string | null): Promise<void> {
+export async function setBlockedReason(db: Queries, hostId: string, what: string | null): Promise<void> {
   await sql`
     update hosts set waits_for = ${what}
     where id = ${hostId} and status = 'draining' and waits_for is distinct from ${what}`.execute(db);

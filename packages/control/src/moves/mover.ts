@@ -11,7 +11,7 @@ import {
   dueMoves,
   movableVms,
   postponeMove,
-  sayWhatItWaitsFor,
+  setBlockedReason,
   type DrainingHost,
   type MoveRow,
 } from "./move-store.ts";
@@ -42,7 +42,7 @@ export function mover(context: Context, everyMs: number): BackgroundService {
           for (const move of await dueMoves(context.db, hand.ids)) hand.take(move);
           await hand.wait(SETTLING_LOOK_MS);
           // The last one may have left.
-          if (drains !== "none") context.ring("host-drain");
+          if (drains !== "none") context.wake("host-drain");
         } while (hand.ids.length > 0 && !stop.aborted);
       } finally {
         await hand.empty();
@@ -127,6 +127,6 @@ async function waitsAfterBeginning(context: Context, host: DrainingHost): Promis
     if (begun.kind === "begun") free -= 1;
     if (begun.kind === "waits") waitsFor ??= begun.waitsFor;
   }
-  await sayWhatItWaitsFor(context.db, host.id, waitsFor);
+  await setBlockedReason(context.db, host.id, waitsFor);
   return waitsFor !== null;
 }

@@ -2,6 +2,7 @@
 // the move's id and the execution ids. Only `switchHost` decides, in the database, when both hosts have said that all is there; until
 // then whatever fails leaves the VM where it is, and from then on it is the target's.
 
+import { kindOf } from "@skerry/contract/ids";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { Luggage } from "@skerry/contract/host-moves";
@@ -130,7 +131,9 @@ async function transfer(
 
 /** Room was taken for what the row says, and a source may lie. */
 function describes({ size, disk_gib, machine }: Luggage, vm: MovableVm): boolean {
-  return size === vm.size && disk_gib <= vm.disk_gib && (machine !== undefined) === vm.id.startsWith("mch_");
+  return (
+    size === vm.size && disk_gib <= vm.disk_gib && (machine !== undefined) === (kindOf(vm.id) === "machine")
+  );
 }
 
 function isAtSource(vm: MovableVm | undefined, move: MoveRow): vm is MovableVm {
@@ -148,7 +151,7 @@ async function decide(context: Context, move: MoveRow, service: string): Promise
       return proceed(transaction, move, "canceling", "the VM has ended, or the target is lost");
     const resuming = await proceed(transaction, move, "resuming");
     if (resuming === undefined) throw new Overtaken();
-    const resource = move.vm_id.startsWith("mch_") ? "machine" : "sandbox";
+    const resource = kindOf(move.vm_id) === "machine" ? "machine" : "sandbox";
     await recordOwnActs(transaction, { service, action: `${resource}.move`, resource }, [vm]);
     return resuming;
   });
@@ -179,14 +182,14 @@ async function resume(
       // Where the VM has ended, whoever compares rows and VMs says so; whatever else is wrong, we come again.
       if (!(error instanceof SkerryError) || !ended.has(error.code)) throw error;
       context.log.warn({ err: error, vm_id: move.vm_id }, "a VM did not go on where it was moved to");
-      context.ring("vm-cleanup");
+      context.wake("vm-cleanup");
     });
   }
   const old = { id: move.vm_id, execution_id: move.from_execution_id };
   await source?.destroyVm(old, stop).catch((error: unknown) => {
     // No row names it any more, so it is removed when its host is back.
     context.log.warn({ err: error, vm_id: move.vm_id }, "a source could not be cleared up yet");
-    context.ring("vm-cleanup");
+    context.wake("vm-cleanup");
   });
   return proceed(context.db, move, "done");
 }

@@ -3,7 +3,7 @@
 
 import { hasRole, type Role } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
-import { idPattern, newId } from "@skerry/contract/ids";
+import { isId, newId } from "@skerry/contract/ids";
 import type { Member, MemberAdded, MemberAddRequest } from "@skerry/contract/organizations";
 import type { Queries } from "../db/database.ts";
 import {
@@ -27,8 +27,6 @@ import type { Attempt, Creation } from "../idempotency/idempotency-service.ts";
 import { readPage, type Page, type PageWish } from "../values/pagination.ts";
 import { reserveToken } from "./token-quota.ts";
 import { mintToken } from "./token-service.ts";
-
-const userIdShape = new RegExp(idPattern("user"));
 
 /**
  * A member with a first token, which the caller hands over. It is bound to this organization, because the caller has seen it and must
@@ -102,7 +100,7 @@ export async function changeRole(
     await setRole(transaction, member);
     return mustFind(transaction, member);
   });
-  context.bearers.forget(member.userId);
+  context.tokenCache.forget(member.userId);
   return memberOf(changed);
 }
 
@@ -118,19 +116,19 @@ export async function removeMember(context: Context, caller: Caller, userId: str
     await deleteMember(transaction, member);
     await revokeTokensIn(transaction, member);
   });
-  context.bearers.forget(member.userId);
+  context.tokenCache.forget(member.userId);
 }
 
 function checkAddition({ name, email, user_id: userId }: MemberAddRequest): void {
   if ((name === undefined) === (userId === undefined)) {
     throw new SkerryError("bad_request", 'Exactly one of "name" and "user_id" is needed.', {
-      remediation: 'Send "name" for somebody new, or "user_id" for somebody who has used Skerry before.',
+      remediation: 'Send "name" for a new user, or "user_id" for a user that Skerry knows already.',
     });
   }
   if (userId !== undefined && email !== undefined) {
     throw new SkerryError(
       "bad_request",
-      '"email" is for somebody new; the user of "user_id" has one already or none.',
+      '"email" is for a new user; the user of "user_id" has one already or none.',
       {
         context: { field: "email" },
       },
@@ -170,7 +168,7 @@ async function userFor(transaction: Queries, caller: Caller, request: MemberAddR
     return user.id;
   }
   const userId = request.user_id;
-  if (!userIdShape.test(userId) || !(await userExists(transaction, userId))) {
+  if (!isId("user", userId) || !(await userExists(transaction, userId))) {
     throw new SkerryError("user_not_found", "There is no such user.", {
       remediation: "`GET /v1/auth/me` tells users their ids.",
       context: { field: "user_id" },
@@ -189,7 +187,7 @@ async function keepAnOwner(transaction: Queries, member: { orgId: string; userId
   const { role } = await mustFind(transaction, member);
   if (role !== "owner" || (await hasOtherOwner(transaction, member))) return;
   throw new SkerryError("last_owner", "The last owner of an organization stays its owner.", {
-    remediation: "Make somebody else an owner first.",
+    remediation: "Make another member an owner first.",
     context: { user_id: member.userId },
   });
 }
@@ -202,7 +200,7 @@ async function mustFind(db: Queries, member: { orgId: string; userId: string }):
 
 /** An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL. */
 function checkUserId(userId: string): string {
-  if (userIdShape.test(userId)) return userId;
+  if (isId("user", userId)) return userId;
   throw memberNotFound();
 }
 

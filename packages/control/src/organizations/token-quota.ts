@@ -8,7 +8,7 @@ import { quotaExceeded } from "../limits/quota-exceeded.ts";
 
 /**
  * Throws `quota_exceeded` where the organization has as many valid tokens as it may. Holds the organization until the transaction ends,
- * in which the token must be written; ask before anything else is locked (`lockRoom`).
+ * in which the token must be written; ask before anything else is locked (`lockCapacity`).
  */
 export async function reserveToken(context: Context, transaction: Queries, orgId: string): Promise<void> {
   await lockOrganization(transaction, orgId);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hasRole, type Scope } from "@skerry/contract/access";
 import { SkerryError } from "@skerry/contract/errors";
-import { idPattern, newId } from "@skerry/contract/ids";
+import { isId, newId } from "@skerry/contract/ids";
 import type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";
 import { ensureFirstOrganization } from "./organization-store.ts";
 import {
@@ -27,8 +27,6 @@ import { reserveToken } from "./token-quota.ts";
 const DEFAULT_NAME = "token";
 /** PostgreSQL's dates end long after this, and so does every promise. */
 const LIFETIME_MAX_MS = 100 * 366 * 24 * 3_600_000;
-const tokenId = new RegExp(idPattern("token"));
-
 /**
  * A token has no right that the one that mints it has not: it is as short-lived, as limited and as bound. Otherwise a limit would
  * hold only those who do not ask for more.
@@ -107,7 +105,7 @@ export async function listTokensOf(context: Context, caller: Caller, wish: PageW
 
 /** Everybody ends their own tokens, and an admin those of others, except an owner's, which only an owner ends. */
 export async function revoke(context: Context, caller: Caller, id: string): Promise<void> {
-  const token = tokenId.test(id) ? await tokenOwner(context.db, caller.orgId, id) : undefined;
+  const token = isId("token", id) ? await tokenOwner(context.db, caller.orgId, id) : undefined;
   const own = token?.user_id === caller.userId;
   if (token === undefined || (!own && !hasRole(caller.role, "admin"))) {
     throw new SkerryError("token_not_found", "There is no such token.");
@@ -119,7 +117,7 @@ export async function revoke(context: Context, caller: Caller, id: string): Prom
     });
   }
   await revokeToken(context.db, token.user_id, id);
-  context.bearers.forget(token.user_id);
+  context.tokenCache.forget(token.user_id);
 }
 
 export interface TokenWish {

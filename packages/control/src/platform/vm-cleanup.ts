@@ -2,7 +2,7 @@
 // nothing is concluded about it.
 
 import type { Vm } from "@skerry/contract/host-api";
-import { idPattern } from "@skerry/contract/ids";
+import { isId } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
 import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-lookup.ts";
 import { withoutArrivals } from "../moves/arrivals.ts";
@@ -37,8 +37,8 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   const sandboxes = await sandboxesOnHost(context.db, host.id);
   const machines = await machinesOnHost(context.db, host.id);
   const vms = await withoutArrivals(context.db, await client.listVms(stop));
-  const ofMachines = vms.filter((vm) => isMachine.test(vm.id));
-  const ofSandboxes = vms.filter((vm) => !isMachine.test(vm.id));
+  const ofMachines = vms.filter((vm) => isId("machine", vm.id));
+  const ofSandboxes = vms.filter((vm) => !isId("machine", vm.id));
   const sandboxesAfter = await sandboxFacts(context.db, idsOf(ofSandboxes));
   const machinesAfter = await machineFacts(context.db, idsOf(ofMachines));
   tellUnknown(context, host, { vms: ofMachines, known: machinesAfter });
@@ -87,8 +87,6 @@ function tellUnknown(
     );
   }
 }
-
-const isMachine = new RegExp(idPattern("machine"));
 
 function idsOf(vms: readonly Vm[]): string[] {
   return vms.map((vm) => vm.id);

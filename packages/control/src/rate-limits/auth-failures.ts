@@ -10,7 +10,7 @@ const BURST_MINUTES = 0.5;
 const ADDRESSES_MAX = 20_000;
 const SECRETS_MAX = 20_000;
 
-export class FailedAttempts {
+export class AuthFailures {
   readonly #perMinute: number;
   readonly #burst: number;
   /** Failures that an address still has free, as of a moment. */

@@ -4,7 +4,7 @@
 // lease that is used late is then still within what the limit allows, and the sum is never over it.
 //
 // Each ticket is one of the token's bucket and one of its organization's, taken together: a lease of a token is a lease of both, so what
-// holds for the one holds for the other, whatever number of tokens an organization mints.
+// holds for the one holds for the other, however many tokens an organization mints.
 
 import type { RateClass } from "@skerry/contract/access";
 import type { OrganizationLimits } from "@skerry/contract/quotas";

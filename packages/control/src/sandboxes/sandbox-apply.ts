@@ -9,7 +9,7 @@ import { finishDestroying } from "./sandbox-destroy.ts";
 import { adoptSandbox, type SandboxFact } from "./sandbox-facts.ts";
 import type { Action } from "./sandbox-reconcile.ts";
 import { sandboxVms } from "./sandbox-service.ts";
-import { moveSandbox } from "./sandbox-store.ts";
+import { transitionSandbox } from "./sandbox-store.ts";
 
 interface Work {
   readonly client: HostClient;
@@ -33,7 +33,7 @@ export async function applyToSandbox(
       // Gives back what is left of it; should this fail, the next activation finds a VM whose row has failed.
       return client.destroyVm(action.row, stop);
     case "lose":
-      return void (await moveSandbox(context.db, action.row, "unreachable", { reason: action.reason }));
+      return void (await transitionSandbox(context.db, action.row, "unreachable", { reason: action.reason }));
     case "adopt":
       return adopt(context, action.row, service);
     case "egress":
@@ -52,7 +52,7 @@ function fail(
   service: string,
 ): Promise<boolean> {
   return context.db.transaction().execute(async (transaction) => {
-    const failed = await moveSandbox(transaction, row, "failed", { reason });
+    const failed = await transitionSandbox(transaction, row, "failed", { reason });
     if (failed === undefined) return false;
     await recordOwnActs(transaction, { service, action: "sandbox.fail", resource: "sandbox" }, [failed]);
     return true;

@@ -5,14 +5,20 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { timed } from "../metrics/timed.ts";
 import type { NewAuditEvent } from "../audit/audit-event.ts";
-import { extendClaim, findSandbox, insertSandbox, moveSandbox, type SandboxRow } from "./sandbox-store.ts";
+import {
+  extendClaim,
+  findSandbox,
+  insertSandbox,
+  transitionSandbox,
+  type SandboxRow,
+} from "./sandbox-store.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/idempotency-service.ts";
 import { newVm } from "../vms/new-vm.ts";
-import { reserve, type RoomWish } from "../capacity/reservation.ts";
-import { readWish, type SandboxWish } from "./sandbox-params.ts";
+import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
+import { readWish, type SandboxParams } from "./sandbox-params.ts";
 import { sandboxOf } from "./sandbox-service.ts";
 import { specOf } from "../vms/vm-specs.ts";
 
@@ -23,7 +29,7 @@ export function sandboxCreation(
   request: SandboxCreateRequest,
 ): Creation<Sandbox> {
   // So that it is there when the request has claimed its key.
-  context.loads.prefetch();
+  context.hostCapacity.prefetch();
   return {
     create: async (attempt) => sandboxOf(await createSandbox(context, { caller, request }, attempt)),
     outcome: (id) => outcomeOf(context, caller, id),
@@ -50,7 +56,7 @@ async function createSandbox(
   });
 }
 
-function roomFor({ orgId }: Caller, { template, size }: SandboxWish): RoomWish {
+function roomFor({ orgId }: Caller, { template, size }: SandboxParams): PlacementRequest {
   return { orgId, template, size, quotas: ({ disk_gib }) => ({ sandboxes: 1, disk_gib }) };
 }
 
@@ -65,15 +71,15 @@ async function start(
   } catch (error) {
     await giveBack(context, row, address);
     const reason = error instanceof SkerryError ? error.message : "internal error";
-    await moveSandbox(context.db, row, "failed", { reason: `could not start: ${reason}` });
+    await transitionSandbox(context.db, row, "failed", { reason: `could not start: ${reason}` });
     throw error;
   }
-  const running = await moveSandbox(context.db, row, "running", {
+  const running = await transitionSandbox(context.db, row, "running", {
     event,
     egressVersion: row.egress_version,
   });
   if (running !== undefined) {
-    context.routes.keep(running, address);
+    context.vmLocations.keep(running, address);
     return running;
   }
   // Somebody destroyed it, or this request was so slow that the reconciler took it for dead.
@@ -90,7 +96,7 @@ async function giveBack(context: Context, row: SandboxRow, address: string): Pro
     .destroyVm(row)
     .catch((error: unknown) => {
       context.log.warn({ err: error, sandbox_id: row.id }, "could not give a sandbox back to its host");
-      context.ring("vm-cleanup");
+      context.wake("vm-cleanup");
     });
 }
 
@@ -100,7 +106,7 @@ async function outcomeOf(context: Context, caller: Caller, id: string): Promise<
   if (row === undefined) return { kind: "nothing" };
   if (row.status === "creating") {
     // Only a hint, so our clock will do: who waits for the reconciler should not wait for its turn.
-    if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.ring("vm-cleanup");
+    if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.wake("vm-cleanup");
     return { kind: "pending" };
   }
   return row.started_at === null ? { kind: "nothing" } : { kind: "usable", answer: sandboxOf(row) };

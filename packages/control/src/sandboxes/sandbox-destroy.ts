@@ -1,10 +1,10 @@
 // The end of a sandbox. The wish is one compare-and-set; the host is told at once, and again by the reconciler until it agrees.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { moveSandbox, type SandboxRow } from "./sandbox-store.ts";
+import { transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { untilFirst } from "../db/optimistic-retry.ts";
+import { retryOnConflict } from "../db/optimistic-retry.ts";
 import { getSandbox } from "./sandbox-service.ts";
 import { destroyOnHost } from "../vms/vm-kind.ts";
 
@@ -15,16 +15,16 @@ export async function destroySandbox(context: Context, caller: Caller, id: strin
   await finishDestroying(context, row).catch((error: unknown) => {
     // The wish is stored; the reconciler carries it out when the host is back.
     context.log.warn({ err: error, sandbox_id: row.id }, "a host did not confirm a destruction");
-    context.ring("vm-cleanup");
+    context.wake("vm-cleanup");
   });
 }
 
 function markDestroying(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
-  return untilFirst(
+  return retryOnConflict(
     async () => {
       const row = await getSandbox(context, caller, id);
       if (row.status === "destroying" || row.status === "destroyed") return row;
-      return moveSandbox(context.db, row, "destroying", { reason: "destroyed by request" });
+      return transitionSandbox(context.db, row, "destroying", { reason: "destroyed by request" });
     },
     () => new SkerryError("internal", "The sandbox changed too often to be destroyed."),
   );
@@ -38,5 +38,5 @@ export async function finishDestroying(
 ): Promise<void> {
   await destroyOnHost(context, row, stop);
   // Losing here means that another writer finished the same destruction.
-  await moveSandbox(context.db, row, "destroyed");
+  await transitionSandbox(context.db, row, "destroyed");
 }

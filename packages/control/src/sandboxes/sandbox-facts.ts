@@ -1,7 +1,7 @@
 // What the background services ask about sandboxes of all organizations.
 
 import { sql, type Selectable } from "kysely";
-import { sandboxStatuses, canMove } from "@skerry/contract/sandbox-states";
+import { sandboxStatuses, canSandboxTransition } from "@skerry/contract/sandbox-states";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import type { SandboxRow } from "./sandbox-store.ts";
 
@@ -70,7 +70,7 @@ export async function expireSandboxes(db: Queries, limit: number): Promise<Sandb
 }
 
 /** Statuses in which the end of its time destroys a sandbox. */
-export const expirable = sandboxStatuses.filter((status) => canMove(status, "destroying"));
+export const expirable = sandboxStatuses.filter((status) => canSandboxTransition(status, "destroying"));
 
 /** Its host has come back with it, so it has not failed after all. Undefined where another writer was first, or its time is over. */
 export async function adoptSandbox(

@@ -5,11 +5,11 @@ import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/cont
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
-import { readEgressWish, type EgressWish } from "../vms/egress-policy.ts";
+import { readEgressParams, type EgressParams } from "../vms/egress-policy.ts";
 import { checkEnv, checkMetadata, checkText } from "../values/env.ts";
 import { readSize } from "../values/sizes.ts";
 
-export interface SandboxWish {
+export interface SandboxParams {
   readonly name: string | null;
   /** Name or id. */
   readonly template: string;
@@ -18,10 +18,10 @@ export interface SandboxWish {
   readonly timeoutMs: number;
   readonly env: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
-  readonly egress: EgressWish;
+  readonly egress: EgressParams;
 }
 
-export function readWish(request: SandboxCreateRequest): SandboxWish {
+export function readWish(request: SandboxCreateRequest): SandboxParams {
   return {
     name: request.name === undefined ? null : checkText("name", request.name),
     template: checkText("template", request.template),
@@ -33,7 +33,7 @@ export function readWish(request: SandboxCreateRequest): SandboxWish {
         : readBoundedDuration("timeout", request.timeout, SANDBOX_TIMEOUT_MAX_MS),
     env: checkEnv(request.env ?? {}),
     metadata: checkMetadata(request.metadata ?? {}),
-    egress: readEgressWish(request.egress),
+    egress: readEgressParams(request.egress),
   };
 }
 

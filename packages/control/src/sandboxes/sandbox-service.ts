@@ -1,6 +1,6 @@
 import { formatDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
-import { idPattern } from "@skerry/contract/ids";
+import { isId } from "@skerry/contract/ids";
 import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
@@ -29,7 +29,7 @@ export async function listSandboxesOf(
 
 export async function getSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
   // An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL.
-  const row = sandboxId.test(id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
+  const row = isId("sandbox", id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
   if (row === undefined) throw new SkerryError("sandbox_not_found", "There is no such sandbox.");
   return row;
 }
@@ -37,7 +37,7 @@ export async function getSandbox(context: Context, caller: Caller, id: string): 
 export const sandboxVms: VmKind = {
   noun: "sandbox",
   table: "sandboxes",
-  isId: (id) => sandboxId.test(id),
+  isId: (id) => isId("sandbox", id),
   get: getSandbox,
   notRunning,
   ended: (cause) =>
@@ -83,8 +83,6 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     reason: row.reason,
   };
 }
-
-const sandboxId = new RegExp(idPattern("sandbox"));
 
 function notRunning(row: Pick<SandboxRow, "reason"> & { readonly status: string }): SkerryError {
   const why = row.reason === null ? "" : ` (${row.reason})`;

@@ -1,11 +1,11 @@
 // Rows of sandboxes. Whoever changes a status names the version that the decision was about, and loses when it is old.
 
 import { sql, type RawBuilder, type Selectable } from "kysely";
-import { canMove, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandbox-states";
 import { auditEventFrom, type NewAuditEvent } from "../audit/audit-event.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
-import { LookUps } from "../db/batch-loader.ts";
+import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVm } from "../vms/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
@@ -76,11 +76,11 @@ export async function extendClaim(db: Database, id: string): Promise<void> {
 
 /** Undefined where it does not exist or is another organization's; nobody learns which. */
 export function findSandbox(db: Database, orgId: string, id: string): Promise<SandboxRow | undefined> {
-  return lookUps.find(db, `${orgId} ${id}`);
+  return batches.find(db, `${orgId} ${id}`);
 }
 
 /** Most reads of the API begin here, so those that come at the same time share a query. */
-const lookUps = new LookUps<SandboxRow>(async (db, keys) => {
+const batches = new BatchLoader<SandboxRow>(async (db, keys) => {
   const wanted = keys.map((key) => key.split(" "));
   const { rows } = await sql<SandboxRow>`
     select ${columnsOf("s")} from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
@@ -104,7 +104,7 @@ export function listSandboxes(db: Database, filter: VmFilter<SandboxStatus>): Pr
  * Each status brings the facts that belong to it: the start of a running sandbox, the end of a destroyed one. Where there is an event, it is
  * in the audit log if and only if the status changed.
  */
-export async function moveSandbox(
+export async function transitionSandbox(
   db: Queries,
   seen: Pick<SandboxRow, "id" | "version" | "status">,
   to: SandboxStatus,
@@ -119,7 +119,8 @@ export async function moveSandbox(
     readonly egressVersion?: number;
   } = {},
 ): Promise<SandboxRow | undefined> {
-  if (!canMove(seen.status, to)) throw new Error(`a sandbox cannot move from ${seen.status} to ${to}`);
+  if (!canSandboxTransition(seen.status, to))
+    throw new Error(`a sandbox cannot move from ${seen.status} to ${to}`);
   const moved = sql<SandboxRow>`
     update sandboxes set
       status = ${to},

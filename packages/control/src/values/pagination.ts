@@ -1,7 +1,7 @@
 // Cursors of lists. A cursor is the id of the last item shown, wrapped so that nobody builds on what is inside.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { idPattern, type IdKind } from "@skerry/contract/ids";
+import { isId, type IdKind } from "@skerry/contract/ids";
 import { PAGE_DEFAULT } from "@skerry/contract/limits";
 
 export interface PageWish {
@@ -31,7 +31,7 @@ export async function readPage<Item extends { readonly id: string }>(
 
 function decodeCursor(kind: IdKind, cursor: string): string {
   const id = Buffer.from(cursor, "base64url").toString("latin1");
-  if (new RegExp(idPattern(kind)).test(id)) return id;
+  if (isId(kind, id)) return id;
   throw new SkerryError("bad_request", `"cursor" does not come from this list.`, {
     remediation: "Send `next_cursor` of the page before as it is, or no cursor for the first page.",
     context: { field: "cursor" },

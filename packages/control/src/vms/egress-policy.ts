@@ -62,9 +62,9 @@ interface Entry extends Cidr {
 }
 
 /** The policy of something new, as soon as the organization's settings are known. */
-export type EgressWish = (settings: EgressSettings) => Egress;
+export type EgressParams = (settings: EgressSettings) => Egress;
 
-export function readEgressWish(request: EgressRequest = {}): EgressWish {
+export function readEgressParams(request: EgressRequest = {}): EgressParams {
   readEgress(request, "egress");
   return (settings) => readEgress(request, "egress", settings);
 }

@@ -30,7 +30,7 @@ export async function setEgress(
     const row = await storeEgress(context.db, kind.table, { orgId: caller.orgId, id, egress });
     if (row === undefined) throw kind.notRunning(await kind.get(context, caller, id));
     return apply(context, kind, row).catch((error: unknown) => {
-      context.ring("vm-cleanup");
+      context.wake("vm-cleanup");
       throw unappliedError(error);
     });
   };
@@ -75,7 +75,7 @@ async function apply(
   const client = await clientOf(context, row);
   const policy = { egress: await hostEgress(context.db, row), version: row.egress_version };
   const report = await client.setEgress(row, policy, stop);
-  if (!(await confirmEgress(context.db, kind.table, row))) context.ring("vm-cleanup");
+  if (!(await confirmEgress(context.db, kind.table, row))) context.wake("vm-cleanup");
   return report;
 }
 

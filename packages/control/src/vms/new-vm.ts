@@ -2,13 +2,13 @@ import { newId } from "@skerry/contract/ids";
 import type { Size } from "@skerry/contract/sizes";
 import type { NewVm } from "./new-vm-row.ts";
 import type { Caller } from "../caller.ts";
-import type { EgressWish } from "./egress-policy.ts";
+import type { EgressParams } from "./egress-policy.ts";
 import type { Found } from "../capacity/reservation.ts";
 import type { VmKind } from "./vm-kind.ts";
 
 interface VmWish extends Pick<NewVm, "name" | "env" | "metadata"> {
   readonly size: Size;
-  readonly egress: EgressWish;
+  readonly egress: EgressParams;
 }
 
 /** What was asked for, where room for it was found. */

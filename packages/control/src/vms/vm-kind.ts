@@ -48,7 +48,7 @@ export async function runningVm(
   const row = await kind.get(context, caller, id);
   if (row.status !== "running") throw kind.notRunning(row);
   const address = await addressOf(context, row);
-  context.routes.keep(row, address);
+  context.vmLocations.keep(row, address);
   return { row, client: context.hosts.client(address) };
 }
 
@@ -61,7 +61,7 @@ export async function callVm<T>(
 ): Promise<T> {
   const { row, client } = knownVm(context, caller, wish) ?? (await runningVm(context, caller, wish));
   return call(row, client).catch(async (error: unknown) => {
-    context.routes.forget(row.id);
+    context.vmLocations.forget(row.id);
     if (!isNotThere(error)) throw error;
     const now = await runningVm(context, caller, wish);
     if (now.row.execution_id === row.execution_id) throw error;
@@ -77,7 +77,7 @@ function knownVm(
   { orgId }: Caller,
   { kind, id }: VmWish,
 ): { row: VmAtHost; client: HostClient } | undefined {
-  const route = kind.isId(id) ? context.routes.find(orgId, id) : undefined;
+  const route = kind.isId(id) ? context.vmLocations.find(orgId, id) : undefined;
   return route === undefined ? undefined : { row: route, client: context.hosts.client(route.address) };
 }
 
@@ -120,7 +120,7 @@ export async function destroyOnHost(
   stop?: AbortSignal,
 ): Promise<void> {
   // Also where the host does not confirm, nobody is led into it any more.
-  context.routes.forget(row.id);
+  context.vmLocations.forget(row.id);
   const address = await hostAddress(context.db, row.host_id);
   if (address !== undefined) await context.hosts.client(address).destroyVm(row, stop);
 }
@@ -130,6 +130,6 @@ export function vmError(context: Context, kind: VmKind, error: unknown): unknown
   if (!(error instanceof SkerryError)) return error;
   if (error.code === "sandbox_busy") return kind.busy(error);
   if (!isNotThere(error)) return error;
-  context.ring("vm-cleanup");
+  context.wake("vm-cleanup");
   return kind.ended(error);
 }

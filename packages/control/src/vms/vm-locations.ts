@@ -19,7 +19,7 @@ interface Kept {
   readonly untilMs: number;
 }
 
-export class VmRoutes {
+export class VmLocations {
   /** Oldest first. */
   readonly #kept = new Map<string, Kept>();
 

@@ -1,6 +1,6 @@
 // How fast a guest may make the host work for little or nothing. A small frame costs about as much work as a large one, and padding is read
 // byte by byte, so a guest that sends nothing else could keep a core of the host busy and its neighbours waiting. Its channel is then
-// simply not read for a while. Large frames are not counted: credit bounds them, and whoever asked for them waits for them.
+// simply not read for a while. Large frames are not counted: credit bounds them, and the call that asked for them waits for them.
 
 import { Allowance } from "../allowance.ts";
 

@@ -8,6 +8,6 @@ const UNTOUCHED_FOR_MS = 3_600_000;
 
 export function registerCache(server: HostServer, host: Host): void {
   server.post("/cache/sweep", async (): Promise<CacheSwept> => ({
-    removed: await sweepCaches(host, UNTOUCHED_FOR_MS),
+    removed: await sweepCaches(host, Date.now() - UNTOUCHED_FOR_MS),
   }));
 }

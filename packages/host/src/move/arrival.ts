@@ -19,8 +19,8 @@ import { saveBelow } from "../vm/disk-below.ts";
 import { diskIsLow, refuseWhenDiskIsLow, whileDiskHasRoom } from "../vm/disk-reserve.ts";
 import { fileMibOf, startQemu, uidOf, type MachineRoom } from "../vm/instance.ts";
 import { vmPaths } from "../vm/qemu.ts";
-import { HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qmp.ts";
-import { saveRecord } from "../vm/record.ts";
+import { ANSWER_DEADLINE_MS, HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qmp.ts";
+import { saveRecord, syncFolder } from "../vm/record.ts";
 import type { Layers } from "./layers.ts";
 import { splice } from "./peers.ts";
 import { arrived, awaitArrival, moveSockets } from "../vm/qemu-moves.ts";
@@ -153,6 +153,7 @@ export class Arrival {
     await refuseWhenDiskIsLow(this.#options.vmsFolder);
     await makeNewFolder(draft.record);
     await saveRecord(draft.record);
+    if (draft.record.machine !== undefined) await syncFolder(this.#options.vmsFolder);
     const below = await this.#collectLayers(order, lost);
     draft.record = { ...draft.record, below };
     if (draft.record.machine !== undefined) await saveBelow(this.#folder, below);
@@ -277,6 +278,7 @@ export class Arrival {
     await qmp.execute("cont");
     const channel = await Promise.race([this.#connect(), lost]);
     await wakeGuest(channel);
+    qmp.deadlineMs = ANSWER_DEADLINE_MS;
     const { arrival: _arrived, ...record } = draft.record;
     draft.record = record;
     return { qmp, channel };

@@ -63,12 +63,12 @@ export class Layers {
     }
   }
 
-  /** Removes what no VM stands on and nobody has asked for in this time, and what was cut off. */
-  async sweep(needed: ReadonlySet<string>, untouchedForMs: number): Promise<number> {
+  /** Removes what no VM stands on and was last asked for before this time, and what was cut off. */
+  async sweep(needed: ReadonlySet<string>, touchedBeforeMs: number): Promise<number> {
     const names = await readdir(this.#folder).catch(() => [] as string[]);
     let removed = 0;
     for (const file of names.map((name) => join(this.#folder, name))) {
-      if (needed.has(file) || Date.now() - (await stat(file)).mtimeMs < untouchedForMs) continue;
+      if (needed.has(file) || (await stat(file)).mtimeMs >= touchedBeforeMs) continue;
       await rm(file, { force: true });
       removed += 1;
     }

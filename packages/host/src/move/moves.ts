@@ -173,8 +173,8 @@ export class HostMoves implements Travellers {
   }
 
   /** Removes what came with VMs that are gone. */
-  sweep(below: ReadonlySet<string>, untouchedForMs: number): Promise<number> {
-    return this.#options.layers.sweep(below, untouchedForMs);
+  sweep(below: ReadonlySet<string>, touchedBeforeMs: number): Promise<number> {
+    return this.#options.layers.sweep(below, touchedBeforeMs);
   }
 
   /** Found whole by a new host process. */

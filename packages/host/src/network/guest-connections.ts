@@ -1,5 +1,5 @@
 // How many connections each guest of this host may have at once. Every one of them is an entry in a table of the machine's kernel, too;
-// when that is full, the kernel drops what is new of anybody's, also control's.
+// when that is full, the kernel drops every new connection of the machine, control's too.
 
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";

@@ -88,20 +88,20 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
 export async function sweepFrozen(
   folder: string,
   current: ReadonlySet<string>,
-  untouchedForMs = 0,
+  touchedBeforeMs: number,
 ): Promise<number> {
   const names = await readdir(folder).catch(() => [] as string[]);
   const stale = names.filter((name) => !current.has(name)).map((name) => join(folder, name));
-  return removeUntouched(stale, untouchedForMs);
+  return removeUntouched(stale, touchedBeforeMs);
 }
 
-/** Of files and folders those that nobody has made or changed for so long. Returns how many that were. */
-export async function removeUntouched(paths: readonly string[], forMs: number): Promise<number> {
+/** Of files and folders those that were last made or changed before this time. Returns how many that were. */
+export async function removeUntouched(paths: readonly string[], touchedBeforeMs: number): Promise<number> {
   let removed = 0;
   for (const path of paths) {
     const found = await stat(path).catch(() => undefined);
     // Both times are of this machine's clock, as ours is.
-    if (found === undefined || Date.now() - Math.max(found.mtimeMs, found.ctimeMs) < forMs) continue;
+    if (found === undefined || Math.max(found.mtimeMs, found.ctimeMs) >= touchedBeforeMs) continue;
     await rm(path, { recursive: true, force: true });
     removed += 1;
   }

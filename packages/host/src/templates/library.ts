@@ -147,24 +147,26 @@ export class TemplateLibrary {
     return { machine: this.#machine(size), boot: this.#options.boot };
   }
 
-  /** Removes images and frozen templates that no description leads to and no disk stands on, and what cut-off builds have left. While the
-   *  host is at work only what nobody has touched for `untouchedForMs`: the rest may be a build, or arrive from another host. Not for a folder
+  /** Removes images and frozen templates that no description leads to and no disk stands on, and what cut-off builds have left. Only what
+   *  was last touched before this time: the rest may be a build, or arrive from another host. Not for a folder
    *  that several hosts share. Returns how many it removed. */
-  async sweep(below: ReadonlySet<string>, untouchedForMs: number): Promise<number> {
+  async sweep(below: ReadonlySet<string>, touchedBeforeMs: number): Promise<number> {
     await mkdir(this.#imagesFolder, { recursive: true });
     const descriptions = [...this.#entries.values()].map((entry) => entry.description);
     const images = new Set(descriptions.map((description) => imageFile(this.#imagesFolder, description)));
     const stale = (await readdir(this.#imagesFolder))
       .map((name) => join(this.#imagesFolder, name))
       .filter((file) => !images.has(file) && !below.has(file));
-    const removed = await removeUntouched(stale, untouchedForMs);
+    const removed = await removeUntouched(stale, touchedBeforeMs);
     const frozen = descriptions.flatMap((description) =>
       sizes.map((size) =>
         frozenName(this.#freezeOptions(description, imageFile(this.#imagesFolder, description), size)),
       ),
     );
     const needed = [...below].map((file) => basename(dirname(file)));
-    return removed + (await sweepFrozen(this.#frozenFolder, new Set([...frozen, ...needed]), untouchedForMs));
+    return (
+      removed + (await sweepFrozen(this.#frozenFolder, new Set([...frozen, ...needed]), touchedBeforeMs))
+    );
   }
 
   #machine(size: Size): Machine {

@@ -4,13 +4,14 @@
 import { addAbortListener } from "node:events";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { MainProcess } from "../guest/agent.ts";
 import type { Caretaker } from "./caretaker.ts";
 import { adoptClone, mainOf, type LiveVm } from "./clone.ts";
-import type { Adopting, Entries } from "./entries.ts";
+import { letGo as hostEnds, type Adopting, type Entries } from "./entries.ts";
 import type { MachineRoom } from "./instance.ts";
 import { callBack, wasHandedOver } from "./qemu-moves.ts";
 import { vmPaths } from "./qemu.ts";
+import { boundedWait } from "./bounded-wait.ts";
+import { stopped } from "./ending.ts";
 import { HUNG_AFTER_MS, Qmp } from "./qmp.ts";
 import { saveRecord, type VmRecord } from "./record.ts";
 import type { Turns } from "./turns.ts";
@@ -24,10 +25,12 @@ export interface AdopterOptions {
   readonly log: Logger;
 }
 
-type Adopted =
-  | { readonly kind: "running"; readonly live: LiveVm; readonly main: MainProcess | undefined }
-  /** It stands still, because it could go on at another host. */
-  | { readonly kind: "handed_over"; readonly moveId: string };
+type HandedOver = (record: VmRecord, moveId: string) => void;
+
+/** All that a VM is asked until it is adopted: two answers that come as late as they may, and some that do not. */
+const ADOPTED_WITHIN_MS = 2 * HUNG_AFTER_MS + 60_000;
+/** Beside the grace of its main process. */
+const STOP_PATIENCE_MS = 10_000;
 
 export class Adopter {
   readonly #options: AdopterOptions;
@@ -37,7 +40,7 @@ export class Adopter {
   }
 
   /** Returns at once. `handedOver` is called for a VM that waits for control to say where it goes on. */
-  begin(record: VmRecord, handedOver: (record: VmRecord, moveId: string) => void): void {
+  begin(record: VmRecord, handedOver: HandedOver): void {
     const entry: Adopting = {
       state: "adopting",
       record,
@@ -48,13 +51,26 @@ export class Adopter {
     this.#options.entries.set(entry);
   }
 
+  /** Waits until the VM is adopted, so that it can be stopped in peace; where its guest does not answer in this time it is stopped as by a power
+   *  failure. Throws where this host process ends meanwhile. */
+  async stopWithin(entry: Adopting, ms: number): Promise<void> {
+    const { entries, caretaker } = this.#options;
+    const isLate = await boundedWait(entry, entry.done, ms + STOP_PATIENCE_MS).then(
+      () => false,
+      () => true,
+    );
+    if (!entries.holds(entry)) return;
+    if (!isLate) throw hostEnds();
+    entry.abort.abort();
+    await entry.done;
+    if (entries.holds(entry)) await caretaker.endUnasked(entry.record, stopped);
+  }
+
   /** Never rejects: what cannot go on has ended, with the reason. */
-  async #adopt(entry: Adopting, handedOver: (record: VmRecord, moveId: string) => void): Promise<void> {
+  async #adopt(entry: Adopting, handedOver: HandedOver): Promise<void> {
     const { caretaker, log } = this.#options;
     try {
-      const adopted = await this.#takeOver(entry);
-      if (adopted.kind === "handed_over") handedOver(entry.record, adopted.moveId);
-      else caretaker.watch(entry.record, adopted.live, adopted.main);
+      await this.#takeOver(entry, handedOver);
     } catch (error) {
       // The VM runs on: for the next host process, or to be destroyed by the call that has ended this.
       if (entry.abort.signal.aborted) return;
@@ -64,24 +80,32 @@ export class Adopter {
     }
   }
 
-  /** Gives each answer as long as QEMU is given anywhere, because what is slow is not dead. Rejects where the VM cannot go on. */
-  async #takeOver(entry: Adopting): Promise<Adopted> {
-    const { room, slotWork } = this.#options;
+  /** Gives each answer as long as QEMU is given anywhere, because what is slow is not dead. Rejects where the VM cannot go on. The next entry
+   *  gets the record in the VM's turn: a change of policy that is under way ends in the record of the entry that it began with. */
+  async #takeOver(entry: Adopting, handedOver: HandedOver): Promise<void> {
+    const { room, slotWork, caretaker } = this.#options;
     const { id } = entry.record;
-    const { signal } = entry.abort;
+    // A guest may use up the time of each answer.
+    const signal = AbortSignal.any([entry.abort.signal, AbortSignal.timeout(ADOPTED_WITHIN_MS)]);
     // What is in force was never taken away; this is for a change that was cut off, and for new addresses of the machine.
     const slot = room.slots.slot(entry.record.slot);
     await slotWork.take(id, () => room.egress.replace(slot, entry.record.egress));
     const { departure } = entry.record;
-    if (departure !== undefined && (await isHandedOver(entry.record, signal)))
-      return { kind: "handed_over", moveId: departure.move_id };
+    if (departure !== undefined && (await isHandedOver(entry.record, signal))) {
+      return slotWork.take(id, async () => {
+        signal.throwIfAborted();
+        handedOver(entry.record, departure.move_id);
+      });
+    }
     const live = await adoptClone(entry.record, { deadlineMs: HUNG_AFTER_MS, signal });
     using _listener = addAbortListener(signal, () => letGo(live));
     try {
       if (departure !== undefined) await slotWork.take(id, () => endDeparture(entry));
       const main = await mainOf(entry.record, live, HUNG_AFTER_MS);
-      signal.throwIfAborted();
-      return { kind: "running", live, main };
+      await slotWork.take(id, async () => {
+        signal.throwIfAborted();
+        caretaker.watch(entry.record, live, main);
+      });
     } catch (error) {
       letGo(live);
       throw error;

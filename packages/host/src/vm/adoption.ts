@@ -1,5 +1,5 @@
 // What an earlier host process has left, found from the folders and from the kernel alone, because that process may have been killed at any
-// line. This part only sorts: it asks no guest, no QEMU and waits for none, so that the host serves at once, whatever its VMs do.
+// line. This part only sorts: it asks no guest, no QEMU and waits for none, so that no VM delays the moment from which the host serves.
 // `adopter.ts` then takes over each VM that runs, in the background, each on its own.
 
 import { mkdir, rm } from "node:fs/promises";
@@ -109,7 +109,7 @@ export async function claimSlots(
 
 async function sort(options: AdoptionOptions, finder: Finder, one: FoundFolder): Promise<Fate> {
   const { id, folder, found } = one;
-  // No row of control's is about a clone that waited, so nobody else removes it. Its QEMU is a stranger.
+  // No row of control's is about a clone that waited, so it is removed here. Its QEMU is a stranger.
   if (id.startsWith(WARM_PREFIX))
     return found.kind === "mine" ? sortMine(finder, found.record) : discard(folder);
   if (!isVmId(id)) {
@@ -182,13 +182,16 @@ function endOf({ waking, process, machine }: VmRecord): VmEnd {
   return machine?.stopping === true ? stopped : endedUnseen;
 }
 
-/** Kills processes of ours that no record knows: a QEMU whose host was killed between starting it and writing it down, and whatever runs as the
- *  user of a slot that no VM has, under any name. Resolves with how many there were. */
+/** Kills processes of ours that no record knows: a QEMU whose host was killed between starting it and writing it down, and everything that runs
+ *  as the user of a slot that no VM has, under any name. One that waits for a disk ends when the disk answers, so they end in the background, and
+ *  their slots stay taken until then. Resolves with how many there were. */
 async function killStrangers(
-  { room, owner: { instance } }: AdoptionOptions,
+  options: AdoptionOptions,
   folders: readonly FoundFolder[],
   claimed: ReadonlySet<number>,
 ): Promise<number> {
+  const { room, owner } = options;
+  const { instance } = owner;
   const pids = new Set(folders.map(({ found }) => (found.kind === "mine" ? found.record.process?.pid : 0)));
   const kept = folders.filter(({ id, found }) => isVmId(id) && isKeptAsItIs(found)).map(({ id }) => id);
   const isStranger = ({ identity, uid, name }: FoundProcess): boolean => {
@@ -197,9 +200,21 @@ async function killStrangers(
     return isOurs && !pids.has(identity.pid) && !kept.some((id) => name.startsWith(`${instance}:${id}:`));
   };
   const strangers = (await findByUid(uidsOf(room))).filter(isStranger);
+  for (const [slot, some] of Map.groupBy(strangers, ({ uid }) => uid - room.firstVmUid)) {
+    if (!claimed.has(slot)) room.slots.adopt(slot);
+    void endStrangers(options, some)
+      .then(() => (claimed.has(slot) ? undefined : room.slots.close(room.slots.slot(slot))))
+      .catch((error: unknown) =>
+        options.log.error({ err: error, slot }, "a process without a VM is still there"),
+      );
+  }
+  return strangers.length;
+}
+
+/** Of one slot. */
+async function endStrangers({ room }: AdoptionOptions, strangers: readonly FoundProcess[]): Promise<void> {
   for (const { identity, name } of strangers) {
     await killProcess(identity);
     if (name !== undefined) await room.cgroups.remove(cgroupName({ name }));
   }
-  return strangers.length;
 }

@@ -1,10 +1,11 @@
 // Looks after VMs from the moment they run: sees them end or ends them, and gives back what they had.
 
+import { rm } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { MainProcess } from "../guest/agent.ts";
 import type { LiveVm } from "./clone.ts";
 import { endOfHost, stopped, type VmEnd } from "./ending.ts";
-import type { Entries, Running } from "./entries.ts";
+import type { Entries, Entry, Running } from "./entries.ts";
 import { giveBack, type MachineRoom } from "./instance.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "./record.ts";
 import { Rest } from "./rest.ts";
@@ -96,6 +97,24 @@ export class Caretaker {
       entries.set({ state: "ended", record: remembered, owed: { record, end } });
       throw error;
     });
+    entries.set({ state: "ending", record, done });
+    return done;
+  }
+
+  /** Removes the files of a VM that does not run, which may take long. Its entry says so meanwhile: of two requests for its end or for a new
+   *  disk the second one waits, instead of removing what the first one has begun since. */
+  remove(entry: Entry, before = (): Promise<void> => Promise.resolve()): Promise<void> {
+    const { entries } = this.#options;
+    const { record } = entry;
+    const done = before()
+      .then(() => rm(record.folder, { recursive: true, force: true }))
+      .then(
+        () => entries.delete(record.id),
+        (error: unknown) => {
+          entries.set(entry);
+          throw error;
+        },
+      );
     entries.set({ state: "ending", record, done });
     return done;
   }

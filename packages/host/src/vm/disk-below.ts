@@ -1,7 +1,7 @@
 // What a VM's disk stands on: the root image and the frozen disk under the VM's own layer. A qcow2 layer is worth nothing without them, so
 // a machine's folder says it twice, in its record and in a small file that is written once and never replaced.
 
-import { open, readFile } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
@@ -59,26 +59,31 @@ export const BELOW_FILE = "below.json";
 
 const belowShape = Compile(DiskBelow);
 
-/** Writes the second copy unless it is there. It is on the disk when this resolves. */
+/** Writes the second copy unless there is a whole one. Its content is on the disk when this resolves. */
 export async function saveBelow(folder: string, below: DiskBelow): Promise<void> {
-  const file = await open(join(folder, BELOW_FILE), "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "EEXIST") return undefined;
-    throw error;
-  });
-  if (file === undefined) return;
+  const path = join(folder, BELOW_FILE);
+  if ((await parsed(path)) !== undefined) return;
+  // A host that is killed here leaves no half of one, which would be taken for damage when it is needed.
+  const part = await open(`${path}.part`, "w", 0o600);
   try {
-    await file.writeFile(JSON.stringify(below));
-    await file.sync();
+    await part.writeFile(JSON.stringify(below));
+    await part.sync();
   } finally {
-    await file.close();
+    await part.close();
   }
+  await rename(`${path}.part`, path);
 }
 
 /** Undefined where there is no such file, or it is not what `saveBelow` writes. */
 export async function readBelow(folder: string, places: DiskPlaces): Promise<DiskBelow | undefined> {
+  const below = await parsed(join(folder, BELOW_FILE));
+  return below === undefined ? undefined : placedBelow(below, places);
+}
+
+async function parsed(file: string): Promise<DiskBelow | undefined> {
   try {
-    const below: unknown = JSON.parse(await readFile(join(folder, BELOW_FILE), "utf8"));
-    return belowShape.Check(below) ? placedBelow(below, places) : undefined;
+    const below: unknown = JSON.parse(await readFile(file, "utf8"));
+    return belowShape.Check(below) ? below : undefined;
   } catch {
     return undefined;
   }

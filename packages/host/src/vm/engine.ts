@@ -2,7 +2,6 @@
 // `vms/` are the truth on disk, the QEMU processes are the truth in the kernel; this class keeps the two together and survives being killed
 // at any line.
 
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
@@ -12,6 +11,7 @@ import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { Adopter } from "./adopter.ts";
+import { boundedWait } from "./bounded-wait.ts";
 import { claimSlots, findVms, type Found, type Travellers } from "./adoption.ts";
 import { Caretaker } from "./caretaker.ts";
 import { mainOf, type LiveVm } from "./clone.ts";
@@ -19,7 +19,7 @@ import { bringUp, Draft, finishWaking, recordFor } from "./creation.ts";
 import { endOfHost } from "./ending.ts";
 import {
   Entries,
-  notRunning,
+  letGo,
   onlyMachines,
   otherThere,
   type Adopting,
@@ -163,11 +163,12 @@ export class VmEngine {
   async stop(id: string, { execution_id, grace_ms }: StopVm): Promise<Vm> {
     const entry = onlyMachines(this.#entries.of(id, execution_id), "it cannot be stopped");
     switch (entry.state) {
+      case "adopting":
+        await this.#adopter.stopWithin(entry, grace_ms);
+        return this.stop(id, { execution_id, grace_ms });
       case "creating":
       case "ending":
-      case "adopting":
         await entry.done.catch(() => undefined);
-        if (entry.state === "adopting" && this.#entries.holds(entry)) throw notRunning(entry);
         return this.stop(id, { execution_id, grace_ms });
       case "unreadable":
         throw diskUnreadable(entry.record);
@@ -216,9 +217,8 @@ export class VmEngine {
     for (;;) {
       const entry = this.#entries.of(id, executionId);
       if (entry.state !== "creating" && entry.state !== "adopting") return this.running(id, executionId);
-      await entry.done.catch(() => undefined);
-      // Let go of, because this host process ends.
-      if (this.#entries.holds(entry)) throw notRunning(entry);
+      await boundedWait(entry, entry.done);
+      if (this.#entries.holds(entry)) throw letGo();
     }
   }
 
@@ -242,10 +242,7 @@ export class VmEngine {
     if (entry.state !== "unreadable" && entry.record.execution_id !== executionId) return;
     switch (entry.state) {
       case "unreadable":
-        await endUnreadable(this.#options.room, entry.record);
-        await rm(entry.record.folder, { recursive: true, force: true });
-        this.#entries.delete(id);
-        return;
+        return this.#caretaker.remove(entry, () => endUnreadable(this.#options.room, entry.record));
       case "adopting":
         entry.abort.abort();
         await entry.done;
@@ -266,8 +263,7 @@ export class VmEngine {
         return this.destroy(id, executionId);
       case "ended":
         if (entry.owed !== undefined) return this.#caretaker.end(entry.owed.record, undefined);
-        await rm(entry.record.folder, { recursive: true, force: true });
-        this.#entries.delete(id);
+        return this.#caretaker.remove(entry);
     }
   }
 

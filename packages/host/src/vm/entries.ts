@@ -120,6 +120,11 @@ export function otherThere(): SkerryError {
   });
 }
 
+/** This host process ends, and the VM runs on. `vm_not_running` would tell control that a machine has stopped. */
+export function letGo(): SkerryError {
+  return new SkerryError("host_unavailable", "The host is being restarted.", { retryAfterS: 1 });
+}
+
 export function notRunning({ state, record }: Entry): SkerryError {
   const what = state === "running" ? "stopping" : state === "ended" ? record.status : state;
   return new SkerryError("vm_not_running", record.reason ?? `The VM is ${what}.`);

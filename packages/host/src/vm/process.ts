@@ -1,7 +1,7 @@
 // A QEMU process: started through launch.c, known by pid and start time, so that a re-used pid is never mistaken for it.
 
 import { spawn } from "node:child_process";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RunError, runnerNow } from "../run.ts";
 import type { ProcessIdentity, Runner } from "../runner.ts";
@@ -98,6 +98,15 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return (await startTicksOf(identity.pid)) === identity.startTicks;
 }
 
+/** Whether it lives and works in this folder, whatever that is called by now. */
+export async function worksIn(identity: ProcessIdentity, folder: string): Promise<boolean> {
+  if (!(await isAlive(identity))) return false;
+  const [there, here] = await Promise.all(
+    [`/proc/${identity.pid}/cwd`, folder].map((path) => stat(path).catch(() => undefined)),
+  );
+  return there !== undefined && there.dev === here?.dev && there.ino === here.ino;
+}
+
 /** Kills the process and waits until the kernel has taken it away. */
 export async function killProcess(identity: ProcessIdentity): Promise<void> {
   const end = Date.now() + EXIT_DEADLINE_MS;
@@ -118,7 +127,7 @@ export interface UidRange {
   readonly count: number;
 }
 
-/** A live process of one of these users: what really runs, whatever the records say. */
+/** A live process of one of these users: what really runs, which the records need not say. */
 export interface FoundProcess {
   readonly identity: ProcessIdentity;
   readonly uid: number;

@@ -164,7 +164,8 @@ function descriptionOf(error: unknown): string {
   return typeof description === "string" ? description : "no reason given";
 }
 
-/** Connects to a unix socket that QEMU is about to make. */
+/** Connects to a unix socket that QEMU is about to make. A QEMU that stands still is waited for as well: its queue of connections takes two,
+ *  and may be full of those that host processes before this one have left. */
 export async function dial(path: string, signal: AbortSignal): Promise<Socket> {
   for (;;) {
     signal.throwIfAborted();
@@ -173,6 +174,8 @@ export async function dial(path: string, signal: AbortSignal): Promise<Socket> {
     await sleep(CONNECT_RETRY_MS, undefined, { signal });
   }
 }
+
+const NOT_YET: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "EAGAIN"]);
 
 function attempt(path: string): Promise<Socket | undefined> {
   return new Promise((resolve, reject) => {
@@ -183,7 +186,7 @@ function attempt(path: string): Promise<Socket | undefined> {
       resolve(socket);
     });
     socket.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") resolve(undefined);
+      if (error.code !== undefined && NOT_YET.has(error.code)) resolve(undefined);
       else reject(error);
     });
   });

@@ -8,7 +8,7 @@ import { Vm, VmSpec } from "@skerry/contract/host-api";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { DiskBelow, placedBelow, readBelow, type DiskPlaces } from "./disk-below.ts";
-import type { ProcessIdentity } from "./process.ts";
+import { worksIn, type ProcessIdentity } from "./process.ts";
 import { vmPaths } from "./qemu.ts";
 
 /** What makes a VM a machine. */
@@ -122,7 +122,8 @@ export async function syncFolder(folder: string): Promise<void> {
 
 /** What was found in the place of a VM's record. */
 export type FoundRecord =
-  | { readonly kind: "mine"; readonly record: VmRecord }
+  /** `former`: what it names as its process, where it was written under another path of the state folder. */
+  | { readonly kind: "mine"; readonly record: VmRecord; readonly former?: ProcessIdentity | undefined }
   /** There is none: the host was killed before it wrote one. */
   | { readonly kind: "absent" }
   /** The disk did not give it, or a newer version of the host wrote it. It may well be understood another time. */
@@ -144,7 +145,8 @@ export interface FoundFolder {
   readonly found: FoundRecord;
 }
 
-/** Every folder that there is. Rejects where the folder of all VMs is there and cannot be listed: what it holds is not known then. */
+/** Every folder that there is. Rejects where the folder of all VMs is there and cannot be listed: what it holds is not known then. And where
+ *  the state folder was moved under VMs that run: this host could neither use them nor end them, and must not take what is theirs. */
 export async function readRecords(vmsFolder: string, owner: RecordOwner): Promise<FoundFolder[]> {
   const names = await readdir(vmsFolder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
@@ -159,7 +161,17 @@ export async function readRecords(vmsFolder: string, owner: RecordOwner): Promis
     });
     found.push(...(await Promise.all(some)));
   }
+  for (const one of found) await refuseMovedAlive(one);
   return found;
+}
+
+/** A copy is another folder, and the VMs of the original are not in it. */
+async function refuseMovedAlive({ id, folder, found }: FoundFolder): Promise<void> {
+  if (found.kind !== "mine" || found.former === undefined || !(await worksIn(found.former, folder))) return;
+  throw new Error(
+    `${id} runs (pid ${found.former.pid}): ${folder} had another path when it was started. ` +
+      "Move the state folder back there, run `skerry down`, and move it then.",
+  );
 }
 
 const READ_AT_ONCE = 64;
@@ -197,6 +209,7 @@ function understood(
       folder,
       ...(below === undefined ? {} : { below: placedBelow(below, owner.places) }),
     },
+    former: isOurs(value, owner) ? undefined : value.process,
   };
 }
 
@@ -204,10 +217,14 @@ function understood(
  *  those of the folder that it is a copy of. */
 function identityOf(
   { id, execution_id, name, process }: Pick<VmRecord, "id" | "execution_id" | "name" | "process">,
-  { instance }: RecordOwner,
+  owner: RecordOwner,
 ): Pick<VmRecord, "name" | "process"> {
-  if (name.startsWith(`${instance}:`)) return { name, process };
-  return { name: `${instance}:${id}:${execution_id}`, process: undefined };
+  if (isOurs({ name }, owner)) return { name, process };
+  return { name: `${owner.instance}:${id}:${execution_id}`, process: undefined };
+}
+
+function isOurs({ name }: Pick<VmRecord, "name">, { instance }: RecordOwner): boolean {
+  return name.startsWith(`${instance}:`);
 }
 
 function jsonOf(text: string): unknown {

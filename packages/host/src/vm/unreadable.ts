@@ -90,9 +90,10 @@ export async function recoverMachine(
   if (entry.state !== "unreadable") return shown(entry.record);
   const { folder } = entry.record;
   const found = await readRecord(id, folder, owner);
-  if (found.kind === "newer") {
-    throw new SkerryError("disk_unreadable", `${found.why}, and nothing is wrong with it.`, {
-      remediation: "Start that version of the host again.",
+  if (found.kind === "newer" || found.kind === "mine") {
+    const why = found.kind === "newer" ? found.why : `${RECORD} can be read again`;
+    throw new SkerryError("disk_unreadable", `${why}, and nothing is wrong with it.`, {
+      remediation: `Start ${found.kind === "newer" ? "that version of " : ""}the host again.`,
     });
   }
   const below = await readBelow(folder, owner.places);
@@ -102,13 +103,19 @@ export async function recoverMachine(
     });
   }
   await endUnreadable(room, entry.record);
-  await rename(join(folder, RECORD), join(folder, `${RECORD}.damaged`)).catch(() => undefined);
+  await rename(join(folder, RECORD), join(folder, `${RECORD}.damaged`)).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+    },
+  );
   const record: VmRecord = {
     ...entry.record,
     reason: "its record was recovered",
     cause: "host_failed",
     below,
   };
+  // Destroyed meanwhile, or started with a new disk.
+  if (!entries.holds(entry)) return shown(entries.known(id).record);
   await saveRecord(record);
   entries.set({ state: "ended", record });
   return shown(record);

@@ -1,0 +1,38 @@
+// Calls that wait for a VM which another host process has started, or which is still being made. One guest decides how long its VM takes, so
+// neither the number of its calls nor their time may be without bound: they hold connections that calls for other VMs need.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Entry } from "./entries.ts";
+
+const WAITERS_MAX = 64;
+const WAIT_MAX_MS = 45_000;
+const RETRY_AFTER_S = 5;
+
+const waiters = new WeakMap<Entry, number>();
+
+/** Resolves when `done` has settled. Throws where too many wait for this VM already, or where it takes too long; then the caller may come again. */
+export async function boundedWait(entry: Entry, done: Promise<unknown>, maxMs = WAIT_MAX_MS): Promise<void> {
+  const waiting = waiters.get(entry) ?? 0;
+  if (waiting >= WAITERS_MAX) throw notYet();
+  waiters.set(entry, waiting + 1);
+  const over = new AbortController();
+  try {
+    const late = sleep(maxMs, "late" as const, { signal: over.signal }).catch(() => undefined);
+    if ((await Promise.race([done.catch(() => undefined), late])) === "late") throw notYet();
+  } finally {
+    over.abort();
+    waiters.set(entry, (waiters.get(entry) ?? 1) - 1);
+  }
+}
+
+function notYet(): SkerryError {
+  return new SkerryError(
+    "host_unavailable",
+    "The host has not taken the microVM over yet: it does not answer.",
+    {
+      remediation: "Try again in a few seconds, or destroy it.",
+      retryAfterS: RETRY_AFTER_S,
+    },
+  );
+}
