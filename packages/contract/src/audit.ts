@@ -1,13 +1,15 @@
 // Who did what to which resource.
 
 import { Type, type Static } from "typebox";
-import { Nullable, OneOf, pageOf, PageQuery, Timestamp } from "./common.ts";
+import { named, Nullable, OneOf, pageOf, PageQuery, Timestamp } from "./common.ts";
+import { exampleIds } from "./example-ids.ts";
 
 const closed = { additionalProperties: false } as const;
 
 const orNull = (description: string) => Nullable(Type.String(), { description });
 
-export const AuditEvent = Type.Object(
+export const AuditEvent = named(
+  "AuditEvent",
   {
     id: Type.String(),
     at: Timestamp,
@@ -46,7 +48,24 @@ export const AuditEvent = Type.Object(
     request_id: orNull("That of the answer and of the line in the request log."),
     organization_id: Type.String(),
   },
-  { $id: "AuditEvent", ...closed },
+  {
+    id: "aud_01kb3x2m4n6p8q0r2s4t6v8w0x",
+    at: "2026-11-20T16:21:09.423Z",
+    actor: {
+      kind: "user",
+      user_id: exampleIds.user,
+      token_id: exampleIds.token,
+      service: null,
+      address: "192.0.2.7",
+    },
+    action: "sandbox.create",
+    resource: { kind: "sandbox", id: exampleIds.sandbox },
+    outcome: "success",
+    code: null,
+    count: 1,
+    request_id: "req_01kb3x0q9v0a1b2c3d4e5f6g7h",
+    organization_id: exampleIds.organization,
+  },
 );
 export type AuditEvent = Static<typeof AuditEvent>;
 

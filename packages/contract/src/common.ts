@@ -1,6 +1,6 @@
 // Schema pieces that several resources share.
 
-import { Type, type Static, type TSchema } from "typebox";
+import { Type, type Static, type TObject, type TProperties, type TSchema } from "typebox";
 import { durationPattern } from "./durations.ts";
 import { errorStatus, type ErrorCode } from "./errors.ts";
 import { PAGE_DEFAULT, PAGE_MAX } from "./limits.ts";
@@ -41,7 +41,29 @@ export function Nullable<T extends TSchema & { readonly type: string }>(
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, "null"], ...options });
 }
 
-export const ErrorResponse = Type.Object(
+/** A schema that the OpenAPI document names, and shows with an example. */
+export interface Named {
+  readonly $id: string;
+  readonly examples: readonly [unknown];
+}
+
+/** An object without other fields, by its name in the OpenAPI document. */
+export function named<Fields extends TProperties>(
+  id: string,
+  fields: Fields,
+  example: Static<TObject<Fields>>,
+): TObject<Fields> & Named {
+  // The library's type of a schema says nothing of its options.
+  return Type.Object(fields, { $id: id, ...closed, examples: [example] }) as TObject<Fields> & Named;
+}
+
+export function exampleOf<T extends TSchema & Named>(schema: T): Static<T> {
+  // `named` takes an example of this type only.
+  return schema.examples[0] as Static<T>;
+}
+
+export const ErrorResponse = named(
+  "Error",
   {
     code: OneOf(Object.keys(errorStatus) as ErrorCode[]),
     message: Type.String({ description: "What was wrong with this request, in one sentence." }),
@@ -49,11 +71,17 @@ export const ErrorResponse = Type.Object(
     context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     request_id: Type.Optional(Type.String()),
   },
-  { $id: "Error", ...closed },
+  {
+    code: "unknown_field",
+    message: 'There is no field "timout".',
+    remediation: "Check the spelling; `GET /v1/openapi.json` lists the fields.",
+    context: { field: "timout" },
+    request_id: "req_01kb3x0q9v0a1b2c3d4e5f6g7h",
+  },
 );
 
 /** The body of a call that needs none. It may be left out. */
-export const NoFields = Type.Object({}, { $id: "NoFields", ...closed });
+export const NoFields = named("NoFields", {}, {});
 
 export const PageQuery = Type.Object(
   {
@@ -65,9 +93,12 @@ export const PageQuery = Type.Object(
 export type PageQuery = Static<typeof PageQuery>;
 
 /** A page of a list: newest first, `next_cursor` null on the last page. */
-export function pageOf<Item extends TSchema>(item: Item, id: string) {
-  return Type.Object(
-    { items: Type.Array(item), next_cursor: Nullable(Type.String()) },
-    { $id: id, ...closed },
-  );
+export function pageOf<Item extends TSchema & Named>(
+  item: Item,
+  id: string,
+  exampleCursor: string | null = null,
+) {
+  const fields = { items: Type.Array(item), next_cursor: Nullable(Type.String()) };
+  const example = { items: [exampleOf(item)], next_cursor: exampleCursor };
+  return named(id, fields, example as Static<TObject<typeof fields>>);
 }

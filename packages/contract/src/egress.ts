@@ -12,7 +12,7 @@
 // So an allowed 0.0.0.0/0 is every public network, and of the private ones those that are granted.
 
 import { Type, type Static } from "typebox";
-import { OneOf, Timestamp } from "./common.ts";
+import { exampleOf, named, OneOf, Timestamp } from "./common.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -35,7 +35,8 @@ const Ports = Type.Array(Type.Integer(), {
   description: "Restricts allowed CIDRs to these TCP ports.",
 });
 
-export const EgressRequest = Type.Object(
+export const EgressRequest = named(
+  "EgressRequest",
   {
     mode: Type.Optional(EgressMode),
     allow_cidrs: Type.Optional(Cidrs("Allowed IPv4 networks; implies `deny_all`.")),
@@ -47,7 +48,7 @@ export const EgressRequest = Type.Object(
       }),
     ),
   },
-  { $id: "EgressRequest", ...closed },
+  { allow_cidrs: ["203.0.113.0/24"], allow_ports: [443] },
 );
 export type EgressRequest = Static<typeof EgressRequest>;
 
@@ -59,8 +60,16 @@ const policyFields = {
   dns: Type.Boolean(),
 };
 
+const examplePolicy = {
+  mode: "deny_all" as const,
+  allow_cidrs: ["203.0.113.0/24"],
+  deny_cidrs: [],
+  allow_ports: [443],
+  dns: false,
+};
+
 /** A whole policy: every field is there, CIDRs are canonical (no host bits), sorted and without duplicates. */
-export const Egress = Type.Object(policyFields, { $id: "Egress", ...closed });
+export const Egress = named("Egress", policyFields, examplePolicy);
 export type Egress = Static<typeof Egress>;
 
 /** Granted private networks of one organization. */
@@ -89,7 +98,8 @@ export const denyRules = [
   "connection_limit",
 ] as const;
 
-export const EgressDenial = Type.Object(
+export const EgressDenial = named(
+  "EgressDenial",
   {
     address: Type.String(),
     port: Type.Integer({ description: "0 where the protocol has none." }),
@@ -98,24 +108,33 @@ export const EgressDenial = Type.Object(
     count: Type.Integer({ description: "Packets refused." }),
     last_at: Timestamp,
   },
-  { $id: "EgressDenial", ...closed },
+  {
+    address: "203.0.113.9",
+    port: 25,
+    protocol: "tcp",
+    rule: "port",
+    count: 3,
+    last_at: "2026-11-20T16:22:00.000Z",
+  },
 );
 export type EgressDenial = Static<typeof EgressDenial>;
 
-export const EgressCounters = Type.Object(
+export const EgressCounters = named(
+  "EgressCounters",
   {
     bytes_out: Type.Integer(),
     packets_out: Type.Integer(),
     bytes_in: Type.Integer(),
     packets_in: Type.Integer(),
   },
-  { $id: "EgressCounters", ...closed },
+  { bytes_out: 1_200, packets_out: 10, bytes_in: 34_000, packets_in: 20 },
 );
 export type EgressCounters = Static<typeof EgressCounters>;
 
 /** Policy, traffic that passed, and the last denied destinations, newest first. Counters begin with the VM. */
-export const EgressReport = Type.Object(
+export const EgressReport = named(
+  "EgressReport",
   { ...policyFields, counters: EgressCounters, denied: Type.Array(EgressDenial) },
-  { $id: "EgressReport", ...closed },
+  { ...examplePolicy, counters: exampleOf(EgressCounters), denied: [exampleOf(EgressDenial)] },
 );
 export type EgressReport = Static<typeof EgressReport>;

@@ -1,7 +1,8 @@
 // Hosts as the operator sees them.
 
 import { Type, type Static } from "typebox";
-import { Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
+import { exampleOf, named, Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
+import { exampleIds } from "./example-ids.ts";
 import { HostUsage } from "./host-api.ts";
 import { hostStatuses, hostWishes } from "./host-states.ts";
 import { Template } from "./platform.ts";
@@ -9,7 +10,8 @@ import { Template } from "./platform.ts";
 const closed = { additionalProperties: false } as const;
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
-export const Host = Type.Object(
+export const Host = named(
+  "Host",
   {
     id: Type.String(),
     name: Type.String(),
@@ -60,7 +62,23 @@ export const Host = Type.Object(
       description: "What the machine itself has used, when it was last heard of.",
     }),
   },
-  { $id: "Host", ...closed },
+  {
+    id: exampleIds.host,
+    name: "rack-1",
+    status: "online",
+    status_since: "2026-11-01T08:00:00.000Z",
+    desired: "active",
+    waits_for: null,
+    last_heartbeat: "2026-11-20T16:00:00.000Z",
+    heartbeat_age_s: 3.2,
+    capacity: { cpus: 16, vcpus: 256, memory_mib: 60_000 },
+    used: { vcpus: 3, memory_mib: 768, vms: 3 },
+    accelerator: "kvm",
+    accelerator_reason: "/dev/kvm works",
+    versions: { skerry: "0.1.0", qemu: "7.2.22", kernel: "6.1.158" },
+    templates: [exampleOf(Template)],
+    usage: null,
+  },
 );
 export type Host = Static<typeof Host>;
 

@@ -3,18 +3,19 @@
 
 import { createHash, createHmac, X509Certificate } from "node:crypto";
 import { Type, type Static } from "typebox";
-import { Timestamp } from "./common.ts";
+import { named, Timestamp } from "./common.ts";
+import { exampleDigest, exampleIds, examplePem } from "./example-ids.ts";
 import { CertificateRequest, HOST_NAME, HostCertificate } from "./host-identity.ts";
 import { idPattern } from "./ids.ts";
 
-const closed = { additionalProperties: false } as const;
 const TokenId = Type.String({ pattern: idPattern("join") });
 const Proof = Type.String({
   pattern: "^[A-Za-z0-9_-]{43}$",
   description: "HMAC-SHA-256 of what is asked, by the token's secret; base64url.",
 });
 
-export const JoinToken = Type.Object(
+export const JoinToken = named(
+  "JoinToken",
   {
     id: TokenId,
     token: Type.String({
@@ -22,11 +23,16 @@ export const JoinToken = Type.Object(
     }),
     expires_at: Timestamp,
   },
-  { $id: "JoinToken", ...closed },
+  {
+    id: exampleIds.joinToken,
+    token: `${exampleIds.joinToken}.${exampleDigest}.${exampleDigest}`,
+    expires_at: "2026-11-20T17:21:09.123Z",
+  },
 );
 export type JoinToken = Static<typeof JoinToken>;
 
-export const JoinRequest = Type.Object(
+export const JoinRequest = named(
+  "JoinRequest",
   {
     token_id: TokenId,
     name: Type.String({ pattern: HOST_NAME.source, description: "No other host has it." }),
@@ -37,22 +43,35 @@ export const JoinRequest = Type.Object(
     ...CertificateRequest.properties,
     proof: Proof,
   },
-  { $id: "JoinRequest", ...closed },
+  {
+    token_id: exampleIds.joinToken,
+    name: "rack-7",
+    address: "192.0.2.7:7071",
+    public_key: examplePem("PUBLIC KEY"),
+    signature: "MEUCIQ…",
+    proof: exampleDigest,
+  },
 );
 export type JoinRequest = Static<typeof JoinRequest>;
 
-export const JoinAnswer = Type.Object(HostCertificate.properties, { $id: "JoinAnswer", ...closed });
+export const JoinAnswer = named("JoinAnswer", HostCertificate.properties, {
+  host_id: exampleIds.host,
+  certificate: examplePem("CERTIFICATE"),
+  authority: examplePem("CERTIFICATE"),
+});
 export type JoinAnswer = Static<typeof JoinAnswer>;
 
-export const JoinConfirmation = Type.Object(
+export const JoinConfirmation = named(
+  "JoinConfirmation",
   { token_id: TokenId, host_id: Type.String({ pattern: idPattern("host") }), proof: Proof },
-  { $id: "JoinConfirmation", ...closed },
+  { token_id: exampleIds.joinToken, host_id: exampleIds.host, proof: exampleDigest },
 );
 export type JoinConfirmation = Static<typeof JoinConfirmation>;
 
-export const HostJoined = Type.Object(
+export const HostJoined = named(
+  "HostJoined",
   { host_id: Type.String(), name: Type.String() },
-  { $id: "HostJoined", ...closed },
+  { host_id: exampleIds.host, name: "rack-7" },
 );
 export type HostJoined = Static<typeof HostJoined>;
 

@@ -1,6 +1,7 @@
 // What an organization is told of its limits.
 
 import { Type, type Static } from "typebox";
+import { named } from "./common.ts";
 import { rateClasses } from "./access.ts";
 import { ORGANIZATION_RATE_FACTOR, quotaNames } from "./quotas.ts";
 
@@ -26,12 +27,27 @@ const Quota = Type.Object(
   closed,
 );
 
-export const Limits = Type.Object(
+export const Limits = named(
+  "Limits",
   {
     rates: Type.Object(fromNames(rateClasses, Rate), closed),
     quotas: Type.Object(fromNames(quotaNames, Quota), closed),
   },
-  { $id: "Limits", ...closed },
+  {
+    rates: {
+      read: { per_minute: 3_000, burst: 1_500 },
+      write: { per_minute: 600, burst: 300 },
+      expensive: { per_minute: 120, burst: 60 },
+    },
+    quotas: {
+      sandboxes: { limit: 100, used: 3 },
+      machines: { limit: 100, used: 0 },
+      vcpus: { limit: 400, used: 3 },
+      memory_mib: { limit: 204_800, used: 768 },
+      disk_gib: { limit: 2_000, used: 24 },
+      tokens: { limit: 1_000, used: 5 },
+    },
+  },
 );
 export type Limits = Static<typeof Limits>;
 

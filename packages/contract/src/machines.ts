@@ -1,7 +1,19 @@
 // The machine as `/v1` shows it: a microVM that is meant to keep running.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, Metadata, Nullable, OneOf, pageOf, PageQuery, Timestamp } from "./common.ts";
+import {
+  Duration,
+  Env,
+  exampleOf,
+  Metadata,
+  named,
+  Nullable,
+  OneOf,
+  pageOf,
+  PageQuery,
+  Timestamp,
+} from "./common.ts";
+import { exampleIds } from "./example-ids.ts";
 import { formatDuration } from "./durations.ts";
 import { Egress, EgressRequest } from "./egress.ts";
 import {
@@ -35,7 +47,8 @@ const maxRetries = Nullable(Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_
   description: `Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: ${RESTART_RETRIES_DEFAULT} with \`on-failure\`, null with \`always\`.`,
 });
 
-export const MachineCreateRequest = Type.Object(
+export const MachineCreateRequest = named(
+  "MachineCreateRequest",
   {
     template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
     name: Type.Optional(
@@ -89,11 +102,19 @@ export const MachineCreateRequest = Type.Object(
       }),
     ),
   },
-  { $id: "MachineCreateRequest", ...closed },
+  {
+    template: "base",
+    name: "worker",
+    command: "python3 /srv/worker.py",
+    env: { QUEUE: "mail" },
+    metadata: { service: "mail" },
+    restart: { policy: "always" },
+  },
 );
 export type MachineCreateRequest = Static<typeof MachineCreateRequest>;
 
-export const Machine = Type.Object(
+export const Machine = named(
+  "Machine",
   {
     id: Type.String(),
     name: Nullable(Type.String()),
@@ -129,11 +150,34 @@ export const Machine = Type.Object(
     ),
     restart_at: Nullable({ ...Timestamp, description: "When it is started again by its policy." }),
   },
-  { $id: "Machine", ...closed },
+  {
+    id: "mch_01kb3x7q9vt5c7r2m8n4p6w1yz",
+    name: "worker",
+    template: "base",
+    size: "shared-cpu-1x",
+    status: "running",
+    desired: "running",
+    env: { QUEUE: "mail" },
+    metadata: { service: "mail" },
+    egress: exampleOf(Egress),
+    command: "python3 /srv/worker.py",
+    restart: { policy: "on-failure", max_retries: 10, disk: "keep" },
+    stop_timeout: "10s",
+    host_id: exampleIds.host,
+    restarts: 1,
+    exit_code: 1,
+    created_at: "2026-11-20T16:21:09.123Z",
+    started_at: "2026-11-20T18:03:11.707Z",
+    stopped_at: "2026-11-20T18:03:10.412Z",
+    destroyed_at: null,
+    reason: null,
+    restart_at: null,
+  },
 );
 export type Machine = Static<typeof Machine>;
 
-export const MachineStartRequest = Type.Object(
+export const MachineStartRequest = named(
+  "MachineStartRequest",
   {
     new_disk: Type.Optional(
       Type.Boolean({
@@ -143,11 +187,11 @@ export const MachineStartRequest = Type.Object(
       }),
     ),
   },
-  { $id: "MachineStartRequest", ...closed },
+  { new_disk: true },
 );
 export type MachineStartRequest = Static<typeof MachineStartRequest>;
 
-export const MachineList = pageOf(Machine, "MachineList");
+export const MachineList = pageOf(Machine, "MachineList", "bWNoXzAxa2IzeDdxOXZ0NWM3cjJtOG40cDZ3MXl6");
 export type MachineList = Static<typeof MachineList>;
 
 /** `metadata.KEY=VALUE` filters are read from the query beside these. */
@@ -179,7 +223,8 @@ export const MachineLogsQuery = Type.Object(
 );
 export type MachineLogsQuery = Static<typeof MachineLogsQuery>;
 
-export const MachineLogs = Type.Object(
+export const MachineLogs = named(
+  "MachineLogs",
   {
     lines: Type.Array(
       Type.String({
@@ -188,6 +233,6 @@ export const MachineLogs = Type.Object(
       }),
     ),
   },
-  { $id: "MachineLogs", ...closed },
+  { lines: ["worker: ready", "worker: 3 messages sent"] },
 );
 export type MachineLogs = Static<typeof MachineLogs>;

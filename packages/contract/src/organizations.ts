@@ -2,11 +2,10 @@
 
 import { Type, type Static } from "typebox";
 import { roles } from "./access.ts";
-import { Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
+import { exampleOf, named, Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
+import { exampleIds } from "./example-ids.ts";
 import { EgressMode } from "./egress.ts";
 import { Scopes, TokenCreated } from "./tokens.ts";
-
-const closed = { additionalProperties: false } as const;
 
 const Name = Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." });
 const Email = Type.String({ minLength: 3, maxLength: 254, pattern: "^[^@\\s]+@[^@\\s]+$" });
@@ -16,7 +15,8 @@ const EgressDefault = {
   description: "The egress mode of sandboxes whose request names neither a mode nor allowed CIDRs.",
 };
 
-export const Organization = Type.Object(
+export const Organization = named(
+  "Organization",
   {
     id: Type.String(),
     name: Name,
@@ -29,22 +29,31 @@ export const Organization = Type.Object(
     role: RoleName("Yours in it."),
     created_at: Timestamp,
   },
-  { $id: "Organization", ...closed },
+  {
+    id: exampleIds.organization,
+    name: "Example Ltd",
+    egress_default: "allow_all",
+    allowed_private_cidrs: [],
+    role: "owner",
+    created_at: "2026-11-20T16:20:00.000Z",
+  },
 );
 export type Organization = Static<typeof Organization>;
 
 export const OrganizationList = pageOf(Organization, "OrganizationList");
 export type OrganizationList = Static<typeof OrganizationList>;
 
-export const OrganizationCreateRequest = Type.Object(
+export const OrganizationCreateRequest = named(
+  "OrganizationCreateRequest",
   { name: Name, egress_default: Type.Optional({ ...EgressDefault, default: "allow_all" }) },
-  { $id: "OrganizationCreateRequest", ...closed },
+  { name: "Example Ltd" },
 );
 export type OrganizationCreateRequest = Static<typeof OrganizationCreateRequest>;
 
-export const OrganizationUpdateRequest = Type.Object(
+export const OrganizationUpdateRequest = named(
+  "OrganizationUpdateRequest",
   { name: Type.Optional(Name), egress_default: Type.Optional(EgressDefault) },
-  { $id: "OrganizationUpdateRequest", ...closed },
+  { egress_default: "deny_all" },
 );
 export type OrganizationUpdateRequest = Static<typeof OrganizationUpdateRequest>;
 
@@ -58,13 +67,22 @@ const memberFields = {
   created_at: Timestamp,
 };
 
-export const Member = Type.Object(memberFields, { $id: "Member", ...closed });
+const exampleMember = {
+  user_id: exampleIds.user,
+  name: "Ada",
+  email: "ada@example.org",
+  role: "member" as const,
+  created_at: "2026-11-20T16:21:09.123Z",
+};
+
+export const Member = named("Member", memberFields, exampleMember);
 export type Member = Static<typeof Member>;
 
 export const MemberList = pageOf(Member, "MemberList");
 export type MemberList = Static<typeof MemberList>;
 
-export const MemberAddRequest = Type.Object(
+export const MemberAddRequest = named(
+  "MemberAddRequest",
   {
     name: Type.Optional({ ...Name, description: "Of a new user. Either this or `user_id`." }),
     email: Type.Optional({ ...Email, description: "Of a new user; for people, nothing is sent there." }),
@@ -73,31 +91,40 @@ export const MemberAddRequest = Type.Object(
     ),
     role: RoleName("The highest that you can give is your own."),
   },
-  { $id: "MemberAddRequest", ...closed },
+  { name: "Ada", email: "ada@example.org", role: "member" },
 );
 export type MemberAddRequest = Static<typeof MemberAddRequest>;
 
-export const MemberAdded = Type.Object(
+export const MemberAdded = named(
+  "MemberAdded",
   {
     ...memberFields,
+    // A first one for the new member, bound to the organization. It has the scopes of the token that asks and ends no later.
+    token: TokenCreated,
+  },
+  {
+    ...exampleMember,
     token: {
-      ...TokenCreated,
-      description:
-        "A first token for the new member, bound to the organization. It has the scopes of the token that asks and ends no later.",
+      ...exampleOf(TokenCreated),
+      name: "invitation",
+      scopes: ["*"],
+      bound: true,
+      expires_at: null,
     },
   },
-  { $id: "MemberAdded", ...closed },
 );
 export type MemberAdded = Static<typeof MemberAdded>;
 
-export const MemberUpdateRequest = Type.Object(
+export const MemberUpdateRequest = named(
+  "MemberUpdateRequest",
   { role: RoleName("The highest that you can give is your own.") },
-  { $id: "MemberUpdateRequest", ...closed },
+  { role: "admin" },
 );
 export type MemberUpdateRequest = Static<typeof MemberUpdateRequest>;
 
 /** Who is calling, where, and what the token of the call can do there. */
-export const Me = Type.Object(
+export const Me = named(
+  "Me",
   {
     user_id: Type.String(),
     name: Name,
@@ -110,6 +137,17 @@ export const Me = Type.Object(
     scopes: { ...Scopes, minItems: 0, description: "What the token can really do here." },
     expires_at: Nullable(Timestamp),
   },
-  { $id: "Me", ...closed },
+  {
+    user_id: exampleIds.user,
+    name: "Ada",
+    email: "ada@example.org",
+    organization_id: exampleIds.organization,
+    organization_name: "Example Ltd",
+    role: "member",
+    token_id: exampleIds.token,
+    token_name: "ci",
+    scopes: exampleOf(TokenCreated).scopes,
+    expires_at: exampleOf(TokenCreated).expires_at,
+  },
 );
 export type Me = Static<typeof Me>;

@@ -1,7 +1,19 @@
 // The sandbox as `/v1` shows it: what a client sends, and what it gets back.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, Metadata, Nullable, OneOf, pageOf, PageQuery, Timestamp } from "./common.ts";
+import {
+  Duration,
+  Env,
+  exampleOf,
+  Metadata,
+  named,
+  Nullable,
+  OneOf,
+  pageOf,
+  PageQuery,
+  Timestamp,
+} from "./common.ts";
+import { exampleIds } from "./example-ids.ts";
 import {
   COMMAND_MAX_CHARS,
   EXECUTE_TIMEOUT_DEFAULT_MS,
@@ -24,7 +36,8 @@ export const Mode = OneOf(["ephemeral", "persistent"], {
   description: "`ephemeral`: destroyed when its timeout expires.",
 });
 
-export const SandboxCreateRequest = Type.Object(
+export const SandboxCreateRequest = named(
+  "SandboxCreateRequest",
   {
     template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
     name: Type.Optional(
@@ -45,11 +58,17 @@ export const SandboxCreateRequest = Type.Object(
     metadata: Type.Optional(Metadata),
     egress: Type.Optional(EgressRequest),
   },
-  { $id: "SandboxCreateRequest", ...closed },
+  {
+    template: "base",
+    timeout: "10m",
+    env: { GREETING: "hello" },
+    metadata: { job: "7" },
+  },
 );
 export type SandboxCreateRequest = Static<typeof SandboxCreateRequest>;
 
-export const Sandbox = Type.Object(
+export const Sandbox = named(
+  "Sandbox",
   {
     id: Type.String(),
     name: Nullable(Type.String()),
@@ -68,11 +87,28 @@ export const Sandbox = Type.Object(
     destroyed_at: Nullable(Timestamp),
     reason: Nullable(Type.String({ description: "Why it is failed or destroyed." })),
   },
-  { $id: "Sandbox", ...closed },
+  {
+    id: exampleIds.sandbox,
+    name: "build 7",
+    template: "base",
+    mode: "ephemeral",
+    size: "shared-cpu-1x",
+    status: "running",
+    timeout: "10m",
+    env: { GREETING: "hello" },
+    metadata: { job: "7" },
+    egress: exampleOf(Egress),
+    host_id: exampleIds.host,
+    created_at: "2026-11-20T16:21:09.123Z",
+    started_at: "2026-11-20T16:21:09.423Z",
+    expires_at: "2026-11-20T16:31:09.423Z",
+    destroyed_at: null,
+    reason: null,
+  },
 );
 export type Sandbox = Static<typeof Sandbox>;
 
-export const SandboxList = pageOf(Sandbox, "SandboxList");
+export const SandboxList = pageOf(Sandbox, "SandboxList", "c2J4XzAxa2IzeDBxOXZ0NWM3cjJtOG40cDZ3MXl6");
 export type SandboxList = Static<typeof SandboxList>;
 
 /** `metadata.KEY=VALUE` filters are read from the query beside these. */
@@ -86,7 +122,8 @@ export const SandboxListQuery = Type.Object(
 );
 export type SandboxListQuery = Static<typeof SandboxListQuery>;
 
-export const KeepaliveRequest = Type.Object(
+export const KeepaliveRequest = named(
+  "KeepaliveRequest",
   {
     timeout: Type.Optional(
       Type.String({
@@ -96,11 +133,12 @@ export const KeepaliveRequest = Type.Object(
       }),
     ),
   },
-  { $id: "KeepaliveRequest", ...closed },
+  { timeout: "10m" },
 );
 export type KeepaliveRequest = Static<typeof KeepaliveRequest>;
 
-export const ExecuteRequest = Type.Object(
+export const ExecuteRequest = named(
+  "ExecuteRequest",
   {
     command: Type.String({
       minLength: 1,
@@ -120,7 +158,7 @@ export const ExecuteRequest = Type.Object(
     ),
     env: Type.Optional(Env),
   },
-  { $id: "ExecuteRequest", ...closed },
+  { command: "python3 answer.py", workdir: "/work", timeout: "1m" },
 );
 export type ExecuteRequest = Static<typeof ExecuteRequest>;
 
@@ -139,12 +177,23 @@ const exitFields = {
   usage: Type.Object({ cpu_ms: Type.Integer(), memory_peak_bytes: Type.Integer() }, closed),
 };
 
-export const ExecuteExit = Type.Object(exitFields, { $id: "ExecuteExit", ...closed });
+const exampleExit = {
+  exit_code: 0,
+  duration_ms: 125,
+  timed_out: false,
+  signal: null,
+  oom_killed: false,
+  truncated: false,
+  usage: { cpu_ms: 101, memory_peak_bytes: 622_592 },
+};
+
+export const ExecuteExit = named("ExecuteExit", exitFields, exampleExit);
 export type ExecuteExit = Static<typeof ExecuteExit>;
 
-export const ExecuteResponse = Type.Object(
+export const ExecuteResponse = named(
+  "ExecuteResponse",
   { ...exitFields, stdout: Type.String(), stderr: Type.String() },
-  { $id: "ExecuteResponse", ...closed },
+  { ...exampleExit, stdout: "42\n", stderr: "" },
 );
 export type ExecuteResponse = Static<typeof ExecuteResponse>;
 
@@ -160,12 +209,13 @@ export const ExecuteQuery = Type.Object(
   closed,
 );
 
-export const FileWritten = Type.Object(
+export const FileWritten = named(
+  "FileWritten",
   {
     path: Type.String({ description: "Absolute path in the sandbox." }),
     size: Type.Integer({ minimum: 0, maximum: UPLOAD_MAX_BYTES }),
   },
-  { $id: "FileWritten", ...closed },
+  { path: "/work/answer.py", size: 13 },
 );
 export type FileWritten = Static<typeof FileWritten>;
 
@@ -185,22 +235,24 @@ export const FileWriteQuery = Type.Object(
   closed,
 );
 
-export const DirectoryEntry = Type.Object(
+export const DirectoryEntry = named(
+  "DirectoryEntry",
   {
     name: Type.String(),
     size: Type.Integer({ minimum: 0 }),
     type: OneOf(["file", "directory", "symlink", "other"]),
     modified: Timestamp,
   },
-  { $id: "DirectoryEntry", ...closed },
+  { name: "answer.py", size: 13, type: "file", modified: "2026-11-20T16:21:40.208Z" },
 );
 export type DirectoryEntry = Static<typeof DirectoryEntry>;
 
-export const DirectoryListing = Type.Object(
+export const DirectoryListing = named(
+  "DirectoryListing",
   {
     entries: Type.Array(DirectoryEntry),
     truncated: Type.Boolean({ description: `The directory has more than ${LIST_MAX_ENTRIES} entries.` }),
   },
-  { $id: "DirectoryListing", ...closed },
+  { entries: [exampleOf(DirectoryEntry)], truncated: false },
 );
 export type DirectoryListing = Static<typeof DirectoryListing>;

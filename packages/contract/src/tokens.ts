@@ -1,10 +1,9 @@
 // API tokens. The secret is in the answer that mints it and nowhere else.
 
 import { Type, type Static } from "typebox";
-import { scopes } from "./access.ts";
-import { Duration, Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
-
-const closed = { additionalProperties: false } as const;
+import { scopes, type Scope } from "./access.ts";
+import { Duration, named, Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
+import { exampleIds } from "./example-ids.ts";
 
 export const Scopes = Type.Array(OneOf(scopes), {
   minItems: 1,
@@ -14,7 +13,10 @@ export const Scopes = Type.Array(OneOf(scopes), {
   examples: [["sandboxes:read", "sandboxes:write", "sandboxes:execute"]],
 });
 
-export const TokenCreateRequest = Type.Object(
+const exampleScopes: Scope[] = ["sandboxes:read", "sandboxes:write", "sandboxes:execute"];
+
+export const TokenCreateRequest = named(
+  "TokenCreateRequest",
   {
     name: Type.Optional(Type.String({ minLength: 1, maxLength: 100, default: "token" })),
     expires_in: Type.Optional(Type.String({ ...Duration, description: "Lifetime. Default: until revoked." })),
@@ -28,7 +30,11 @@ export const TokenCreateRequest = Type.Object(
       }),
     ),
   },
-  { $id: "TokenCreateRequest", ...closed },
+  {
+    name: "ci",
+    scopes: exampleScopes,
+    expires_in: "720h",
+  },
 );
 export type TokenCreateRequest = Static<typeof TokenCreateRequest>;
 
@@ -44,14 +50,27 @@ const tokenFields = {
   last_used_at: Nullable(Timestamp),
 };
 
-export const Token = Type.Object(tokenFields, { $id: "Token", ...closed });
+const exampleToken = {
+  id: exampleIds.token,
+  name: "ci",
+  user_id: exampleIds.user,
+  organization_id: exampleIds.organization,
+  scopes: exampleScopes,
+  bound: false,
+  created_at: "2026-11-20T16:21:09.123Z",
+  expires_at: "2026-12-20T16:21:09.123Z",
+  last_used_at: null,
+};
+
+export const Token = named("Token", tokenFields, exampleToken);
 export type Token = Static<typeof Token>;
 
 export const TokenList = pageOf(Token, "TokenList");
 export type TokenList = Static<typeof TokenList>;
 
-export const TokenCreated = Type.Object(
+export const TokenCreated = named(
+  "TokenCreated",
   { ...tokenFields, token: Type.String({ description: "The secret, `sk_…`. It is shown this once." }) },
-  { $id: "TokenCreated", ...closed },
+  { ...exampleToken, token: "sk_NEVERUSETHISEXAMPLEASATOKEN0123456789ABCDEF" },
 );
 export type TokenCreated = Static<typeof TokenCreated>;

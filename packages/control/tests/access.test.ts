@@ -1,7 +1,8 @@
 import fastify from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { hasRole, lowestRole, roles, scopes, usableScopes } from "@skerry/contract/access";
-import { bindAccess, operations } from "../src/api/operations.ts";
+import { requireDeclarations } from "../src/api/register-routes.ts";
+import { operations, type OperationId } from "../src/app/operations.ts";
 import { World } from "./world.ts";
 
 let world: World;
@@ -16,17 +17,17 @@ interface DocumentedOperation {
   readonly "x-required-role"?: string;
 }
 
-test("a route that the table of access does not know keeps the server from starting", () => {
+test("a route that no operation declares keeps the server from starting", () => {
   const app = fastify();
-  bindAccess(app);
-  const add = (operationId: string) => app.get(`/v1/${operationId}`, { schema: { operationId } }, () => "ok");
-  expect(() => add("listSizes")).not.toThrow();
-  for (const unknown of ["listSecrets", "", "constructor", "__proto__"]) {
-    expect(() => add(unknown), unknown).toThrow("is not in api/operations.ts");
-  }
+  requireDeclarations(app);
+  const add = (name: string, config?: object) =>
+    app.get(`/v1/${name}`, { schema: { operationId: name }, ...(config && { config }) }, () => "ok");
+  expect(() => add("declared", { skerry: operations.listSizes })).not.toThrow();
+  expect(() => add("listSizes")).toThrow("GET /v1/listSizes: no operation declares this route");
+  expect(() => add("listSecrets", {})).toThrow("no operation declares this route");
 });
 
-test("every line of the table belongs to a route, and is in the OpenAPI document", () => {
+test("every operation has a route, and is in the OpenAPI document", () => {
   const document = JSON.parse(JSON.stringify(world.server.app.swagger())) as {
     paths: Record<string, Record<string, DocumentedOperation>>;
   };
@@ -35,22 +36,22 @@ test("every line of the table belongs to a route, and is in the OpenAPI document
     Object.keys(operations).toSorted(),
   );
   for (const operation of documented) {
-    const line = operations[operation.operationId as keyof typeof operations];
-    if (line === "public") expect(operation.security).toEqual([]);
+    const { access } = operations[operation.operationId as OperationId];
+    if (access === "public") expect(operation.security).toEqual([]);
     else {
-      const needed = line.scope === null ? [] : [line.scope];
+      const needed = access.scope === null ? [] : [access.scope];
       expect(operation.security).toEqual([{ bearer: needed }, { apiKey: needed }]);
-      expect(operation["x-required-role"]).toBe(line.role);
+      expect(operation["x-required-role"]).toBe(access.role);
     }
   }
 });
 
 test("a call never asks for a lower role than its scope can be used with", () => {
-  const lines = Object.entries(operations);
-  expect(lines.length).toBeGreaterThan(15);
-  for (const [name, line] of lines) {
-    if (line === "public" || line.scope === null) continue;
-    expect(hasRole(line.role, lowestRole[line.scope]), name).toBe(true);
+  const declared = Object.entries(operations);
+  expect(declared.length).toBeGreaterThan(15);
+  for (const [name, { access }] of declared) {
+    if (access === "public" || access.scope === null) continue;
+    expect(hasRole(access.role, lowestRole[access.scope]), name).toBe(true);
   }
 });
 

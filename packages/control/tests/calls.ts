@@ -1,7 +1,7 @@
 // One call of each operation that succeeds, so that tests can go through all of them. A new operation has to be added here before
 // anything compiles.
 
-import type { Operation } from "../src/api/operations.ts";
+import type { OperationId } from "../src/app/operations.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { Members } from "./members.ts";
 import type { World } from "./world.ts";
@@ -17,7 +17,7 @@ const call = (method: Call["method"], path: string, body?: unknown): Call => ({ 
 type Prepare = (world: World) => Promise<Call>;
 
 /** Makes what the call is about. */
-export const calls: Readonly<Record<Operation, Prepare>> = {
+export const calls: Readonly<Record<OperationId, Prepare>> = {
   getHealth: async () => call("GET", "/v1/health"),
   getDocs: async () => call("GET", "/docs"),
   getStatus: async () => call("GET", "/v1/status"),

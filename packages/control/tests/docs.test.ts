@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { operations } from "../src/api/operations.ts";
+import { operations } from "../src/app/operations.ts";
 import { docsPage } from "../src/docs/docs-page.ts";
 import { World } from "./world.ts";
 

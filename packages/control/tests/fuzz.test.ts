@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { operations } from "../src/api/operations.ts";
+import { operations } from "../src/app/operations.ts";
 import { ApiDocument, type Heard } from "./documented.ts";
 import { text, Values, type Json } from "./fuzz-values.ts";
 import { World } from "./world.ts";
@@ -145,7 +145,7 @@ async function heard(
 
 test.each(Object.entries(operations))(
   "%s answers what the document says, whatever it is asked",
-  async (name, access) => {
+  async (name, { access }) => {
     const call = calls[name];
     if (call === undefined) throw new Error(`${name} is not in the document`);
     await fc.assert(

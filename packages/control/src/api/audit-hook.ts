@@ -16,8 +16,7 @@ import {
 import type { Context } from "../context.ts";
 import { Refusals } from "../audit/refusals.ts";
 import type { NewAuditEvent } from "../audit/audit-event.ts";
-import { accessOf } from "./operations.ts";
-import { acts } from "./audit-actions.ts";
+import { operationOf } from "./operation.ts";
 import { knownCallerOf } from "./authenticate-hook.ts";
 import { countedRequestOf } from "../http/request-tracking.ts";
 
@@ -94,21 +93,17 @@ function endingOf(request: FastifyRequest, reply: FastifyReply): Ending | undefi
 }
 
 function actOf(request: FastifyRequest): CallerAct | undefined {
-  const operation = accessOf(request)?.operation;
+  const act = operationOf(request)?.audit;
   const caller = knownCallerOf(request);
-  if (operation === undefined || caller === undefined || !isAudited(operation)) return undefined;
+  if (act === undefined || caller === undefined) return undefined;
   return {
-    ...acts[operation],
+    ...act,
     caller,
     resourceId: answeredIds.get(request) ?? idInPath(request.params),
     // Undefined once the connection is gone.
     address: (request.ip as string | undefined) ?? null,
     requestId: request.id,
   };
-}
-
-function isAudited(operation: string): operation is keyof typeof acts {
-  return Object.hasOwn(acts, operation);
 }
 
 const ID = new RegExp(`^(?:${Object.values(idKinds).join("|")})_[0-9a-z]{26}$`);

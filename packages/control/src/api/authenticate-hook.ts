@@ -5,9 +5,10 @@ import type { Context } from "../context.ts";
 import { authenticate, readCredentials } from "../auth/authentication.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { RateLimiter } from "../rate-limits/rate-limit-service.ts";
-import { accessOf, refuseUnlessAllowed, type Access } from "./operations.ts";
+import { operationOf, type Access } from "./operation.ts";
 import { countedRequestOf } from "../http/request-tracking.ts";
 import { countingFailures, takeTicket } from "./rate-limit-hook.ts";
+import { refuseUnlessAllowed } from "./required-access.ts";
 
 interface Authenticated {
   readonly caller: Caller;
@@ -21,7 +22,7 @@ export function requireAccess(app: FastifyInstance, context: Context): void {
   const limiter = new RateLimiter(context.db, context.limits.organization);
   const attempts = new AuthFailures(context.limits.authFailuresPerMinute);
   app.addHook("onRequest", async (request, reply) => {
-    const access = accessOf(request)?.access ?? "public";
+    const access = operationOf(request)?.access ?? "public";
     if (access === "public") return;
     // What cannot be a token is refused without asking the database, so it need not be counted.
     const credentials = readCredentials(secretOf(request), organizationOf(request, access));

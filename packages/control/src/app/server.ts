@@ -1,40 +1,20 @@
 import type { Server as HttpsServer } from "node:https";
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
+import { ErrorResponse } from "@skerry/contract/common";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
-import { bindAccess } from "../api/operations.ts";
+import { registerRoutes, requireDeclarations } from "../api/register-routes.ts";
 import { requireAccess } from "../api/authenticate-hook.ts";
 import { keepAuditTrail } from "../api/audit-hook.ts";
-import { auditRoutes } from "../organizations/audit-routes.ts";
 import { limitJsonBodies, takeJsonOnly } from "../http/json-bodies.ts";
 import { requireCreation } from "../api/idempotent-create.ts";
-import { docsRoutes } from "../docs/docs-routes.ts";
-import { egressRoutes } from "../vms/egress-routes.ts";
 import { answerBrokenHttp, sendError } from "../http/errors.ts";
-import { executeRoutes } from "../vms/execute-routes.ts";
-import { fileRoutes } from "../vms/file-routes.ts";
 import { rejectAmbiguousHeaders } from "../http/request-headers.ts";
-import { healthRoutes } from "../platform/health-routes.ts";
-import { machineLogRoutes } from "../machines/machine-log-routes.ts";
-import { machineLifeRoutes, machineRoutes } from "../machines/machine-routes.ts";
-import { meRoutes } from "../organizations/me-routes.ts";
-import { memberRoutes } from "../organizations/member-routes.ts";
 import type { CountedRequest } from "../http/request-tracking.ts";
-import { metricsRoute } from "../platform/metrics-routes.ts";
-import { hostRoutes } from "../hosts/host-routes.ts";
-import { drainRoutes } from "../moves/drain-routes.ts";
-import { hostRemovalRoute } from "../hosts/host-removal-routes.ts";
-import { joiningRoutes } from "../joining/join-routes.ts";
-import { limitRoutes } from "../capacity/limit-routes.ts";
 import { refuseOtherMethods } from "../http/method-not-allowed.ts";
-import { openapiRoute, registerOpenapi } from "../docs/openapi.ts";
-import { organizationRoutes } from "../organizations/organization-routes.ts";
+import { registerOpenapi } from "../docs/openapi.ts";
 import { noteRoutes } from "../http/request-metrics.ts";
-import { sandboxLifetimeRoutes, sandboxRoutes } from "../sandboxes/sandbox-routes.ts";
-import { registerSchemas } from "../http/schemas.ts";
-import { statusRoutes } from "../platform/status-routes.ts";
-import { templateRoutes } from "../templates/template-routes.ts";
-import { tokenRoutes } from "../organizations/token-routes.ts";
+import { namedSchemasIn, registerSchemas } from "../http/schemas.ts";
 import {
   connectionLimits,
   listenerOf,
@@ -45,7 +25,7 @@ import {
   type Listener,
 } from "../http/transport.ts";
 import { validatorCompiler } from "../http/validation.ts";
-import { vmResources } from "./vm-resources.ts";
+import { allRoutes, operations } from "./operations.ts";
 
 /** Largest JSON body. The largest that can be right, a full environment, is far below. */
 const JSON_BODY_MAX_BYTES = 1024 * 1024;
@@ -100,7 +80,8 @@ export async function buildServer(
   app.setNotFoundHandler((request, reply) =>
     sendError(new SkerryError("not_found", "There is nothing at this path."), request, reply),
   );
-  app.setValidatorCompiler(validatorCompiler);
+  const named = namedSchemasIn([ErrorResponse, operations]);
+  app.setValidatorCompiler(validatorCompiler(named));
   // First, so that also what the next hooks refuse is counted under its route.
   noteRoutes(app);
   app.addHook("onRequest", async (_request, reply) => {
@@ -111,9 +92,9 @@ export async function buildServer(
   rejectAmbiguousHeaders(app);
   takeJsonOnly(app);
   limitJsonBodies(app, limits.bodyMs);
-  registerSchemas(app);
-  await registerOpenapi(app, vmResources);
-  await registerRoutes(app, context);
+  registerSchemas(app, named);
+  await registerOpenapi(app, operations);
+  await registerAll(app, context);
   await app.ready();
   const served = await listener.promise;
   return {
@@ -127,38 +108,13 @@ export async function buildServer(
   };
 }
 
-async function registerRoutes(app: FastifyInstance, context: Context): Promise<void> {
-  bindAccess(app);
+async function registerAll(app: FastifyInstance, context: Context): Promise<void> {
+  requireDeclarations(app);
   keepAuditTrail(app, context);
   requireAccess(app, context);
   requireCreation(app);
   const refuse = refuseOtherMethods(app);
-  await app.register(healthRoutes);
-  openapiRoute(app);
-  await app.register(docsRoutes);
-  await app.register(statusRoutes(context));
-  await app.register(auditRoutes(context));
-  await app.register(metricsRoute(context));
-  await app.register(templateRoutes(context));
-  await app.register(limitRoutes(context));
-  await app.register(hostRoutes(context));
-  await app.register(drainRoutes(context));
-  await app.register(joiningRoutes(context));
-  await app.register(hostRemovalRoute(context));
-  await app.register(tokenRoutes(context));
-  await app.register(meRoutes(context));
-  await app.register(organizationRoutes(context));
-  await app.register(memberRoutes(context));
-  await app.register(sandboxRoutes(context));
-  await app.register(sandboxLifetimeRoutes(context));
-  await app.register(machineRoutes(context));
-  await app.register(machineLifeRoutes(context));
-  await app.register(machineLogRoutes(context));
-  for (const resource of vmResources) {
-    await app.register(egressRoutes(context, resource));
-    await app.register(executeRoutes(context, resource));
-    await app.register(fileRoutes(context, resource));
-  }
+  for (const routes of allRoutes) registerRoutes(app, context, routes);
   await app.register(async (scope) => refuse(scope));
 }
 

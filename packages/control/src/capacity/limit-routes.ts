@@ -1,24 +1,8 @@
-import { Limits } from "@skerry/contract/limits-report";
-import type { Context } from "../context.ts";
-import { limitsReport } from "./quotas.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
-import type { Routes } from "../http/routes.ts";
-import { ref } from "../http/schemas.ts";
+import { routes } from "../api/routes.ts";
+import { limitOperations } from "./limit-operations.ts";
+import { limitsReport } from "./quotas.ts";
 
-export function limitRoutes(context: Context): Routes {
-  return (app, _options, done) => {
-    app.get(
-      "/v1/limits",
-      {
-        schema: {
-          operationId: "getLimits",
-          tags: ["orgs"],
-          summary: "The limits of the organization, and how much of each quota is taken",
-          response: { 200: ref(Limits) },
-        },
-      },
-      (request) => limitsReport(context, callerOf(request)),
-    );
-    done();
-  };
-}
+export const limitRoutes = routes(limitOperations, (context) => ({
+  getLimits: (request) => limitsReport(context, callerOf(request)),
+}));

@@ -1,19 +1,16 @@
-// What the table of access says of an operation, as the OpenAPI document shows it.
+// What an operation needs, as the OpenAPI document shows it.
 
-import { operations, type Access } from "../api/operations.ts";
+import type { Access } from "../api/operation.ts";
 
 type Json = { [key: string]: unknown };
 
 /** Adds what a caller needs: for people to the description, for programs as `security` and `x-` fields. */
-export function documentAccess(operation: Json): void {
-  const name = String(operation["operationId"]);
-  const entry = Object.entries(operations).find(([known]) => known === name)?.[1];
-  if (entry === undefined) throw new Error(`the operation "${name}" is not in api/operations.ts`);
-  if (entry === "public") {
+export function documentAccess(operation: Json, access: Access | "public"): void {
+  if (access === "public") {
     operation["security"] = [];
     return;
   }
-  const { scope, role, rate, organization }: Access = entry;
+  const { scope, role, rate, organization } = access;
   const needed = scope === null ? [] : [scope];
   // Since OpenAPI 3.1 the list beside a scheme that is not OAuth names the roles that a call needs.
   operation["security"] = [{ bearer: needed }, { apiKey: needed }];

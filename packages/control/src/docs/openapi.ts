@@ -2,16 +2,13 @@
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { Type } from "typebox";
 import { documentAccess } from "./openapi-access.ts";
 import { documentErrors } from "./openapi-errors.ts";
-import type { VmResource } from "../vms/vm-resource.ts";
+import type { Operation, Operations } from "../api/operation.ts";
+import { BYTES } from "../http/byte-bodies.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 
-export async function registerOpenapi(
-  app: FastifyInstance,
-  vmResources: readonly VmResource[],
-): Promise<void> {
+export async function registerOpenapi(app: FastifyInstance, operations: Operations): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -36,83 +33,60 @@ export async function registerOpenapi(
     transformObject: (document) => {
       if (!("openapiObject" in document)) throw new Error("this is an OpenAPI 3 document");
       // The document is plain JSON, and the edits below keep it a document.
-      return completed(document.openapiObject as Json, vmResources) as typeof document.openapiObject;
+      return completed(document.openapiObject as Json, operations) as typeof document.openapiObject;
     },
   });
 }
 
-export function openapiRoute(app: FastifyInstance): void {
-  // Written once: it is the same for everybody, and large.
-  let text: string | undefined;
-  app.get(
-    "/v1/openapi.json",
-    {
-      schema: {
-        operationId: "getOpenapi",
-        tags: ["platform"],
-        summary: "This document",
-        response: { 200: Type.Object({}, { description: "OpenAPI 3.1." }) },
-      },
-    },
-    (_request, reply) => {
-      text ??= JSON.stringify(app.swagger());
-      return reply.type("application/json; charset=utf-8").serializer(asItIs).send(text);
-    },
-  );
-}
-
-function asItIs(text: string): string {
-  return text;
-}
-
 type Json = { [key: string]: unknown };
 
-/** What a schema of a route cannot say: raw bodies, event streams, the name of a path's rest. */
-function completed(document: Json, vmResources: readonly VmResource[]): Json {
+/** Adds what the schemas of a route cannot say: raw bodies, event streams, what a caller needs, errors. */
+function completed(document: Json, operations: Operations): Json {
   const plain = described(document) as Json;
-  const paths = plain["paths"] as Json;
-  for (const { path } of vmResources) {
-    const files = paths[`${path}/{id}/files/{*}`] as Json;
-    delete paths[`${path}/{id}/files/{*}`];
-    paths[`${path}/{id}/files/{path}`] = withRawBodies(files);
-    addEventStream(paths, `${path}/{id}/execute`, "post");
-  }
-  addEventStream(paths, "/v1/machines/{id}/logs", "get");
+  const paths = withNamedRests(plain["paths"] as Json);
+  plain["paths"] = paths;
   const shared: Json = {};
   (plain["components"] as Json)["responses"] = shared;
   for (const path of Object.values(paths)) {
     for (const operation of Object.values(path as Json) as Json[]) {
-      documentAccess(operation);
+      const id = String(operation["operationId"]);
+      const declared = operations[id];
+      if (declared === undefined) throw new Error(`the operation "${id}" is not declared`);
+      addStreams(operation, declared);
+      documentAccess(operation, declared.access);
       addIdempotencyKey(operation);
-      documentErrors(operation, shared);
+      documentErrors(operation, declared.errors, shared);
     }
   }
   return plain;
 }
 
-function addEventStream(paths: Json, path: string, method: string): void {
-  const responses = ((paths[path] as Json)[method] as Json)["responses"] as Json;
-  addContent(responses["200"] as Json, "text/event-stream", { type: "string" });
-}
+const REST = "{*}";
 
-const RAW = "application/octet-stream";
-
-function withRawBodies(files: Json): Json {
-  for (const operation of Object.values(files) as Json[]) {
+/** The router calls the rest of a path `*`; in the document it is `path`. Paths with one come last. */
+function withNamedRests(paths: Json): Json {
+  const whole = Object.entries(paths).filter(([path]) => !path.endsWith(REST));
+  const rests = Object.entries(paths).filter(([path]) => path.endsWith(REST));
+  for (const operation of rests.flatMap(([, operations]) => Object.values(operations as Json)) as Json[]) {
     for (const parameter of operation["parameters"] as Json[]) {
       if (parameter["name"] === "*") parameter["name"] = "path";
     }
   }
-  (files["put"] as Json)["requestBody"] = { required: true, content: { [RAW]: {} } };
-  const found = ((files["get"] as Json)["responses"] as Json)["200"] as Json;
-  found["content"] = { "application/json": { schema: LISTING }, [RAW]: {} };
-  return files;
+  return Object.fromEntries([
+    ...whole,
+    ...rests.map(([path, operations]) => [path.replace(REST, "{path}"), operations]),
+  ]) as Json;
 }
 
-const LISTING = { $ref: "#/components/schemas/DirectoryListing" };
-
-function addContent(response: Json, type: string, schema: Json): void {
-  response["content"] = { ...(response["content"] as Json), [type]: { schema } };
+function addStreams(operation: Json, { body, events, answersBytes }: Operation): void {
+  if (body === "bytes") operation["requestBody"] = { required: true, content: { [BYTES]: {} } };
+  if (events === undefined && answersBytes !== true) return;
+  const answer = (operation["responses"] as Json)["200"] as Json;
+  answer["content"] = {
+    ...(answer["content"] as Json),
+    ...(events !== undefined && { "text/event-stream": { schema: { type: "string" } } }),
+    ...(answersBytes === true && { [BYTES]: {} }),
+  };
 }
 
 /** What answers 201 creates, and what creates takes a key. */

@@ -1,108 +1,60 @@
-// Schemas with an `$id` are registered once and referred to by name, so that the OpenAPI document names them too.
+// Schemas with a name (`$id`) are registered once and referred to by it, so that the OpenAPI document names them too.
 
 import type { FastifyInstance } from "fastify";
 import type { TSchema } from "typebox";
-import { ErrorResponse, NoFields } from "@skerry/contract/common";
-import * as audit from "@skerry/contract/audit";
-import { examples } from "@skerry/contract/examples";
-import * as egress from "@skerry/contract/egress";
-import * as machines from "@skerry/contract/machines";
-import * as organizations from "@skerry/contract/organizations";
-import * as platform from "@skerry/contract/platform";
-import * as hosts from "@skerry/contract/hosts";
-import * as joining from "@skerry/contract/joining";
-import * as limits from "@skerry/contract/limits-report";
-import * as sandboxes from "@skerry/contract/sandboxes";
-import * as tokens from "@skerry/contract/tokens";
 
-const named: readonly TSchema[] = [
-  ErrorResponse,
-  NoFields,
-  platform.Health,
-  platform.Status,
-  audit.AuditEvent,
-  audit.AuditList,
-  platform.SizeInfo,
-  platform.SizeList,
-  platform.Template,
-  platform.TemplateList,
-  limits.Limits,
-  hosts.Host,
-  hosts.HostList,
-  joining.JoinToken,
-  joining.JoinRequest,
-  joining.JoinAnswer,
-  joining.JoinConfirmation,
-  joining.HostJoined,
-  tokens.Token,
-  tokens.TokenCreateRequest,
-  tokens.TokenList,
-  tokens.TokenCreated,
-  organizations.Organization,
-  organizations.OrganizationList,
-  organizations.OrganizationCreateRequest,
-  organizations.OrganizationUpdateRequest,
-  organizations.Member,
-  organizations.MemberList,
-  organizations.MemberAddRequest,
-  organizations.MemberAdded,
-  organizations.MemberUpdateRequest,
-  organizations.Me,
-  egress.Egress,
-  egress.EgressCounters,
-  egress.EgressDenial,
-  egress.EgressReport,
-  egress.EgressRequest,
-  sandboxes.Sandbox,
-  sandboxes.SandboxCreateRequest,
-  sandboxes.SandboxList,
-  sandboxes.KeepaliveRequest,
-  machines.Machine,
-  machines.MachineCreateRequest,
-  machines.MachineList,
-  machines.MachineLogs,
-  machines.MachineStartRequest,
-  sandboxes.ExecuteRequest,
-  sandboxes.ExecuteExit,
-  sandboxes.ExecuteResponse,
-  sandboxes.FileWritten,
-  sandboxes.DirectoryEntry,
-  sandboxes.DirectoryListing,
-];
+export type NamedSchemas = ReadonlyMap<string, TSchema>;
 
-export function registerSchemas(app: FastifyInstance): void {
-  for (const schema of named) {
-    const plain = withReferences(schema, true) as Readonly<Record<string, unknown>>;
-    app.addSchema({ ...plain, examples: [examples[idOf(schema) ?? ""]] });
-  }
+/** All that these are and hold, by name. */
+export function namedSchemasIn(roots: readonly unknown[]): NamedSchemas {
+  const found = new Map<string, TSchema>();
+  const visit = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const id = nameOf(value);
+    if (id !== undefined) {
+      const known = found.get(id);
+      // An optional one is a copy of it.
+      if (known !== undefined && JSON.stringify(known) !== JSON.stringify(value)) {
+        throw new Error(`two schemas have the name ${id}`);
+      }
+      if (known !== undefined) return;
+      found.set(id, value);
+    }
+    Object.values(value).forEach(visit);
+  };
+  roots.forEach(visit);
+  return found;
 }
 
-/** The schema by its name. For the compiler it has the type of what it names. */
-export function ref<T extends TSchema>(schema: T): T {
-  const id = idOf(schema);
-  if (id === undefined) throw new Error("only a schema with an $id can be referred to");
-  return { $ref: `${id}#` } as unknown as T;
+/** By name, so that a new one moves none of the others in the OpenAPI document. */
+export function registerSchemas(app: FastifyInstance, named: NamedSchemas): void {
+  for (const name of [...named.keys()].toSorted()) app.addSchema(withReferences(named.get(name), true));
 }
 
-/** What `ref` refers to; any other schema is returned as it is. */
-export function original(schema: TSchema): TSchema {
+/** A reference to a schema that has a name; any other is returned as it is. */
+export function referTo(schema: unknown): unknown {
+  const id = nameOf(schema);
+  return id === undefined ? schema : { $ref: `${id}#` };
+}
+
+/** What `referTo` refers to; any other schema is returned as it is. */
+export function original(schema: TSchema, named: NamedSchemas): TSchema {
   const target = (schema as { $ref?: unknown }).$ref;
   if (typeof target !== "string") return schema;
-  const found = named.find((candidate) => `${idOf(candidate)}#` === target);
+  const found = named.get(target.slice(0, -"#".length));
   if (found === undefined) throw new Error(`schema ${target} is not registered`);
   return found;
 }
 
-function idOf(schema: TSchema): string | undefined {
-  const id = (schema as { $id?: unknown }).$id;
+function nameOf(schema: unknown): string | undefined {
+  const id = (schema as { $id?: unknown } | undefined)?.$id;
   return typeof id === "string" ? id : undefined;
 }
 
 /** A plain copy in which every named schema but the outermost is a reference. */
-function withReferences(value: unknown, outermost: boolean): unknown {
+function withReferences(value: unknown, isOutermost: boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => withReferences(item, false));
   if (typeof value !== "object" || value === null) return value;
-  const { $id } = value as { $id?: unknown };
-  if (!outermost && typeof $id === "string") return { $ref: `${$id}#` };
+  if (!isOutermost && nameOf(value) !== undefined) return referTo(value);
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, withReferences(part, false)]));
 }

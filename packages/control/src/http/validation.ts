@@ -8,19 +8,21 @@ import { Value } from "typebox/value";
 import { durationPattern } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 import { invalidDuration } from "../values/durations.ts";
-import { original } from "./schemas.ts";
+import { original, type NamedSchemas } from "./schemas.ts";
 
 type Fault = ReturnType<ReturnType<typeof Compile>["Errors"]>[number];
 
-export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema: given, httpPart }) => {
-  const schema = original(given);
-  const shape = Compile(schema);
-  return (value: unknown) => {
-    const input: unknown = httpPart === "querystring" ? Value.Convert(schema, value) : value;
-    if (shape.Check(input)) return { value: input };
-    return { error: faultError(shape.Errors(input), { schema, input }) };
+export function validatorCompiler(named: NamedSchemas): FastifySchemaCompiler<TSchema> {
+  return ({ schema: given, httpPart }) => {
+    const schema = original(given, named);
+    const shape = Compile(schema);
+    return (value: unknown) => {
+      const input: unknown = httpPart === "querystring" ? Value.Convert(schema, value) : value;
+      if (shape.Check(input)) return { value: input };
+      return { error: faultError(shape.Errors(input), { schema, input }) };
+    };
   };
-};
+}
 
 interface Checked {
   readonly schema: TSchema;

@@ -1,48 +1,26 @@
 // GET /metrics, for scrapers: on the API's address with a token, or without one on an address of its own.
 
 import { createServer, type Server, type ServerResponse } from "node:http";
-import { Type } from "typebox";
 import type { Format } from "../metrics/families.ts";
 import type { Context } from "../context.ts";
 import { Scraper } from "./metrics-scraper.ts";
-import type { Routes } from "../http/routes.ts";
+import { routes } from "../api/routes.ts";
+import { metricsOperations } from "./platform-operations.ts";
 
 const contentTypes: Readonly<Record<Format, string>> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-export function metricsRoute(context: Context): Routes {
+export const metricsRoutes = routes(metricsOperations, (context) => {
   const scraper = new Scraper(context);
-  return (app, _options, done) => {
-    app.get(
-      "/metrics",
-      {
-        schema: {
-          operationId: "getMetrics",
-          tags: ["platform"],
-          summary: "Metrics of the platform, in Prometheus' text format or in OpenMetrics'",
-          description:
-            "`Accept: application/openmetrics-text` chooses OpenMetrics. docs/metrics.md lists them.",
-          response: {
-            200: {
-              description: "The metrics.",
-              content: {
-                "text/plain": { schema: Type.String() },
-                "application/openmetrics-text": { schema: Type.String() },
-              },
-            },
-          },
-        },
-      },
-      async (request, reply) => {
-        const format = wantedFormat(request.headers.accept);
-        return reply.type(contentTypes[format]).send(await scraper.text(format));
-      },
-    );
-    done();
+  return {
+    getMetrics: async (request, reply) => {
+      const format = wantedFormat(request.headers.accept);
+      return reply.type(contentTypes[format]).send(await scraper.text(format));
+    },
   };
-}
+});
 
 const HEAD_DEADLINE_MS = 5_000;
 const CONNECTIONS_MAX = 64;

@@ -1,44 +1,21 @@
-import { EgressReport, EgressRequest } from "@skerry/contract/egress";
 import type { Context } from "../context.ts";
-import { getEgress, setEgress } from "./egress.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
-import type { Routes } from "../http/routes.ts";
-import { ref } from "../http/schemas.ts";
-import { vmParams, type VmResource } from "./vm-resource.ts";
+import type { Handler } from "../api/routes.ts";
+import type { getEgressOperation, setEgressOperation } from "./egress-operations.ts";
+import { getEgress, setEgress } from "./egress.ts";
+import type { VmKind } from "./vm-kind.ts";
 
-/** What a microVM may reach, and what it tried. */
-export function egressRoutes(context: Context, resource: VmResource): Routes {
-  const { kind, operations, path, tag } = resource;
-  const params = vmParams(resource.kind.noun);
-  return (app, _options, done) => {
-    app.put(
-      `${path}/:id/egress`,
-      {
-        schema: {
-          operationId: operations.setEgress,
-          tags: [tag],
-          summary: `Replace the egress rules of a running ${kind.noun}; they are in force when the answer comes`,
-          params,
-          body: ref(EgressRequest),
-          response: { 200: ref(EgressReport) },
-        },
-      },
-      (request) =>
-        setEgress(context, callerOf(request), { kind, id: request.params.id, request: request.body }),
-    );
-    app.get(
-      `${path}/:id/egress`,
-      {
-        schema: {
-          operationId: operations.getEgress,
-          tags: [tag],
-          summary: `Egress rules, traffic and the last denied destinations of a ${kind.noun}`,
-          params,
-          response: { 200: ref(EgressReport) },
-        },
-      },
-      (request) => getEgress(context, callerOf(request), { kind, id: request.params.id }),
-    );
-    done();
-  };
+export function setEgressHandler(
+  context: Context,
+  kind: VmKind,
+): Handler<ReturnType<typeof setEgressOperation>> {
+  return (request) =>
+    setEgress(context, callerOf(request), { kind, id: request.params.id, request: request.body });
+}
+
+export function getEgressHandler(
+  context: Context,
+  kind: VmKind,
+): Handler<ReturnType<typeof getEgressOperation>> {
+  return (request) => getEgress(context, callerOf(request), { kind, id: request.params.id });
 }

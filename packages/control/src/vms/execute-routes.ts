@@ -2,7 +2,6 @@
 
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ExecuteQuery, ExecuteRequest, ExecuteResponse } from "@skerry/contract/sandboxes";
 import type { ExecutionEvent } from "../host-client/execute-stream.ts";
 import { execute, executeStream, type CollectedRun } from "./execute.ts";
 import type { Context } from "../context.ts";
@@ -13,48 +12,26 @@ import { callerOf } from "../api/authenticate-hook.ts";
 import { toSkerryError } from "../http/errors.ts";
 import { EventStream } from "../http/event-stream.ts";
 import { endOf } from "../api/request-lifetime.ts";
-import type { Routes } from "../http/routes.ts";
-import { ref } from "../http/schemas.ts";
-import { vmParams, type VmResource } from "./vm-resource.ts";
+import type { Handler } from "../api/routes.ts";
+import type { executeOperation } from "./execute-operations.ts";
+import type { VmKind } from "./vm-kind.ts";
 
-export function executeRoutes(context: Context, resource: VmResource): Routes {
-  const { kind } = resource;
-  return (app, _options, done) => {
-    app.post(
-      `${resource.path}/:id/execute`,
-      {
-        schema: {
-          operationId: resource.operations.execute,
-          tags: [resource.tag],
-          summary: `Run a shell command in a ${kind.noun}`,
-          description:
-            "With `Accept: text/event-stream` the answer is a stream of server-sent events: `stdout` and `stderr` with the data " +
-            '`{"data": "<base64>"}`, then one `exit` with an `ExecuteExit`, or one `error` with an `Error`. A comment ' +
-            "every 15 s keeps the connection alive. A client that disconnects kills the command.",
-          params: vmParams(resource.kind.noun),
-          querystring: ExecuteQuery,
-          body: ref(ExecuteRequest),
-          response: { 200: ref(ExecuteResponse) },
-        },
-      },
-      async (request, reply) => {
-        const wish = {
-          kind,
-          id: request.params.id,
-          request: request.body,
-          gone: endOf(reply),
-          begun: () => recordBegun(context, request),
-        };
-        if (request.headers.accept?.includes("text/event-stream") === true) {
-          const events = await executeStream(context, callerOf(request), wish);
-          await sendEvents(events, request, reply);
-          return reply;
-        }
-        const run = await execute(context, callerOf(request), wish);
-        return sendRun(run, request.query.encoding ?? "utf8", reply);
-      },
-    );
-    done();
+export function executeHandler(context: Context, kind: VmKind): Handler<ReturnType<typeof executeOperation>> {
+  return async (request, reply) => {
+    const wish = {
+      kind,
+      id: request.params.id,
+      request: request.body,
+      gone: endOf(reply),
+      begun: () => recordBegun(context, request),
+    };
+    if (request.headers.accept?.includes("text/event-stream") === true) {
+      const events = await executeStream(context, callerOf(request), wish);
+      await sendEvents(events, request, reply);
+      return reply;
+    }
+    const run = await execute(context, callerOf(request), wish);
+    return sendRun(run, request.query.encoding ?? "utf8", reply);
   };
 }
 

@@ -21,6 +21,7 @@ export interface VmRow {
 
 export interface VmKind {
   readonly noun: "sandbox" | "machine";
+  /** Paths, tags and scopes of the API have the same word. */
   readonly table: "sandboxes" | "machines";
   /** Whether an id is of this kind; one of another shape belongs to nobody. */
   isId(id: string): boolean;

@@ -1,0 +1,17 @@
+// Ids that the examples of several schemas share, and what has the shape of a secret and is none.
+
+export const exampleIds = {
+  sandbox: "sbx_01kb3x0q9vt5c7r2m8n4p6w1yz",
+  organization: "org_01kb3wz4d8f5h2j7k9m1n3p5qr",
+  user: "usr_01kb3wz4d8a2c4e6g8j0m2p4rt",
+  token: "tok_01kb3x2m4n6p8q0r2s4t6v8w0x",
+  host: "hst_01kb3wyz7q8r9s0t1v2w3x4y5z",
+  joinToken: "jtk_01kb3x4v6x8z0b2d4f6h8j0m2n",
+} as const;
+
+/** Has the length of a digest. */
+export const exampleDigest = "NEVERUSETHISEXAMPLEASADIGEST0123456789ABCDE";
+
+export function examplePem(label: string): string {
+  return `-----BEGIN ${label}-----\nMIIB…\n-----END ${label}-----\n`;
+}

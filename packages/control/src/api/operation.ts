@@ -1,0 +1,89 @@
+// An operation of the API, declared once: its room says all of it in one place, and the routes, what a caller needs, the limits, the audit
+// log, the OpenAPI document and the tests that go through all operations follow from it. What lacks a part does not compile.
+
+import type { FastifyRequest } from "fastify";
+import type { TNull, TSchema } from "typebox";
+import type { NeededScope, RateClass, Role } from "@skerry/contract/access";
+import type { Named } from "@skerry/contract/common";
+import type { ErrorCode } from "@skerry/contract/errors";
+import type { Act } from "../audit/audit-service.ts";
+
+/** What an operation belongs to. */
+export type Surface = "v1";
+
+/** Whether the OpenAPI document has the operations of a surface. */
+export const isDocumented: Readonly<Record<Surface, boolean>> = { v1: true };
+
+export interface Access {
+  /** Null: any valid token. */
+  readonly scope: NeededScope | null;
+  /** In the organization that the request is for. */
+  readonly role: Role;
+  readonly rate: RateClass;
+  /** The organization is the one in the path (`:id`), and `X-Org-ID` says nothing. */
+  readonly organization?: "path";
+}
+
+/** JSON, with a name and an example in the OpenAPI document. */
+export type NamedSchema = TSchema & Named;
+
+/** An answer that its handler writes by itself. */
+export interface WrittenAnswer {
+  readonly description: string;
+  readonly content: Readonly<Record<string, { readonly schema: TSchema }>>;
+}
+
+interface Declaration {
+  readonly surface: Surface;
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** `:id` is one segment of it, a `*` at the end the rest. */
+  readonly path: `/${string}`;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly params?: TSchema;
+  readonly query?: TSchema;
+  /** `bytes`: any content type; the handler reads the stream itself. */
+  readonly body?: NamedSchema | "bytes";
+  /** A request without a body is one with `{}`. */
+  readonly isBodyOptional?: true;
+  /** By status, what success answers. What answers 201 creates, and takes an `Idempotency-Key`. */
+  readonly answers: { readonly [Status in 200 | 201 | 202 | 204]?: NamedSchema | TNull | WrittenAnswer };
+  /** It answers server-sent events where the request asks for them. These are the schemas of what they carry, as far as they have names. */
+  readonly events?: readonly NamedSchema[];
+  /** It can answer the bytes of a file. */
+  readonly answersBytes?: true;
+  /** The errors that do not follow from the other parts. Tests hold each answer against the document, and find what is missing here. */
+  readonly errors: readonly ErrorCode[];
+}
+
+/** Needs no token, so the audit log has no caller to name. */
+export interface PublicOperation extends Declaration {
+  readonly access: "public";
+  readonly audit?: never;
+}
+
+export interface GuardedOperation extends Declaration {
+  readonly access: Access;
+  readonly audit: Act;
+}
+
+export type Operation = PublicOperation | GuardedOperation;
+
+/** By id, which is the `operationId` of the OpenAPI document. */
+export type Operations = Readonly<Record<string, Operation>>;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** What the route serves. A `refusal` answers nothing but an error. */
+    skerry?: Operation | "refusal";
+  }
+}
+
+/** Undefined where the request has met no route, or one that only refuses. */
+export function operationOf(request: FastifyRequest): Operation | undefined {
+  if (request.is404) return undefined;
+  const found = request.routeOptions.config.skerry;
+  if (found === undefined) throw new Error(`${request.url} is served by a route that no operation declares`);
+  return found === "refusal" ? undefined : found;
+}

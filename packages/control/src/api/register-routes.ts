@@ -1,0 +1,87 @@
+// Makes routes of what the rooms declare.
+
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
+import type { Context } from "../context.ts";
+import { takeBytes } from "../http/byte-bodies.ts";
+import { emptyBodyIsObject } from "../http/json-bodies.ts";
+import { referTo } from "../http/schemas.ts";
+import type { Creation } from "../idempotency/idempotency-service.ts";
+import { created } from "./idempotent-create.ts";
+import { isDocumented, type Operation } from "./operation.ts";
+import type { Routes } from "./routes.ts";
+
+/** Has a route that no operation declares keep the server from starting. Call it before the routes are registered. */
+export function requireDeclarations(app: FastifyInstance): void {
+  app.addHook("onRoute", ({ config, method, url }) => {
+    if (config?.skerry === undefined) {
+      throw new Error(`${String(method)} ${url}: no operation declares this route`);
+    }
+  });
+}
+
+export function registerRoutes(app: FastifyInstance, context: Context, group: Routes): void {
+  const handlers = group.handlers(context);
+  for (const [id, operation] of Object.entries(group.operations)) {
+    // `routes` has held each handler against its operation, whose schemas the request is then checked by.
+    const handle = handlers[id] as Handle;
+    const route = { ...routeOf(id, operation), handler: sending(context, operation, handle) };
+    if (operation.body !== "bytes" && operation.answersBytes !== true) app.route(route);
+    else {
+      // In a scope of its own: the parsers of bodies are changed there.
+      void app.register(async (scope) => {
+        takeBytes(scope);
+        scope.route(route);
+      });
+    }
+  }
+}
+
+type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown;
+
+function routeOf(id: string, operation: Operation): Omit<RouteOptions, "handler"> {
+  const { method, path, tag, summary, description, params, query, body, answers } = operation;
+  return {
+    method,
+    url: path,
+    // HEAD would have a host read a file, or follow a log, for nothing.
+    ...(method === "GET" && { exposeHeadRoute: !answersStream(operation) }),
+    ...(operation.isBodyOptional === true && { preValidation: emptyBodyIsObject }),
+    config: { skerry: operation },
+    schema: {
+      operationId: id,
+      tags: [tag],
+      summary,
+      hide: !isDocumented[operation.surface],
+      ...(description !== undefined && { description }),
+      ...(params !== undefined && { params }),
+      ...(query !== undefined && { querystring: query }),
+      ...(body !== undefined && body !== "bytes" && { body: referTo(body) }),
+      response: Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [status, referTo(answer)]),
+      ),
+    },
+  };
+}
+
+/** What it answers can be as long as it likes. */
+export function answersStream({ events, answersBytes }: Operation): boolean {
+  return events !== undefined || answersBytes === true;
+}
+
+/** The handler, and what its operation's status asks for. */
+function sending(context: Context, { answers }: Operation, handle: Handle): Handle {
+  if (answers[201] !== undefined) {
+    return async (request, reply) => {
+      // The type of a handler whose operation answers 201.
+      const creation = handle(request, reply) as Creation<unknown>;
+      return reply.code(201).send(await created(context, { request, reply }, creation));
+    };
+  }
+  if (answers[204] !== undefined) {
+    return async (request, reply) => {
+      await handle(request, reply);
+      return reply.code(204).send(null);
+    };
+  }
+  return handle;
+}

@@ -1,0 +1,34 @@
+import { Type } from "typebox";
+import type { Operations } from "../api/operation.ts";
+
+export const openapiOperations = {
+  getOpenapi: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/openapi.json",
+    tag: "platform",
+    summary: "This document",
+    answers: {
+      200: {
+        description: "OpenAPI 3.1.",
+        content: { "application/json": { schema: Type.Object({}, { description: "OpenAPI 3.1." }) } },
+      },
+    },
+    access: { scope: null, role: "viewer", rate: "read" },
+    audit: { action: "platform.document", resource: "platform" },
+    errors: [],
+  },
+} as const satisfies Operations;
+
+export const docsOperations = {
+  getDocs: {
+    surface: "v1",
+    method: "GET",
+    path: "/docs",
+    tag: "platform",
+    summary: "This API as a page for people",
+    answers: { 200: { description: "The page.", content: { "text/html": { schema: Type.String() } } } },
+    access: "public",
+    errors: [],
+  },
+} as const satisfies Operations;

@@ -1,0 +1,160 @@
+import { Type } from "typebox";
+import { NoFields } from "@skerry/contract/common";
+import {
+  Machine,
+  MachineCreateRequest,
+  MachineList,
+  MachineListQuery,
+  MachineLogs,
+  MachineLogsQuery,
+  MachineStartRequest,
+} from "@skerry/contract/machines";
+import type { Operations } from "../api/operation.ts";
+import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
+import { executeOperation } from "../vms/execute-operations.ts";
+import { downloadOperation, uploadOperation } from "../vms/file-operations.ts";
+import { egressErrors, startErrors } from "../vms/vm-errors.ts";
+import { vmParams } from "../vms/vm-params.ts";
+import { machineVms } from "./machine-service.ts";
+
+const params = vmParams("machine");
+
+export const machineOperations = {
+  createMachine: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/machines",
+    tag: "machines",
+    summary: "Create a machine; it runs when the answer comes",
+    body: MachineCreateRequest,
+    answers: { 201: Machine },
+    access: { scope: "machines:write", role: "member", rate: "expensive" },
+    audit: { action: "machine.create", resource: "machine" },
+    errors: [
+      ...startErrors,
+      ...egressErrors,
+      "invalid_duration",
+      "invalid_env",
+      "unknown_size",
+      "timeout_too_long",
+      "machine_destroyed",
+    ],
+  },
+  listMachines: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/machines",
+    tag: "machines",
+    summary: "The machines of the organization, newest first; `metadata.KEY=VALUE` filters by a label",
+    query: MachineListQuery,
+    answers: { 200: MachineList },
+    access: { scope: "machines:read", role: "viewer", rate: "read" },
+    audit: { action: "machine.list", resource: "machine" },
+    errors: [],
+  },
+  getMachine: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/machines/:id",
+    tag: "machines",
+    summary: "One machine",
+    params,
+    answers: { 200: Machine },
+    access: { scope: "machines:read", role: "viewer", rate: "read" },
+    audit: { action: "machine.get", resource: "machine" },
+    errors: ["machine_not_found"],
+  },
+  destroyMachine: {
+    surface: "v1",
+    method: "DELETE",
+    path: "/v1/machines/:id",
+    tag: "machines",
+    summary: "Destroy a machine and its disk, whatever its status; a second time does nothing",
+    params,
+    answers: { 204: Type.Null({ description: "It is destroyed." }) },
+    access: { scope: "machines:write", role: "member", rate: "write" },
+    audit: { action: "machine.destroy", resource: "machine" },
+    errors: ["machine_not_found"],
+  },
+} as const satisfies Operations;
+
+const acted = ["machine_not_found", "machine_destroyed", "machine_busy"] as const;
+const started = [...acted, "disk_gone", "disk_unreadable", ...startErrors] as const;
+
+/** Whether it runs. 202: another request is at work on it, or its host is away; what was asked for is stored and will be carried out. */
+export const machinePowerOperations = {
+  startMachine: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/machines/:id/start",
+    tag: "machines",
+    summary: "Start a machine that does not run, from its own disk; one that runs is left as it is",
+    params,
+    body: MachineStartRequest,
+    isBodyOptional: true,
+    answers: { 200: Machine, 202: Machine },
+    access: { scope: "machines:write", role: "member", rate: "expensive" },
+    audit: { action: "machine.start", resource: "machine" },
+    errors: started,
+  },
+  stopMachine: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/machines/:id/stop",
+    tag: "machines",
+    summary:
+      "Stop a machine: SIGTERM to its main process, SIGKILL after its `stop_timeout`; its disk is kept, and nothing starts it again",
+    params,
+    body: NoFields,
+    isBodyOptional: true,
+    answers: { 200: Machine, 202: Machine },
+    access: { scope: "machines:write", role: "member", rate: "write" },
+    audit: { action: "machine.stop", resource: "machine" },
+    errors: acted,
+  },
+  restartMachine: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/machines/:id/restart",
+    tag: "machines",
+    summary: "Stop a machine and start it again; one that does not run is started",
+    params,
+    body: NoFields,
+    isBodyOptional: true,
+    answers: { 200: Machine, 202: Machine },
+    access: { scope: "machines:write", role: "member", rate: "expensive" },
+    audit: { action: "machine.restart", resource: "machine" },
+    errors: started,
+  },
+} as const satisfies Operations;
+
+export const machineLogOperations = {
+  getMachineLogs: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/machines/:id/logs",
+    tag: "machines",
+    summary: "The console log of a machine: what its main process and its kernel have printed",
+    description:
+      "The log outlives restarts; of a long one the beginning is gone. With `follow=true` the answer is a stream of server-sent " +
+      'events: `line` with the data `{"line": "…"}`, first the last `lines` and then each as it comes, until the machine is ' +
+      "destroyed, which is one `end`; or one `error` with an `Error`. A comment every 15 s keeps the connection alive.",
+    params,
+    query: MachineLogsQuery,
+    answers: { 200: MachineLogs },
+    events: [],
+    // What its program prints is no more secret to a reader than its environment, which `getMachine` shows.
+    access: { scope: "machines:read", role: "viewer", rate: "read" },
+    audit: { action: "machine.logs", resource: "machine" },
+    errors: ["machine_not_found", "machine_destroyed", "host_unavailable"],
+  },
+} as const satisfies Operations;
+
+/** What reaches into its microVM. */
+export const machineVmOperations = {
+  setMachineEgress: setEgressOperation(machineVms),
+  getMachineEgress: getEgressOperation(machineVms),
+  executeInMachine: executeOperation(machineVms),
+  uploadMachineFile: uploadOperation(machineVms),
+  downloadMachineFile: downloadOperation(machineVms),
+} as const satisfies Operations;

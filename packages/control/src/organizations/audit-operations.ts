@@ -1,0 +1,20 @@
+import { AuditList, AuditQuery } from "@skerry/contract/audit";
+import type { Operations } from "../api/operation.ts";
+
+export const auditOperations = {
+  listAudit: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/audit",
+    tag: "audit",
+    summary: "Who did what in the organization, newest first",
+    description:
+      "Every call that changed something, every call that was forbidden, and what the platform did by itself. " +
+      "Filters are combined.",
+    query: AuditQuery,
+    answers: { 200: AuditList },
+    access: { scope: "audit:read", role: "admin", rate: "read" },
+    audit: { action: "audit.list", resource: "audit" },
+    errors: [],
+  },
+} as const satisfies Operations;

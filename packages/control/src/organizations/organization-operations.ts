@@ -1,0 +1,69 @@
+import { Type } from "typebox";
+import { PageQuery } from "@skerry/contract/common";
+import {
+  Organization,
+  OrganizationCreateRequest,
+  OrganizationList,
+  OrganizationUpdateRequest,
+} from "@skerry/contract/organizations";
+import type { Operations } from "../api/operation.ts";
+
+/** The caller is a member of the organization in the path. */
+export const OrganizationParams = Type.Object({
+  id: Type.String({ description: "Id of the organization." }),
+});
+
+export const organizationOperations = {
+  createOrganization: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/orgs",
+    tag: "organizations",
+    summary: "Create an organization, of which you are the first owner",
+    description:
+      "Only tokens of the operator's organization, the first one of an installation, can have the scope.",
+    body: OrganizationCreateRequest,
+    answers: { 201: Organization },
+    // Limits count per organization, so a user who made organizations at will would have none.
+    access: { scope: "platform:write", role: "admin", rate: "expensive" },
+    audit: { action: "organization.create", resource: "organization" },
+    errors: [],
+  },
+  listOrganizations: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/orgs",
+    tag: "organizations",
+    summary: "The organizations that you are a member of, newest first",
+    query: PageQuery,
+    answers: { 200: OrganizationList },
+    access: { scope: "org:read", role: "viewer", rate: "read" },
+    audit: { action: "organization.list", resource: "organization" },
+    errors: [],
+  },
+  getOrganization: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/orgs/:id",
+    tag: "organizations",
+    summary: "One organization",
+    params: OrganizationParams,
+    answers: { 200: Organization },
+    access: { scope: "org:read", role: "viewer", rate: "read", organization: "path" },
+    audit: { action: "organization.get", resource: "organization" },
+    errors: [],
+  },
+  updateOrganization: {
+    surface: "v1",
+    method: "PATCH",
+    path: "/v1/orgs/:id",
+    tag: "organizations",
+    summary: "Change an organization; what is not named stays",
+    params: OrganizationParams,
+    body: OrganizationUpdateRequest,
+    answers: { 200: Organization },
+    access: { scope: "org:write", role: "admin", rate: "write", organization: "path" },
+    audit: { action: "organization.update", resource: "organization" },
+    errors: [],
+  },
+} as const satisfies Operations;

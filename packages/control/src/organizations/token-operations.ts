@@ -1,0 +1,58 @@
+import { Type } from "typebox";
+import { PageQuery } from "@skerry/contract/common";
+import { Me } from "@skerry/contract/organizations";
+import { TokenCreated, TokenCreateRequest, TokenList } from "@skerry/contract/tokens";
+import type { Operations } from "../api/operation.ts";
+
+export const tokenOperations = {
+  createToken: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/auth/tokens",
+    tag: "tokens",
+    summary: "Mint a token; its secret is in this answer and nowhere else",
+    description:
+      "It never outlives the token of this request: without `expires_in` both end together, a longer one is refused.",
+    body: TokenCreateRequest,
+    isBodyOptional: true,
+    answers: { 201: TokenCreated },
+    access: { scope: "tokens:write", role: "member", rate: "expensive" },
+    audit: { action: "token.create", resource: "token" },
+    errors: ["invalid_duration", "timeout_too_long", "quota_exceeded"],
+  },
+  listTokens: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/auth/tokens",
+    tag: "tokens",
+    summary: "The tokens of the organization, newest first, without their secrets",
+    query: PageQuery,
+    answers: { 200: TokenList },
+    access: { scope: "tokens:read", role: "viewer", rate: "read" },
+    audit: { action: "token.list", resource: "token" },
+    errors: [],
+  },
+  revokeToken: {
+    surface: "v1",
+    method: "DELETE",
+    path: "/v1/auth/tokens/:id",
+    tag: "tokens",
+    summary: "Revoke a token and all that it minted; the next request with any of them is refused",
+    params: Type.Object({ id: Type.String() }),
+    answers: { 204: Type.Null({ description: "It is revoked." }) },
+    access: { scope: "tokens:write", role: "viewer", rate: "write" },
+    audit: { action: "token.revoke", resource: "token" },
+    errors: ["token_not_found"],
+  },
+  getMe: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/auth/me",
+    tag: "tokens",
+    summary: "Who is calling, for which organization, and what the token can do there",
+    answers: { 200: Me },
+    access: { scope: null, role: "viewer", rate: "read" },
+    audit: { action: "user.get", resource: "user" },
+    errors: [],
+  },
+} as const satisfies Operations;

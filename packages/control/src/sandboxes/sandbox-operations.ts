@@ -1,0 +1,108 @@
+import { Type } from "typebox";
+import {
+  KeepaliveRequest,
+  Sandbox,
+  SandboxCreateRequest,
+  SandboxList,
+  SandboxListQuery,
+} from "@skerry/contract/sandboxes";
+import type { Operations } from "../api/operation.ts";
+import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
+import { executeOperation } from "../vms/execute-operations.ts";
+import { downloadOperation, uploadOperation } from "../vms/file-operations.ts";
+import { egressErrors } from "../vms/vm-errors.ts";
+import { vmParams } from "../vms/vm-params.ts";
+import { sandboxVms } from "./sandbox-service.ts";
+
+const params = vmParams("sandbox");
+
+export const sandboxOperations = {
+  createSandbox: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/sandboxes",
+    tag: "sandboxes",
+    summary: "Create a sandbox; it is usable when the answer comes",
+    body: SandboxCreateRequest,
+    answers: { 201: Sandbox },
+    access: { scope: "sandboxes:write", role: "member", rate: "expensive" },
+    audit: { action: "sandbox.create", resource: "sandbox" },
+    errors: [
+      ...egressErrors,
+      "invalid_duration",
+      "invalid_env",
+      "unknown_template",
+      "unknown_size",
+      "size_too_large",
+      "timeout_too_long",
+      "mode_not_available",
+      "quota_exceeded",
+      "no_capacity",
+      "template_not_ready",
+      "host_unavailable",
+      "guest_failed",
+      "guest_timeout",
+      "disk_full",
+      "sandbox_not_running",
+    ],
+  },
+  listSandboxes: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/sandboxes",
+    tag: "sandboxes",
+    summary: "The sandboxes of the organization, newest first; `metadata.KEY=VALUE` filters by a label",
+    query: SandboxListQuery,
+    answers: { 200: SandboxList },
+    access: { scope: "sandboxes:read", role: "viewer", rate: "read" },
+    audit: { action: "sandbox.list", resource: "sandbox" },
+    errors: [],
+  },
+  getSandbox: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/sandboxes/:id",
+    tag: "sandboxes",
+    summary: "One sandbox",
+    params,
+    answers: { 200: Sandbox },
+    access: { scope: "sandboxes:read", role: "viewer", rate: "read" },
+    audit: { action: "sandbox.get", resource: "sandbox" },
+    errors: ["sandbox_not_found"],
+  },
+  destroySandbox: {
+    surface: "v1",
+    method: "DELETE",
+    path: "/v1/sandboxes/:id",
+    tag: "sandboxes",
+    summary: "Destroy a sandbox, whatever its status; a second time does nothing",
+    params,
+    answers: { 204: Type.Null({ description: "It is destroyed." }) },
+    access: { scope: "sandboxes:write", role: "member", rate: "write" },
+    audit: { action: "sandbox.destroy", resource: "sandbox" },
+    errors: ["sandbox_not_found"],
+  },
+  keepSandboxAlive: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/sandboxes/:id/keepalive",
+    tag: "sandboxes",
+    summary: "Push the expiry of a sandbox back, never forward",
+    params,
+    body: KeepaliveRequest,
+    isBodyOptional: true,
+    answers: { 200: Sandbox },
+    access: { scope: "sandboxes:write", role: "member", rate: "write" },
+    audit: { action: "sandbox.keepalive", resource: "sandbox" },
+    errors: ["sandbox_not_found", "sandbox_not_running", "invalid_duration"],
+  },
+} as const satisfies Operations;
+
+/** What reaches into its microVM. */
+export const sandboxVmOperations = {
+  setSandboxEgress: setEgressOperation(sandboxVms),
+  getSandboxEgress: getEgressOperation(sandboxVms),
+  execute: executeOperation(sandboxVms),
+  uploadFile: uploadOperation(sandboxVms),
+  downloadFile: downloadOperation(sandboxVms),
+} as const satisfies Operations;

@@ -1,0 +1,30 @@
+// Errors that the operations of all kinds of VMs declare.
+
+import type { ErrorCode } from "@skerry/contract/errors";
+import type { VmKind } from "./vm-kind.ts";
+
+const ofGuest = ["host_unavailable", "guest_failed", "guest_timeout"] as const satisfies ErrorCode[];
+
+/** Of what reaches into a running one. */
+export function inVmErrors({ noun }: VmKind) {
+  return [`${noun}_not_found`, `${noun}_not_running`, `${noun}_busy`, ...ofGuest] as const;
+}
+
+/** Of an egress policy. */
+export const egressErrors = [
+  "invalid_cidr",
+  "invalid_port",
+  "egress_conflict",
+  "egress_forbidden",
+] as const satisfies ErrorCode[];
+
+/** Of a start. */
+export const startErrors = [
+  ...ofGuest,
+  "no_capacity",
+  "quota_exceeded",
+  "size_too_large",
+  "unknown_template",
+  "template_not_ready",
+  "disk_full",
+] as const satisfies ErrorCode[];
