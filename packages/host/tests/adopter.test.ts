@@ -30,32 +30,48 @@ afterEach(async () => {
   await rm(vms, { recursive: true, force: true, maxRetries: 50 });
 });
 
-test("a QEMU that nobody's record names is ended, and one of a record that another version understands runs on with its slot", async () => {
-  const uid = 1_899_400_007;
-  const start = (name: string): ChildProcess =>
-    spawn("/bin/sh", ["-c", "sleep 600; :", "sh", "-name", name], { stdio: "ignore", uid, gid: uid });
-  const { folder } = await leave(recordIn(vms, "mch_a", { machine, process: undefined }));
-  await writeFile(join(folder, "vm.json"), '{"format":99}');
-  const kept = start("skerry-1a2b3c:mch_a:exe_1");
-  const stranger = start("skerry-1a2b3c:sbx_x:exe_1");
-  // Its guest has taken it over and changed what it is called.
-  const disguised = spawn("/bin/sh", ["-c", "sleep 600; :"], { stdio: "ignore", uid: uid + 1, gid: uid + 1 });
-  try {
-    await Promise.all([once(kept, "spawn"), once(stranger, "spawn"), once(disguised, "spawn")]);
-    const ended = Promise.all([once(stranger, "exit"), once(disguised, "exit")]);
-    await engine.adopt(noMoves);
-    await ended;
-    expect(kept.exitCode ?? kept.signalCode).toBeNull();
-    // The slot of a stranger is free again when it has ended, and not before.
-    expect(room.taken).toEqual([7, 8]);
-    await expect.poll(() => room.closed).toEqual([8]);
-    const gone = once(kept, "exit");
-    await engine.destroy("mch_a", "exe_1");
-    await gone;
-  } finally {
-    for (const child of [kept, stranger, disguised]) child.kill("SIGKILL");
-  }
-});
+test.each([
+  ["skerry-1a2b3c:mch_a:exe_1", "."],
+  // A clone that waited keeps the name that it had then.
+  ["skerry-1a2b3c:warm_1a2b:warm", "mch_a"],
+])(
+  "a QEMU that no record names is ended, and %s of a record of another version runs on with its slot",
+  async (name, folderOfKept) => {
+    const uid = 1_899_400_007;
+    const start = (called: string, cwd = "/"): ChildProcess =>
+      spawn("/bin/sh", ["-c", "sleep 600; :", "sh", "-name", called], {
+        stdio: "ignore",
+        uid,
+        gid: uid,
+        cwd,
+      });
+    const { folder } = await leave(recordIn(vms, "mch_a", { machine, process: undefined }));
+    await writeFile(join(folder, "vm.json"), '{"format":99}');
+    const kept = start(name, join(vms, folderOfKept));
+    const stranger = start("skerry-1a2b3c:sbx_x:exe_1");
+    // Its guest has taken it over and changed what it is called.
+    const disguised = spawn("/bin/sh", ["-c", "sleep 600; :"], {
+      stdio: "ignore",
+      uid: uid + 1,
+      gid: uid + 1,
+    });
+    try {
+      await Promise.all([once(kept, "spawn"), once(stranger, "spawn"), once(disguised, "spawn")]);
+      const ended = Promise.all([once(stranger, "exit"), once(disguised, "exit")]);
+      await engine.adopt(noMoves);
+      await ended;
+      expect(kept.exitCode ?? kept.signalCode).toBeNull();
+      // The slot of a stranger is free again when it has ended, and not before.
+      expect(room.taken).toEqual([7, 8]);
+      await expect.poll(() => room.closed).toEqual([8]);
+      const gone = once(kept, "exit");
+      await engine.destroy("mch_a", "exe_1");
+      await gone;
+    } finally {
+      for (const child of [kept, stranger, disguised]) child.kill("SIGKILL");
+    }
+  },
+);
 
 test("a VM whose guest does not answer holds up neither the start of the host nor another VM, and its policy can be changed", async () => {
   await using guest = await FakeGuest.start();

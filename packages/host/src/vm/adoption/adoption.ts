@@ -21,7 +21,7 @@ import {
   type VmRecord,
   type Waking,
 } from "../record.ts";
-import { isKeptAsItIs, isMachineId, isVmId, unreadableRecord } from "../lifecycle/unreadable.ts";
+import { isKeptAsItIs, isMachineId, isQemuOf, isVmId, unreadableRecord } from "../lifecycle/unreadable.ts";
 import { WARM_PREFIX } from "../warm/warm-clones.ts";
 
 /** The cause is not known, because no host process watched the VM. */
@@ -97,15 +97,26 @@ export async function claimSlots(
   for (const { found } of folders) {
     if (found.kind === "mine" && !hasEnded(found.record)) slots.add(found.record.slot);
   }
-  const kept = folders.filter(({ id, found }) => isVmId(id) && isKeptAsItIs(found));
-  for (const { uid, name } of kept.length === 0 ? [] : await findByUid(uidsOf(resources))) {
+  const kept = keptOf(folders);
+  for (const process of kept.length === 0 ? [] : await findByUid(uidsOf(resources))) {
     // Each slot has a user of its own, so the kernel knows the slot of a VM whose record is not understood.
-    if (kept.some(({ id }) => name?.startsWith(`${owner.instance}:${id}:`) === true)) {
-      slots.add(uid - resources.firstVmUid);
-    }
+    if (await isOneOf(process, kept, owner)) slots.add(process.uid - resources.firstVmUid);
   }
   for (const slot of slots) resources.slots.adopt(slot);
   return slots;
+}
+
+function keptOf(folders: readonly FoundFolder[]): FoundFolder[] {
+  return folders.filter(({ id, found }) => isVmId(id) && isKeptAsItIs(found));
+}
+
+async function isOneOf(
+  process: FoundProcess,
+  folders: readonly FoundFolder[],
+  { instance }: Pick<RecordOwner, "instance">,
+): Promise<boolean> {
+  for (const folder of folders) if (await isQemuOf(process, folder, instance)) return true;
+  return false;
 }
 
 async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: FoundFolder): Promise<Fate> {
@@ -196,15 +207,17 @@ async function killStrangers(
   claimed: ReadonlySet<number>,
 ): Promise<number> {
   const { resources, owner } = options;
-  const { instance } = owner;
   const pids = new Set(folders.map(({ found }) => (found.kind === "mine" ? found.record.process?.pid : 0)));
-  const kept = folders.filter(({ id, found }) => isVmId(id) && isKeptAsItIs(found)).map(({ id }) => id);
-  const isStranger = ({ identity, uid, name }: FoundProcess): boolean => {
-    if (!claimed.has(uid - resources.firstVmUid)) return true;
-    const isOurs = name?.startsWith(`${instance}:`) === true;
-    return isOurs && !pids.has(identity.pid) && !kept.some((id) => name.startsWith(`${instance}:${id}:`));
+  const kept = keptOf(folders);
+  const isStranger = async (process: FoundProcess): Promise<boolean> => {
+    if (!claimed.has(process.uid - resources.firstVmUid)) return true;
+    const isOurs = process.name?.startsWith(`${owner.instance}:`) === true;
+    return isOurs && !pids.has(process.identity.pid) && !(await isOneOf(process, kept, owner));
   };
-  const strangers = (await findByUid(uidsOf(resources))).filter(isStranger);
+  const strangers: FoundProcess[] = [];
+  for (const process of await findByUid(uidsOf(resources))) {
+    if (await isStranger(process)) strangers.push(process);
+  }
   for (const [slot, some] of Map.groupBy(strangers, ({ uid }) => uid - resources.firstVmUid)) {
     if (!claimed.has(slot)) resources.slots.adopt(slot);
     void endStrangers(options, some)

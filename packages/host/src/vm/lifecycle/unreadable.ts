@@ -10,7 +10,7 @@ import { NO_EGRESS } from "../../network/egress.ts";
 import { BELOW_FILE, readBelow } from "../disk/disk-below.ts";
 import { onlyMachines, type VmTable } from "./vm-table.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
-import { findByUid, killProcess } from "../qemu/process.ts";
+import { findByUid, killProcess, worksIn, type FoundProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu.ts";
 import {
   isWithout,
@@ -66,14 +66,27 @@ export function diskGone(): SkerryError {
 type UnreadableResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
 
 /** Ends the processes of such a VM, and releases their cgroups and slots. */
-export async function endUnreadable(resources: UnreadableResources, { id, name }: VmRecord): Promise<void> {
-  const prefix = `${name.slice(0, name.indexOf(":"))}:${id}:`;
-  for (const { identity, uid, name: found } of await findByUid(uidsOf(resources))) {
-    if (found?.startsWith(prefix) !== true) continue;
-    await killProcess(identity);
-    await resources.cgroups.remove(cgroupName({ name: found }));
-    await resources.slots.close(resources.slots.slot(uid - resources.firstVmUid));
+export async function endUnreadable(
+  resources: UnreadableResources,
+  { id, name, folder }: VmRecord,
+): Promise<void> {
+  const instance = name.slice(0, name.indexOf(":"));
+  for (const found of await findByUid(uidsOf(resources))) {
+    if (!(await isQemuOf(found, { id, folder }, instance))) continue;
+    await killProcess(found.identity);
+    if (found.name !== undefined) await resources.cgroups.remove(cgroupName({ name: found.name }));
+    await resources.slots.close(resources.slots.slot(found.uid - resources.firstVmUid));
   }
+}
+
+/** Whether this is the QEMU of a VM whose record does not say so. That of a clone that waited has the name that it had then, and works in the
+ *  VM's folder. */
+export async function isQemuOf(
+  { identity, name }: FoundProcess,
+  { id, folder }: Pick<FoundFolder, "id" | "folder">,
+  instance: string,
+): Promise<boolean> {
+  return name?.startsWith(`${instance}:${id}:`) === true || worksIn(identity, folder);
 }
 
 interface RecoveryOptions {
