@@ -102,9 +102,15 @@ describe("a command over its timeout", () => {
       "python3 -c 'import os,time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(7005)'",
       "sleep 2; ps -eo args | grep -c '[7]00[1-5]'; sleep 7006",
     ].join("\n");
-    const answer = await run(family, { timeout: "6s" });
-    expect(answer).toMatchObject(killed);
-    expect(Number(answer.stdout)).toBeGreaterThanOrEqual(5);
+    // On a busy machine the guest may not have started them all before the timeout.
+    let started = 0;
+    for (const timeout of ["6s", "30s", "120s"]) {
+      const answer = await run(family, { timeout });
+      expect(answer).toMatchObject(killed);
+      started = Number(answer.stdout);
+      if (started >= 5) break;
+    }
+    expect(started).toBeGreaterThanOrEqual(5);
     for (let last = 1; last <= 6; last += 1) expect(await processesWith(`700${last}`)).toBe(0);
   });
 });
