@@ -88,7 +88,11 @@ test.each(records)(
     expect(engine.get("mch_a").reason).toMatch(/vm\.json/);
     expect(await readFile(join(folder, "disk.qcow2"), "utf8")).toBe("data");
     expect(before).toContain("disk.qcow2");
-    const refused = { code: "disk_unreadable" };
+    // One whose disk is sound must not be told to give it up.
+    const remediation = expect.stringMatching(
+      cause === "not_adopted" ? /^The disk is kept/ : /recover-disk mch_a/,
+    );
+    const refused = { code: "disk_unreadable", remediation };
     await expect(engine.put("mch_a", spec("kept"))).rejects.toMatchObject(refused);
     await expect(engine.stop("mch_a", { execution_id: "exe_1", grace_ms: 0 })).rejects.toMatchObject(refused);
     await expect(engine.use("mch_a", "exe_1")).rejects.toMatchObject({ code: "vm_not_running" });

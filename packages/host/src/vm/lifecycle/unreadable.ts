@@ -50,9 +50,13 @@ export function isKeptAsItIs({ kind }: FoundRecord): boolean {
   return kind === "unreadable" || kind === "newer";
 }
 
-export function diskUnreadable({ id, reason }: VmRecord): SkerryError {
+export function diskUnreadable({ id, reason, cause }: VmRecord): SkerryError {
   return new SkerryError("disk_unreadable", `The host cannot use the machine's disk: ${reason}.`, {
-    remediation: `The operator can recover it (skerry host recover-disk ${id}), or start the machine with a new disk.`,
+    // A new disk would give up one that is sound.
+    remediation:
+      cause === "not_adopted"
+        ? "The disk is kept. The operator can restart the host when the record can be read, or with the version that wrote it."
+        : `The operator can recover it (skerry host recover-disk ${id}), or start the machine with a new disk.`,
     context: { vm_id: id },
   });
 }
