@@ -36,21 +36,21 @@ test("every service is listed with its period, and with how its last run went", 
     "proxy-health-checker": 10,
     "sandbox-reaper": 10,
   });
-  two.second.vms.clear();
   await service("run", "host-heartbeat");
   expect(await service("list")).toContainEqual(
     expect.objectContaining({
       name: "host-heartbeat",
       running: false,
-      last_run: expect.objectContaining({ examined: 2, changed: 2, failed: 0 }) as unknown,
+      // The second host has another socket than this control's own, so it is not called.
+      last_run: expect.objectContaining({ examined: 2, changed: 1, failed: 1 }) as unknown,
     }),
   );
 });
 
 test("a service can be run once by hand while a control plane runs it too", async () => {
   await using _control = await startControl(two.world);
-  const id = await two.sandboxOn(two.second);
-  two.second.end(id, "the guest panicked");
+  const id = await two.sandboxOn(two.first);
+  two.first.end(id, "the guest panicked");
   expect(await service("run", "vm-cleanup")).toMatchObject({ examined: expect.any(Number) as number });
   await eventually(async () => (await two.sandbox(id)).status === "failed", "the sandbox has failed");
 });
