@@ -120,16 +120,27 @@ test("whatever an organization tries, a minute of its refusals is a bounded numb
   await refusals.add(refusal({ org_id: "org_neighbour" }));
   await refusals.endMinute();
   const events = await denied();
-  expect(events).toHaveLength(20 + 20 + 1);
+  expect(events).toHaveLength(20 + 20 + 20 + 1);
   expect(sum(events)).toBe(300);
-  expect(events.find(({ action }) => action === "organization.refusals")).toMatchObject({
+  const others = events.filter(({ action }) => action === "organization.refusals");
+  expect(others).toHaveLength(20 + 1);
+  expect(others.find(({ actor }) => actor.token_id === null)).toMatchObject({
     actor: { kind: "user", user_id: null, token_id: null },
     resource: { kind: "organization", id: world.orgId },
     code: "forbidden",
-    count: 80 * 3,
+    count: 60 * 3,
   });
   const { rows } = await sql`select 1 from audit_events where org_id = 'org_neighbour'`.execute(world.db);
   expect(rows).toHaveLength(1);
+});
+
+test("whatever one token is refused, what another token is refused stays to be seen", async () => {
+  for (let n = 0; n < 40; n += 1) await refusals.add(refusal({ action: `host.list${n}` }));
+  await refusals.add(refusal({ token_id: "tok_b", action: "token.create" }));
+  await refusals.endMinute();
+  const events = await denied();
+  expect(events.find(({ actor }) => actor.token_id === "tok_b")).toMatchObject({ action: "token.create" });
+  expect(events.filter(({ actor }) => actor.token_id === "tok_a")).toHaveLength(5 + 1);
 });
 
 test("what cannot be stored at the end of a minute is in the log of control with its count, and what comes later counts anew", async () => {

@@ -11,16 +11,20 @@ export interface FoldedEvent extends NewAuditEvent {
 }
 
 const MINUTE_MS = 60_000;
-/** Kinds of one organization that are told apart within a minute. What is refused beyond them is one event without the details that differ:
- *  a replica stores at most twice as many events a minute, and one, of what an organization is refused. */
+/** Kinds of one organization, and of one of its tokens, that are told apart within a minute. */
 const KINDS_PER_ORGANIZATION_MAX = 20;
+const KINDS_PER_TOKEN_MAX = 5;
+/** What is refused beyond them is one event for each token, without the details that differ, so that no token hides the refusals of another
+ *  one; and one event for all tokens beyond this number. A replica stores at most 61 events a minute of what an organization is refused. */
+const OTHERS_TOKENS_MAX = 20;
 /** What several kinds are called together. */
 const MANY_KINDS = { action: "organization.refusals", resource_kind: "organization" } as const;
 
 /** What was refused to one organization since the last minute ended. Undefined: nothing that is not stored. */
 interface Refused {
   readonly kinds: Map<string, FoldedEvent | undefined>;
-  others: FoldedEvent | undefined;
+  /** By token; with the empty key what all further tokens are refused. */
+  readonly others: Map<string, FoldedEvent>;
 }
 
 export class Refusals {
@@ -42,14 +46,21 @@ export class Refusals {
     const one = { ...event, count: 1 };
     if (this.#isClosed) return this.#store([one]);
     const refused = this.#refusedTo(event.org_id);
-    const kind = `${event.token_id} ${event.action} ${event.code}`;
+    const ofToken = `${event.token_id} `;
+    const kind = `${ofToken}${event.action} ${event.code}`;
     if (refused.kinds.has(kind)) {
       refused.kinds.set(kind, folded(refused.kinds.get(kind), one));
-    } else if (refused.kinds.size < KINDS_PER_ORGANIZATION_MAX) {
+    } else if (
+      refused.kinds.size < KINDS_PER_ORGANIZATION_MAX &&
+      [...refused.kinds.keys()].filter((known) => known.startsWith(ofToken)).length < KINDS_PER_TOKEN_MAX
+    ) {
       refused.kinds.set(kind, undefined);
       await this.#store([one]);
     } else {
-      refused.others = folded(refused.others, { ...one, ...MANY_KINDS, resource_id: event.org_id });
+      const isApart = refused.others.has(ofToken) || refused.others.size < OTHERS_TOKENS_MAX;
+      const whose = isApart ? ofToken : "";
+      const other = { ...one, ...MANY_KINDS, resource_id: event.org_id };
+      refused.others.set(whose, folded(refused.others.get(whose), other));
     }
   }
 
@@ -64,9 +75,9 @@ export class Refusals {
           kinds.set(kind, undefined);
         }
       }
-      if (others !== undefined) events.push(others);
+      events.push(...others.values());
       if (kinds.size === 0) this.#organizations.delete(orgId);
-      else this.#organizations.set(orgId, { kinds, others: undefined });
+      else this.#organizations.set(orgId, { kinds, others: new Map() });
     }
     const before = this.#storing;
     this.#storing = before.then(() => (events.length > 0 ? this.#store(events) : undefined));
@@ -83,7 +94,7 @@ export class Refusals {
   #refusedTo(orgId: string): Refused {
     let refused = this.#organizations.get(orgId);
     if (refused === undefined)
-      this.#organizations.set(orgId, (refused = { kinds: new Map(), others: undefined }));
+      this.#organizations.set(orgId, (refused = { kinds: new Map(), others: new Map() }));
     return refused;
   }
 }

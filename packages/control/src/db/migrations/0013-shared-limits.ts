@@ -29,8 +29,9 @@ begin
   end loop;
   for n in 1 .. cardinality(owners) loop
     left_over[n] := left_over[n] - given;
+    -- Also where that is earlier, after the machine's clock was set back: otherwise nothing flows in until the old time comes again.
     update rate_buckets b
-    set available = left_over[n], granted = given, refilled_at = greatest(b.refilled_at, now_is)
+    set available = left_over[n], granted = given, refilled_at = now_is
     where b.token_id = owners[n] and b.class = of_class;
   end loop;
   return next;
