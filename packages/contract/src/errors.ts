@@ -136,7 +136,7 @@ export function errorFromBody(body: unknown, fallback: string): SkerryError {
   if (!isErrorCode(code) || typeof message !== "string") return new SkerryError("internal", fallback);
   return new SkerryError(code, message, {
     ...(typeof remediation === "string" ? { remediation } : {}),
-    // Its values are only shown, so nobody relies on their types.
+    // Its values are only shown, so no code relies on their types.
     ...(isRecord(context) ? { context: context as ErrorContext } : {}),
   });
 }

@@ -10,7 +10,7 @@ export const quotaNames = [...vmQuotaNames, "tokens"] as const;
 export type QuotaName = (typeof quotaNames)[number];
 
 /**
- * Every limit with what it is where nobody has said anything else. A rate refills evenly, so many tickets a minute; `burst` is
+ * Every limit with its default. A rate refills evenly, so many tickets a minute; `burst` is
  * how many can lie ready. That it is half a minute's worth, where the interface does not say, is our choice.
  */
 export const limitDefaults = {

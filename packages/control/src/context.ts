@@ -29,7 +29,7 @@ export interface Context {
   readonly wake: (service: ServiceName) => void;
 }
 
-/** The background services. Each is one at a time, on whichever replica. */
+/** The background services. Each runs on one replica at a time. */
 export const serviceNames = [
   "host-heartbeat",
   "host-health-monitor",

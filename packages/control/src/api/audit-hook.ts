@@ -1,5 +1,5 @@
 // Has each call leave its event in the audit log: every one that changes something, and every one that is forbidden. The event is
-// written before the answer goes out, so whoever has an answer is in the log; a creation writes its own with what it creates.
+// written before the answer goes out, so each answered request is in the log; a creation writes its own with what it creates.
 // What can be lost is the event of a call that the process died in, which was not answered. Of equal refusals the first is
 // written like this, and the number of those after it once a minute.
 

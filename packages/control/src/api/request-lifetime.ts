@@ -13,7 +13,7 @@ declare module "fastify" {
 const LAST_WORD_MS = 500;
 
 /**
- * Aborts when nobody should work for this request any longer: its connection has ended before its answer, its caller may not go on,
+ * Aborts when the work for this request should stop: its connection has ended before its answer, its caller may not go on,
  * or the server is ending. The reason is a `SkerryError`; `canceled` where the client itself has left. For requests that last.
  */
 export function endOf(reply: FastifyReply): AbortSignal {

@@ -178,7 +178,7 @@ class Reader {
     return (this.#environment[name] ?? "") === "" ? undefined : this.address(name, "");
   }
 
-  /** Separated by commas. `*` is none: whoever names everybody has not thought of anybody. */
+  /** Separated by commas. `*` is refused: a list of origins must name them. */
   origins(name: string): string[] {
     const origins = (this.#environment[name] ?? "").split(",").map((origin) => origin.trim());
     const named = origins.filter((origin) => origin !== "");

@@ -1,4 +1,4 @@
-// Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of tokens that nobody uses, and join tokens. None counts any more
+// Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of unused tokens, and join tokens. None counts any more
 // even before this has come by: an old key is as good as unused, an old bucket is full, an old join token has expired.
 
 import type { Context } from "../context.ts";

@@ -25,7 +25,7 @@ export interface OpenedContext extends AsyncDisposable {
 export function openContext(config: Config, log: Logger): OpenedContext {
   const onLostConnection = (error: Error): void => {
     log.warn({ err: error }, "a connection to the database was lost");
-    // Whoever was at work on a VM could not say so in its row, nor ring.
+    // The replicas that worked on VMs could neither extend their claims nor wake a service.
     context.wake("vm-cleanup");
   };
   const db = openDatabase(config.databaseUrl, onLostConnection);

@@ -1,6 +1,6 @@
 import type { RunAs } from "./config.ts";
 
-/** Gives root away for good: groups first, because without root nobody may change them. */
+/** Gives root away for good: groups first, because only root may change them. */
 export function dropPrivileges(runAs: RunAs | undefined): void {
   if (runAs === undefined || process.getuid?.() !== 0) return;
   process.setgroups?.([runAs.gid]);

@@ -37,7 +37,7 @@ export async function serve(config: Config): Promise<void> {
 
   const schedule = runSchedule(background, config, { bells, stop });
   cleanup.defer(async () => {
-    // Nobody has told us to stop where it is an error that brings us here.
+    // An error brings us here, and no signal to stop.
     stopping.abort();
     await schedule;
   });
@@ -48,7 +48,7 @@ export async function serve(config: Config): Promise<void> {
     trustedProxies: config.trustedProxies,
   });
   cleanup.defer(() => server.stop(STOP_GRACE_MS));
-  // First, so that nobody sees us healthy whose certificate then turns out to be none.
+  // First, so that a server with a broken certificate is never reported healthy.
   if (config.tls !== undefined) cleanup.use(await serveTls(server, config.tls, log));
   // Not before: the process is busy starting until then, and has no clients yet.
   cleanup.use(observeLoopDelay(context.metrics));

@@ -43,7 +43,7 @@ export interface ServerOptions {
 
 export interface Server {
   readonly app: FastifyInstance;
-  /** The same over TLS, on a port of its own; whoever asks for it has it listen. */
+  /** The same over TLS, on a port of its own. The caller makes it listen. */
   overTls(pair: KeyPair): HttpsServer;
   /** Stops accepting, answers 503 on kept connections, waits for what is in flight, at most this long. */
   stop(graceMs: number): Promise<void>;

@@ -7,11 +7,11 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
 export const SECRET_PREFIX = "sk_";
-/** 256 bits: nobody guesses it, so a fast hash without salt is enough to store it. */
+/** 256 bits cannot be guessed, so a fast hash without salt is enough to store it. */
 export const SECRET_BYTES = 32;
-/** As base64url; whatever else is sent is no token, and nothing is asked about it. */
+/** As base64url; a string of another shape is no token, and the database is not asked. */
 const SECRET = /^sk_[A-Za-z0-9_-]{43}$/;
-/** Stands for every id that cannot be one: whose shape is wrong belongs to nobody, and its odd bytes stay out of SQL. */
+/** Stands for every id of a wrong shape: no resource has it, and its bytes stay out of SQL. */
 const NO_ORGANIZATION = "none";
 
 export function readCredentials(secret: string | undefined, orgId: string | undefined): Credentials {

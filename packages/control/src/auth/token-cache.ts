@@ -70,7 +70,7 @@ export class TokenCache {
       askedAtMs,
       untilMs: askedAtMs + believedMs,
     };
-    // Whoever names organizations that are not theirs gets an error each time, and no room here.
+    // A request for an organization of others is an error each time and takes no room here.
     if (confirmed.caller !== null && forgotten === this.#forgotten) this.#keep(key, confirmed);
     return confirmed;
   }

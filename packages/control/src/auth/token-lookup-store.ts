@@ -6,7 +6,7 @@ import type { Database } from "../db/database.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import { prepared } from "../db/prepared.ts";
 
-/** Who a token speaks for. `membership` is null where that is nobody in the organization that was asked for. */
+/** Who a token speaks for. `membership` is null where the user is no member of the organization that was asked for. */
 export interface Bearer {
   readonly token_id: string;
   readonly user_id: string;

@@ -47,7 +47,7 @@ export async function takeLease(
   return token === null ? { waitMs: Math.max(1, rows[0]?.wait_ms ?? ms) } : { token };
 }
 
-/** False where somebody else has it by now. */
+/** False where another replica has it by now. */
 export async function renewLease(db: Database, { name, token }: HeldLease, ms: number): Promise<boolean> {
   const { rows } = await sql`
     update leases set expires_at = now() + ${ms} * interval '1 millisecond'
@@ -55,7 +55,7 @@ export async function renewLease(db: Database, { name, token }: HeldLease, ms: n
   return rows.length > 0;
 }
 
-/** Gives the lease up and says how it went. Returns when the service is due again: at once where somebody rang meanwhile. */
+/** Gives the lease up and says how it went. Returns when the service is due again: at once where it was woken meanwhile. */
 export async function finishLease(
   db: Database,
   { name, token }: HeldLease,

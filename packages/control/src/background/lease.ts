@@ -65,12 +65,12 @@ export class Lease implements Disposable {
     this.#timer = setInterval(() => void this.#renew(), RENEW_EVERY_MS);
   }
 
-  /** Aborted when the service should stop, and when somebody else has taken the lease. */
+  /** Aborted when the service should stop, and when another replica has taken the lease. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** Gives it up. Returns when the service is due again: after `nextMs`, or at once where somebody has rung. */
+  /** Gives it up. Returns when the service is due again: after `nextMs`, or at once where it was woken. */
   finish(run: Omit<LeaseRun, "holder">, nextMs: number): Promise<number> {
     return finishLease(this.#db, this.#held, { run: { holder: this.#holder, ...run }, nextMs });
   }
@@ -85,7 +85,7 @@ export class Lease implements Disposable {
     try {
       if (!(await renewLease(this.#db, this.#held, LEASE_MS))) this.#over.abort();
     } catch {
-      // A database that is away takes the lease from nobody else either; should it have lapsed, the fence decides.
+      // While the database is away no other replica can take the lease either; if it has lapsed, the fence decides.
     }
   }
 }

@@ -1,4 +1,4 @@
-// One run of one background service, for whoever wants to see what it does. It takes the service's lease like everybody.
+// One run of one background service, for an operator who wants to see what it does. It takes the service's lease as a replica does.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ringLease } from "./lease-store.ts";
@@ -8,7 +8,7 @@ import { pauseAfter, type FencedService, type Report } from "./task-loop.ts";
 
 const LOOK_EVERY_MS = 250;
 
-/** Waits until nobody else runs it. */
+/** Waits until no other process runs it. */
 export async function runOnce(
   context: Context,
   { service, fence }: FencedService,

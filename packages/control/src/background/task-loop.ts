@@ -43,7 +43,7 @@ interface Run {
   readonly stop: AbortSignal;
 }
 
-/** After a turn that ended because the database was away. Whatever was under way then should not wait for the next period. */
+/** After a turn that ended because the database was away. Interrupted work should not wait for the next period. */
 const AWAY_PAUSE_MS = 1_000;
 
 /** Resolves after `stop`, when the activation that was under way has ended. */
@@ -63,7 +63,7 @@ async function takeTurn({ service, fence }: FencedService, bell: Wakeup, run: Ru
   try {
     await run.leases.passOn(bell, service.name);
     const lease = await run.leases.take(service.name, fence, run.stop);
-    // Somebody may ring on another replica and die before that replica has heard it.
+    // Another replica may die after it has woken a service and before the others have heard of it.
     if ("waitMs" in lease) return Math.min(lease.waitMs, service.everyMs);
     using held = lease;
     const { nextMs, ...done } = await activateOnce(service, held, run);

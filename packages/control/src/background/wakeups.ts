@@ -10,7 +10,7 @@ export { ringLease } from "./lease-store.ts";
 /** Ends a wait early. Rings coalesce: many rings, one activation. */
 export class Wakeup {
   #rung = new AbortController();
-  /** Somebody rang, and the database could not be told. */
+  /** A service was woken, and the database could not be told. */
   isOwed = false;
 
   ring(): void {

@@ -39,8 +39,8 @@ export async function availableHosts(db: Queries): Promise<HostLoad[]> {
   return rows;
 }
 
-/** Until the transaction ends nobody else adds anything to the organization or to the host. What it writes need not be on the disk when it
- *  commits: nobody is told of it before a later commit is, and that brings this one along. */
+/** Until the transaction ends no other transaction adds anything to the organization or to the host. What it writes need not be on the disk when it
+ *  commits: its effect is reported only after a later commit, and that brings this one along. */
 export async function lockCapacity(transaction: Queries, orgId: string, hostId: string): Promise<Room> {
   // The organization first, everywhere: who locks in another order waits for each other.
   const locked = sql`${opening}
@@ -65,10 +65,10 @@ export async function lockCapacity(transaction: Queries, orgId: string, hostId: 
   return roomOf(row);
 }
 
-/** Entries that are added up again and again before somebody makes one of them. */
+/** Entries that are added up again and again before they are folded into one. */
 const ENTRIES_MAX = 64;
 
-/** Whatever is added meanwhile is not seen here, and stays. Each entry is deleted once, and counts in the sum of whoever deleted it. */
+/** Entries that are added meanwhile are not seen here, and stay. Each entry is deleted once, and counts in the sum of the transaction that deleted it. */
 async function balance(transaction: Queries, accounts: readonly string[]): Promise<void> {
   await sql`
     with balanced as (delete from room_entries where account = any(${accounts}::text[]) returning *)

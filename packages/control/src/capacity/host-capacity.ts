@@ -34,12 +34,12 @@ export class HostCapacity {
     if (performance.now() - this.#readAtMs > FRESH_MS) await (this.#reading ??= this.#read());
   }
 
-  /** Begins to refresh. Where that fails, whoever waits for it later tries again and is told. */
+  /** Begins to refresh. Where that fails, the next caller that waits for it tries again and gets the error. */
   prefetch(): void {
     this.refresh().catch(() => undefined);
   }
 
-  /** Resolves when `hosts` is as it is after the call: before somebody is refused. */
+  /** Resolves when `hosts` is as it is after the call. Used before a request is refused. */
   async refreshNow(): Promise<void> {
     // One that is under way may have begun too early.
     await this.#reading?.catch(() => undefined);

@@ -54,7 +54,7 @@ export async function reserve<Row>(
   const recently = candidates(context, wish, context.hostCapacity.hosts);
   const first = recently instanceof SkerryError ? undefined : await tryAll(context, wish, recently, write);
   if (first !== undefined) return first;
-  // Nobody is refused for what was true a moment ago.
+  // A request must not be refused because of figures that are out of date.
   await context.hostCapacity.refreshNow();
   const now = candidates(context, wish, context.hostCapacity.hosts);
   if (now instanceof SkerryError) throw now;

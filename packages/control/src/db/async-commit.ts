@@ -1,4 +1,4 @@
-// Commits that nobody waits for. A commit usually waits until the disk has it, some milliseconds. A statement that reads from
+// Commits without a wait for the disk. A commit usually waits until the disk has it, some milliseconds. A statement that reads from
 // `asyncCommit` does not: when PostgreSQL itself is killed, it may be undone with all others of the last second. That is right for what
 // can be done without or found out again, and never in a transaction with something else, which would not be waited for either.
 

@@ -1,5 +1,5 @@
 // Connections whose every query has a deadline of ours. PostgreSQL ends a statement that takes too long, but not where it has died with
-// its machine, is stopped, or where packets are lost on the way; then nobody answers, and TCP takes many minutes to find out.
+// its machine, is stopped, or where packets are lost on the way; then no answer comes, and TCP takes many minutes to find out.
 
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import type pg from "pg";

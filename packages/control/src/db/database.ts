@@ -284,7 +284,7 @@ export function waitingQueries(db: Database): number {
 
 /** Classes of PostgreSQL's own codes: connection exceptions, and the server going down or coming up. */
 const OUTAGE_CODES = /^(08...|57P0[123]|53300)$/;
-/** What the driver and the socket say when nobody is there. */
+/** The errors of the driver and the socket when no server answers. */
 const OUTAGE_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/;
 

@@ -1,6 +1,6 @@
 // A database for one who may write only while a lease is held. Every transaction begins by checking that the lease has not changed hands,
 // and a write outside of one gets a transaction for it; so a replica that was stopped in the middle of its work, and wakes up when another one
-// has gone on with it, writes nothing. Whoever works with such a database cannot forget to ask. What only reads is not checked.
+// has gone on with it, writes nothing. Code that works with such a database cannot forget the check. Statements that only read are not checked.
 
 import {
   CompiledQuery,
@@ -19,7 +19,7 @@ export interface Fence {
   held: { readonly name: string; readonly token: string } | undefined;
 }
 
-/** Another replica does this work now, or nobody does; nothing was written. */
+/** This replica does not have the work any more; nothing was written. */
 export class LeaseLostError extends Error {
   override readonly name = "LeaseLostError";
 
@@ -95,7 +95,7 @@ class FencedDriver implements Driver {
   /** The pool is its owner's. */
   async destroy(): Promise<void> {}
 
-  /** Until the transaction ends nobody else can take the lease: that would change a key, which this lock forbids. */
+  /** Until the transaction ends no other replica can take the lease: that would change a key, which this lock forbids. */
   async #check(connection: PostgresConnection): Promise<void> {
     const { held } = this.#fence;
     if (held === undefined) throw new LeaseLostError(undefined);

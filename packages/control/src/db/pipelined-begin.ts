@@ -20,7 +20,7 @@ export function openingPool(pool: PostgresPool): PostgresPool {
     async connect() {
       const client = await pool.connect();
       let begun: Promise<unknown> | undefined;
-      /** Somebody waits for `begin`, and whoever comes later must not overtake. */
+      /** A statement waits for `begin`, and later ones must not overtake it. */
       let inOrder = false;
       const query = async <Row>(
         text: string,
@@ -34,7 +34,7 @@ export function openingPool(pool: PostgresPool): PostgresPool {
             () => {
               if (begun === beginning) begun = undefined;
             },
-            () => undefined, // whoever sends the next statement hears of it
+            () => undefined, // the next statement gets the error
           );
           return UNANSWERED;
         }

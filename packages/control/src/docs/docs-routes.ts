@@ -1,4 +1,4 @@
-// The API for programs and for people. The page holds nothing of anybody's, so it needs no token; the document for programs does.
+// The API for programs and for people. The page holds no tenant's data, so it needs no token; the document for programs does.
 
 import { createHash } from "node:crypto";
 import { routes } from "../api/routes.ts";

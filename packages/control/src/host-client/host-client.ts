@@ -99,7 +99,7 @@ export class HostClient {
     return (await this.#transport.json(call, shapes.vms, new Deadline(CALL_DEADLINE_MS, stop))).items;
   }
 
-  /** Answers once the VM is usable, if only because whatever is asked of it waits until it is awake. The same call twice is one VM. */
+  /** Answers once the VM is usable, where calls for it wait until it is awake. The same call twice is one VM. */
   startVm(id: string, spec: VmSpec, stop?: AbortSignal): Promise<Vm> {
     const call = {
       method: "PUT",

@@ -53,7 +53,7 @@ export async function errorOfAnswer(status: number, body: AsyncIterable<Buffer>)
   });
 }
 
-/** Why a host that wants to join cannot be called back, for whoever stands in front of it. */
+/** Why a host that wants to join cannot be called back, for the operator at that machine. */
 export function unreachableBecause(error: unknown, address: string): SkerryError {
   const endpoint = address.replace(/^.*@/, "");
   return new SkerryError(

@@ -72,7 +72,7 @@ export class HostTransport {
       path: call.path,
       ...(call.query === undefined ? {} : { query: call.query }),
       headers: json === undefined ? headers : { ...headers, "content-type": "application/json" },
-      // The pool takes whatever can be iterated over, though its types do not say so.
+      // The pool takes any iterable, though its types do not say so.
       body: (json === undefined ? (content ?? null) : JSON.stringify(json)) as string | null,
       signal,
       // Calls with a deadline need no other bound. A download has none, because it may take long; it may not be silent. An upload

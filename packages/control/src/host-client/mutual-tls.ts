@@ -1,4 +1,4 @@
-// Connections to hosts on other machines: TLS 1.3, both sides with certificates of the cluster's authority and of nobody else. Who answers
+// Connections to hosts on other machines: TLS 1.3, both sides with certificates of the cluster's authority and of no other. Who answers
 // must be the host that was meant, whatever its address or name.
 
 import { peerNamed } from "@skerry/contract/host-identity";
@@ -11,7 +11,7 @@ export interface ControlCredentials {
   readonly key: string;
 }
 
-/** Somebody answers at the address who is certified, but as somebody else. */
+/** A certified host answers at the address, but it is another one. */
 export class WrongHostError extends Error {
   override readonly name = "WrongHostError";
 }

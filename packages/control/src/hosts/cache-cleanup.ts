@@ -5,7 +5,7 @@ import type { Context } from "../context.ts";
 import { hostsInReach } from "./host-lookup.ts";
 import type { BackgroundService } from "../background/task-loop.ts";
 
-/** Hosts that are asked at the same time: it is work for their disks, and nobody waits for it. */
+/** Hosts that are asked at the same time: it is work for their disks, and no caller waits for it. */
 const AT_ONCE = 16;
 
 export function cacheCleanup(context: Context, everyMs: number): BackgroundService {

@@ -28,7 +28,7 @@ export interface Beat {
   readonly info: HostInfo;
 }
 
-/** A pause of this length between two askings in vain breaks the silence in two: meanwhile nobody has asked. */
+/** A pause of this length between two askings in vain breaks the silence in two: no replica asked meanwhile. */
 const SILENCE_GAP_S = 25;
 
 /** Writes what hosts answered, in one statement. Returns whether one of them has news: it was silent, or a VM has ended on it. Only

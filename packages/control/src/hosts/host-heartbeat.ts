@@ -1,5 +1,5 @@
 // Asks every host how it is, and writes the answers down with the time of the database. A host never writes anything by itself: it is asked at the
-// address that is known of it, and its answer counts for the row that has this address, whatever it calls itself.
+// address that is known of it, and its answer counts for the row that has this address, also where it claims another name.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HostInfo } from "@skerry/contract/host-api";
@@ -102,7 +102,7 @@ class Round {
 
   async #ask(host: KnownHost): Promise<void> {
     const info = await this.#infoAt(host.address);
-    // Who answers on a socket may be another host by now; over mutual TLS nobody else can.
+    // Another host may answer on a socket by now; over mutual TLS that is impossible.
     if (info === undefined || (!host.joined && info.name !== host.name)) this.#silent.push(host.id);
     else this.#hear({ id: host.id, info });
   }
@@ -139,7 +139,7 @@ class Round {
     const batch = this.#beats.splice(0);
     if (batch.length === 0) return;
     this.#writing = this.#writing.then(() => this.#write(batch));
-    // Whoever waits for all of it hears the error.
+    // The caller that waits for all of it gets the error.
     this.#writing.catch(() => undefined);
   }
 

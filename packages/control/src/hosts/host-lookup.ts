@@ -44,7 +44,7 @@ export function reachOf(db: Queries, id: string): Promise<Reach | undefined> {
     .executeTakeFirst();
 }
 
-/** Undefined where the host has been removed: whoever is there now is not asked. */
+/** Undefined where the host has been removed: the one that has its address now is not asked. */
 export async function hostAddress(db: Queries, id: string): Promise<string | undefined> {
   const row = await db
     .selectFrom("hosts")

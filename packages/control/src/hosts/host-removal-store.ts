@@ -43,7 +43,7 @@ export async function markRemoved(db: Queries, id: string): Promise<void> {
     where host_id = ${id} and host_lost`.execute(db);
 }
 
-/** Nobody is left to confirm these destructions. Returns how many there were. */
+/** No host is left to confirm these destructions. Returns how many there were. */
 export async function destroyOnRemovedHosts(db: Database): Promise<number> {
   const { rows } = await sql`
     with removed as (

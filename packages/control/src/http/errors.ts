@@ -69,9 +69,9 @@ const frameworkErrors: Readonly<Record<string, Translation>> = {
   FST_ERR_MAX_PARAM_LENGTH: ["invalid_path", "The URL is too long."],
 };
 
-/** For bytes that are not HTTP, or not yet a whole head; there is no request yet, and nobody to log it for. */
+/** For bytes that are not HTTP, or not yet a whole head; there is no request yet that could be logged. */
 export function answerBrokenHttp(error: Error & { code?: string }, socket: Socket): void {
-  // Whatever else can go wrong on a socket (a failed TLS handshake, say) leaves nobody who would read HTTP.
+  // After another error of a socket (a failed TLS handshake, say) the client cannot read HTTP.
   if (!socket.writable || !/^(HPE|ERR_HTTP)_/.test(error.code ?? "")) {
     socket.destroy();
     return;

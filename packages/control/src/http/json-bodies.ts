@@ -44,7 +44,7 @@ export function limitJsonBodies(app: FastifyInstance, bodyMs: number): void {
   app.addHook("preParsing", async (request, reply) => {
     if (request.raw.complete || !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) return;
     const timer = setTimeout(() => {
-      // The framework is reading, and answers the error of what it reads; otherwise nobody waits for this body.
+      // The framework is reading, and answers the error of what it reads; otherwise no reader waits for this body.
       if (request.raw.listenerCount("error") > 0) request.raw.emit("error", bodyTooSlow());
     }, bodyMs);
     const letGo = () => clearTimeout(timer);

@@ -1,4 +1,4 @@
-// Heads of requests that two readers could understand in two ways, or that nobody has a reason to send.
+// Heads of requests that two readers could understand in two ways, or that no client has a reason to send.
 
 import type { FastifyInstance } from "fastify";
 import type { IncomingMessage } from "node:http";

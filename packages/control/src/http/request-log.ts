@@ -1,5 +1,5 @@
 // One line per request, when its connection is done with it. It names who called, and of the path only what is ours: its words and its
-// ids. The rest (names of files, and whatever a client mistook for a path) may be a secret, and so may the query, headers and bodies.
+// ids. The rest (names of files, and anything that a client mistook for a path) may be a secret, and so may the query, headers and bodies.
 
 import type { Logger } from "pino";
 import { idKinds } from "@skerry/contract/ids";

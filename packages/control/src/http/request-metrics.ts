@@ -1,4 +1,4 @@
-// Counts requests. Whatever a client sends, the labels come from closed lists: the methods below, the patterns of our routes, and
+// Counts requests. The labels come from closed lists, so that clients cannot add any: the methods below, the patterns of our routes, and
 // statuses that we answer with.
 
 import type { FastifyInstance } from "fastify";

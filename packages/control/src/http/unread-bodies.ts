@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** How long a body that nobody wants may go on, so that its sender gets to read the answer. */
+/** How long an unwanted body may go on, so that its sender gets to read the answer. */
 const LINGER_MS = 2_000;
 
 /**
@@ -11,7 +11,7 @@ export function cutUnreadBody(request: IncomingMessage, response: ServerResponse
   response.once("finish", () => {
     if (request.complete) return;
     // Where a route had begun to read, Node reads no further by itself, and the client would wait on its next request. A stream
-    // that somebody still listens to for `readable` does not flow.
+    // that still has a listener for `readable` does not flow.
     request.removeAllListeners("readable");
     // Not at once: the stream stops flowing when it has noticed that those listeners are gone.
     setImmediate(() => request.resume());

@@ -46,7 +46,7 @@ export interface KeyedRequest {
   readonly body: unknown;
   /** Secret of the token that it came with. */
   readonly secret: string;
-  /** The caller went away: nobody waits any more. */
+  /** The caller went away and waits no more. */
   readonly gone: AbortSignal;
 }
 
@@ -206,7 +206,7 @@ async function judge<Answer>(
   if (creation.outcome === undefined) throw new Error("a creation with `begun` needs an `outcome`");
   const outcome = await creation.outcome(entry.resource_id);
   if (outcome.kind !== "usable") return outcome;
-  // From now on it is the answer, whatever becomes of the resource.
+  // From now on it is the answer, also where the resource is gone.
   const claim = { ...holder.claim, attemptId: entry.attempt_id };
   await keep(context.db, { ...holder, claim }, outcome.answer);
   return outcome;

@@ -1,4 +1,4 @@
-// The ledger of Idempotency-Keys. Whoever writes names the attempt that it writes for, and loses when that was taken over.
+// The ledger of Idempotency-Keys. Each write names its attempt, and is refused when that was taken over.
 
 import { sql } from "kysely";
 import type { Database, Queries } from "../db/database.ts";
@@ -24,7 +24,7 @@ export interface LedgerEntry {
   readonly resource_id: string | null;
   readonly answer: Buffer | null;
   readonly token_id: string | null;
-  /** Nobody has heard of the attempt for too long. Means nothing once there is a resource. */
+  /** The attempt has shown no sign of life for too long. Means nothing once there is a resource. */
   readonly lapsed: boolean;
 }
 
@@ -58,7 +58,7 @@ export async function findKey(db: Database, owner: KeyOwner): Promise<LedgerEntr
   return rows[0];
 }
 
-/** Takes the key from an attempt that came to nothing; false where somebody else was faster, or it came to something after all. */
+/** Takes the key from an attempt that came to nothing; false where another request was faster, or the attempt succeeded after all. */
 export async function takeOverKey(db: Database, claim: Claim, from: LedgerEntry): Promise<boolean> {
   const { rows } = await sql`
     update idempotency_keys set attempt_id = ${claim.attemptId}, claimed_until = ${claimedUntil}, resource_id = null

@@ -10,7 +10,7 @@ export function findAuthority(db: Queries): Promise<AuthorityRow | undefined> {
   return db.selectFrom("authority").select(["certificate", "private_key"]).executeTakeFirst();
 }
 
-/** The authority afterwards: this one, or that of whoever was first. */
+/** The authority afterwards: this one, or that of the replica that was first. */
 export async function keepFirstAuthority(db: Queries, made: AuthorityRow): Promise<AuthorityRow> {
   await db
     .insertInto("authority")

@@ -1,5 +1,5 @@
 // How a machine becomes a host: an operator mints a token, the machine asks to be certified with it and starts to listen, and control
-// calls it back once before anybody is told that it has joined.
+// calls it back once before it reports that the machine has joined.
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { SkerryError } from "@skerry/contract/errors";
@@ -60,7 +60,7 @@ async function createJoinToken(context: Context, caller: Caller, attempt: Attemp
   });
 }
 
-/** Certifies a machine as a host. The same machine may ask again with the same token; nobody else may. */
+/** Certifies a machine as a host. The same machine may ask again with the same token; no other machine may. */
 export function joinHost(context: Context, request: JoinRequest): Promise<JoinAnswer> {
   return context.db.transaction().execute(async (transaction) => {
     const token = await provenToken(transaction, request, (digest) => joinProof(digest, request));
@@ -89,7 +89,7 @@ export async function confirmHost(context: Context, request: JoinConfirmation): 
     return findJoinedHost(transaction, id);
   });
   if (host === undefined) throw new SkerryError("host_not_found", "The host has been removed.");
-  // Whoever was at the address before is none of its connections.
+  // Connections to the host that had the address before are not used for it.
   await context.hosts.forget(host.address);
   const info = await context.hosts
     .client(host.address)

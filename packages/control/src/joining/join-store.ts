@@ -27,7 +27,7 @@ export interface JoinTokenRow {
   readonly expired: boolean;
 }
 
-/** Nobody else uses the token until the transaction ends. */
+/** No other request uses the token until the transaction ends. */
 export async function lockJoinToken(db: Queries, id: string): Promise<JoinTokenRow | undefined> {
   const { rows } = await sql<JoinTokenRow>`
     select secret_sha256, org_id, host_id, expires_at <= now() as expired
@@ -67,7 +67,7 @@ export async function findHostByKey(db: Queries, keySha256: Buffer): Promise<str
   return row?.id;
 }
 
-/** Writes a host that nobody has asked yet, or changes name and address of one that comes again. False where another has the name; then
+/** Writes a host that was not asked yet, or changes name and address of one that comes again. False where another has the name; then
  *  nothing else can be done in the transaction. */
 export async function writeJoiningHost(db: Queries, host: JoiningHost): Promise<boolean> {
   // One that has never answered holds no name: its join broke off.

@@ -119,7 +119,7 @@ export function keyDigest(publicKey: KeyObject): Buffer {
 }
 
 function readKey(pem: string): KeyObject | undefined {
-  // Node would also take a private key, and nobody should send one.
+  // Node would also take a private key, which must not be sent.
   if (!pem.startsWith("-----BEGIN PUBLIC KEY-----")) return undefined;
   try {
     return createPublicKey(pem);

@@ -39,7 +39,7 @@ export async function setLimits(
   });
 }
 
-/** Until the transaction ends nobody else places anything for this organization, so what it holds can be summed and then added to. */
+/** Until the transaction ends no other request places anything for this organization, so what it holds can be summed and then added to. */
 export async function lockOrganization(transaction: Queries, orgId: string): Promise<boolean> {
   const { rows } = await sql`select 1 from organizations where id = ${orgId} for no key update`.execute(
     transaction,

@@ -54,7 +54,7 @@ function roomFor({ orgId }: Caller, { template, size }: MachineWish): PlacementR
   return { orgId, template, size, quotas: ({ disk_gib }) => ({ machines: 1, disk_gib }) };
 }
 
-/** What became of a creation that nobody answered. One that died in the middle is `creating` until VM cleanup fails it. */
+/** The outcome of a creation that was not answered. One that died in the middle is `creating` until VM cleanup fails it. */
 async function outcomeOf(context: Context, caller: Caller, id: string): Promise<Outcome<Machine>> {
   const row = await findMachine(context.db, caller.orgId, id);
   if (row === undefined) return { kind: "nothing" };

@@ -1,4 +1,4 @@
-// The end of a machine's life that nobody asked for: what becomes of it, and whether it is started again, in one transaction.
+// A machine that ended without a request: its new status, and whether it is started again, in one transaction.
 
 import type { MachineStatus } from "@skerry/contract/machine-states";
 import type { Queries } from "../db/database.ts";

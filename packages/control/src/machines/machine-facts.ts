@@ -24,7 +24,7 @@ export interface MachineFact extends Pick<
   | "host_lost"
   | "reason"
 > {
-  /** Somebody is working on it at this moment. */
+  /** A replica is working on it at this moment. */
   readonly claimed: boolean;
   /** The host has not confirmed the stored egress policy. */
   readonly egress_due: boolean;

@@ -92,7 +92,7 @@ async function open(
   return guarded(body as AsyncIterable<Buffer>, gone);
 }
 
-/** A log that breaks off has ended; whoever may not go on hears why. */
+/** A log that breaks off has ended; a caller that may not go on gets the reason. */
 async function* guarded(body: AsyncIterable<Buffer>, gone: AbortSignal): AsyncGenerator<Buffer> {
   try {
     yield* body;

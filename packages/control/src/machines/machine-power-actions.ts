@@ -62,7 +62,7 @@ function isAtRest({ status }: MachineRow): boolean {
   return status === "stopped" || status === "failed";
 }
 
-/** What it had tried by itself does not count against a start that somebody asks for. */
+/** Its automatic restarts do not count against a start by request. */
 function startByWish(context: Context, row: MachineRow, newDisk = false): Promise<MachineRow | undefined> {
   return startMachine(context, row, { newDisk, change: { desired: "running", retries: 0 } });
 }
@@ -74,7 +74,7 @@ function stopAtRest(context: Context, row: MachineRow): Promise<MachineRow | und
     const stopped =
       row.status === "failed"
         ? await transitionMachine(transaction, row, "stopped", change)
-        : // Whoever is about to start it from the queue has read another version.
+        : // A replica that is about to start it from the queue has read another version.
           await changeMachine(transaction, row, { ...change, ...renewed });
     if (stopped === undefined) return undefined;
     await cancelRestart(transaction, row.id);

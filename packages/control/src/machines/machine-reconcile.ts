@@ -8,17 +8,17 @@ import { diskGone, endingOf, type Ending } from "./machine-exit-reason.ts";
 import type { MachineFact } from "./machine-facts.ts";
 
 export type MachineAction =
-  /** Its VM has ended, or whoever worked on it has died: what now is a matter of its policy. */
+  /** Its VM has ended, or the replica that worked on it has died: its policy decides. */
   | { readonly kind: "end"; readonly row: MachineFact; readonly ending: Ending }
-  /** It runs although its row does not say so: whoever started it died, or its host was taken for dead. */
+  /** It runs although its row does not say so: the replica that started it died, or its host was taken for dead. */
   | { readonly kind: "adopt"; readonly row: MachineFact }
   /** It should not run any more; its disk stays. */
   | { readonly kind: "stop"; readonly row: MachineFact }
-  /** It was stopped to be started again, and nobody has done so. */
+  /** It was stopped to be started again, and that start has not come. */
   | { readonly kind: "queue"; readonly row: MachineFact }
   /** The host has not confirmed the egress policy that is wished for. */
   | { readonly kind: "egress"; readonly row: MachineFact }
-  /** Somebody wished its end; the host has to confirm it. */
+  /** Its end was requested; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: MachineFact }
   /** A VM that runs and should not, of a machine whose disk is here. */
   | { readonly kind: "halt"; readonly vm: Vm }

@@ -20,7 +20,7 @@ export async function listMachinesOf(
 }
 
 export async function getMachine(context: Context, caller: Caller, id: string): Promise<MachineRow> {
-  // An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL.
+  // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("machine", id) ? await findMachine(context.db, caller.orgId, id) : undefined;
   if (row === undefined) throw new SkerryError("machine_not_found", "There is no such machine.");
   return row;

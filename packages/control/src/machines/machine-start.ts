@@ -1,5 +1,5 @@
 // A machine on its way to running: its first start, those that are asked for, and those by its policy. The row is written first,
-// with a new execution id and a claim, so whatever happens after it, somebody finishes.
+// with a new execution id and a claim, so another replica finishes it when this one dies.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
@@ -27,7 +27,7 @@ export interface StartWish {
   readonly newDisk?: boolean;
   /** What the start changes beside the status. */
   readonly change?: MachineChange;
-  /** Leaves the start to whoever finds that nobody works on it any more. */
+  /** Leaves the start to the replica that finds its claim lapsed. */
   readonly stop?: AbortSignal;
 }
 
@@ -165,7 +165,7 @@ export async function bringUp(
     reason,
   });
   if (running === undefined) throw await overtaken(context, row, address);
-  // Somebody asked it to stop while it was on its way.
+  // It was asked to stop while it was starting.
   if (running.desired === "stopped") context.wake("vm-cleanup");
   return running;
 }

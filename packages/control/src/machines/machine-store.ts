@@ -1,4 +1,4 @@
-// Rows of machines. Whoever changes a status names the version that the decision was about, and loses when it is old.
+// Rows of machines. A change of status names the version that the decision was about, and is refused when that is old.
 
 import { sql, type Selectable, type UpdateObject } from "kysely";
 import {
@@ -45,7 +45,7 @@ export function insertMachine(db: Queries, machine: NewMachine): Promise<Machine
     .executeTakeFirstOrThrow();
 }
 
-/** Says that somebody is still working on this incarnation. */
+/** Says that this replica still works on this incarnation. */
 export async function extendMachineClaim(
   db: Database,
   { id, execution_id }: Pick<MachineRow, "id" | "execution_id">,
@@ -57,7 +57,7 @@ export async function extendMachineClaim(
   );
 }
 
-/** Undefined where it does not exist or is another organization's; nobody learns which. */
+/** Undefined where it does not exist or is another organization's; the caller does not learn which. */
 export function findMachine(db: Database, orgId: string, id: string): Promise<MachineRow | undefined> {
   return batches.find(db, `${orgId} ${id}`);
 }
@@ -71,7 +71,7 @@ const batches = new BatchLoader<MachineRow>(async (db, keys) => {
   return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
 });
 
-/** For whoever acts for no organization. */
+/** For work that is done for no organization. */
 export function machineById(db: Queries, id: string): Promise<MachineRow | undefined> {
   return db
     .selectFrom("machines")
@@ -115,7 +115,7 @@ export type MachineChange = Pick<
 
 type Seen = Pick<MachineRow, "id" | "version" | "status">;
 
-/** Statuses in which somebody works on the machine, and says so by extending a claim. */
+/** Statuses in which a replica works on the machine, and says so by extending a claim. */
 const claimed: ReadonlySet<MachineStatus> = new Set(["creating", "starting", "stopping"]);
 
 /** Changes the status of exactly the version that the caller saw; undefined when another writer got there first. */

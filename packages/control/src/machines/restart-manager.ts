@@ -15,7 +15,7 @@ const AT_ONCE = 4;
 /** A start that is refused, because there is no room or its host is away, is tried again after this. */
 const REFUSED_AGAIN_MS = 10_000;
 
-/** Whoever queues something rings; should that be lost, nothing waits longer than this. */
+/** Each addition to the queue wakes this service; if that is lost, an entry waits this long at most. */
 const LOOK_AGAIN_MS = 30_000;
 
 export function restartManager(context: Context): BackgroundService {
@@ -49,7 +49,7 @@ async function restart(context: Context, id: string, stop: AbortSignal): Promise
     await cancelRestart(context.db, id);
     return;
   }
-  // Whoever asked for a restart has not had one by the policy.
+  // A restart that was requested is not one by the policy.
   const change = row.restart_wished ? {} : restartedAgain;
   try {
     await startMachine(context, row, { change, stop });

@@ -4,7 +4,7 @@
 import { sql } from "kysely";
 import type { Database, Queries } from "../db/database.ts";
 
-/** An entry that was taken comes back after this, should whoever took it die. */
+/** An entry that was taken comes back after this if the replica that took it dies. */
 const TAKEN_MS = 60_000;
 
 const later = (ms: number) => sql`now() + ${ms} * interval '1 millisecond'`;
@@ -19,7 +19,7 @@ export async function cancelRestart(db: Queries, machineId: string): Promise<voi
   await sql`delete from restarts where machine_id = ${machineId}`.execute(db);
 }
 
-/** Up to `limit` machines whose time has come, longest due first. They are nobody else's for a minute. */
+/** Up to `limit` machines whose time has come, longest due first. No other replica gets them for a minute. */
 export async function takeDueRestarts(db: Queries, limit: number): Promise<string[]> {
   const { rows } = await sql<{ machine_id: string }>`
     update restarts set due_at = ${later(TAKEN_MS)}

@@ -21,10 +21,10 @@ export type Departure =
   | { readonly kind: "begun"; readonly move: MoveRow }
   /** In words for the operator. */
   | { readonly kind: "waits"; readonly waitsFor: string }
-  /** It has ended, or somebody else moves it. */
+  /** It has ended, or another replica moves it. */
   | { readonly kind: "left" };
 
-/** Takes room for it elsewhere, and says so in a row that somebody carries on with. */
+/** Takes room for it elsewhere, and says so in a row that any replica can carry on with. */
 export async function beginMove(
   context: Context,
   vm: MovableVm,

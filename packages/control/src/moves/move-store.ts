@@ -36,7 +36,7 @@ const COLUMNS = sql`id, org_id, status, host_id, execution_id, size, vcpus, memo
 const underWay = sql`status in (${sql.join(moveStatusesUnderWay)})`;
 /** Longest pause between two attempts at a stuck move, in seconds. */
 const RETRY_MAX_S = 30;
-/** What could not take a VM is not asked again for so long, times how often it could not lately. Whose fault it was nobody knows for sure. */
+/** What could not take a VM is not asked again for so long, times how often it could not lately. The cause of a failure is not known for sure. */
 const FAILED_FOR_S = 5;
 const FAILED_FOR_MAX_S = 60;
 
@@ -113,7 +113,7 @@ export async function insertMove(
   return rows[0];
 }
 
-/** Those that somebody should carry on with now, and that nobody has `inHand` yet. */
+/** Those that are due now, and that are not `inHand` yet. */
 export async function dueMoves(db: Queries, inHand: readonly string[]): Promise<MoveRow[]> {
   const { rows } = await sql<MoveRow>`
     select * from moves where ${underWay} and retry_at <= now() and id <> all(${inHand}::text[]) order by id`.execute(
@@ -140,7 +140,7 @@ export async function whyUnwanted(db: Queries, id: string): Promise<string | und
   return rows.map(({ why }) => why ?? undefined)[0];
 }
 
-/** Those that wait for a host that does not answer keep nobody else from moving. */
+/** Those that wait for a host that does not answer do not keep others from moving. */
 export async function countMovesFrom(db: Queries, hostId: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::integer as count from moves

@@ -1,5 +1,5 @@
-// Empties hosts that are to be drained, and carries on with every move under way, whoever began it. An activation lasts as long as anything
-// is on its way, and looks around meanwhile: a transfer that takes long keeps nobody else from the last step, before which a guest stands still.
+// Empties hosts that are to be drained, and carries on with every move under way, also those that another replica began. An activation lasts as long as anything
+// is on its way, and looks around meanwhile: a long transfer does not keep other moves from the last step, before which a guest stands still.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { beginMove } from "./begin-move.ts";
@@ -20,11 +20,11 @@ import { reportOf, type BackgroundService } from "../background/task-loop.ts";
 export { sweepMoves } from "./move-store.ts";
 
 const SERVICE = "mover";
-/** From one host: a move takes its disks and its network, and whoever runs there notices. */
+/** From one host: a move takes its disks and its network, which its other VMs notice. */
 const AT_ONCE = 3;
 /** VMs of one host that are looked at: behind one that fits nowhere there may be smaller ones. */
 const CANDIDATES = 32;
-/** What is free elsewhere changes without anybody telling us. */
+/** What is free elsewhere changes without a message. */
 const WAITING_LOOK_MS = 5_000;
 /** A VM that is being created settles, one that could not be moved is tried again. */
 const SETTLING_LOOK_MS = 1_000;

@@ -1,4 +1,4 @@
-// One move from its row to its end. Every step can be taken again, by whoever comes after one that died: hosts know what they have done by
+// One move from its row to its end. Every step can be taken again, by the replica that comes after one that died: hosts know what they have done by
 // the move's id and the execution ids. Only `switchHost` decides, in the database, when both hosts have said that all is there; until
 // then whatever fails leaves the VM where it is, and from then on it is the target's.
 
@@ -27,7 +27,7 @@ import { hostEgress } from "../organizations/private-cidrs.ts";
 /** How soon it is noticed that an operator has changed his mind, or that a host is not heard of any more. */
 const WANTED_LOOK_MS = 500;
 
-/** Undefined: the host has been removed, and nobody asks it any more. */
+/** Undefined: the host has been removed and is not asked any more. */
 interface Ends {
   readonly source: HostClient | undefined;
   readonly target: HostClient | undefined;
@@ -161,7 +161,7 @@ async function decide(context: Context, move: MoveRow, service: string): Promise
   });
 }
 
-/** Somebody canceled the move a moment before; nothing of the transaction holds. */
+/** The move was canceled a moment before; nothing of the transaction holds. */
 class Overtaken extends Error {
   override readonly name = "Overtaken";
 }
@@ -179,7 +179,7 @@ async function resume(
     const egress = await hostEgress(context.db, vm);
     const order = { execution_id: move.to_execution_id, egress, egress_version };
     await target?.moves.resume(move.vm_id, order, stop).catch((error: unknown) => {
-      // Where the VM has ended, whoever compares rows and VMs says so; whatever else is wrong, we come again.
+      // Where the VM has ended, VM cleanup says so; after any other error this step is tried again.
       if (!(error instanceof SkerryError) || !ended.has(error.code)) throw error;
       context.log.warn({ err: error, vm_id: move.vm_id }, "a VM did not go on where it was moved to");
       context.wake("vm-cleanup");
@@ -194,7 +194,7 @@ async function resume(
   return proceed(context.db, move, "done");
 }
 
-/** Statuses in which nobody wants it to go on. */
+/** Statuses in which it should not go on. */
 const past: ReadonlySet<string> = new Set(["destroying", "destroyed"]);
 
 /** What a host says of a VM that was on its way and is not there any more. */

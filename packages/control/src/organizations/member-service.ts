@@ -152,7 +152,7 @@ async function roleOf(transaction: Queries, caller: Caller): Promise<Role> {
   );
 }
 
-/** Nobody gives, changes or takes a role that is higher than their own. */
+/** A member cannot give, change or take a role that is higher than their own. */
 function refuseAbove(own: Role, other: Role): void {
   if (hasRole(own, other)) return;
   throw new SkerryError("forbidden", `The role "${other}" is above yours, which is "${own}".`, {
@@ -198,7 +198,7 @@ async function mustFind(db: Queries, member: { orgId: string; userId: string }):
   return found;
 }
 
-/** An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL. */
+/** No resource has an id of another shape; looking for it would only carry odd bytes into SQL. */
 function checkUserId(userId: string): string {
   if (isId("user", userId)) return userId;
   throw memberNotFound();

@@ -100,7 +100,7 @@ async function giveBack(context: Context, row: SandboxRow, address: string): Pro
     });
 }
 
-/** What became of a creation that nobody answered. One that died in the middle is `creating` until the reconciler fails it. */
+/** The outcome of a creation that was not answered. One that died in the middle is `creating` until the reconciler fails it. */
 async function outcomeOf(context: Context, caller: Caller, id: string): Promise<Outcome<Sandbox>> {
   const row = await findSandbox(context.db, caller.orgId, id);
   if (row === undefined) return { kind: "nothing" };

@@ -9,7 +9,7 @@ export type Action =
   | { readonly kind: "fail"; readonly row: SandboxFact; readonly reason: string }
   /** The host has not confirmed the egress policy that is wished for. */
   | { readonly kind: "egress"; readonly row: SandboxFact }
-  /** Somebody wished its end; the host has to confirm it. */
+  /** Its end was requested; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: SandboxFact }
   /** Its host does not understand its record, and has left it as it is. */
   | { readonly kind: "lose"; readonly row: SandboxFact; readonly reason: string }

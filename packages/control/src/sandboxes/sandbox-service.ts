@@ -28,7 +28,7 @@ export async function listSandboxesOf(
 }
 
 export async function getSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
-  // An id of another shape belongs to nobody; looking for it would only carry odd bytes into SQL.
+  // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("sandbox", id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
   if (row === undefined) throw new SkerryError("sandbox_not_found", "There is no such sandbox.");
   return row;

@@ -74,7 +74,7 @@ export async function extendClaim(db: Database, id: string): Promise<void> {
     where id = ${id} and status = 'creating'`.execute(db);
 }
 
-/** Undefined where it does not exist or is another organization's; nobody learns which. */
+/** Undefined where it does not exist or is another organization's; the caller does not learn which. */
 export function findSandbox(db: Database, orgId: string, id: string): Promise<SandboxRow | undefined> {
   return batches.find(db, `${orgId} ${id}`);
 }
