@@ -56,7 +56,7 @@ export function readSaved(env: Environment = process.env): Promise<Partial<Saved
   return readConfig(env);
 }
 
-/** Saves the settings for the user of this process, readable by nobody else. */
+/** Saves the settings for the user of this process, and readable by no other user. */
 export async function writeConfig(config: Partial<SavedConfig>, path: string): Promise<void> {
   const beside = `${path}.${randomBytes(6).toString("hex")}`;
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });

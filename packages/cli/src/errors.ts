@@ -63,7 +63,7 @@ export function endingOf(error: unknown): Ending {
   // Commander has already written its message, or the help that was asked for.
   if (error instanceof CommanderError)
     return { exitCode: error.exitCode === 0 ? exitCodes.ok : exitCodes.usage };
-  // Whoever read our output (`| head`) has had enough.
+  // The reader of our output (`| head`) has ended.
   if (error instanceof Error && "code" in error && error.code === "EPIPE")
     return { exitCode: exitCodes.brokenPipe };
   if (error instanceof CliError) return { exitCode: error.exitCode, failure: error };
@@ -85,7 +85,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 function apiFailure(error: SkerryApiError): Failure {
-  // The server speaks to whoever writes requests; at a shell, a token is set another way.
+  // The server's text is for authors of requests; at a shell, a token is set another way.
   const ours =
     error.code === "unauthorized"
       ? "Give a valid token with SKERRY_API_TOKEN or --token, or run `skerry up` on the server's machine."
@@ -94,7 +94,7 @@ function apiFailure(error: SkerryApiError): Failure {
     code: error.code,
     message: error.message,
     remediation: ours ?? error.remediation,
-    // Of use only to somebody who reads the server's log.
+    // Of use only to readers of the server's log.
     requestId: error.status >= 500 ? error.requestId : undefined,
   };
 }

@@ -63,7 +63,7 @@ export async function saveLocal(
       return { path, bytes: await write(bounded(content, maxBytes), path, "w") };
     return { path, bytes: await replace(content, path, { mode: existing?.mode, maxBytes }) };
   } finally {
-    // What nobody reads any more would keep the connection, and this process, alive. After the end it does nothing.
+    // Data that is not read any more would keep the connection, and this process, alive. After the end it does nothing.
     await content.cancel().catch(() => undefined);
   }
 }
@@ -87,7 +87,7 @@ function tooLarge(maxBytes: number): CliError {
   });
 }
 
-/** The rest is for whatever else this machine writes meanwhile. */
+/** The rest is for other programs of this machine that write meanwhile. */
 const PART_OF_FREE_DISK = 0.9;
 
 /** Undefined where the file system does not know its size, as some that are reached over a network. */

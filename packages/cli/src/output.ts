@@ -58,7 +58,7 @@ export class Output {
       ...more.map((line) => this.#colors.dim(printable(line))),
       ...(requestId === undefined ? [] : [this.#colors.dim(`request: ${printable(requestId)}`)]),
     ];
-    // When stderr is gone there is nobody left to tell.
+    // When stderr is gone there is no place left for a message.
     await written(this.#stderr, `${lines.join("\n")}\n`).catch(() => undefined);
   }
 
@@ -92,7 +92,7 @@ function tableText(rows: readonly (readonly string[])[]): string {
 }
 
 /**
- * Names of files and sandboxes come from code that nobody trusts: an escape sequence in one could rewrite the user's
+ * Names of files and sandboxes come from code that is not trusted: an escape sequence in one could rewrite the user's
  * screen, and a bidirectional control could reorder what is on it.
  */
 export function printable(text: string): string {

@@ -50,7 +50,7 @@ export class SkerryApiError<Code extends ApiErrorCode = ApiErrorCode> extends Er
   }
 }
 
-/** The request is wrong whatever the state of things: a field, a path, a size. */
+/** The request is wrong in every state of the server: a field, a path, a size. */
 export class InvalidRequestError extends SkerryApiError<CodesOf<400 | 405 | 408 | 413 | 415 | 431>> {
   override readonly name = "InvalidRequestError";
 }

@@ -18,7 +18,7 @@ export class SkerryConnectionError extends Error {
   }
 }
 
-/** The arguments cannot be sent, whatever the server: nothing was sent. */
+/** The arguments cannot be sent to any server: nothing was sent. */
 export class SkerryInputError extends TypeError {
   override readonly name = "SkerryInputError";
 }

@@ -112,7 +112,7 @@ export async function downloadAsStream(
         await chunks.return().catch(() => undefined);
       },
     },
-    // Nothing is read before somebody wants it.
+    // Nothing is read before it is asked for.
     { highWaterMark: 0 },
   );
 }

@@ -1,4 +1,4 @@
-// Organizations and their members. Each call names its organization, whatever the client's own is.
+// Organizations and their members. Each call names its organization, also where it is not the client's own.
 
 import type { Role } from "@skerry/contract/access";
 import type {
@@ -68,7 +68,7 @@ export class Organizations {
   }
 
   /**
-   * Adds somebody: new with a `name`, or known with a `user_id`. `token.token` of the answer is a secret for the new member to work
+   * Adds a member: new with a `name`, or known with a `user_id`. `token.token` of the answer is a secret for the new member to work
    * with, and is shown this once; it has the scopes of your token and ends with it.
    */
   addMember(id: string, request: MemberAddRequest, options: CallOptions = {}): Promise<MemberAdded> {
@@ -78,7 +78,7 @@ export class Organizations {
     );
   }
 
-  /** Nobody gives, changes or takes a role above their own: code `forbidden`; the last owner stays: code `last_owner`. */
+  /** A member cannot give, change or take a role above their own: code `forbidden`; the last owner stays: code `last_owner`. */
   setRole(id: string, userId: string, role: Role, options: CallOptions = {}): Promise<Member> {
     return this.#http.json<Member>(
       { method: "PATCH", path: memberPath(id, userId), json: { role } },

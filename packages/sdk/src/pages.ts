@@ -13,7 +13,7 @@ export interface PageOptions {
   readonly cursor?: string | undefined;
 }
 
-/** Every item of every page; asks for the next page only when somebody wants it. */
+/** Every item of every page; asks for the next page only when it is wanted. */
 export async function* everyItem<Item>(
   readPage: (cursor: string | undefined) => Promise<Page<Item>>,
 ): AsyncGenerator<Item, void> {

@@ -1,5 +1,5 @@
 // When a call is sent again: only where a second one changes nothing that the first one has not, and only after failures that pass by
-// themselves. A call that was too slow is not repeated: whoever waited that long should decide.
+// themselves. A call that was too slow is not repeated: a caller that waited that long should decide.
 
 import { SkerryApiError } from "./api-errors.ts";
 import { SkerryConnectionError } from "./errors.ts";

@@ -107,7 +107,7 @@ function registerUpdate(org: Command, cli: Cli): void {
   addExamples(command, "skerry org update org_01jd3... --egress-default deny_all");
 }
 
-/** Only here: the server has no such choice, so nothing that somebody else runs moves to another organization. */
+/** Only here: the server has no such choice, so nothing that another program runs moves to another organization. */
 function registerUse(org: Command, cli: Cli): void {
   const command = org
     .command("use")

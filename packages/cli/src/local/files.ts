@@ -11,7 +11,7 @@ export async function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** Which folder it is, under whatever path: moved on its file system it is the same one, and a copy of it is another. */
+/** Which folder it is, under any path: moved on its file system it is the same one, and a copy of it is another. */
 export async function folderIdentity(path: string): Promise<string> {
   const { dev, ino } = await stat(path);
   return `${dev}:${ino}`;

@@ -21,7 +21,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** "denied": somebody may be there, but the socket is not for us. */
+/** "denied": a host may be there, but the socket is not for us. */
 export async function askHost<T>(layout: Layout, path: string): Promise<T | "silent" | "denied"> {
   const answer = await call(layout, { method: "GET", path, deadlineMs: DEADLINE_MS });
   if (typeof answer === "string") return answer;

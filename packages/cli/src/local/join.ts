@@ -1,5 +1,5 @@
 // `skerry host join`: makes this machine a host of a control plane elsewhere. The host makes a key and asks to be certified, this command
-// carries request and certificate, and nobody is told that it has joined before control has called the host back.
+// carries request and certificate, and success is reported only after control has called the host back.
 
 import { rename, rm, writeFile } from "node:fs/promises";
 import { connect, isIP } from "node:net";
@@ -59,7 +59,7 @@ export async function joinCluster(layout: Layout, flags: JoinFlags): Promise<Hos
   }
 }
 
-/** As if nobody had tried. */
+/** As before the attempt. */
 async function leave(layout: Layout): Promise<void> {
   const running = await runningSupervisor(layout);
   if (running !== undefined) await stopProcess(running.supervisor, DOWN_DEADLINE_MS);

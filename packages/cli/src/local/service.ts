@@ -1,4 +1,4 @@
-// `skerry service`: the background services of control, for whoever looks for what is wrong.
+// `skerry service`: the background services of control, for an operator who looks for a fault.
 
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";

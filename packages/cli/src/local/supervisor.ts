@@ -29,7 +29,7 @@ export const STOP_GRACE_MS = 15_000;
 const LOG_FOLDER_MODE = 0o750;
 const CHECK_LOGS_MS = 5_000;
 
-/** Makes the folders in which root works. Nobody else may write to them. */
+/** Makes the folders in which root works. No other user may write to them. */
 export async function makeFolders(layout: Layout): Promise<void> {
   for (const folder of [layout.state, layout.hostState, layout.run]) {
     await mkdir(folder, { recursive: true, mode: 0o711 });

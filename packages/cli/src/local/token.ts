@@ -1,4 +1,4 @@
-// The first user, organization and token, saved for whoever called `skerry up`. A saved token that still works is kept, and so are
+// The first user, organization and token, saved for the user who called `skerry up`. A saved token that still works is kept, and so are
 // settings for another server: then ours are saved beside them.
 
 import { readFile, rm } from "node:fs/promises";

@@ -86,7 +86,7 @@ export async function down(layout: Layout, keepVms: boolean): Promise<void> {
   if (state !== undefined) {
     await step(`Stop ${programsOf(layout)}`, async () => {
       await stopProcess(state.supervisor, DOWN_DEADLINE_MS);
-      // A supervisor that was killed has stopped nobody.
+      // A supervisor that was killed has stopped none of its processes.
       await stopOrphans(layout, STOP_GRACE_MS);
     });
   }

@@ -23,7 +23,7 @@ export interface LeaseState {
  *  transaction has waited for another one. */
 const SET_BACK = sql`interval '1 minute'`;
 
-/** The token, where the service is due and nobody runs it; otherwise how long until that may be so. Where the clock was set back, the service
+/** The token, where the service is due and no replica runs it; otherwise how long until that may be so. Where the clock was set back, the service
  *  is due, instead of waiting until it has gone that far again. */
 export async function takeLease(
   db: Database,

@@ -1,4 +1,4 @@
-// Each background service runs on one replica at a time. Whoever comes first when it is due takes its lease for one activation and renews it
+// Each background service runs on one replica at a time. The replica that comes first when it is due takes its lease for one activation and renews it
 // while that lasts; the lease of one who died lapses. One who was only stopped, and wakes up after that, finds its database fenced.
 
 import { setInterval } from "node:timers";

@@ -21,7 +21,7 @@ export class HostCapacity {
     this.#db = db;
   }
 
-  /** All hosts that may take VMs, with what is being placed on them at this moment. Whoever chooses one calls `hold` before anything
+  /** All hosts that may take VMs, with what is being placed on them at this moment. A caller that chooses one calls `hold` before anything
    *  asynchronous happens: of many who wait for the same reading, each must see what those before it have chosen. */
   get hosts(): readonly HostLoad[] {
     return [...this.#hosts.values()].map((host) =>

@@ -42,7 +42,7 @@ export function fits(host: PlaceableHost, size: Size, vcpusPerCpu: number): bool
   return size.memory_mib <= freeMemoryMib(host) && size.vcpus <= freeVcpus(host, vcpusPerCpu);
 }
 
-/** From 0 to 1: what would be left of memory or of CPUs, whichever is less. */
+/** From 0 to 1: what would be left of memory or of CPUs, the lesser of the two. */
 function shareLeft(host: PlaceableHost, size: Size, vcpusPerCpu: number): number {
   const memory = (freeMemoryMib(host) - size.memory_mib) / host.memory_mib;
   return Math.min(memory, (freeVcpus(host, vcpusPerCpu) - size.vcpus) / (host.cpus * vcpusPerCpu));

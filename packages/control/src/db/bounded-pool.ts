@@ -5,7 +5,7 @@ import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kyse
 import type pg from "pg";
 import { preparedName } from "./prepared.ts";
 
-/** A connection that misses the deadline is cut: its query fails as with any lost connection, and nobody gets it again. */
+/** A connection that misses the deadline is cut: its query fails as with any lost connection, and it is not used again. */
 export function boundedPool(pool: pg.Pool, deadlineMs: number): PostgresPool {
   return {
     options: pool.options,
@@ -17,7 +17,7 @@ export function boundedPool(pool: pg.Pool, deadlineMs: number): PostgresPool {
         values: readonly unknown[],
       ): Promise<PostgresQueryResult<Row>> => {
         using _deadline = afterNextRead(deadlineMs, () => cut(client));
-        // Every statement has one of the commands that the type lists, or one that nobody reads.
+        // Every statement has one of the commands that the type lists, or one that no code reads.
         return (await client.query(queryOf(text, values))) as unknown as PostgresQueryResult<Row>;
       };
       return {

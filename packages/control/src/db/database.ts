@@ -27,7 +27,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_CONNECTION_MS = 10 * 60_000;
 /** No query of ours takes seconds; one that does is stuck behind a lock, and is ended by PostgreSQL. */
 const STATEMENT_TIMEOUT_MS = 8_000;
-/** After this nobody will answer any more. */
+/** After this the server will not answer any more. */
 const ANSWER_WITHIN_MS = 10_000;
 /** A migration may have many rows to look at. */
 const MIGRATION_WITHIN_MS = 30 * 60_000;

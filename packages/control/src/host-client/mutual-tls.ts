@@ -1,5 +1,5 @@
 // Connections to hosts on other machines: TLS 1.3, both sides with certificates of the cluster's authority and of no other. Who answers
-// must be the host that was meant, whatever its address or name.
+// must be the host that was meant: address and name do not matter.
 
 import { peerNamed } from "@skerry/contract/host-identity";
 import { buildConnector } from "undici";

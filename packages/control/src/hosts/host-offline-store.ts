@@ -7,7 +7,7 @@ import type { Queries } from "../db/database.ts";
 import type { EndedMachine } from "../values/restart-policy.ts";
 
 /** A host counts as silent only where it was asked in vain at least twice, which is a period apart, and lately. Where control or the database
- *  was away nobody was asked, and nobody is to blame. */
+ *  was away no host was asked, so no host was silent. */
 const ASKED_IN_VAIN_FOR_S = 5;
 const ASKED_LATELY_S = 25;
 

@@ -73,7 +73,7 @@ export async function changeHost(
   return rows.length > 0;
 }
 
-/** Puts draining hosts into maintenance on which no VM is left. Call it in a transaction of its own: whoever places a VM locks the host first, so
+/** Puts draining hosts into maintenance on which no VM is left. Call it in a transaction of its own: a placement locks the host first, so
  *  one that is draining when it is looked at here gets none any more. */
 export async function finishDrains(db: Queries): Promise<{ readonly id: string; readonly name: string }[]> {
   await sql`select 1 from hosts where status = 'draining' order by id for no key update`.execute(db);

@@ -1,5 +1,5 @@
 // Which pages of other origins may call us from a browser: none, unless the settings name them. There are no cookies, so what this
-// keeps away is not a forged request but a page that was given a token to use from where nobody allowed it.
+// keeps away is not a forged request but a page that was given a token to use from where it was not allowed.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 

@@ -1,4 +1,4 @@
-// What every answer tells a browser, also where nobody asked: our answers are data for programs, and a browser must do nothing with
+// What every answer tells a browser, also unasked: our answers are data for programs, and a browser must do nothing with
 // them beyond that.
 
 import type { IncomingMessage, ServerResponse } from "node:http";

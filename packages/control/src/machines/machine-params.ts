@@ -53,7 +53,7 @@ export function readMachineParams(request: MachineCreateRequest): MachineWish {
 
 /**
  * By default a machine that fails is started again, and one whose work is done is not. It gives up after ten times in a row, so that
- * what can never work does not work at it forever; what should run whatever happens (`always`) says so.
+ * what can never work does not work at it forever; what should run in any case (`always`) says so.
  */
 function readRestart({
   policy = "on-failure",

@@ -1,5 +1,5 @@
 // Start, stop and restart as their owner asks for them. A wish is stored first and then carried out as far as it goes at once; what is
-// left of it then, because somebody else is at work on the machine or its host does not answer, is finished by VM cleanup.
+// left of it then, because another replica works on the machine or its host does not answer, is finished by VM cleanup.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { MachineStatus } from "@skerry/contract/machine-states";

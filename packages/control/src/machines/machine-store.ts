@@ -140,7 +140,7 @@ export async function transitionMachine(
 }
 
 /**
- * The same without a change of status: what is wished for, or why it waits. It leaves the version alone, because whoever works on the
+ * The same without a change of status: what is wished for, or why it waits. It leaves the version alone, because the replica that works on the
  * machine goes on, and reads the wish when it is done; but for who says otherwise.
  */
 export async function changeMachine(

@@ -1,5 +1,5 @@
-// Starts machines that wait in the queue, when their time has come: by their policy, or because somebody asked for a restart that could not
-// be finished. A few at a time, so that hundreds that come back together leave room for whoever asks for something new.
+// Starts machines that wait in the queue, when their time has come: by their policy, or because of a request for a restart that could not
+// be finished. A few at a time, so that hundreds that come back together leave room for new requests.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { MachineStatus } from "@skerry/contract/machine-states";

@@ -1,4 +1,4 @@
-// The queue of machines that wait for their next start. Whoever writes both writes the machine first and then its entry here, or two would
+// The queue of machines that wait for their next start. A transaction that writes both writes the machine first and then its entry here, or two would
 // wait for each other.
 
 import { sql } from "kysely";

@@ -168,7 +168,7 @@ export async function proceed(
 }
 
 /** The decision: from here on the VM is the target's. Undefined where it is not running at its source any more, or where the target is lost or
- *  removed; nobody can say so of it before the transaction ends. The target loads the policy of the row before it lets the guest run, so it
+ *  removed; no other transaction can change that before this one ends. The target loads the policy of the row before it lets the guest run, so it
  *  counts as applied. */
 export async function switchHost(db: Queries, move: MoveRow): Promise<MovableVm | undefined> {
   const { rows } = await sql<MovableVm>`

@@ -1,6 +1,6 @@
 // One move from its row to its end. Every step can be taken again, by the replica that comes after one that died: hosts know what they have done by
 // the move's id and the execution ids. Only `switchHost` decides, in the database, when both hosts have said that all is there; until
-// then whatever fails leaves the VM where it is, and from then on it is the target's.
+// then a failure leaves the VM where it is, and from then on it is the target's.
 
 import { kindOf } from "@skerry/contract/ids";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -119,7 +119,7 @@ export function tokenOwner(
 }
 
 /**
- * Revokes a token and all that came from it, in whatever organizations those are. Revoking twice is no error and keeps the first
+ * Revokes a token and all that came from it, in all organizations. Revoking twice is no error and keeps the first
  * time.
  */
 export async function revokeToken(db: Database, userId: string, id: string): Promise<void> {
@@ -137,7 +137,7 @@ export async function revokeTokensIn(
   await revokeFamilies(transaction, sql`user_id = ${member.userId} and org_id = ${member.orgId}`);
 }
 
-/** All tokens of a family are one user's; whoever mints one holds the same row (`holdParent`), so that no child slips in behind. */
+/** All tokens of a family are one user's; a request that mints one holds the same row (`holdParent`), so that no child slips in behind. */
 export async function holdUser(transaction: Queries, userId: string): Promise<void> {
   await sql`select 1 from users where id = ${userId} for no key update`.execute(transaction);
 }

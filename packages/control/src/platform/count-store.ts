@@ -56,7 +56,7 @@ export async function sandboxCounts(
   return rows;
 }
 
-/** Work that nobody has begun. */
+/** Work that has not begun. */
 export async function waitingWork(db: Queries): Promise<Waiting> {
   const { rows } = await sql<Waiting>`
     select
@@ -79,7 +79,7 @@ export interface HostFigures extends Pick<HostRow, "id" | "name" | "cpus" | "mem
   readonly last_heartbeat: Date;
 }
 
-/** A host that was silent for too long is offline, whatever its row says. */
+/** A host that was silent for too long is offline, also where its row says otherwise. */
 export async function hostFigures(db: Queries): Promise<HostFigures[]> {
   const { rows } = await sql<HostFigures>`
     select id, name, cpus, memory_mib, usage, last_heartbeat,

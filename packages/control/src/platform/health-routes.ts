@@ -1,7 +1,7 @@
 import { routes } from "../api/routes.ts";
 import { healthOperations } from "./platform-operations.ts";
 
-/** Says that this process answers. It asks nobody: a slow database must not make a supervisor restart us. */
+/** Says that this process answers. It asks no other process: a slow database must not make a supervisor restart us. */
 export const healthRoutes = routes(healthOperations, () => ({
   getHealth: () => ({ status: "healthy" }) as const,
 }));

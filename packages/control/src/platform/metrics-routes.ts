@@ -25,7 +25,7 @@ export const metricsRoutes = routes(metricsOperations, (context) => {
 const HEAD_DEADLINE_MS = 5_000;
 const CONNECTIONS_MAX = 64;
 
-/** A server that answers scrapes and nothing else, to whoever can reach it. */
+/** A server that answers scrapes and nothing else, to each client that can reach it. */
 export function buildMetricsServer(context: Context): Server {
   const scraper = new Scraper(context);
   const server = createServer({ headersTimeout: HEAD_DEADLINE_MS, requestTimeout: HEAD_DEADLINE_MS });

@@ -1,4 +1,4 @@
-// Makes rows and microVMs agree again after a crash, a lost VM or a call that nobody answered. Where a host cannot be reached
+// Makes rows and microVMs agree again after a crash, a lost VM or a call without an answer. Where a host cannot be reached
 // nothing is concluded about it.
 
 import type { Vm } from "@skerry/contract/host-api";

@@ -1,5 +1,5 @@
 // Who sends tokens that are none. Counted by address, in this process: it protects the database from questions, not the tokens,
-// of which nobody can guess one. Neighbours share an address, so whoever has had a valid token is not held up by their failures.
+// which cannot be guessed. Neighbours share an address, so a client that has had a valid token is not held up by their failures.
 
 import { isIPv6 } from "node:net";
 

@@ -83,7 +83,7 @@ export async function takeTickets(db: Database, wish: TicketWish): Promise<Ticke
 /** Below this burst of a token tickets are fetched one by one, none lies anywhere else, and both buckets may be full to their brims. */
 export const SLACK_BURST_MIN = 128;
 
-/** Removes up to `limit` buckets that nobody has asked for a day: by now they are full, as a new one is. Returns how many. */
+/** Removes up to `limit` buckets that were not used for a day: by now they are full, as a new one is. Returns how many. */
 export async function sweepBuckets(db: Database, limit: number): Promise<number> {
   const { rows } = await sql`
     delete from rate_buckets where (token_id, class) in (

@@ -82,7 +82,7 @@ async function start(
     context.vmLocations.keep(running, address);
     return running;
   }
-  // Somebody destroyed it, or this request was so slow that the reconciler took it for dead.
+  // It was destroyed, or this request was so slow that the reconciler took it for dead.
   await giveBack(context, row, address);
   throw new SkerryError("sandbox_not_running", "The sandbox was destroyed while it was being created.", {
     context: { sandbox_id: row.id },

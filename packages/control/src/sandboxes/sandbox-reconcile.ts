@@ -5,7 +5,7 @@ import { isUnreadable } from "../vms/unreadable-vm.ts";
 import type { SandboxFact } from "./sandbox-facts.ts";
 
 export type Action =
-  /** The VM of a row is gone, or nobody works on the row any more. */
+  /** The VM of a row is gone, or no replica works on the row any more. */
   | { readonly kind: "fail"; readonly row: SandboxFact; readonly reason: string }
   /** The host has not confirmed the egress policy that is wished for. */
   | { readonly kind: "egress"; readonly row: SandboxFact }

@@ -1,4 +1,4 @@
-// Rows of sandboxes. Whoever changes a status names the version that the decision was about, and loses when it is old.
+// Rows of sandboxes. A change of status names the version that the decision was about, and is refused when that is old.
 
 import { sql, type RawBuilder, type Selectable } from "kysely";
 import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandbox-states";

@@ -1,7 +1,7 @@
 import { formatDuration, parseDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 
-/** What to tell somebody whose duration cannot be read. */
+/** The remediation for a duration that cannot be read. */
 export function invalidDuration(field: string, value: unknown): SkerryError {
   return new SkerryError("invalid_duration", `"${field}" is not a duration greater than zero.`, {
     remediation: 'Write whole numbers with units, for example "30s", "10m" or "1h30m".',

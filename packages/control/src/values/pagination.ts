@@ -1,4 +1,4 @@
-// Cursors of lists. A cursor is the id of the last item shown, wrapped so that nobody builds on what is inside.
+// Cursors of lists. A cursor is the id of the last item shown, wrapped so that clients do not build on what is inside.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, type IdKind } from "@skerry/contract/ids";

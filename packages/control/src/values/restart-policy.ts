@@ -27,7 +27,7 @@ export interface EndedMachine {
   readonly retries: number;
   /** It has run for `HEALTHY_AFTER_S`. */
   readonly ran_well: boolean;
-  /** One that never ran was never usable: whoever asked for it was told so. */
+  /** One that never ran was never usable: its creator was told so. */
   readonly has_run: boolean;
 }
 
@@ -35,7 +35,7 @@ export type NextStep =
   | { readonly kind: "restart"; readonly retries: number; readonly delayMs: number }
   /** `retries` are used up. */
   | { readonly kind: "give_up"; readonly retries: number }
-  /** Nobody wants it started again. */
+  /** It should not be started again. */
   | { readonly kind: "rest" };
 
 /** `succeeded`: its main process exited with 0. */

@@ -23,7 +23,7 @@ export function readEgress(
   const allowed = readCidrs(field("allow_cidrs"), request.allow_cidrs);
   const denied = readCidrs(field("deny_cidrs"), request.deny_cidrs);
   const ports = readPorts(field("allow_ports"), request.allow_ports);
-  // A list that is there and empty names nobody: whoever computed it did not mean everybody.
+  // An empty list names no network; the client that computed it did not mean all networks.
   const mode =
     request.mode ?? (request.allow_cidrs === undefined ? (settings?.defaultMode ?? "allow_all") : "deny_all");
   const [firstAllowed] = allowed;

@@ -39,7 +39,7 @@ export interface CollectedRun extends Disposable {
   readonly stderr: OutputCollector;
 }
 
-/** Runs a command to its end. Each stream holds at most `OUTPUT_MAX_BYTES`, whatever the host sends. */
+/** Runs a command to its end. Each stream holds at most `OUTPUT_MAX_BYTES`, also where the host sends more. */
 export async function execute(context: Context, caller: Caller, wish: ExecuteWish): Promise<CollectedRun> {
   using undo = new DisposableStack();
   const source = { budget, orgId: caller.orgId };
@@ -96,7 +96,7 @@ async function run(
   }
 }
 
-/** The events, their errors translated, and the whole counted; a run that somebody left before its end counts as an error. */
+/** The events, their errors translated, and the whole counted; a run whose client left before its end counts as an error. */
 async function* observed(
   context: Context,
   kind: VmKind,

@@ -30,7 +30,7 @@ export function downloadHandler(
     if (request.query.list === true) return listDirectory(context, callerOf(request), wish);
     const file = await downloadFile(context, callerOf(request), wish);
     if (file.sizeBytes !== undefined) void reply.header("content-length", file.sizeBytes);
-    // Whatever the file is, a browser must not run it on our origin.
+    // A browser must not run any file on our origin.
     void reply.header("x-content-type-options", "nosniff").type(BYTES);
     // A stream passes by the schema, which describes the listing.
     return reply.send(file.content);

@@ -12,7 +12,7 @@ export class Turns {
     this.#waitingMax = waitingMax;
   }
 
-  /** Whether somebody works on it, or waits to. */
+  /** Whether work on it is under way, or waits. */
   isBusy(key: string): boolean {
     return this.#lines.has(key);
   }

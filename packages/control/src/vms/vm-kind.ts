@@ -23,7 +23,7 @@ export interface VmKind {
   readonly noun: "sandbox" | "machine";
   /** Paths, tags and scopes of the API have the same word. */
   readonly table: "sandboxes" | "machines";
-  /** Whether an id is of this kind; one of another shape belongs to nobody. */
+  /** Whether an id is of this kind; no resource has one of another shape. */
   isId(id: string): boolean;
   /** Throws where there is none, or where it is another organization's. */
   get(context: Context, caller: Caller, id: string): Promise<VmRow>;
@@ -119,7 +119,7 @@ export async function destroyOnHost(
   row: Pick<VmRow, "id" | "host_id" | "execution_id">,
   stop?: AbortSignal,
 ): Promise<void> {
-  // Also where the host does not confirm, nobody is led into it any more.
+  // Also where the host does not confirm, no request is led into it any more.
   context.vmLocations.forget(row.id);
   const address = await hostAddress(context.db, row.host_id);
   if (address !== undefined) await context.hosts.client(address).destroyVm(row, stop);
