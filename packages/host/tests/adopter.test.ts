@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   engine.close();
-  // What an engine has begun to give back may still be at it.
+  // A test closes its engine before it kills what stands for QEMU; otherwise the engine would still save a record here.
   await rm(vms, { recursive: true, force: true, maxRetries: 50 });
 });
 
@@ -68,6 +68,7 @@ test.each([
       await engine.destroy("mch_a", "exe_1");
       await gone;
     } finally {
+      engine.close();
       for (const child of [kept, stranger, disguised]) child.kill("SIGKILL");
     }
   },
@@ -98,6 +99,7 @@ test("a VM whose guest does not answer holds up neither the start of the host no
     await ended;
     expect(engine.list().map(({ id }) => id)).toEqual(["sbx_b"]);
   } finally {
+    engine.close();
     for (const child of [qemu, other]) child.kill("SIGKILL");
   }
 });
@@ -123,6 +125,7 @@ test("a policy that is changed while its VM is adopted is the policy of the adop
     await engine.adopted("sbx_a");
     expect(await engine.egress("sbx_a", "exe_1")).toEqual(NO_EGRESS);
   } finally {
+    engine.close();
     qemu.kill("SIGKILL");
   }
 });
@@ -140,6 +143,7 @@ test("a machine whose stop was cut off together with its host has stopped, altho
     (await guest.peer()).hangUp();
     await expect.poll(() => engine.get("mch_a")).toMatchObject({ status: "stopped", reason: null });
   } finally {
+    engine.close();
     qemu.kill("SIGKILL");
   }
 });
@@ -160,6 +164,7 @@ test("a call that waits for an adoption when its host stops does not hear that t
     expect(await ended).toMatchObject([unavailable, unavailable]);
     expect(qemu.exitCode ?? qemu.signalCode).toBeNull();
   } finally {
+    engine.close();
     qemu.kill("SIGKILL");
   }
 });
@@ -190,6 +195,7 @@ test("calls that wait for a VM whose guest does not answer are bounded in number
     });
     await ended;
   } finally {
+    engine.close();
     qemu.kill("SIGKILL");
   }
 });
