@@ -1,7 +1,7 @@
 // What a sandbox may reach. The same policy on `/v1`, in the database and on the host; the host compiles it to a rule set.
 //
 // A destination is decided in this order, for both directions of a connection:
-//   1. never, whatever the policy: the host itself, other sandboxes, `neverNetworks` in `networks.ts` (link-local addresses, metadata
+//   1. never, under any policy: the host itself, other sandboxes, `neverNetworks` in `networks.ts` (link-local addresses, metadata
 //      services, loopback, multicast, reserved), what the host's operator names in `SKERRY_NEVER_CIDRS`, and anything that is not IPv4
 //   2. `deny_cidrs`                                                     rule `deny_cidr`
 //   3. `privateNetworks` that the operator has not granted              rule `private_network`

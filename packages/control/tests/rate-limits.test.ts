@@ -3,7 +3,6 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limitDefaults } from "@skerry/contract/quotas";
-import { sweeper } from "../src/app/expired-rows-sweeper.ts";
 import { neighbourhood } from "../src/rate-limits/auth-failures.ts";
 import { RateLimiter } from "../src/rate-limits/rate-limit-service.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
@@ -47,7 +46,6 @@ describe("by token", () => {
       world.db,
     );
     await eventually(async () => (await read()).status === 429, "it is refused");
-    await sweeper(world.context, 1_000).activate(new AbortController().signal);
     await eventually(async () => (await read()).status === 200, "it is let through");
   });
 

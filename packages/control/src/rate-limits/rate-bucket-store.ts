@@ -89,8 +89,6 @@ export async function sweepBuckets(db: Database, limit: number): Promise<number>
     delete from rate_buckets where (token_id, class) in (
       select token_id, class from rate_buckets
       where refilled_at < now() - interval '1 day'
-        -- The clock was set back: nothing flows into it before the clock has gone that far again. Whoever comes next has a full one.
-        or refilled_at > now() + interval '1 minute'
       limit ${limit} for update skip locked
     ) returning 1`.execute(db);
   return rows.length;

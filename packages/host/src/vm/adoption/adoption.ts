@@ -121,7 +121,7 @@ async function isOneOf(
 
 async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: FoundFolder): Promise<Fate> {
   const { id, folder, found } = one;
-  // No row of control's is about a clone that waited, so it is removed here. Its QEMU is a stranger.
+  // Control has no row for a warm clone, so control does not remove it. `killStrangers` kills its QEMU.
   if (id.startsWith(WARM_PREFIX))
     return found.kind === "mine" ? sortMine(handlers, found.record) : discard(folder);
   if (!isVmId(id)) {
@@ -198,9 +198,10 @@ function endOf({ waking, process, machine }: VmRecord): VmEnd {
   return machine?.stopping === true ? stopped : endedUnseen;
 }
 
-/** Kills processes of ours that no record knows: a QEMU whose host was killed between starting it and writing it down, and everything that runs
- *  as the user of a slot that no VM has, under any name. One that waits for a disk ends when the disk answers, so they end in the background, and
- *  their slots stay taken until then. Resolves with how many there were. */
+/** Kills our processes that no record names: a QEMU whose host was killed between starting it and writing
+ *  its record, and any process under the user of a slot that no VM has. A process that waits for a disk ends
+ *  only when the disk answers, so the host waits for them in the background, and their slots stay taken until
+ *  then. Resolves with how many there were. */
 async function killStrangers(
   options: AdoptionOptions,
   folders: readonly FoundFolder[],
@@ -229,7 +230,7 @@ async function killStrangers(
   return strangers.length;
 }
 
-/** Of one slot. */
+/** Kills the processes of one slot. */
 async function endStrangers(
   { resources }: AdoptionOptions,
   strangers: readonly FoundProcess[],

@@ -1,5 +1,5 @@
-// Calls that wait for a VM which another host process has started, or which is still being made. One guest decides how long its VM takes, so
-// neither the number of its calls nor their time may be without bound: they hold connections that calls for other VMs need.
+// Bounds the calls that wait for a VM that is being created or adopted, in number and in time. A hostile guest
+// decides how long its adoption takes, and waiting calls hold connections that calls for other VMs need.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
@@ -11,7 +11,8 @@ const RETRY_AFTER_S = 5;
 
 const waiters = new WeakMap<VmEntry, number>();
 
-/** Resolves when `done` has settled. Throws where too many wait for this VM already, or where it takes too long; then the caller may come again. */
+/** Resolves when `done` has settled. Throws `host_unavailable` where `WAITERS_MAX` calls wait for this VM
+ *  already, or after `maxMs`. */
 export async function boundedWait(
   entry: VmEntry,
   done: Promise<unknown>,

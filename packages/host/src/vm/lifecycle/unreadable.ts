@@ -83,8 +83,8 @@ export async function endUnreadable(
   }
 }
 
-/** Whether this is the QEMU of a VM whose record does not say so. That of a clone that waited has the name that it had then, and works in the
- *  VM's folder. */
+/** Whether the process is the QEMU of this VM, whose record is not understood. A QEMU from the warm pool keeps
+ *  the name of its clone, so its working directory, the VM's folder, counts too. */
 export async function isQemuOf(
   { identity, name }: FoundProcess,
   { id, folder }: Pick<FoundFolder, "id" | "folder">,
@@ -133,7 +133,7 @@ export async function recoverMachine(
     cause: "host_failed",
     below,
   };
-  // Destroyed meanwhile, or started with a new disk.
+  // The machine was destroyed meanwhile, or started with a new disk.
   if (!table.holds(entry)) return shown(table.known(id).record);
   await saveRecord(record);
   table.set({ state: "ended", record });
