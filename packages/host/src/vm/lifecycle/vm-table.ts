@@ -6,7 +6,7 @@ import { findSize } from "@skerry/contract/sizes";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import type { VmEnd } from "./vm-end.ts";
-import type { VmRecord } from "../record.ts";
+import { mayBe, type VmRecord } from "../record.ts";
 import type { IdlePause } from "./idle-pause.ts";
 
 export type VmEntry =
@@ -79,8 +79,7 @@ export class VmTable {
 
   of(id: string, executionId: string): VmEntry {
     const entry = this.known(id);
-    // The incarnation of an unreadable VM is not known.
-    if (entry.state !== "unreadable" && entry.record.execution_id !== executionId)
+    if (!mayBe(entry.record, executionId))
       throw new SkerryError("stale_execution", "That incarnation of the VM is not on this host.");
     return entry;
   }
