@@ -5,6 +5,7 @@ import type { Egress } from "@skerry/contract/egress";
 import { newId } from "@skerry/contract/ids";
 import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/move-states";
 import type { HostCompatibility } from "@skerry/contract/host-moves";
+import { backoff } from "../db/backoff.ts";
 import type { Queries, Tables } from "../db/database.ts";
 import { tableOf } from "../db/vm-tables.ts";
 
@@ -201,7 +202,7 @@ export async function postponeMove(db: Queries, { id, status }: MoveRow): Promis
   await sql`
     update moves set
       attempts = attempts + 1,
-      retry_at = now() + least(power(2, least(attempts, 10)), ${RETRY_MAX_S}) * interval '1 second'
+      retry_at = now() + ${backoff(sql`attempts`, RETRY_MAX_S)}
     where id = ${id} and status = ${status}`.execute(db);
 }
 

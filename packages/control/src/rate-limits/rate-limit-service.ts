@@ -11,6 +11,7 @@ import type { OrganizationLimits } from "@skerry/contract/quotas";
 import type { Database } from "../db/database.ts";
 import { takeTickets, type Bucket, type Rate, type Tickets } from "./rate-bucket-store.ts";
 import type { Caller } from "../caller.ts";
+import { BoundedMap } from "../values/bounded-map.ts";
 
 export { sweepBuckets } from "./rate-bucket-store.ts";
 
@@ -53,8 +54,8 @@ interface Shared {
 export class RateLimiter {
   readonly #db: Database;
   readonly #defaults: OrganizationLimits;
-  readonly #counters = new Map<string, Counter>();
-  readonly #shared = new Map<string, Shared>();
+  readonly #counters = new BoundedMap<string, Counter>(COUNTERS_MAX);
+  readonly #shared = new BoundedMap<string, Shared>(COUNTERS_MAX);
 
   constructor(db: Database, defaults: OrganizationLimits) {
     this.#db = db;
@@ -69,7 +70,7 @@ export class RateLimiter {
       counter = new Counter(this.#sharedBy(caller.orgId, rateClass), (count) =>
         this.#fetch(caller, rateClass, count),
       );
-      setBounded(this.#counters, key, counter);
+      this.#counters.set(key, counter);
     }
     return counter.take();
   }
@@ -79,7 +80,7 @@ export class RateLimiter {
     const known = this.#shared.get(key);
     if (known !== undefined) return known;
     const shared: Shared = { empty: undefined };
-    setBounded(this.#shared, key, shared);
+    this.#shared.set(key, shared);
     return shared;
   }
 
@@ -94,13 +95,6 @@ export class RateLimiter {
     };
     return takeTickets(this.#db, { tokenId, orgId, rateClass, count, rate, slackS: LEASE_MS / 1_000 });
   }
-}
-
-/** The oldest entry makes room. */
-function setBounded<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  const [oldest] = map.size >= COUNTERS_MAX ? map.keys() : [];
-  if (oldest !== undefined) map.delete(oldest);
-  map.set(key, value);
 }
 
 /** The tickets of one token and class that this process holds. */

@@ -1,6 +1,7 @@
 // Attempts at what the row of a sandbox or of a machine wishes for, that have failed.
 
 import { sql } from "kysely";
+import { backoff } from "../db/backoff.ts";
 import type { Database } from "../db/database.ts";
 import { tableOf } from "../db/vm-tables.ts";
 
@@ -15,6 +16,6 @@ export async function postpone(
   await sql`
     update ${tableOf(id)} set
       attempts = attempts + 1,
-      retry_at = now() + least(power(2, least(attempts + 1, 10)), ${RETRY_MAX_S}) * interval '1 second'
+      retry_at = now() + ${backoff(sql`attempts + 1`, RETRY_MAX_S)}
     where id = ${id} and status = ${status}`.execute(db);
 }

@@ -1,6 +1,8 @@
 // Where VMs ran a moment ago, so that one call into a VM after the other needs no look into the database. A route that is no longer true
 // does no harm: it names the incarnation that is meant, and a host where that does not run says so. Whose VM it is never changes.
 
+import { BoundedMap } from "../values/bounded-map.ts";
+
 /** A host that was removed on another replica is not called for longer; tokens are believed for about as long. */
 const FRESH_MS = 3_000;
 /** About 2 MB. */
@@ -20,8 +22,7 @@ interface Kept {
 }
 
 export class VmLocations {
-  /** Oldest first. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new BoundedMap<string, Kept>(ROUTES_MAX);
 
   find(orgId: string, id: string): VmRoute | undefined {
     const kept = this.#kept.get(id);
@@ -32,9 +33,7 @@ export class VmLocations {
 
   keep({ id, org_id, execution_id }: Omit<VmRoute, "address">, address: string): void {
     const route = { id, org_id, execution_id, address };
-    this.forget(id);
     this.#kept.set(id, { route, untilMs: performance.now() + FRESH_MS });
-    if (this.#kept.size > ROUTES_MAX) this.#dropOldest();
   }
 
   forget(id: string): void {
@@ -43,10 +42,6 @@ export class VmLocations {
 
   /** All to this address. */
   forgetHost(address: string): void {
-    for (const [id, { route }] of this.#kept) if (route.address === address) this.forget(id);
-  }
-
-  #dropOldest(): void {
-    for (const id of this.#kept.keys()) return this.forget(id);
+    this.#kept.deleteWhere(({ route }) => route.address === address);
   }
 }
