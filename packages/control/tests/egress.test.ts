@@ -4,7 +4,7 @@ import type { EgressReport } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox } from "@skerry/contract/sandboxes";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
-import type { Report } from "../src/background/task-loop.ts";
+import type { Report } from "../src/background/background-service.ts";
 import { egress as egressMigration } from "../src/db/migrations/0002-egress.ts";
 import { denial } from "./fake-host.ts";
 import { eventually, World, type Answer } from "./world.ts";

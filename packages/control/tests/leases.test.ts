@@ -4,7 +4,11 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Wakeups } from "../src/background/wakeups.ts";
 import { Leases } from "../src/background/lease.ts";
-import { runService, type BackgroundService, type FencedService } from "../src/background/task-loop.ts";
+import {
+  runService,
+  type BackgroundService,
+  type FencedService,
+} from "../src/background/background-service.ts";
 import { fencedDatabase, openDatabase } from "../src/db/database.ts";
 import { LeaseLostError, type Fence } from "../src/db/fence.ts";
 import { listLeases } from "../src/background/lease-store.ts";

@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import type { Machine } from "@skerry/contract/machines";
 import { restartManager } from "../src/machines/restart-manager.ts";
-import type { Report } from "../src/background/task-loop.ts";
+import type { Report } from "../src/background/background-service.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import type { World } from "./world.ts";
 

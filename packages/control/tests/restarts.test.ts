@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Vm } from "@skerry/contract/host-api";
 import type { Machine } from "@skerry/contract/machines";
-import { startMachine } from "../src/machines/machine-start.ts";
+import { startMachine } from "../src/machines/start-machine.ts";
 import { machineById } from "../src/machines/machine-store.ts";
 import { MachineUpkeep } from "./machine-upkeep.ts";
 import { eventually, World } from "./world.ts";

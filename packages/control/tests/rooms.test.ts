@@ -78,20 +78,16 @@ test("rooms import from lower floors only, no room from another one's store, and
 });
 
 const planted: readonly (readonly [what: string, fault: Import, why: string])[] = [
-  [
-    "a room above",
-    { from: "hosts/host-lookup.ts", to: "moves/mover.ts", isType: false },
-    "not a lower floor",
-  ],
+  ["a room above", { from: "hosts/host-rows.ts", to: "moves/mover.ts", isType: false }, "not a lower floor"],
   [
     "a room beside it",
-    { from: "sandboxes/sandbox-service.ts", to: "machines/machine-service.ts", isType: false },
+    { from: "sandboxes/sandboxes.ts", to: "machines/machines.ts", isType: false },
     "not a lower floor",
   ],
-  ["a type of a room above", { from: "http/transport.ts", to: CONTEXT, isType: true }, "not a lower floor"],
+  ["a type of a room above", { from: "http/http-server.ts", to: CONTEXT, isType: true }, "not a lower floor"],
   [
     "another room's store",
-    { from: "machines/machine-start.ts", to: "moves/move-store.ts", isType: false },
+    { from: "machines/start-machine.ts", to: "moves/move-store.ts", isType: false },
     "its own room's",
   ],
   [

@@ -6,7 +6,7 @@ import type { TNull, TSchema } from "typebox";
 import type { NeededScope, RateClass, Role } from "@skerry/contract/access";
 import type { Named } from "@skerry/contract/common";
 import type { ErrorCode } from "@skerry/contract/errors";
-import type { Act } from "../audit/audit-service.ts";
+import type { Act } from "../audit/audit-log.ts";
 
 /** What an operation belongs to. */
 export type Surface = "v1";

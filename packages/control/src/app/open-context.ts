@@ -6,7 +6,7 @@ import type { Config } from "./config.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { AccessWatch } from "../auth/access-watch.ts";
-import { Authority } from "../joining/certificate-authority.ts";
+import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { TokenCache } from "../auth/token-cache.ts";
 import type { Context } from "../context.ts";
 import { HostCapacity } from "../capacity/host-capacity.ts";
@@ -30,7 +30,7 @@ export function openContext(config: Config, log: Logger): OpenedContext {
   };
   const db = openDatabase(config.databaseUrl, onLostConnection);
   const background = openDatabase(config.databaseUrl, onLostConnection);
-  const authority = new Authority(db);
+  const authority = new CertificateAuthority(db);
   const hosts = new HostDirectory(() => authority.credentials(), config.hostSocket);
   const tokenCache = new TokenCache(db);
   const bells = new Wakeups();

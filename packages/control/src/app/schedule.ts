@@ -15,29 +15,29 @@
 
 import { hostname } from "node:os";
 import type { Config } from "./config.ts";
-import { countRun } from "../metrics/task-metrics.ts";
+import { countRun } from "../metrics/count-run.ts";
 import type { Context, ServiceName } from "../context.ts";
 import { fencedDatabase } from "../db/database.ts";
 import type { Fence } from "../db/fence.ts";
 import { auditSweeper } from "../audit/audit-sweeper.ts";
 import type { Wakeups } from "../background/wakeups.ts";
 import { cacheCleanup } from "../hosts/cache-cleanup.ts";
-import { hostDrain } from "../moves/drain-task.ts";
-import { heartbeat } from "../hosts/host-heartbeat.ts";
-import { hostCertificates } from "../joining/host-certificate-renewal.ts";
+import { hostDrain } from "../moves/host-drain.ts";
+import { heartbeat } from "../hosts/heartbeat.ts";
+import { hostCertificateRenewal } from "../joining/host-certificate-renewal.ts";
 import { hostHealthMonitor } from "../hosts/host-health-monitor.ts";
 import { Leases } from "../background/lease.ts";
 import { mover } from "../moves/mover.ts";
 import { proxyHealthChecker } from "../platform/proxy-health.ts";
 import { restartManager } from "../machines/restart-manager.ts";
-import { sweeper } from "./expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
 import { sandboxReaper } from "../sandboxes/sandbox-reaper.ts";
 import {
   runService,
   type BackgroundService,
   type FencedService,
   type Observer,
-} from "../background/task-loop.ts";
+} from "../background/background-service.ts";
 import { vmCleanup } from "../platform/vm-cleanup.ts";
 
 type Settings = Pick<
@@ -69,12 +69,12 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => hostDrain(own, config.drainIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
     fenced((own) => mover(own, config.moverIntervalMs)),
-    fenced((own) => hostCertificates(own, config.certificatesIntervalMs)),
+    fenced((own) => hostCertificateRenewal(own, config.certificatesIntervalMs)),
     fenced((own) => restartManager(own)),
     fenced((own) => cacheCleanup(own, config.cacheCleanupIntervalMs)),
     fenced(() => proxyHealthChecker(config.proxyCheckIntervalMs)),
     fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),
-    fenced((own) => sweeper(own, config.sweeperIntervalMs)),
+    fenced((own) => expiredRowsSweeper(own, config.sweeperIntervalMs)),
   ];
 }
 

@@ -3,7 +3,7 @@
 // is believed for longer: no notification has to arrive, and a database that is away confirms nothing.
 
 import { usableScopes } from "@skerry/contract/access";
-import { findBearer, keyOf, recordUse, type Bearer, type Credentials } from "./token-lookup-store.ts";
+import { findBearer, keyOf, recordUse, type Bearer, type Credentials } from "./bearer-store.ts";
 import type { Database } from "../db/database.ts";
 import type { Caller } from "../caller.ts";
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ringLease } from "./lease-store.ts";
 import type { Context } from "../context.ts";
 import type { Leases } from "./lease.ts";
-import { pauseAfter, type FencedService, type Report } from "./task-loop.ts";
+import { pauseAfter, type FencedService, type Report } from "./background-service.ts";
 
 const LOOK_EVERY_MS = 250;
 

@@ -10,7 +10,7 @@ import type { Context } from "../context.ts";
 import { loaded } from "./host-capacity.ts";
 import { fits, place } from "./placement.ts";
 import { checkQuotas, type Amounts } from "./quotas.ts";
-import { findTemplate, hostsWithTemplate } from "../templates/template-service.ts";
+import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
 
 export { lockCapacity, type HostLoad } from "./capacity-store.ts";
 

@@ -19,7 +19,7 @@ import type { Template } from "@skerry/contract/platform";
 import type { SandboxStatus } from "@skerry/contract/sandbox-states";
 import { boundedPool } from "./bounded-pool.ts";
 import { FencedDialect, type Fence } from "./fence.ts";
-import { openingPool } from "./pipelined-begin.ts";
+import { poolWithPipelinedBegin } from "./pipelined-begin.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -260,7 +260,7 @@ function open(
   pool.on("error", onLostConnection);
   // The pool listens only to connections that are idle; one that breaks while a query holds it would end the process.
   pool.on("connect", (client) => client.on("error", onLostConnection));
-  const bounded = openingPool(boundedPool(pool, answerMs));
+  const bounded = poolWithPipelinedBegin(boundedPool(pool, answerMs));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: bounded }) });
   pools.set(db, { pool, bounded });
   return db;

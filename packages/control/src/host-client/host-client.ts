@@ -17,8 +17,8 @@ import {
 } from "@skerry/contract/host-api";
 import { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
 import { Deadline } from "./deadline.ts";
-import { executionEvents, type ExecutionEvent } from "./execute-stream.ts";
-import { errorOfFailedCall } from "./host-errors.ts";
+import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
+import { hostErrorOfCall } from "./host-errors.ts";
 import { HostTransport, readJson } from "./host-transport.ts";
 import { MoveCalls } from "./move-calls.ts";
 
@@ -243,6 +243,6 @@ async function* guarded(body: AsyncIterable<Buffer>, deadline: Deadline): AsyncG
   try {
     yield* executionEvents(body);
   } catch (error) {
-    throw errorOfFailedCall(error, owned.signal);
+    throw hostErrorOfCall(error, owned.signal);
   }
 }

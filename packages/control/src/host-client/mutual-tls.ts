@@ -17,7 +17,7 @@ export class WrongHostError extends Error {
 }
 
 /** Connects to this host only. Credentials are asked for with each connection, so that a renewal needs nothing more. */
-export function connectorTo(
+export function mutualTlsConnector(
   hostId: string,
   credentials: () => Promise<ControlCredentials>,
   connectWithinMs: number,

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import type { LimitName, OrganizationLimits } from "@skerry/contract/quotas";
 import type { Database, Queries } from "../db/database.ts";
 
-export async function limitsOf(
+export async function findOrganizationLimits(
   db: Queries,
   orgId: string,
   defaults: OrganizationLimits,

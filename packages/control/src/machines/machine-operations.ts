@@ -12,10 +12,10 @@ import {
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
 import { executeOperation } from "../vms/execute-operations.ts";
-import { downloadOperation, uploadOperation } from "../vms/file-operations.ts";
+import { downloadFileOperation, uploadFileOperation } from "../vms/file-operations.ts";
 import { egressErrors, startErrors } from "../vms/vm-errors.ts";
 import { vmParams } from "../vms/vm-params.ts";
-import { machineVms } from "./machine-service.ts";
+import { machineVms } from "./machines.ts";
 
 const params = vmParams("machine");
 
@@ -155,6 +155,6 @@ export const machineVmOperations = {
   setMachineEgress: setEgressOperation(machineVms),
   getMachineEgress: getEgressOperation(machineVms),
   executeInMachine: executeOperation(machineVms),
-  uploadMachineFile: uploadOperation(machineVms),
-  downloadMachineFile: downloadOperation(machineVms),
+  uploadMachineFile: uploadFileOperation(machineVms),
+  downloadMachineFile: downloadFileOperation(machineVms),
 } as const satisfies Operations;

@@ -8,7 +8,7 @@ import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contra
 import type { Database, Queries } from "../db/database.ts";
 import { ringLease } from "../background/wakeups.ts";
 import { listGranted, privateCidrsOf, setPrivateCidrs, type Granted } from "./private-cidr-store.ts";
-import { recordOwnActs } from "../audit/audit-service.ts";
+import { recordOwnActs } from "../audit/audit-log.ts";
 import { canonicalCidrs } from "../values/cidrs.ts";
 
 /** What a host is told of the policy of a row. The grants are read after the row: a change of them raises the row's version in the same

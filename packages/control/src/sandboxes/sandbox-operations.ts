@@ -9,10 +9,10 @@ import {
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
 import { executeOperation } from "../vms/execute-operations.ts";
-import { downloadOperation, uploadOperation } from "../vms/file-operations.ts";
+import { downloadFileOperation, uploadFileOperation } from "../vms/file-operations.ts";
 import { egressErrors } from "../vms/vm-errors.ts";
 import { vmParams } from "../vms/vm-params.ts";
-import { sandboxVms } from "./sandbox-service.ts";
+import { sandboxVms } from "./sandboxes.ts";
 
 const params = vmParams("sandbox");
 
@@ -103,6 +103,6 @@ export const sandboxVmOperations = {
   setSandboxEgress: setEgressOperation(sandboxVms),
   getSandboxEgress: getEgressOperation(sandboxVms),
   execute: executeOperation(sandboxVms),
-  uploadFile: uploadOperation(sandboxVms),
-  downloadFile: downloadOperation(sandboxVms),
+  uploadFile: uploadFileOperation(sandboxVms),
+  downloadFile: downloadFileOperation(sandboxVms),
 } as const satisfies Operations;

@@ -6,13 +6,13 @@ import { auditEventFrom, type NewAuditEvent } from "../audit/audit-event.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
-import type { NewVm } from "../vms/new-vm-row.ts";
+import type { NewVmRow } from "../vms/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
 
-export interface NewSandbox extends NewVm {
+export interface NewSandbox extends NewVmRow {
   readonly mode: "ephemeral" | "persistent";
   readonly timeout_ms: number;
 }

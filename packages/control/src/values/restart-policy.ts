@@ -39,7 +39,7 @@ export type NextStep =
   | { readonly kind: "rest" };
 
 /** `succeeded`: its main process exited with 0. */
-export function nextStep(machine: EndedMachine, succeeded: boolean, chance: number): NextStep {
+export function applyRestartPolicy(machine: EndedMachine, succeeded: boolean, chance: number): NextStep {
   if (machine.desired !== "running" || !machine.has_run || !isRestarted(machine.restart_policy, succeeded))
     return { kind: "rest" };
   const retries = machine.ran_well ? 0 : machine.retries;

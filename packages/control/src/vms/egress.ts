@@ -7,13 +7,13 @@ import { egressSettings } from "../organizations/egress-settings.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "./egress-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { readEgress } from "./egress-policy.ts";
+import { readEgress } from "./egress-params.ts";
 import { hostEgress } from "../organizations/private-cidrs.ts";
-import { Turns } from "./keyed-queue.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
 import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmWish } from "./vm-kind.ts";
 
 /** Changes of one policy reach its host in the order in which they were stored. */
-const turns = new Turns(8);
+const turns = new KeyedQueue(8);
 
 const RETRY_AFTER_S = 5;
 

@@ -2,7 +2,7 @@
 
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ExecutionEvent } from "../host-client/execute-stream.ts";
+import type { ExecutionEvent } from "../host-client/execution-events.ts";
 import { execute, executeStream, type CollectedRun } from "./execute.ts";
 import type { Context } from "../context.ts";
 import { EncodingTurns } from "./encoding-turns.ts";
@@ -11,7 +11,7 @@ import { recordBegun } from "../api/audit-hook.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { toSkerryError } from "../http/errors.ts";
 import { EventStream } from "../http/event-stream.ts";
-import { endOf } from "../api/request-lifetime.ts";
+import { requestSignal } from "../api/request-signal.ts";
 import type { Handler } from "../api/routes.ts";
 import type { executeOperation } from "./execute-operations.ts";
 import type { VmKind } from "./vm-kind.ts";
@@ -22,7 +22,7 @@ export function executeHandler(context: Context, kind: VmKind): Handler<ReturnTy
       kind,
       id: request.params.id,
       request: request.body,
-      gone: endOf(reply),
+      gone: requestSignal(reply),
       begun: () => recordBegun(context, request),
     };
     if (request.headers.accept?.includes("text/event-stream") === true) {

@@ -6,7 +6,7 @@ import {
 } from "@skerry/contract/limits";
 import type { ExecuteCommand } from "@skerry/contract/host-api";
 import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/sandboxes";
-import type { ExecutionEvent } from "../host-client/execute-stream.ts";
+import type { ExecutionEvent } from "../host-client/execution-events.ts";
 import type { Outcome } from "../metrics/metrics.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";

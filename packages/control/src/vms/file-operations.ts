@@ -24,7 +24,7 @@ const ofPath = [
   "permission_denied",
 ] as const satisfies ErrorCode[];
 
-export function uploadOperation(kind: VmKind) {
+export function uploadFileOperation(kind: VmKind) {
   const { noun, table } = kind;
   return {
     surface: "v1",
@@ -42,7 +42,7 @@ export function uploadOperation(kind: VmKind) {
   } as const satisfies Operation;
 }
 
-export function downloadOperation(kind: VmKind) {
+export function downloadFileOperation(kind: VmKind) {
   const { noun, table } = kind;
   return {
     surface: "v1",

@@ -5,12 +5,15 @@ import type { Context } from "../context.ts";
 import { downloadFile, listDirectory, uploadFile } from "./files.ts";
 import type { VmKind } from "./vm-kind.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
-import { endOf } from "../api/request-lifetime.ts";
+import { requestSignal } from "../api/request-signal.ts";
 import type { Handler } from "../api/routes.ts";
 import { BYTES } from "../http/byte-bodies.ts";
-import type { downloadOperation, uploadOperation } from "./file-operations.ts";
+import type { downloadFileOperation, uploadFileOperation } from "./file-operations.ts";
 
-export function uploadHandler(context: Context, kind: VmKind): Handler<ReturnType<typeof uploadOperation>> {
+export function uploadFileHandler(
+  context: Context,
+  kind: VmKind,
+): Handler<ReturnType<typeof uploadFileOperation>> {
   return (request, reply) =>
     uploadFile(context, callerOf(request), {
       ...fileWish(kind, request, reply),
@@ -21,10 +24,10 @@ export function uploadHandler(context: Context, kind: VmKind): Handler<ReturnTyp
     });
 }
 
-export function downloadHandler(
+export function downloadFileHandler(
   context: Context,
   kind: VmKind,
-): Handler<ReturnType<typeof downloadOperation>> {
+): Handler<ReturnType<typeof downloadFileOperation>> {
   return async (request, reply) => {
     const wish = fileWish(kind, request, reply);
     if (request.query.list === true) return listDirectory(context, callerOf(request), wish);
@@ -44,7 +47,7 @@ function fileWish(kind: VmKind, request: FastifyRequest<{ Params: { id: string }
   const query = url.indexOf("?");
   // From the raw URL, because the router has decoded its own copy already and `%2541` must stay `%41`.
   const encodedPath = (query < 0 ? url : url.slice(0, query)).replace(FILES_PREFIX, "");
-  return { kind, id: request.params.id, encodedPath, gone: endOf(reply) };
+  return { kind, id: request.params.id, encodedPath, gone: requestSignal(reply) };
 }
 
 function contentLength(request: FastifyRequest): number | undefined {

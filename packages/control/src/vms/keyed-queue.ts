@@ -4,7 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 
 const RETRY_AFTER_S = 1;
 
-export class Turns {
+export class KeyedQueue {
   readonly #waitingMax: number;
   readonly #lines = new Map<string, { last: Promise<unknown>; length: number }>();
 

@@ -1,7 +1,7 @@
 import type { Egress } from "@skerry/contract/egress";
 
 /** What the row of a sandbox and that of a machine begin with. */
-export interface NewVm {
+export interface NewVmRow {
   readonly id: string;
   readonly org_id: string;
   readonly name: string | null;

@@ -1,12 +1,12 @@
 import { newId } from "@skerry/contract/ids";
 import type { Size } from "@skerry/contract/sizes";
-import type { NewVm } from "./new-vm-row.ts";
+import type { NewVmRow } from "./new-vm-row.ts";
 import type { Caller } from "../caller.ts";
-import type { EgressParams } from "./egress-policy.ts";
+import type { EgressParams } from "./egress-params.ts";
 import type { Found } from "../capacity/reservation.ts";
 import type { VmKind } from "./vm-kind.ts";
 
-interface VmWish extends Pick<NewVm, "name" | "env" | "metadata"> {
+interface VmWish extends Pick<NewVmRow, "name" | "env" | "metadata"> {
   readonly size: Size;
   readonly egress: EgressParams;
 }
@@ -17,7 +17,7 @@ export function newVm(
   { orgId }: Caller,
   { name, size, env, metadata, egress: policy }: VmWish,
   { template, host, egress }: Found,
-): NewVm {
+): NewVmRow {
   return {
     id: newId(noun),
     org_id: orgId,

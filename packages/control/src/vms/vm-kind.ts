@@ -3,7 +3,7 @@
 import type { Egress } from "@skerry/contract/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostClient } from "../host-client/host-client.ts";
-import { hostAddress } from "../hosts/host-lookup.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 

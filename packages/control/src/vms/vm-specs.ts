@@ -10,7 +10,7 @@ interface PlacedVm extends VmRow {
 }
 
 /** What its host is asked for: the row of a sandbox or of a machine, as it is when its VM is to start. */
-export async function specOf(db: Queries, row: PlacedVm): Promise<VmSpec> {
+export async function vmSpecOf(db: Queries, row: PlacedVm): Promise<VmSpec> {
   return {
     execution_id: row.execution_id,
     template: row.template,
