@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { OrganizationLimits } from "@skerry/contract/quotas";
+import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { HostDirectory } from "./host-client/host-directory.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Database } from "./db/database.ts";

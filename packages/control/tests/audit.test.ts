@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { beforeEach, afterEach, expect, test } from "vitest";
-import type { AuditEvent, AuditList } from "@skerry/contract/audit";
+import type { AuditEvent, AuditList } from "@skerry/contract/audit/audit-event";
 import { auditSweeper } from "../src/audit/audit-sweeper.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { sizes } from "@skerry/contract/sizes";
 import { sandboxReconcileActions } from "../src/sandboxes/sandbox-reconcile.ts";
 import { fits, place, type PlaceableHost } from "../src/capacity/placement.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { EgressRequest } from "@skerry/contract/egress";
+import type { EgressRequest } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { readEgress } from "../src/vms/egress-params.ts";
 

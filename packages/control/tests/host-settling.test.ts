@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { HostList } from "@skerry/contract/hosts";
+import type { HostList } from "@skerry/contract/hosts/host";
 import { hostDrain } from "../src/moves/host-drain.ts";
 import { restartManager } from "../src/machines/restart-manager.ts";
 import { refused } from "./members.ts";

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Sandbox } from "@skerry/contract/sandboxes";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
 import { SkerryError } from "@skerry/contract/errors";
 import { openReplica, startControl, type Replica } from "./replica.ts";

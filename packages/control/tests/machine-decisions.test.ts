@@ -1,7 +1,7 @@
 // What becomes of a machine, as tables.
 
 import { expect, test } from "vitest";
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { machineReconcileActions, type MachineAction } from "../src/machines/machine-reconcile.ts";
 import { endingOf } from "../src/machines/machine-ending.ts";
 import {

@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { AuditEvent, AuditList } from "@skerry/contract/audit";
+import type { AuditEvent, AuditList } from "@skerry/contract/audit/audit-event";
 import { newId } from "@skerry/contract/ids";
 import { recordRefusals } from "../src/audit/audit-log.ts";
 import { Refusals } from "../src/audit/refusals.ts";

@@ -1,7 +1,7 @@
 // What services work with, on simulated hosts, and without limits.
 
 import { pino } from "pino";
-import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
+import { limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import { Metrics } from "../src/metrics/metrics.ts";
 import { AccessWatch } from "../src/auth/access-watch.ts";
 import { CertificateAuthority } from "../src/joining/certificate-authority.ts";

@@ -1,8 +1,8 @@
 // A world with a second host, whose silence passes in no time.
 
 import { sql } from "kysely";
-import type { HostStatus, HostWish } from "@skerry/contract/host-states";
-import type { Sandbox } from "@skerry/contract/sandboxes";
+import type { HostStatus, HostWish } from "@skerry/contract/hosts/host-status";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import type { Report } from "../src/background/background-service.ts";

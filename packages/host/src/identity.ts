@@ -19,7 +19,7 @@ import {
   hostUri,
   type CertificateRequest,
   type HostCertificate,
-} from "@skerry/contract/host-identity";
+} from "@skerry/contract/joining/host-certificate";
 
 const FILE = "identity.json";
 const CURVE = "prime256v1";

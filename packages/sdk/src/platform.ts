@@ -1,6 +1,7 @@
 // What the server offers: templates to create sandboxes from, and the sizes they come in.
 
-import type { SizeList, Template, TemplateList } from "@skerry/contract/platform";
+import type { SizeList } from "@skerry/contract/platform/size-list";
+import type { Template, TemplateList } from "@skerry/contract/templates/template";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { templatePath } from "./paths.ts";
 

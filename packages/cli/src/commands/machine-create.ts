@@ -6,7 +6,7 @@ import {
   restartPolicies,
   type RestartDisk,
   type RestartPolicy,
-} from "@skerry/contract/machine-states";
+} from "@skerry/contract/machines/machine-status";
 import type { MachineCreateRequest } from "@skerry/sdk";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";

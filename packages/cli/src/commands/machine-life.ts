@@ -1,6 +1,6 @@
 // `skerry machine list`, `show`, `start`, `stop`, `restart` and `destroy`.
 
-import { machineStatuses, type MachineStatus } from "@skerry/contract/machine-states";
+import { machineStatuses, type MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Machine } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";

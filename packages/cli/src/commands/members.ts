@@ -1,6 +1,6 @@
 // `skerry org members`, `add-member`, `set-role` and `remove-member`: of the organization that the command works in.
 
-import { roles } from "@skerry/contract/access";
+import { roles } from "@skerry/contract/organizations/roles";
 import type { Member, Role, Skerry } from "@skerry/sdk";
 import { Argument, Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";

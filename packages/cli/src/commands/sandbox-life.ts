@@ -1,6 +1,6 @@
 // `skerry sandbox list`, `get`, `keepalive` and `destroy`.
 
-import { sandboxStatuses, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import { sandboxStatuses, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Sandbox } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";

@@ -1,6 +1,6 @@
 // `skerry auth token`: API tokens of the organization.
 
-import { scopes } from "@skerry/contract/access";
+import { scopes } from "@skerry/contract/organizations/scopes";
 import type { Scope, Token } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";

@@ -4,12 +4,12 @@ import {
   CONNECTION_TABLE_FILE,
   connectionShare,
   GUEST_CONNECTIONS_MAX,
-  memoryForVmsMib,
-} from "@skerry/contract/host-capacity";
+} from "@skerry/contract/hosts/connection-share";
+import { memoryForVmsMib } from "@skerry/contract/hosts/memory-for-vms";
 import { cpus, freemem, totalmem } from "node:os";
 import { access, constants, open, readdir, readFile, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { VmList } from "@skerry/contract/host-api";
+import type { VmList } from "@skerry/contract/host-api/vm";
 import { environment } from "../config.ts";
 import { isThere } from "./files.ts";
 import { askHost } from "./host-socket.ts";

@@ -5,17 +5,19 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { connect, isIP } from "node:net";
 import { hostname } from "node:os";
 import { errorFromBody } from "@skerry/contract/errors";
-import { HOST_NAME, type CertificateRequest } from "@skerry/contract/host-identity";
+import { HOST_NAME, type CertificateRequest } from "@skerry/contract/joining/host-certificate";
 import {
   confirmationProof,
-  fingerprintOf,
   joinProof,
-  readJoinToken,
-  secretDigest,
   type HostJoined,
   type JoinAnswer,
+} from "@skerry/contract/joining/join-request";
+import {
+  fingerprintOf,
+  readJoinToken,
+  secretDigest,
   type JoinTokenParts,
-} from "@skerry/contract/joining";
+} from "@skerry/contract/joining/join-token";
 import { environment } from "../config.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { isThere } from "./files.ts";

@@ -1,6 +1,6 @@
 // `skerry host recover-disk`: on the machine of the host, for a machine whose record is damaged.
 
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { commandHost } from "./host-socket.ts";
 import type { Layout } from "./layout.ts";
 import { requireRoot } from "./up.ts";

@@ -1,7 +1,7 @@
 // The two servers as the supervisor starts them: program, flags and settings.
 
 import { join } from "node:path";
-import { limitNames } from "@skerry/contract/quotas";
+import { limitNames } from "@skerry/contract/limits/quotas";
 import { environment } from "../config.ts";
 import { databaseUrl, type Layout } from "./layout.ts";
 import type { ServiceName } from "./supervisor-state.ts";

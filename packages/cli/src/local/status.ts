@@ -1,6 +1,7 @@
 // `skerry status`: what runs on this machine, and what the host says of itself.
 
-import type { HostInfo, VmList } from "@skerry/contract/host-api";
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
+import type { VmList } from "@skerry/contract/host-api/vm";
 import { askHost } from "./host-socket.ts";
 import type { Joined, Layout } from "./layout.ts";
 import { longestLoopDelayS } from "./loop-delay.ts";

@@ -1,4 +1,4 @@
-import { hasRole } from "@skerry/contract/access";
+import { hasRole } from "@skerry/contract/organizations/roles";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { Access } from "./operation.ts";

@@ -1,7 +1,7 @@
 // What a request and its client learn of limits: the headers of draft-ietf-httpapi-ratelimit-headers, and 429.
 
 import type { FastifyReply } from "fastify";
-import type { RateClass } from "@skerry/contract/access";
+import type { RateClass } from "@skerry/contract/limits/rate-classes";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { AuthFailures } from "../rate-limits/auth-failures.ts";

@@ -1,6 +1,6 @@
 import type { Server as HttpsServer } from "node:https";
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
-import { ErrorResponse } from "@skerry/contract/common";
+import { ErrorResponse } from "@skerry/contract/error-response";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import { registerRoutes, requireDeclarations } from "../api/register-routes.ts";

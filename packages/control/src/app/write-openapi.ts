@@ -2,7 +2,7 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { pino } from "pino";
-import { limitDefaults } from "@skerry/contract/quotas";
+import { limitDefaults } from "@skerry/contract/limits/quotas";
 import { HostDirectory } from "../host-client/host-directory.ts";
 import { buildServer } from "./server.ts";
 import { Metrics } from "../metrics/metrics.ts";

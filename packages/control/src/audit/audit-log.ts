@@ -1,7 +1,7 @@
 // Writes and shows the audit log. An event tells who, what, to which resource and how it ended; never a name, a command, a value
 // or the text of an error, because those may be secrets.
 
-import type { AuditEvent, AuditQuery } from "@skerry/contract/audit";
+import type { AuditEvent, AuditQuery } from "@skerry/contract/audit/audit-event";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import {

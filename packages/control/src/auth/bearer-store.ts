@@ -1,7 +1,8 @@
 // Who calls: tokens by their secrets, with what their users are in the organizations that requests name.
 
 import { sql } from "kysely";
-import type { Role, Scope } from "@skerry/contract/access";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Scope } from "@skerry/contract/organizations/scopes";
 import type { Database } from "../db/database.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import { prepared } from "../db/prepared.ts";

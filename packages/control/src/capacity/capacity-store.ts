@@ -1,10 +1,10 @@
 // What is free on hosts, and what an organization holds: what a VM that is to be placed depends on.
 
 import { sql, type RawBuilder } from "kysely";
-import type { Egress } from "@skerry/contract/egress";
-import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
-import type { Template } from "@skerry/contract/platform";
-import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/quotas";
+import type { Egress } from "@skerry/contract/vms/egress";
+import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
+import type { Template } from "@skerry/contract/templates/template";
+import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/limits/quotas";
 import type { Database, Queries } from "../db/database.ts";
 import { pipelined } from "../db/pipelined-begin.ts";
 import type { EgressSettings } from "../organizations/egress-settings.ts";

@@ -1,9 +1,9 @@
 // What an organization may hold at once. Counted in the transaction that adds to it, under the organization's lock, so that no number
 // of replicas goes over it together.
 
-import { rateClasses } from "@skerry/contract/access";
-import type { Limits } from "@skerry/contract/limits-report";
-import { quotaNames, vmQuotaNames, type VmQuotaName } from "@skerry/contract/quotas";
+import { rateClasses } from "@skerry/contract/limits/rate-classes";
+import type { Limits } from "@skerry/contract/limits/limits-report";
+import { quotaNames, vmQuotaNames, type VmQuotaName } from "@skerry/contract/limits/quotas";
 import { findOrganizationLimits } from "../limits/organization-limits.ts";
 import { quotaExceeded } from "../limits/quota-exceeded.ts";
 import { held, type Room } from "./capacity-store.ts";

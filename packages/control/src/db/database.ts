@@ -9,14 +9,20 @@ import {
   type Transaction,
 } from "kysely";
 import pg from "pg";
-import type { Role, Scope } from "@skerry/contract/access";
-import type { Egress } from "@skerry/contract/egress";
-import type { HostUsage } from "@skerry/contract/host-api";
-import type { HostStatus, HostWish } from "@skerry/contract/host-states";
-import type { MachineStatus, MachineWish, RestartDisk, RestartPolicy } from "@skerry/contract/machine-states";
-import type { MoveStatus } from "@skerry/contract/move-states";
-import type { Template } from "@skerry/contract/platform";
-import type { SandboxStatus } from "@skerry/contract/sandbox-states";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Scope } from "@skerry/contract/organizations/scopes";
+import type { Egress } from "@skerry/contract/vms/egress";
+import type { HostUsage } from "@skerry/contract/host-api/host-info";
+import type { HostStatus, HostWish } from "@skerry/contract/hosts/host-status";
+import type {
+  MachineStatus,
+  MachineWish,
+  RestartDisk,
+  RestartPolicy,
+} from "@skerry/contract/machines/machine-status";
+import type { MoveStatus } from "@skerry/contract/moves/move-status";
+import type { Template } from "@skerry/contract/templates/template";
+import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import { boundedPool } from "./bounded-pool.ts";
 import { FencedDialect, type Fence } from "./fence.ts";
 import { poolWithPipelinedBegin } from "./pipelined-begin.ts";

@@ -3,7 +3,7 @@
 import { Compile } from "typebox/compile";
 import { errorFromBody, SkerryError } from "@skerry/contract/errors";
 import { FrameError, FrameParser, frameTypes, parseJsonPayload, type Frame } from "@skerry/contract/frames";
-import { ExecuteExit } from "@skerry/contract/sandboxes";
+import { ExecuteExit } from "@skerry/contract/vms/execute";
 
 export type ExecutionEvent =
   | { readonly type: "stdout"; readonly data: Buffer }

@@ -3,19 +3,18 @@
 import type { Readable } from "node:stream";
 import type { Pool } from "undici";
 import { Compile } from "typebox/compile";
-import { EgressReport, type HostEgress } from "@skerry/contract/egress";
-import { CertificateRequest, type HostCertificate } from "@skerry/contract/host-identity";
+import { EgressReport, type HostEgress } from "@skerry/contract/vms/egress";
+import { CertificateRequest, type HostCertificate } from "@skerry/contract/joining/host-certificate";
+import { CacheSwept, HostInfo } from "@skerry/contract/host-api/host-info";
 import {
-  CacheSwept,
-  HostInfo,
   VmList,
   Vm,
   type EgressChange,
   type ExecuteCommand,
   type StopVm,
   type VmSpec,
-} from "@skerry/contract/host-api";
-import { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
+} from "@skerry/contract/host-api/vm";
+import { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import { Deadline } from "./deadline.ts";
 import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
 import { hostErrorOfCall } from "./host-errors.ts";

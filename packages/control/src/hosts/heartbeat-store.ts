@@ -1,8 +1,8 @@
 // What hosts said of themselves, and which of them said nothing. All ages are measured by the database's clock alone.
 
 import { sql } from "kysely";
-import type { HostInfo } from "@skerry/contract/host-api";
-import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
+import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
 import { newId } from "@skerry/contract/ids";
 import type { Database } from "../db/database.ts";
 

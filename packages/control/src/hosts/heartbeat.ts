@@ -2,7 +2,7 @@
 // address that is known of it, and its answer counts for the row that has this address, also where it claims another name.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { HostInfo } from "@skerry/contract/host-api";
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import { Deadline } from "../host-client/deadline.ts";
 import { addressOfSocket } from "../host-client/host-directory.ts";
 import type { Context } from "../context.ts";

@@ -1,8 +1,8 @@
 // Hosts as their operator sees them, and what the operator wishes of them. The wish is stored; the status follows it.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { HostStatus, HostWish } from "@skerry/contract/host-states";
-import type { Host } from "@skerry/contract/hosts";
+import type { HostStatus, HostWish } from "@skerry/contract/hosts/host-status";
+import type { Host } from "@skerry/contract/hosts/host";
 import { changeHost, findHostView, listHostViews, type HostView } from "./host-view-store.ts";
 import type { Context } from "../context.ts";
 import { readPage, type Page, type PageWish } from "../values/page.ts";

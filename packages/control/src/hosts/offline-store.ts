@@ -1,8 +1,8 @@
 // The end of a host that is not heard of any more, and of what ran on it.
 
 import { sql } from "kysely";
-import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
-import { HEALTHY_AFTER_S, type RestartDisk } from "@skerry/contract/machine-states";
+import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
+import { HEALTHY_AFTER_S, type RestartDisk } from "@skerry/contract/machines/machine-status";
 import type { Queries } from "../db/database.ts";
 import type { EndedMachine } from "../values/restart-policy.ts";
 

@@ -1,7 +1,7 @@
 // Hosts that are none any more. Their rows stay, because what ran on them names them.
 
 import { sql } from "kysely";
-import { moveStatusesOnTarget } from "@skerry/contract/move-states";
+import { moveStatusesOnTarget } from "@skerry/contract/moves/move-status";
 import type { Database, Queries } from "../db/database.ts";
 
 export interface LeavingHost {

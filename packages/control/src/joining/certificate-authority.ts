@@ -2,7 +2,7 @@
 // has certified as control, and control trusts hosts in the same way.
 
 import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
-import { CONTROL_URI, hostUri, type HostCertificate } from "@skerry/contract/host-identity";
+import { CONTROL_URI, hostUri, type HostCertificate } from "@skerry/contract/joining/host-certificate";
 import type { ControlCredentials } from "../host-client/mutual-tls.ts";
 import {
   findCertificateAuthority,

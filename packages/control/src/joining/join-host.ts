@@ -6,16 +6,18 @@ import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import {
   confirmationProof,
-  fingerprintOf,
   joinProof,
-  joinTokenText,
-  secretDigest,
   type HostJoined,
   type JoinAnswer,
   type JoinConfirmation,
   type JoinRequest,
+} from "@skerry/contract/joining/join-request";
+import {
+  fingerprintOf,
+  joinTokenText,
+  secretDigest,
   type JoinToken,
-} from "@skerry/contract/joining";
+} from "@skerry/contract/joining/join-token";
 import { securedAddress } from "../host-client/host-directory.ts";
 import { unreachableBecause } from "../host-client/host-errors.ts";
 import type { Queries } from "../db/database.ts";

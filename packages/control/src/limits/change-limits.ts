@@ -7,7 +7,7 @@ import {
   limitNames,
   type LimitName,
   type OrganizationLimits,
-} from "@skerry/contract/quotas";
+} from "@skerry/contract/limits/quotas";
 import type { Database } from "../db/database.ts";
 import { exceptionsOf, setLimits } from "./organization-limits.ts";
 

@@ -1,6 +1,6 @@
 // A machine that ended without a request: its new status, and whether it is started again, in one transaction.
 
-import type { MachineStatus } from "@skerry/contract/machine-states";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Queries } from "../db/database.ts";
 import { atRest, changeMachine, transitionMachine, renewed, type MachineRow } from "./machine-store.ts";
 import { queueRestart } from "./restart-store.ts";

@@ -1,6 +1,6 @@
 // POST /v1/machines from the wish to a machine that runs.
 
-import type { Machine, MachineCreateRequest } from "@skerry/contract/machines";
+import type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
 import { timed } from "../metrics/timed.ts";
 import { findMachine, insertMachine, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";

@@ -1,7 +1,7 @@
 // What the end of a microVM says about its machine. Pure.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Vm, VmCause } from "@skerry/contract/host-api";
+import type { Vm, VmCause } from "@skerry/contract/host-api/vm";
 import { isUnreadableVm } from "../vms/unreadable-vm.ts";
 
 export interface MachineEnding {

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { NoFields } from "@skerry/contract/common";
+import { NoFields } from "@skerry/contract/named";
 import {
   Machine,
   MachineCreateRequest,
@@ -8,7 +8,7 @@ import {
   MachineLogs,
   MachineLogsQuery,
   MachineStartRequest,
-} from "@skerry/contract/machines";
+} from "@skerry/contract/machines/machine";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
 import { executeOperation } from "../vms/execute-operations.ts";

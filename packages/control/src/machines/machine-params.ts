@@ -6,8 +6,8 @@ import {
   STOP_TIMEOUT_DEFAULT_MS,
   STOP_TIMEOUT_MAX_MS,
 } from "@skerry/contract/limits";
-import type { MachineCreateRequest } from "@skerry/contract/machines";
-import type { RestartDisk, RestartPolicy } from "@skerry/contract/machine-states";
+import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
+import type { RestartDisk, RestartPolicy } from "@skerry/contract/machines/machine-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress-params.ts";

@@ -2,7 +2,7 @@
 // left of it then, because another replica works on the machine or its host does not answer, is finished by VM cleanup.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { MachineStatus } from "@skerry/contract/machine-states";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import {
   changeMachine,
   transitionMachine,

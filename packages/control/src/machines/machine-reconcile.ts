@@ -1,8 +1,8 @@
 // What the difference between the rows of machines and the VMs of one host means. Pure: two readings of the rows and one of the host in,
 // actions out.
 
-import type { Vm } from "@skerry/contract/host-api";
-import type { MachineStatus } from "@skerry/contract/machine-states";
+import type { Vm } from "@skerry/contract/host-api/vm";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import { isUnreadableVm } from "../vms/unreadable-vm.ts";
 import { diskGone, endingOf, type MachineEnding } from "./machine-ending.ts";
 import type { MachineFact } from "./machine-facts.ts";

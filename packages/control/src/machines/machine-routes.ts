@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import type { Machine } from "@skerry/contract/machines";
+import type { Machine } from "@skerry/contract/machines/machine";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
 import { withMetadataFilter } from "../http/metadata-filter.ts";

@@ -6,7 +6,7 @@ import {
   type MachineStatus,
   type RestartDisk,
   type RestartPolicy,
-} from "@skerry/contract/machine-states";
+} from "@skerry/contract/machines/machine-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";

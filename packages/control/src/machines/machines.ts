@@ -1,8 +1,8 @@
 import { formatDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
-import type { MachineStatus } from "@skerry/contract/machine-states";
-import type { Machine } from "@skerry/contract/machines";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
+import type { Machine } from "@skerry/contract/machines/machine";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";

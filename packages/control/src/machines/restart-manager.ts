@@ -2,7 +2,7 @@
 // be finished. A few at a time, so that hundreds that come back together leave room for new requests.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { MachineStatus } from "@skerry/contract/machine-states";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Context } from "../context.ts";
 import { startMachine } from "./start-machine.ts";
 import { changeMachine, machineById, restartedAgain, type MachineRow } from "./machine-store.ts";

@@ -1,6 +1,6 @@
 // Drains: the request, taking it back, and the end, which either the request sees, where the host is empty, or the task that looks again.
 
-import type { Host } from "@skerry/contract/hosts";
+import type { Host } from "@skerry/contract/hosts/host";
 import { finishDrains, getHost, wishHost } from "../hosts/hosts.ts";
 import { cancelMovesFrom } from "./move-store.ts";
 import { operatorOrganization } from "../organizations/operator-organization.ts";

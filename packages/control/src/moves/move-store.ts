@@ -1,10 +1,10 @@
 // Moves under way, and the one statement by which a VM changes its host.
 
 import { sql, type Selectable } from "kysely";
-import type { Egress } from "@skerry/contract/egress";
+import type { Egress } from "@skerry/contract/vms/egress";
 import { newId } from "@skerry/contract/ids";
-import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/move-states";
-import type { HostCompatibility } from "@skerry/contract/host-moves";
+import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/moves/move-status";
+import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import type { Queries, Tables } from "../db/database.ts";
 import { vmTable } from "../db/vm-table.ts";
 

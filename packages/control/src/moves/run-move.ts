@@ -5,7 +5,7 @@
 import { kindOf } from "@skerry/contract/ids";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
-import type { VmManifest } from "@skerry/contract/host-moves";
+import type { VmManifest } from "@skerry/contract/host-api/move-calls";
 import type { HostClient } from "../host-client/host-client.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";

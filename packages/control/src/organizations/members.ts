@@ -1,10 +1,10 @@
 // Who is in an organization. Everything is decided in the transaction that changes it, by what the caller is at that moment: a role
 // that a request was allowed with may be a moment old.
 
-import { hasRole, type Role } from "@skerry/contract/access";
+import { hasRole, type Role } from "@skerry/contract/organizations/roles";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";
-import type { Member, MemberAdded, MemberAddRequest } from "@skerry/contract/organizations";
+import type { Member, MemberAdded, MemberAddRequest } from "@skerry/contract/organizations/organization";
 import type { Queries } from "../db/database.ts";
 import {
   deleteMember,

@@ -4,7 +4,7 @@ import type {
   Organization,
   OrganizationCreateRequest,
   OrganizationUpdateRequest,
-} from "@skerry/contract/organizations";
+} from "@skerry/contract/organizations/organization";
 import { SkerryError } from "@skerry/contract/errors";
 import { findMember, insertMember } from "./member-store.ts";
 import {

@@ -2,9 +2,9 @@
 // token can reach the operator's networks by itself.
 
 import { cidrOf, formatCidr, parseCidr } from "@skerry/contract/cidrs";
-import { PRIVATE_CIDRS_MAX, type Egress, type HostEgress } from "@skerry/contract/egress";
+import { PRIVATE_CIDRS_MAX, type Egress, type HostEgress } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/networks";
+import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/vms/networks";
 import type { Database, Queries } from "../db/database.ts";
 import { ringLease } from "../background/wakeups.ts";
 import { listGranted, privateCidrsOf, setPrivateCidrs, type Granted } from "./private-cidr-store.ts";

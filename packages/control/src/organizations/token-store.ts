@@ -1,5 +1,6 @@
 import { sql, type RawBuilder, type Selectable } from "kysely";
-import type { Role, Scope } from "@skerry/contract/access";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Scope } from "@skerry/contract/organizations/scopes";
 import type { Database, Queries, Tables } from "../db/database.ts";
 
 export type TokenRow = Omit<Selectable<Tables["api_tokens"]>, "secret_sha256" | "parent_id">;

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { hasRole, type Scope } from "@skerry/contract/access";
+import { hasRole } from "@skerry/contract/organizations/roles";
+import type { Scope } from "@skerry/contract/organizations/scopes";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, newId } from "@skerry/contract/ids";
-import type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";
+import type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/organizations/token";
 import { ensureFirstOrganization } from "./organization-store.ts";
 import {
   holdParent,

@@ -1,4 +1,4 @@
-import { Health } from "@skerry/contract/platform";
+import { Health } from "@skerry/contract/platform/health";
 import type { Operations } from "../api/operation.ts";
 
 export const healthOperations = {

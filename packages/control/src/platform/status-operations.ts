@@ -1,4 +1,4 @@
-import { Status } from "@skerry/contract/platform";
+import { Status } from "@skerry/contract/platform/status";
 import type { Operations } from "../api/operation.ts";
 
 export const statusOperations = {

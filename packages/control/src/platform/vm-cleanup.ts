@@ -1,7 +1,7 @@
 // Makes rows and microVMs agree again after a crash, a lost VM or a call without an answer. Where a host cannot be reached
 // nothing is concluded about it.
 
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { isId } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
 import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-rows.ts";

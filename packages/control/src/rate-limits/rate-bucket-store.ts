@@ -2,8 +2,8 @@
 // both. A ticket is gone from here before a request uses it, so replicas that share this table never grant more than there is.
 
 import { sql } from "kysely";
-import type { RateClass } from "@skerry/contract/access";
-import { ORGANIZATION_RATE_FACTOR } from "@skerry/contract/quotas";
+import type { RateClass } from "@skerry/contract/limits/rate-classes";
+import { ORGANIZATION_RATE_FACTOR } from "@skerry/contract/limits/quotas";
 import type { Database } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 

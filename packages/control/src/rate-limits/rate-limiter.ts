@@ -6,8 +6,8 @@
 // Each ticket is one of the token's bucket and one of its organization's, taken together: a lease of a token is a lease of both, so what
 // holds for the one holds for the other, however many tokens an organization mints.
 
-import type { RateClass } from "@skerry/contract/access";
-import type { OrganizationLimits } from "@skerry/contract/quotas";
+import type { RateClass } from "@skerry/contract/limits/rate-classes";
+import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { Database } from "../db/database.ts";
 import { takeTickets, type Bucket, type Rate, type Tickets } from "./rate-bucket-store.ts";
 import type { Caller } from "../caller.ts";

@@ -2,7 +2,7 @@
 // finishes: this request, or the reconciler once this request's claim on the row has lapsed.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes";
+import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { timed } from "../metrics/timed.ts";
 import type { NewAuditEvent } from "../audit/audit-event.ts";
 import {

@@ -5,7 +5,7 @@ import {
   SandboxCreateRequest,
   SandboxList,
   SandboxListQuery,
-} from "@skerry/contract/sandboxes";
+} from "@skerry/contract/sandboxes/sandbox";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
 import { executeOperation } from "../vms/execute-operations.ts";

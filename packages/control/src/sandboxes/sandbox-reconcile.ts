@@ -1,6 +1,6 @@
 // What the difference between rows and VMs means. Pure: two readings of the rows and one of the host in, actions out.
 
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { isUnreadableVm } from "../vms/unreadable-vm.ts";
 import type { SandboxFact } from "./sandbox-facts.ts";
 

@@ -1,7 +1,7 @@
 // Rows of sandboxes. A change of status names the version that the decision was about, and is refused when that is old.
 
 import { sql, type RawBuilder, type Selectable } from "kysely";
-import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import { auditEventFrom, type NewAuditEvent } from "../audit/audit-event.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";

@@ -2,8 +2,8 @@ import { formatDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
-import type { Sandbox } from "@skerry/contract/sandboxes";
-import type { SandboxStatus } from "@skerry/contract/sandbox-states";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
+import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import {
   findSandbox,
   keepSandboxAlive,

@@ -2,7 +2,7 @@
 // name.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Template } from "@skerry/contract/platform";
+import type { Template } from "@skerry/contract/templates/template";
 import { listHostRows } from "../hosts/host-rows.ts";
 import type { Context } from "../context.ts";
 

@@ -7,7 +7,7 @@ import {
   HEALTHY_AFTER_S,
   type MachineWish,
   type RestartPolicy,
-} from "@skerry/contract/machine-states";
+} from "@skerry/contract/machines/machine-status";
 
 /**
  * The pause before the next start: 1 s, 2 s, 4 s and so on up to 5 min, with equal jitter: one half of it is sure, so that nothing is

@@ -1,6 +1,6 @@
 // What a microVM may reach, and what it tried.
 
-import { EgressReport, EgressRequest } from "@skerry/contract/egress";
+import { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import type { Operation } from "../api/operation.ts";
 import { egressErrors, inVmErrors } from "./vm-errors.ts";
 import type { VmKind } from "./vm-kind.ts";

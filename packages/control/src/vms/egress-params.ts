@@ -2,9 +2,9 @@
 // Pure. Reading a policy that came out of here gives the same policy.
 
 import { cidrOf, covers, formatCidr, parseCidr, type Cidr } from "@skerry/contract/cidrs";
-import type { Egress, EgressRequest } from "@skerry/contract/egress";
+import type { Egress, EgressRequest } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { isPrivate, whyNever } from "@skerry/contract/networks";
+import { isPrivate, whyNever } from "@skerry/contract/vms/networks";
 import { canonicalCidrs } from "../values/cidrs.ts";
 import type { EgressSettings } from "../organizations/egress-settings.ts";
 

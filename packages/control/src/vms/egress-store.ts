@@ -1,7 +1,7 @@
 // The egress policy of a sandbox or a machine: the wish, and how much of it its host has confirmed.
 
 import { sql } from "kysely";
-import type { Egress } from "@skerry/contract/egress";
+import type { Egress } from "@skerry/contract/vms/egress";
 import type { Selectable } from "kysely";
 import type { Database, Tables } from "../db/database.ts";
 

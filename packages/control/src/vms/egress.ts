@@ -1,7 +1,7 @@
 // The egress policy of a sandbox or a machine while it runs. The wish is stored first; the answer comes after the host has confirmed it, and
 // what it did not confirm the reconciler brings to it.
 
-import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/egress";
+import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { egressSettings } from "../organizations/egress-settings.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "./egress-store.ts";

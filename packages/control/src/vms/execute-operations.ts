@@ -1,4 +1,4 @@
-import { ExecuteExit, ExecuteQuery, ExecuteRequest, ExecuteResponse } from "@skerry/contract/sandboxes";
+import { ExecuteExit, ExecuteQuery, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
 import type { Operation } from "../api/operation.ts";
 import { inVmErrors } from "./vm-errors.ts";
 import type { VmKind } from "./vm-kind.ts";

@@ -4,8 +4,8 @@ import {
   EXECUTE_TIMEOUT_MAX_MS,
   OUTPUT_MAX_BYTES,
 } from "@skerry/contract/limits";
-import type { ExecuteCommand } from "@skerry/contract/host-api";
-import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/sandboxes";
+import type { ExecuteCommand } from "@skerry/contract/host-api/vm";
+import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/vms/execute";
 import type { ExecutionEvent } from "../host-client/execution-events.ts";
 import type { Outcome } from "../metrics/metrics.ts";
 import type { Caller } from "../caller.ts";

@@ -1,7 +1,7 @@
 // Files of a sandbox or a machine.
 
 import { Type } from "typebox";
-import { DirectoryListing, FileQuery, FileWriteQuery, FileWritten } from "@skerry/contract/sandboxes";
+import { DirectoryListing, FileQuery, FileWriteQuery, FileWritten } from "@skerry/contract/vms/files";
 import type { ErrorCode } from "@skerry/contract/errors";
 import type { Operation } from "../api/operation.ts";
 import { inVmErrors } from "./vm-errors.ts";

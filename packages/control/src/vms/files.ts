@@ -1,6 +1,6 @@
 import { SkerryError } from "@skerry/contract/errors";
 import { UPLOAD_MAX_BYTES } from "@skerry/contract/limits";
-import type { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
+import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import type { FileBody } from "../host-client/host-client.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";

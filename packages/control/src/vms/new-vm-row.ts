@@ -1,4 +1,4 @@
-import type { Egress } from "@skerry/contract/egress";
+import type { Egress } from "@skerry/contract/vms/egress";
 
 /** What the row of a sandbox and that of a machine begin with. */
 export interface NewVmRow {

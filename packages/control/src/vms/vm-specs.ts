@@ -1,4 +1,4 @@
-import type { VmSpec } from "@skerry/contract/host-api";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Queries } from "../db/database.ts";
 import { hostEgress } from "../organizations/private-cidrs.ts";
 import type { VmRow } from "./vm-kind.ts";

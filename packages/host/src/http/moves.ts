@@ -3,7 +3,7 @@
 
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { ExecutionQuery } from "@skerry/contract/host-api";
+import { ExecutionQuery } from "@skerry/contract/host-api/vm";
 import {
   ArrivalOrder,
   DepartureOrder,
@@ -14,7 +14,7 @@ import {
   ResumeOrder,
   TICKET_HEADER,
   type MoveStream,
-} from "@skerry/contract/host-moves";
+} from "@skerry/contract/host-api/move-calls";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Host } from "../host.ts";
 import type { HostMoves } from "../move/moves.ts";

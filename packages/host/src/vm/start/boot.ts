@@ -5,7 +5,7 @@ import { addAbortListener } from "node:events";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import type { VmSpec } from "@skerry/contract/host-api";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Size } from "@skerry/contract/sizes";
 import { GuestChannel } from "../../guest/channel.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";

@@ -1,11 +1,13 @@
 // Hosts as the operator sees them.
 
 import { Type, type Static } from "typebox";
-import { exampleOf, named, Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
-import { exampleIds } from "./example-ids.ts";
-import { HostUsage } from "./host-api.ts";
-import { hostStatuses, hostWishes } from "./host-states.ts";
-import { Template } from "./platform.ts";
+import { exampleOf, named } from "../named.ts";
+import { Nullable, OneOf, Timestamp } from "../fields.ts";
+import { pageOf } from "../page.ts";
+import { exampleIds } from "../example-ids.ts";
+import { HostUsage } from "../host-api/host-info.ts";
+import { hostStatuses, hostWishes } from "./host-status.ts";
+import { Template } from "../templates/template.ts";
 
 const closed = { additionalProperties: false } as const;
 const count = (description: string) => Type.Integer({ minimum: 0, description });

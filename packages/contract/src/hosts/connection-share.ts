@@ -1,15 +1,6 @@
-// What a machine has for its guests. The host goes by it, and `skerry doctor` shows it.
+// The connections that each guest may have. The host goes by it, and `skerry doctor` shows it.
 
-import { sizes } from "./sizes.ts";
-
-/** Kept back from VMs for the system, PostgreSQL and ourselves: this much, or a tenth of a large machine. */
-const RESERVE_MIB = 1_536;
-
-/** Memory that VMs may use on a machine with this much, in MiB. */
-export function memoryForVmsMib(totalBytes: number): number {
-  const totalMib = Math.floor(totalBytes / 1024 / 1024);
-  return Math.max(0, totalMib - Math.max(RESERVE_MIB, Math.floor(totalMib / 10)));
-}
+import { sizes } from "../sizes.ts";
 
 /** The kernel's table of connections, which the machine shares with all its guests. 0: it has no end. */
 export const CONNECTION_TABLE_FILE = "/proc/sys/net/netfilter/nf_conntrack_max";

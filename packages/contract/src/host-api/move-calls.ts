@@ -17,8 +17,9 @@
 //   GET    /vms/{id}/arrival/disk, …/memory         `Upgrade: skerry-move`; from then on what the two QEMUs say to each other
 
 import { Type, type Static } from "typebox";
-import { Nullable, OneOf } from "./common.ts";
-import { HostEgress } from "./egress.ts";
+import { Nullable } from "../fields.ts";
+import { HostCompatibility } from "../moves/host-compatibility.ts";
+import { HostEgress } from "../vms/egress.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -36,22 +37,6 @@ export const TICKET_HEADER = "x-skerry-ticket";
 /** The two streams between two QEMUs. */
 export const moveStreams = ["disk", "memory"] as const;
 export type MoveStream = (typeof moveStreams)[number];
-
-/** The properties of a host that a running guest depends on; see migration-compatibility.ts. */
-export const HostCompatibility = Type.Object(
-  {
-    accelerator: OneOf(["kvm", "tcg"]),
-    qemu_version: Type.String({ maxLength: 200 }),
-    cpu: Type.String({
-      maxLength: 200,
-      description: "Which CPU a guest sees, in a form that can be compared.",
-    }),
-    /** TSC rate of an emulated guest; null where the guest uses the TSC of the hardware. */
-    tsc_khz: Nullable(Type.Integer({ minimum: 1 })),
-  },
-  closed,
-);
-export type HostCompatibility = Static<typeof HostCompatibility>;
 
 /** Describes a VM to the host that it moves to. */
 export const VmManifest = Type.Object(

@@ -1,6 +1,6 @@
 // The networks that egress rules know by themselves. Control refuses policies by these lists, hosts compile them into each slot's rules.
 
-import { cidrOf, contains, covers, overlaps, type Cidr } from "./cidrs.ts";
+import { cidrOf, contains, covers, overlaps, type Cidr } from "../cidrs.ts";
 import type { HostEgress } from "./egress.ts";
 
 /** A network that no sandbox reaches, also where its policy allows it. `is` completes "it is …" in the refusal. Sources: RFC 6890 (special-purpose

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { incompatibility } from "../src/migration-compatibility.ts";
-import type { HostCompatibility } from "../src/host-moves.ts";
+import { incompatibility } from "../src/moves/host-compatibility.ts";
+import type { HostCompatibility } from "../src/moves/host-compatibility.ts";
 import {
   canMoveProceed,
   moveStatusesOnTarget,
   moveStatusesUnderWay,
   moveTransitions,
   type MoveStatus,
-} from "../src/move-states.ts";
+} from "../src/moves/move-status.ts";
 
 const statuses = Object.keys(moveTransitions) as MoveStatus[];
 

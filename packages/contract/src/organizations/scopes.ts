@@ -1,6 +1,8 @@
 // Who may do what. A call needs a scope, which its token must have, and a role, which the token's user must have in the
 // organization that the call is for. Both count: a token never does more than its user may at that moment.
 
+import { hasRole, type Role } from "./roles.ts";
+
 /** What a token can be limited to. `*` is everything that its user may, now and later. */
 export const scopes = [
   "sandboxes:read",
@@ -25,18 +27,6 @@ export type Scope = (typeof scopes)[number];
 
 /** A scope that a call can need. */
 export type NeededScope = Exclude<Scope, "*">;
-
-/** What a member is in an organization, lowest first; each may do what those before it may. */
-export const roles = ["viewer", "member", "admin", "owner"] as const;
-export type Role = (typeof roles)[number];
-
-/** What rate limits count apart. `expensive`: what makes something that costs, such as a sandbox or a token. */
-export const rateClasses = ["read", "write", "expensive"] as const;
-export type RateClass = (typeof rateClasses)[number];
-
-export function hasRole(role: Role, needed: Role): boolean {
-  return roles.indexOf(role) >= roles.indexOf(needed);
-}
 
 /** The lowest role that can use a scope. A viewer reads; that it may end its own tokens is no right over anything else. */
 export const lowestRole: Readonly<Record<NeededScope, Role>> = {

@@ -5,7 +5,7 @@ import {
   sandboxStatusesOnHost,
   sandboxTransitions,
   type SandboxStatus,
-} from "@skerry/contract/sandbox-states";
+} from "@skerry/contract/sandboxes/sandbox-status";
 
 const after = (status: SandboxStatus): readonly SandboxStatus[] => sandboxTransitions[status];
 

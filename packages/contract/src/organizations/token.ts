@@ -1,9 +1,11 @@
 // API tokens. The secret is in the answer that mints it and nowhere else.
 
 import { Type, type Static } from "typebox";
-import { scopes, type Scope } from "./access.ts";
-import { Duration, named, Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
-import { exampleIds } from "./example-ids.ts";
+import { scopes, type Scope } from "./scopes.ts";
+import { Duration, Nullable, OneOf, Timestamp } from "../fields.ts";
+import { named } from "../named.ts";
+import { pageOf } from "../page.ts";
+import { exampleIds } from "../example-ids.ts";
 
 export const Scopes = Type.Array(OneOf(scopes), {
   minItems: 1,

@@ -1,21 +1,12 @@
 // The machine as `/v1` shows it: a microVM that is meant to keep running.
 
 import { Type, type Static } from "typebox";
-import {
-  Duration,
-  Env,
-  exampleOf,
-  Metadata,
-  named,
-  Nullable,
-  OneOf,
-  pageOf,
-  PageQuery,
-  Timestamp,
-} from "./common.ts";
-import { exampleIds } from "./example-ids.ts";
-import { formatDuration } from "./durations.ts";
-import { Egress, EgressRequest } from "./egress.ts";
+import { Duration, Env, Metadata, Nullable, OneOf, Timestamp } from "../fields.ts";
+import { exampleOf, named } from "../named.ts";
+import { pageOf, PageQuery } from "../page.ts";
+import { exampleIds } from "../example-ids.ts";
+import { formatDuration } from "../durations.ts";
+import { Egress, EgressRequest } from "../vms/egress.ts";
 import {
   COMMAND_MAX_CHARS,
   CONSOLE_LINES_DEFAULT,
@@ -24,7 +15,7 @@ import {
   RESTART_RETRIES_MAX,
   STOP_TIMEOUT_DEFAULT_MS,
   STOP_TIMEOUT_MAX_MS,
-} from "./limits.ts";
+} from "../limits.ts";
 import {
   machineStatuses,
   machineWishes,
@@ -33,8 +24,8 @@ import {
   type MachineWish,
   type RestartDisk,
   type RestartPolicy,
-} from "./machine-states.ts";
-import { DEFAULT_SIZE } from "./sizes.ts";
+} from "./machine-status.ts";
+import { DEFAULT_SIZE } from "../sizes.ts";
 
 const closed = { additionalProperties: false } as const;
 

@@ -3,8 +3,8 @@
 // not used.
 
 import { Type, type Static } from "typebox";
-import { OneOf } from "./common.ts";
-import { idPattern } from "./ids.ts";
+import { OneOf } from "../fields.ts";
+import { idPattern } from "../ids.ts";
 
 const closed = { additionalProperties: false } as const;
 

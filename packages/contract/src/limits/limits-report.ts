@@ -1,8 +1,8 @@
 // What an organization is told of its limits.
 
 import { Type, type Static } from "typebox";
-import { named } from "./common.ts";
-import { rateClasses } from "./access.ts";
+import { named } from "../named.ts";
+import { rateClasses } from "./rate-classes.ts";
 import { ORGANIZATION_RATE_FACTOR, quotaNames } from "./quotas.ts";
 
 const closed = { additionalProperties: false } as const;

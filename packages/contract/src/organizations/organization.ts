@@ -1,11 +1,13 @@
 // Organizations, who is in them, and who is calling.
 
 import { Type, type Static } from "typebox";
-import { roles } from "./access.ts";
-import { exampleOf, named, Nullable, OneOf, pageOf, Timestamp } from "./common.ts";
-import { exampleIds } from "./example-ids.ts";
-import { EgressMode } from "./egress.ts";
-import { Scopes, TokenCreated } from "./tokens.ts";
+import { roles } from "./roles.ts";
+import { exampleOf, named } from "../named.ts";
+import { Nullable, OneOf, Timestamp } from "../fields.ts";
+import { pageOf } from "../page.ts";
+import { exampleIds } from "../example-ids.ts";
+import { EgressMode } from "../vms/egress.ts";
+import { Scopes, TokenCreated } from "./token.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." });
 const Email = Type.String({ minLength: 3, maxLength: 254, pattern: "^[^@\\s]+@[^@\\s]+$" });

@@ -1,8 +1,10 @@
 // Who did what to which resource.
 
 import { Type, type Static } from "typebox";
-import { named, Nullable, OneOf, pageOf, PageQuery, Timestamp } from "./common.ts";
-import { exampleIds } from "./example-ids.ts";
+import { named } from "../named.ts";
+import { Nullable, OneOf, Timestamp } from "../fields.ts";
+import { pageOf, PageQuery } from "../page.ts";
+import { exampleIds } from "../example-ids.ts";
 
 const closed = { additionalProperties: false } as const;
 

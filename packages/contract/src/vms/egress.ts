@@ -12,7 +12,8 @@
 // So an allowed 0.0.0.0/0 is every public network, and of the private ones those that are granted.
 
 import { Type, type Static } from "typebox";
-import { exampleOf, named, OneOf, Timestamp } from "./common.ts";
+import { exampleOf, named } from "../named.ts";
+import { OneOf, Timestamp } from "../fields.ts";
 
 const closed = { additionalProperties: false } as const;
 

@@ -2,7 +2,24 @@
 // version and the same guest CPU. An emulated guest also needs a TSC rate within 0.05 % of its own, because
 // it keeps time by that rate.
 
-import type { HostCompatibility } from "./host-moves.ts";
+import { Type, type Static } from "typebox";
+import { Nullable, OneOf } from "../fields.ts";
+
+/** The properties of a host that a running guest depends on. */
+export const HostCompatibility = Type.Object(
+  {
+    accelerator: OneOf(["kvm", "tcg"]),
+    qemu_version: Type.String({ maxLength: 200 }),
+    cpu: Type.String({
+      maxLength: 200,
+      description: "Which CPU a guest sees, in a form that can be compared.",
+    }),
+    /** TSC rate of an emulated guest; null where the guest uses the TSC of the hardware. */
+    tsc_khz: Nullable(Type.Integer({ minimum: 1 })),
+  },
+  { additionalProperties: false },
+);
+export type HostCompatibility = Static<typeof HostCompatibility>;
 
 /** Relative difference of the TSC rates: 0.05 % is 43 s in a day. Two machines of the same kind differ by
  *  far less. */
