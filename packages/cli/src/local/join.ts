@@ -20,14 +20,14 @@ import {
 } from "@skerry/contract/joining/join-token";
 import { environment } from "../config.ts";
 import { CliError, exitCodes } from "../errors.ts";
-import { isThere } from "./files.ts";
-import { commandHost } from "./host-socket.ts";
-import { joinedFile, type Joined, type Layout } from "./layout.ts";
-import { lockCommands } from "./lock.ts";
-import { stopProcess } from "./processes.ts";
-import { step } from "./progress.ts";
-import { makeFolders } from "./supervisor.ts";
-import { runningSupervisor } from "./supervisor-state.ts";
+import { fileExists } from "./system/files.ts";
+import { commandHost } from "./ask-host.ts";
+import { joinedFile, type Joined, type Layout } from "./system/layout.ts";
+import { lockCommands } from "./system/lock.ts";
+import { stopProcess } from "./system/processes.ts";
+import { step } from "./system/step.ts";
+import { makeFolders } from "./servers/supervise.ts";
+import { runningSupervisor } from "./servers/supervisor-state.ts";
 import { DOWN_DEADLINE_MS, requireRoot, startUnlessRunning } from "./up.ts";
 
 export interface JoinFlags {
@@ -48,7 +48,7 @@ export async function joinCluster(layout: Layout, flags: JoinFlags): Promise<Hos
   requireRoot("host join");
   await makeFolders(layout);
   await lockCommands(layout);
-  if (layout.joined === undefined && (await isThere(layout.postgresData))) throw hasControl(layout);
+  if (layout.joined === undefined && (await fileExists(layout.postgresData))) throw hasControl(layout);
   const own = { ...layout, joined };
   await remember(own, joined);
   try {
