@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { EgressRequest } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { readEgress } from "../src/vms/egress-params.ts";
+import { readEgress } from "../src/vms/egress/egress-params.ts";
 
 const nothing = { mode: "allow_all", allow_cidrs: [], deny_cidrs: [], allow_ports: [], dns: true };
 const closed = { ...nothing, mode: "deny_all", dns: false };

@@ -3,7 +3,7 @@
 import type { HostClient } from "../host-client/host-client.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
-import { reapplyEgress } from "../vms/egress.ts";
+import { reapplyEgress } from "../vms/egress/egress.ts";
 import { finishDestroyingMachine } from "./destroy-machine.ts";
 import { endLostMachine, endMachine } from "./end-machine.ts";
 import { stopMachineOnHost, nothingThere } from "./stop-machine.ts";

@@ -9,7 +9,7 @@ import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
 import { bringUp } from "./start-machine.ts";
 import { readMachineParams, type MachineWish } from "./machine-params.ts";
 import { machineOf } from "./machines.ts";
-import { newVm } from "../vms/new-vm.ts";
+import { newVm } from "../vms/creation/new-vm.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 
 /** Its answer comes when the machine is running: the next call into it does not fail for not being ready. */

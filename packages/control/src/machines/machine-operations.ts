@@ -10,9 +10,9 @@ import {
   MachineStartRequest,
 } from "@skerry/contract/machines/machine";
 import type { Operations } from "../api/operation.ts";
-import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
-import { executeOperation } from "../vms/execute-operations.ts";
-import { downloadFileOperation, uploadFileOperation } from "../vms/file-operations.ts";
+import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
+import { executeOperation } from "../vms/execute/execute-operations.ts";
+import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors, startErrors } from "../vms/vm-errors.ts";
 import { vmParams } from "../vms/vm-params.ts";
 import { machineVms } from "./machines.ts";

@@ -10,7 +10,7 @@ import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
 import type { RestartDisk, RestartPolicy } from "@skerry/contract/machines/machine-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
-import { readEgressParams, type EgressParams } from "../vms/egress-params.ts";
+import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv, checkMetadata, checkText, checkTogether } from "../values/env.ts";
 import { readSize } from "../values/sizes.ts";
 

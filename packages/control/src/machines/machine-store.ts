@@ -10,7 +10,7 @@ import {
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
-import type { NewVmRow } from "../vms/new-vm-row.ts";
+import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 
 export interface MachineRow extends Selectable<Tables["machines"]> {

@@ -20,7 +20,7 @@ import { endedMachineOf, endMachine } from "./end-machine.ts";
 import { endingOfStart } from "./machine-ending.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 import { readSize } from "../values/sizes.ts";
-import { vmSpecOf } from "../vms/vm-specs.ts";
+import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 
 export interface StartWish {
   /** What is on the machine's own disk is given up. */

@@ -3,7 +3,7 @@
 import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
-import { reapplyEgress } from "../vms/egress.ts";
+import { reapplyEgress } from "../vms/egress/egress.ts";
 import { orPostpone } from "../vms/or-postpone.ts";
 import { finishDestroying } from "./destroy-sandbox.ts";
 import { adoptSandbox, type SandboxFact } from "./sandbox-facts.ts";

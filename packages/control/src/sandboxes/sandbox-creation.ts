@@ -16,11 +16,11 @@ import { keepClaim } from "../vms/keep-claim.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
-import { newVm } from "../vms/new-vm.ts";
+import { newVm } from "../vms/creation/new-vm.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 import { readWish, type SandboxParams } from "./sandbox-params.ts";
 import { sandboxOf } from "./sandboxes.ts";
-import { vmSpecOf } from "../vms/vm-specs.ts";
+import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 
 /** Its answer comes when the sandbox is running: the next call into it does not fail for not being ready. */
 export function sandboxCreation(

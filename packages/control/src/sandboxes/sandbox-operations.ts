@@ -7,9 +7,9 @@ import {
   SandboxListQuery,
 } from "@skerry/contract/sandboxes/sandbox";
 import type { Operations } from "../api/operation.ts";
-import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
-import { executeOperation } from "../vms/execute-operations.ts";
-import { downloadFileOperation, uploadFileOperation } from "../vms/file-operations.ts";
+import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
+import { executeOperation } from "../vms/execute/execute-operations.ts";
+import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors } from "../vms/vm-errors.ts";
 import { vmParams } from "../vms/vm-params.ts";
 import { sandboxVms } from "./sandboxes.ts";

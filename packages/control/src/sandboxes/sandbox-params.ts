@@ -5,7 +5,7 @@ import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/cont
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
-import { readEgressParams, type EgressParams } from "../vms/egress-params.ts";
+import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv, checkMetadata, checkText } from "../values/env.ts";
 import { readSize } from "../values/sizes.ts";
 

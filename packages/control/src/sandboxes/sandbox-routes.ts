@@ -1,9 +1,9 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
 import { withMetadataFilter } from "../http/metadata-filter.ts";
-import { getEgressHandler, setEgressHandler } from "../vms/egress-routes.ts";
-import { executeHandler } from "../vms/execute-routes.ts";
-import { downloadFileHandler, uploadFileHandler } from "../vms/file-routes.ts";
+import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
+import { executeHandler } from "../vms/execute/execute-routes.ts";
+import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
 import { sandboxCreation } from "./sandbox-creation.ts";
 import { destroySandbox } from "./destroy-sandbox.ts";
 import { sandboxOperations, sandboxVmOperations } from "./sandbox-operations.ts";

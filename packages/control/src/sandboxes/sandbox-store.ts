@@ -6,7 +6,7 @@ import { auditEventFrom, type NewAuditEvent } from "../audit/audit-event.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
-import type { NewVmRow } from "../vms/new-vm-row.ts";
+import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 

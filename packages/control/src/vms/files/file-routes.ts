@@ -1,13 +1,13 @@
 // Files of a sandbox or a machine. Both ways the bytes pass through; nothing here holds a file.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Context } from "../context.ts";
+import type { Context } from "../../context.ts";
 import { downloadFile, listDirectory, uploadFile } from "./files.ts";
-import type { VmKind } from "./vm-kind.ts";
-import { callerOf } from "../api/authenticate-hook.ts";
-import { requestSignal } from "../api/request-signal.ts";
-import type { Handler } from "../api/routes.ts";
-import { BYTES } from "../http/byte-bodies.ts";
+import type { VmKind } from "../vm-kind.ts";
+import { callerOf } from "../../api/authenticate-hook.ts";
+import { requestSignal } from "../../api/request-signal.ts";
+import type { Handler } from "../../api/routes.ts";
+import { BYTES } from "../../http/byte-bodies.ts";
 import type { downloadFileOperation, uploadFileOperation } from "./file-operations.ts";
 
 export function uploadFileHandler(

@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
 import type { Selectable } from "kysely";
-import type { Database, Tables } from "../db/database.ts";
+import type { Database, Tables } from "../../db/database.ts";
 
 /** What both tables have. */
 type Row = Pick<

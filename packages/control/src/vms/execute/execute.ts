@@ -6,16 +6,16 @@ import {
 } from "@skerry/contract/limits";
 import type { ExecuteCommand } from "@skerry/contract/host-api/vm";
 import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/vms/execute";
-import type { ExecutionEvent } from "../host-client/execution-events.ts";
-import type { Outcome } from "../metrics/metrics.ts";
-import type { Caller } from "../caller.ts";
-import type { Context } from "../context.ts";
-import { readBoundedDuration } from "../values/durations.ts";
-import { checkEnv, checkText, checkTogether } from "../values/env.ts";
+import type { ExecutionEvent } from "../../host-client/execution-events.ts";
+import type { Outcome } from "../../metrics/metrics.ts";
+import type { Caller } from "../../caller.ts";
+import type { Context } from "../../context.ts";
+import { readBoundedDuration } from "../../values/durations.ts";
+import { checkEnv, checkText, checkTogether } from "../../values/env.ts";
 import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
-import { checkPath } from "../values/paths.ts";
-import { callVm, vmError, type VmKind, type VmWish } from "./vm-kind.ts";
+import { checkPath } from "../../values/paths.ts";
+import { callVm, vmError, type VmKind, type VmWish } from "../vm-kind.ts";
 
 const MIB = 1024 * 1024;
 /**

@@ -3,14 +3,14 @@
 
 import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { egressSettings } from "../organizations/egress-settings.ts";
+import { egressSettings } from "../../organizations/egress-settings.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "./egress-store.ts";
-import type { Caller } from "../caller.ts";
-import type { Context } from "../context.ts";
+import type { Caller } from "../../caller.ts";
+import type { Context } from "../../context.ts";
 import { readEgress } from "./egress-params.ts";
-import { hostEgress } from "../organizations/private-cidrs.ts";
+import { hostEgress } from "../../organizations/private-cidrs.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmWish } from "./vm-kind.ts";
+import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmWish } from "../vm-kind.ts";
 
 /** Changes of one policy reach its host in the order in which they were stored. */
 const turns = new KeyedQueue(8);

@@ -5,8 +5,8 @@ import { cidrOf, covers, formatCidr, parseCidr, type Cidr } from "@skerry/contra
 import type { Egress, EgressRequest } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { isPrivate, whyNever } from "@skerry/contract/vms/networks";
-import { canonicalCidrs } from "../values/cidrs.ts";
-import type { EgressSettings } from "../organizations/egress-settings.ts";
+import { canonicalCidrs } from "../../values/cidrs.ts";
+import type { EgressSettings } from "../../organizations/egress-settings.ts";
 
 const PORT_MAX = 65_535;
 

@@ -1,8 +1,8 @@
 import { ExecuteExit, ExecuteQuery, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
-import type { Operation } from "../api/operation.ts";
-import { inVmErrors } from "./vm-errors.ts";
-import type { VmKind } from "./vm-kind.ts";
-import { vmParams } from "./vm-params.ts";
+import type { Operation } from "../../api/operation.ts";
+import { inVmErrors } from "../vm-errors.ts";
+import type { VmKind } from "../vm-kind.ts";
+import { vmParams } from "../vm-params.ts";
 
 export function executeOperation(kind: VmKind) {
   const { noun, table } = kind;

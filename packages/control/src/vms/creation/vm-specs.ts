@@ -1,7 +1,7 @@
 import type { VmSpec } from "@skerry/contract/host-api/vm";
-import type { Queries } from "../db/database.ts";
-import { hostEgress } from "../organizations/private-cidrs.ts";
-import type { VmRow } from "./vm-kind.ts";
+import type { Queries } from "../../db/database.ts";
+import { hostEgress } from "../../organizations/private-cidrs.ts";
+import type { VmRow } from "../vm-kind.ts";
 
 interface PlacedVm extends VmRow {
   readonly template: string;

@@ -2,19 +2,19 @@
 
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ExecutionEvent } from "../host-client/execution-events.ts";
+import type { ExecutionEvent } from "../../host-client/execution-events.ts";
 import { execute, executeStream, type CollectedRun } from "./execute.ts";
-import type { Context } from "../context.ts";
+import type { Context } from "../../context.ts";
 import { EncodingTurns } from "./encoding-turns.ts";
 import type { Encoding } from "./output.ts";
-import { recordBegun } from "../api/audit-hook.ts";
-import { callerOf } from "../api/authenticate-hook.ts";
-import { toSkerryError } from "../http/errors.ts";
-import { EventStream } from "../http/event-stream.ts";
-import { requestSignal } from "../api/request-signal.ts";
-import type { Handler } from "../api/routes.ts";
+import { recordBegun } from "../../api/audit-hook.ts";
+import { callerOf } from "../../api/authenticate-hook.ts";
+import { toSkerryError } from "../../http/errors.ts";
+import { EventStream } from "../../http/event-stream.ts";
+import { requestSignal } from "../../api/request-signal.ts";
+import type { Handler } from "../../api/routes.ts";
 import type { executeOperation } from "./execute-operations.ts";
-import type { VmKind } from "./vm-kind.ts";
+import type { VmKind } from "../vm-kind.ts";
 
 export function executeHandler(context: Context, kind: VmKind): Handler<ReturnType<typeof executeOperation>> {
   return async (request, reply) => {

@@ -1,9 +1,9 @@
-import type { Context } from "../context.ts";
-import { callerOf } from "../api/authenticate-hook.ts";
-import type { Handler } from "../api/routes.ts";
+import type { Context } from "../../context.ts";
+import { callerOf } from "../../api/authenticate-hook.ts";
+import type { Handler } from "../../api/routes.ts";
 import type { getEgressOperation, setEgressOperation } from "./egress-operations.ts";
 import { getEgress, setEgress } from "./egress.ts";
-import type { VmKind } from "./vm-kind.ts";
+import type { VmKind } from "../vm-kind.ts";
 
 export function setEgressHandler(
   context: Context,

@@ -1,10 +1,10 @@
 import { newId } from "@skerry/contract/ids";
 import type { Size } from "@skerry/contract/sizes";
 import type { NewVmRow } from "./new-vm-row.ts";
-import type { Caller } from "../caller.ts";
-import type { EgressParams } from "./egress-params.ts";
-import type { Found } from "../capacity/reservation.ts";
-import type { VmKind } from "./vm-kind.ts";
+import type { Caller } from "../../caller.ts";
+import type { EgressParams } from "../egress/egress-params.ts";
+import type { Found } from "../../capacity/reservation.ts";
+import type { VmKind } from "../vm-kind.ts";
 
 interface VmWish extends Pick<NewVmRow, "name" | "env" | "metadata"> {
   readonly size: Size;

@@ -1,11 +1,11 @@
 import { SkerryError } from "@skerry/contract/errors";
 import { UPLOAD_MAX_BYTES } from "@skerry/contract/limits";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
-import type { FileBody } from "../host-client/host-client.ts";
-import type { Caller } from "../caller.ts";
-import type { Context } from "../context.ts";
-import { readUrlPath } from "../values/paths.ts";
-import { callVm, runningVm, unlessMoved, vmError, type VmWish } from "./vm-kind.ts";
+import type { FileBody } from "../../host-client/host-client.ts";
+import type { Caller } from "../../caller.ts";
+import type { Context } from "../../context.ts";
+import { readUrlPath } from "../../values/paths.ts";
+import { callVm, runningVm, unlessMoved, vmError, type VmWish } from "../vm-kind.ts";
 
 export interface FileWish extends VmWish {
   /** As in the URL, percent-encoded and without its first slash. */

@@ -3,10 +3,10 @@
 import { Type } from "typebox";
 import { DirectoryListing, FileQuery, FileWriteQuery, FileWritten } from "@skerry/contract/vms/files";
 import type { ErrorCode } from "@skerry/contract/errors";
-import type { Operation } from "../api/operation.ts";
-import { inVmErrors } from "./vm-errors.ts";
-import type { VmKind } from "./vm-kind.ts";
-import { vmParams } from "./vm-params.ts";
+import type { Operation } from "../../api/operation.ts";
+import { inVmErrors } from "../vm-errors.ts";
+import type { VmKind } from "../vm-kind.ts";
+import { vmParams } from "../vm-params.ts";
 
 function fileParams(noun: VmKind["noun"]) {
   return Type.Object({

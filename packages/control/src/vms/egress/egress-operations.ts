@@ -1,10 +1,10 @@
 // What a microVM may reach, and what it tried.
 
 import { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
-import type { Operation } from "../api/operation.ts";
-import { egressErrors, inVmErrors } from "./vm-errors.ts";
-import type { VmKind } from "./vm-kind.ts";
-import { vmParams } from "./vm-params.ts";
+import type { Operation } from "../../api/operation.ts";
+import { egressErrors, inVmErrors } from "../vm-errors.ts";
+import type { VmKind } from "../vm-kind.ts";
+import { vmParams } from "../vm-params.ts";
 
 export function setEgressOperation(kind: VmKind) {
   const { noun, table } = kind;
