@@ -10,7 +10,8 @@ import { Hosts } from "./hosts.ts";
 import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
 import { Machines } from "./machines.ts";
 import { Organizations } from "./organizations.ts";
-import { Sizes, Templates } from "./platform.ts";
+import { Sizes } from "./sizes.ts";
+import { Templates } from "./templates.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import { Tokens } from "./tokens.ts";
 
@@ -80,7 +81,7 @@ export type { CallOptions, SkerryOptions } from "./http.ts";
 export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";
-export type { Size } from "./platform.ts";
+export type { Size } from "./sizes.ts";
 export type { SandboxFilter, Sandboxes } from "./sandboxes.ts";
 export type { LogOptions, MachineFilter, Machines, StartOptions } from "./machines.ts";
 export type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
