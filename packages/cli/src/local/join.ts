@@ -181,7 +181,7 @@ function foreignAuthority(control: string): CliError {
     `What answers at ${control} is not the control plane that made the token.`,
     {
       remediation:
-        "Somebody may be in between, or the address is another installation's. Nothing was given away.",
+        "The connection may be intercepted, or the address is another installation's. Nothing was given away.",
     },
   );
 }

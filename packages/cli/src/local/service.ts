@@ -31,7 +31,7 @@ export function registerServiceCommands(program: Command, cli: Cli): void {
     .description("the background services of control: how they ran last, and one run of one of them");
   const list = service
     .command("list")
-    .description("list the services with how their last run went, on whichever replica")
+    .description("list the services with how their last run went, and on which replica")
     .option("--json", "print JSON")
     .action(async (flags: { readonly json?: boolean }) => {
       const states = await controlCommand(ownLayout(), ["service", "list"], { failure: "services_unknown" });

@@ -134,7 +134,7 @@ async function isReady(layout: Layout): Promise<boolean> {
   if (layout.joined !== undefined) return typeof (await askHost<object>(layout, "/info")) === "object";
   const holder = await portHolder(layout);
   if (holder.state === "other") throw portTaken(layout, holder.who);
-  if (holder.state === "nobody") return false;
+  if (holder.state === "free") return false;
   const healthy = await fetch(`${layout.apiUrl}/v1/health`, {
     signal: AbortSignal.timeout(HEALTH_DEADLINE_MS),
   }).then(

@@ -1,5 +1,5 @@
-// How a machine becomes a host. Its operator gets a token, whose secret the machine never sends: it proves that it has it. So whoever
-// listens on the way can neither use it nor change what is asked, and the token names the authority that must have signed the answer.
+// How a machine becomes a host. Its operator gets a token, whose secret the machine never sends: it proves that it has it. So an
+// eavesdropper can neither use it nor change what is asked, and the token names the authority that must have signed the answer.
 
 import { createHmac } from "node:crypto";
 import { Type, type Static } from "typebox";

@@ -88,9 +88,7 @@ export const MemberAddRequest = named(
   {
     name: Type.Optional({ ...Name, description: "Of a new user. Either this or `user_id`." }),
     email: Type.Optional({ ...Email, description: "Of a new user; for people, nothing is sent there." }),
-    user_id: Type.Optional(
-      Type.String({ description: "Somebody who is known already. Either this or `name`." }),
-    ),
+    user_id: Type.Optional(Type.String({ description: "A user who exists already. Either this or `name`." })),
     role: RoleName("The highest that you can give is your own."),
   },
   { name: "Ada", email: "ada@example.org", role: "member" },

@@ -51,7 +51,7 @@ export function watchAccess(
 
 export function callerOf(request: FastifyRequest): Caller {
   const caller = knownCallerOf(request);
-  if (caller === undefined) throw new Error("this call needs no token, so nobody is known to make it");
+  if (caller === undefined) throw new Error("this call needs no token, so its caller is not known");
   return caller;
 }
 

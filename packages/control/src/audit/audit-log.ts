@@ -79,7 +79,7 @@ export async function recordOwnActs(
   await insertAuditEvents(
     db,
     rows.map(({ id, org_id }) => ({
-      ...nobody,
+      ...noCaller,
       id: newId("audit"),
       org_id,
       service,
@@ -91,7 +91,7 @@ export async function recordOwnActs(
   );
 }
 
-const nobody = { user_id: null, token_id: null, address: null, request_id: null } as const;
+const noCaller = { user_id: null, token_id: null, address: null, request_id: null } as const;
 
 export function eventOfCall(act: CallerAct, ending: Ending): NewAuditEvent {
   return {

@@ -18,7 +18,7 @@ export function documentAccess(operation: Json, access: Access | "public"): void
   operation["x-required-role"] = role;
   operation["x-rate-class"] = rate;
   const token = scope === null ? "Any token will do" : `Needs a token with the scope \`${scope}\``;
-  const sentence = `${token}${role === "viewer" ? "" : `, of somebody with the role \`${role}\` or a higher one`}.`;
+  const sentence = `${token}${role === "viewer" ? "" : `, of a user with the role \`${role}\` or a higher one`}.`;
   const description = operation["description"];
   operation["description"] = typeof description === "string" ? `${description}\n\n${sentence}` : sentence;
   if (organization !== "path") {

@@ -1,5 +1,5 @@
-// The cluster's own authority, made when it is needed first and kept in the database, so that all replicas share it. Hosts trust whoever it
-// has certified as control, and control trusts hosts in the same way.
+// The cluster's own authority, made when it is needed first and kept in the database, so that all replicas share it. Hosts trust each holder
+// of a certificate for control that it has signed, and control trusts hosts in the same way.
 
 import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
 import { CONTROL_URI, hostUri, type HostCertificate } from "@skerry/contract/joining/host-certificate";

@@ -69,7 +69,7 @@ export const machineOperations = {
     method: "DELETE",
     path: "/v1/machines/:id",
     tag: "machines",
-    summary: "Destroy a machine and its disk, whatever its status; a second time does nothing",
+    summary: "Destroy a machine and its disk, from every status; a second time does nothing",
     params,
     answers: { 204: Type.Null({ description: "It is destroyed." }) },
     access: { scope: "machines:write", role: "member", rate: "write" },

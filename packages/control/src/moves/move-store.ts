@@ -160,7 +160,7 @@ export async function proceed(
     update moves set
       status = ${to}, version = version + 1, status_since = now(), attempts = 0, retry_at = now(),
       reason = coalesce(reason, ${reason}),
-      -- Nobody needs it any more.
+      -- The streams that it admits have ended.
       ticket = case when ${to} in ('done', 'canceled', 'failed') then '' else ticket end
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
     returning *`.execute(db);

@@ -1,5 +1,5 @@
-// POST /v1/sandboxes from the wish to a usable microVM. The row is written first, so whatever happens after it, somebody
-// finishes: this request, or the reconciler once this request's claim on the row has lapsed.
+// POST /v1/sandboxes from the wish to a usable microVM. The row is written first, so a failure after it
+// leaves nothing half done: this request finishes the sandbox, or the reconciler does once this request's claim on the row has lapsed.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";

@@ -75,7 +75,7 @@ export const sandboxOperations = {
     method: "DELETE",
     path: "/v1/sandboxes/:id",
     tag: "sandboxes",
-    summary: "Destroy a sandbox, whatever its status; a second time does nothing",
+    summary: "Destroy a sandbox, from every status; a second time does nothing",
     params,
     answers: { 204: Type.Null({ description: "It is destroyed." }) },
     access: { scope: "sandboxes:write", role: "member", rate: "write" },

@@ -79,7 +79,8 @@ export async function upgradeMove(
     const [, id, stream] = STREAM_PATH.exec(request.url ?? "") ?? [];
     if (id === undefined || request.method !== "GET" || request.headers.upgrade !== MOVE_PROTOCOL)
       throw new SkerryError("not_found", "There is no such stream.");
-    if (callerOf(request) === undefined) throw new SkerryError("forbidden", "Nobody knows the caller.");
+    if (callerOf(request) === undefined)
+      throw new SkerryError("forbidden", "The caller has no certificate of this cluster.");
     const arrival = moves.arrival(id);
     arrival.admit(stream ?? "", ticketOf(request));
     await arrival.ready;

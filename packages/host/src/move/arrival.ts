@@ -133,7 +133,8 @@ export class Arrival {
   async receiveLayer(digest: string, content: Readable): Promise<void> {
     const { layers, vmsFolder } = this.#options;
     const missing = this.#layers.get(digest);
-    if (missing === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
+    if (missing === undefined)
+      throw new SkerryError("move_refused", "This host has not asked for this layer.");
     const { came, maxBytes } = missing;
     try {
       const bounded = withinDiskReserve(vmsFolder, addAbortSignal(this.#over.signal, content));

@@ -1,5 +1,5 @@
-// Who listens where our API should be. Any user of the machine may take a free port, and would be handed our token by whoever does not
-// look: so the kernel is asked for the process behind the socket before the first request.
+// Who listens where our API should be. Any user of the machine may take a free port, and would get our token with
+// the first request: so before it the kernel is asked for the process behind the socket.
 
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename } from "node:path";
@@ -11,7 +11,7 @@ import { readSupervisorState } from "./supervisor-state.ts";
 import { findSystemUser } from "../system/system-user.ts";
 
 export type PortHolder =
-  | { readonly state: "nobody" }
+  | { readonly state: "free" }
   | { readonly state: "control" }
   | { readonly state: "other"; readonly who: string };
 
@@ -43,7 +43,7 @@ export function portTaken(layout: Layout, who: string): CliError {
 
 async function look(layout: Layout): Promise<PortHolder> {
   const listeners = (await allListeners()).filter((one) => isReachedAs(layout.apiUrl, one));
-  if (listeners.length === 0) return { state: "nobody" };
+  if (listeners.length === 0) return { state: "free" };
   const supervisor = await readSupervisorState(layout);
   for (const listener of listeners) {
     if (!(await belongsTo(listener, supervisor?.services.control)))

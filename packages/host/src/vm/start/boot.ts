@@ -72,7 +72,7 @@ async function answered({ folder }: VmRecord): Promise<GuestChannel> {
 
 async function startBooting({ resources, library, record, size }: BootOptions): Promise<StartedQemu> {
   const { below } = record;
-  if (below === undefined) throw new Error("nobody remembers what the machine's disk stands on");
+  if (below === undefined) throw new Error("the record does not say what the machine's disk stands on");
   const { machine, boot } = library.forBoot(size);
   return startQemu(resources, {
     record,
