@@ -227,7 +227,7 @@ test("each background service tells its runs, how long they took, what they did 
       auditKeptDays: 365,
       reaperIntervalMs: every,
     },
-    { bells: new Wakeups(), stop: stop.signal },
+    { wakeups: new Wakeups(), stop: stop.signal },
   );
   const of = async (name: string, labels: Record<string, string>) => valueOf(await scrape(), name, labels);
   await eventually(

@@ -2,10 +2,10 @@
 //
 //   host-heartbeat         10 s   asks every host how it is; also sees which of them are silent
 //   host-health-monitor    15 s   hosts without a heartbeat for 30 s are offline, and what ran on them has failed
-//   vm-cleanup             30 s   rows against microVMs; also whenever the bell rings, or something's time comes
+//   vm-cleanup             30 s   rows against microVMs; also whenever it is woken, or something's time comes
 //   host-drain             10 s   draining hosts that are empty are in maintenance
 //   sandbox-reaper         10 s   sandboxes past their expiry
-//   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever the bell rings
+//   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
 //   cache-cleanup         10 min  images and frozen templates that nothing needs any more
@@ -85,13 +85,13 @@ const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup", "
 export async function runSchedule(
   context: Context,
   config: Settings,
-  { bells, stop }: { readonly bells: Wakeups; readonly stop: AbortSignal },
+  { wakeups, stop }: { readonly wakeups: Wakeups; readonly stop: AbortSignal },
 ): Promise<void> {
   const leases = newLeases(context);
   const run = { stop, leases, observer: observerOf(context) };
   for (const service of RUNG_AT_START) context.wake(service);
   await Promise.all(
-    allServices(context, config).map((fenced) => runService(fenced, bells.of(fenced.service.name), run)),
+    allServices(context, config).map((fenced) => runService(fenced, wakeups.of(fenced.service.name), run)),
   );
 }
 

@@ -33,9 +33,9 @@ export async function serve(config: Config): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
 
   await migrateWhenReady(config.databaseUrl, log, stop);
-  const { context, background, bells } = cleanup.use(openContext(config, log));
+  const { context, background, wakeups } = cleanup.use(openContext(config, log));
 
-  const schedule = runSchedule(background, config, { bells, stop });
+  const schedule = runSchedule(background, config, { wakeups, stop });
   cleanup.defer(async () => {
     // An error brings us here, and no signal to stop.
     stopping.abort();

@@ -47,21 +47,21 @@ interface Run {
 const AWAY_PAUSE_MS = 1_000;
 
 /** Resolves after `stop`, when the activation that was under way has ended. */
-export async function runService(fenced: FencedService, bell: Wakeup, run: Run): Promise<void> {
-  const ring = () => bell.ring();
-  run.stop.addEventListener("abort", ring, { once: true });
+export async function runService(fenced: FencedService, wakeup: Wakeup, run: Run): Promise<void> {
+  const wake = () => wakeup.wake();
+  run.stop.addEventListener("abort", wake, { once: true });
   while (!run.stop.aborted) {
-    const pauseMs = await takeTurn(fenced, bell, run);
-    if (pauseMs > 0) await bell.wait(pauseMs);
+    const pauseMs = await takeTurn(fenced, wakeup, run);
+    if (pauseMs > 0) await wakeup.wait(pauseMs);
   }
-  run.stop.removeEventListener("abort", ring);
+  run.stop.removeEventListener("abort", wake);
 }
 
 /** Activates the service where it is its turn, and on this replica. Returns how long to pause before the next look. */
-async function takeTurn({ service, fence }: FencedService, bell: Wakeup, run: Run): Promise<number> {
+async function takeTurn({ service, fence }: FencedService, wakeup: Wakeup, run: Run): Promise<number> {
   const startedMs = performance.now();
   try {
-    await run.leases.passOn(bell, service.name);
+    await run.leases.passOn(wakeup, service.name);
     const lease = await run.leases.take(service.name, fence, run.stop);
     // Another replica may die after it has woken a service and before the others have heard of it.
     if ("waitMs" in lease) return Math.min(lease.waitMs, service.everyMs);

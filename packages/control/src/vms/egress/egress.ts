@@ -13,7 +13,7 @@ import { KeyedQueue } from "./keyed-queue.ts";
 import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmWish } from "../vm-kind.ts";
 
 /** Changes of one policy reach its host in the order in which they were stored. */
-const turns = new KeyedQueue(8);
+const policyChanges = new KeyedQueue(8);
 
 const RETRY_AFTER_S = 5;
 
@@ -34,7 +34,7 @@ export async function setEgress(
       throw unappliedError(error);
     });
   };
-  return turns.take(id, change).catch((error: unknown) => {
+  return policyChanges.run(id, change).catch((error: unknown) => {
     throw vmError(context, kind, error);
   });
 }
@@ -55,9 +55,9 @@ export async function reapplyEgress(
   { kind, id }: { readonly kind: Pick<VmKind, "noun" | "table">; readonly id: string },
   stop: AbortSignal,
 ): Promise<void> {
-  // A request is at it, and rings when it fails. Waiting for it would hold up every other one.
-  if (turns.isBusy(id)) return;
-  return turns.take(id, async () => {
+  // A request is at it, and wakes the reconciler when it fails. Waiting for it would hold up every other one.
+  if (policyChanges.isBusy(id)) return;
+  return policyChanges.run(id, async () => {
     // The request that stored it may have finished since.
     const row = await findUnappliedEgress(context.db, kind.table, id);
     if (row === undefined) return;

@@ -18,7 +18,7 @@ export class KeyedQueue {
   }
 
   /** Does the work when all that was asked for before it has ended, well or not; `sandbox_busy` where that is too much. */
-  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(key) ?? { last: Promise.resolve(), length: 0 };
     if (line.length > this.#waitingMax) {
       throw new SkerryError("sandbox_busy", "Too many changes are waiting.", {
