@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { eventText, exitFields, output, ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
-import { shellCommand } from "../src/commands/vm-exec.ts";
+import { shellCommand } from "../src/commands/vms/vm-exec.ts";
 import { ended, Shell } from "./run.ts";
 
 test("exec writes every byte of both outputs and exits with the command's own code", async () => {

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { bootstrap } from "../src/organizations/token-service.ts";
+import { bootstrap } from "../src/organizations/tokens.ts";
 import { eventually, World } from "./world.ts";
 
 let world: World;

@@ -104,7 +104,7 @@ function headers(parameters: readonly Json[]): fc.Arbitrary<Record<string, strin
   );
 }
 
-/** What Node's client would refuse to send is for tricks.test.ts. */
+/** What Node's client would refuse to send is for http-abuse.test.ts. */
 function headerValue(value: string): string {
   return value.replaceAll(/[^\x20-\x7e\xa0-\xff]/g, "?").slice(0, 4_000);
 }

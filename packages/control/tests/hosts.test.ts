@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Host } from "@skerry/contract/hosts";
-import { hostDrain } from "../src/moves/drain-task.ts";
+import type { Host } from "@skerry/contract/hosts/host";
+import { hostDrain } from "../src/moves/host-drain.ts";
 import { never, TwoHosts } from "./two-hosts.ts";
 
 let two: TwoHosts;

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { SandboxList } from "@skerry/contract/sandboxes";
+import type { SandboxList } from "@skerry/contract/sandboxes/sandbox";
 import { World } from "./world.ts";
 
 let world: World;

@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Machine } from "@skerry/contract/machines";
+import type { Machine } from "@skerry/contract/machines/machine";
 import { MachineUpkeep } from "./machine-upkeep.ts";
 import { TwoHosts } from "./two-hosts.ts";
 

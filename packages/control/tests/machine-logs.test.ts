@@ -1,7 +1,7 @@
 // The console logs of machines.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Machine } from "@skerry/contract/machines";
+import type { Machine } from "@skerry/contract/machines/machine";
 import { eventually, World, type Answer } from "./world.ts";
 
 let world: World;

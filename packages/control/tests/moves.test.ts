@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/moves/mover.ts";
-import type { Report } from "../src/background/task-loop.ts";
+import type { Report } from "../src/background/background-service.ts";
 import type { FakeHost } from "./fake-host.ts";
 import type { MoveStep } from "./fake-moves.ts";
 import { never, TwoHosts } from "./two-hosts.ts";

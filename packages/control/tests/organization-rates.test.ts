@@ -1,7 +1,7 @@
 // All tokens of an organization together ask too often, over two replicas that share one PostgreSQL.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RateLimiter } from "../src/rate-limits/rate-limit-service.ts";
+import { RateLimiter } from "../src/rate-limits/rate-limiter.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { countingQueries, granted, slowLimits, storm } from "./storm.ts";

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { HostDirectory } from "../src/host-client/host-directory.ts";
 import { buildServer } from "../src/app/server.ts";
 import { AccessWatch } from "../src/auth/access-watch.ts";
-import { Authority } from "../src/joining/certificate-authority.ts";
+import { CertificateAuthority } from "../src/joining/certificate-authority.ts";
 import { TokenCache } from "../src/auth/token-cache.ts";
 import { HostCapacity } from "../src/capacity/host-capacity.ts";
 import { VmLocations } from "../src/vms/vm-locations.ts";
@@ -34,7 +34,7 @@ export async function openReplica(
   }: ReplicaOptions = {},
 ): Promise<Replica> {
   const db = openDatabase(databaseUrl, () => undefined);
-  const authority = new Authority(db);
+  const authority = new CertificateAuthority(db);
   const hosts = new HostDirectory(() => authority.credentials());
   const tokenCache = new TokenCache(db);
   const watch = new AccessWatch(tokenCache);

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Sandbox, SandboxList } from "@skerry/contract/sandboxes";
+import type { Sandbox, SandboxList } from "@skerry/contract/sandboxes/sandbox";
 import { eventually, World } from "./world.ts";
 
 let world: World;

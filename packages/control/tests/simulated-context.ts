@@ -1,10 +1,10 @@
 // What services work with, on simulated hosts, and without limits.
 
 import { pino } from "pino";
-import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
+import { limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import { Metrics } from "../src/metrics/metrics.ts";
 import { AccessWatch } from "../src/auth/access-watch.ts";
-import { Authority } from "../src/joining/certificate-authority.ts";
+import { CertificateAuthority } from "../src/joining/certificate-authority.ts";
 import { TokenCache } from "../src/auth/token-cache.ts";
 import type { Context } from "../src/context.ts";
 import { HostCapacity } from "../src/capacity/host-capacity.ts";
@@ -24,7 +24,7 @@ export function simulatedContext(db: Database, hosts: SimulatedHosts): Context {
     tokenCache,
     hostCapacity: new HostCapacity(db),
     vmLocations: new VmLocations(),
-    authority: new Authority(db),
+    authority: new CertificateAuthority(db),
     log: pino({ level: "silent" }),
     metrics: new Metrics(),
     watch: new AccessWatch(tokenCache),

@@ -1,7 +1,7 @@
 // Many requests at once against limits that hardly anything flows into.
 
 import type { KyselyPlugin } from "kysely";
-import { limitDefaults } from "@skerry/contract/quotas";
+import { limitDefaults } from "@skerry/contract/limits/quotas";
 import type { InstallationLimits } from "../src/context.ts";
 import type { Answer } from "./world.ts";
 

@@ -5,20 +5,20 @@ import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { pino } from "pino";
 import { beforeEach, inject } from "vitest";
-import type { Machine } from "@skerry/contract/machines";
-import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
-import type { Sandbox } from "@skerry/contract/sandboxes";
-import { heartbeat } from "../src/hosts/host-heartbeat.ts";
+import type { Machine } from "@skerry/contract/machines/machine";
+import { limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
+import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { HostDirectory } from "../src/host-client/host-directory.ts";
 import { buildServer, type Server } from "../src/app/server.ts";
 import { Metrics } from "../src/metrics/metrics.ts";
 import { AccessWatch } from "../src/auth/access-watch.ts";
-import { Authority } from "../src/joining/certificate-authority.ts";
+import { CertificateAuthority } from "../src/joining/certificate-authority.ts";
 import { TokenCache } from "../src/auth/token-cache.ts";
 import { HostCapacity } from "../src/capacity/host-capacity.ts";
 import { VmLocations } from "../src/vms/vm-locations.ts";
 import type { Context, InstallationLimits, ServiceName } from "../src/context.ts";
-import { bootstrap } from "../src/organizations/token-service.ts";
+import { bootstrap } from "../src/organizations/tokens.ts";
 import { openDatabase, type Database } from "../src/db/database.ts";
 import { ApiDocument } from "./documented.ts";
 import { FakeHost } from "./fake-host.ts";
@@ -70,7 +70,7 @@ export class World implements AsyncDisposable {
       { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
     );
     const tokenCache = new TokenCache(this.db);
-    const authority = new Authority(this.db);
+    const authority = new CertificateAuthority(this.db);
     this.context = {
       db: this.db,
       hostCapacity: new HostCapacity(this.db),

@@ -6,7 +6,7 @@ import type {
   MachineListQuery,
   MachineLogs,
   MachineStartRequest,
-} from "@skerry/contract/machines";
+} from "@skerry/contract/machines/machine";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import type { CallOptions, HttpClient } from "./http.ts";

@@ -1,6 +1,6 @@
 // Organizations and their members. Each call names its organization, also where it is not the client's own.
 
-import type { Role } from "@skerry/contract/access";
+import type { Role } from "@skerry/contract/organizations/roles";
 import type {
   Member,
   MemberAdded,
@@ -8,7 +8,7 @@ import type {
   Organization,
   OrganizationCreateRequest,
   OrganizationUpdateRequest,
-} from "@skerry/contract/organizations";
+} from "@skerry/contract/organizations/organization";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { memberPath, membersPath, organizationPath } from "./paths.ts";

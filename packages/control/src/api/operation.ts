@@ -3,10 +3,12 @@
 
 import type { FastifyRequest } from "fastify";
 import type { TNull, TSchema } from "typebox";
-import type { NeededScope, RateClass, Role } from "@skerry/contract/access";
-import type { Named } from "@skerry/contract/common";
+import type { NeededScope } from "@skerry/contract/organizations/scopes";
+import type { RateClass } from "@skerry/contract/limits/rate-classes";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Named } from "@skerry/contract/named";
 import type { ErrorCode } from "@skerry/contract/errors";
-import type { Act } from "../audit/audit-service.ts";
+import type { Act } from "../audit/audit-log.ts";
 
 /** What an operation belongs to. */
 export type Surface = "v1";

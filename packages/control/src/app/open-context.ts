@@ -6,7 +6,7 @@ import type { Config } from "./config.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { AccessWatch } from "../auth/access-watch.ts";
-import { Authority } from "../joining/certificate-authority.ts";
+import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { TokenCache } from "../auth/token-cache.ts";
 import type { Context } from "../context.ts";
 import { HostCapacity } from "../capacity/host-capacity.ts";
@@ -18,8 +18,8 @@ export interface OpenedContext extends AsyncDisposable {
   /** The same for the background services, with connections of their own: a request gets the one that was used last, and a connection to
    *  which its statements are new takes some 20 ms more for a creation. */
   readonly background: Context;
-  /** Those that `context.wake` rings. */
-  readonly bells: Wakeups;
+  /** Those that `context.wake` wakes. */
+  readonly wakeups: Wakeups;
 }
 
 export function openContext(config: Config, log: Logger): OpenedContext {
@@ -30,10 +30,10 @@ export function openContext(config: Config, log: Logger): OpenedContext {
   };
   const db = openDatabase(config.databaseUrl, onLostConnection);
   const background = openDatabase(config.databaseUrl, onLostConnection);
-  const authority = new Authority(db);
+  const authority = new CertificateAuthority(db);
   const hosts = new HostDirectory(() => authority.credentials(), config.hostSocket);
   const tokenCache = new TokenCache(db);
-  const bells = new Wakeups();
+  const wakeups = new Wakeups();
   const context: Context = {
     db,
     hosts,
@@ -46,13 +46,15 @@ export function openContext(config: Config, log: Logger): OpenedContext {
     metrics: new Metrics(),
     limits: config.limits,
     wake: (service) => {
-      bells.ring(db, service).catch((error: unknown) => log.debug({ err: error, service }, "could not ring"));
+      wakeups
+        .wake(db, service)
+        .catch((error: unknown) => log.debug({ err: error, service }, "could not wake a service"));
     },
   };
   return {
     context,
     background: { ...context, db: background },
-    bells,
+    wakeups,
     async [Symbol.asyncDispose]() {
       await hosts.close();
       await Promise.all([db.destroy(), background.destroy()]);

@@ -2,12 +2,12 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { pino } from "pino";
-import { limitDefaults } from "@skerry/contract/quotas";
+import { limitDefaults } from "@skerry/contract/limits/quotas";
 import { HostDirectory } from "../host-client/host-directory.ts";
 import { buildServer } from "./server.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { AccessWatch } from "../auth/access-watch.ts";
-import { Authority } from "../joining/certificate-authority.ts";
+import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { TokenCache } from "../auth/token-cache.ts";
 import { HostCapacity } from "../capacity/host-capacity.ts";
 import { VmLocations } from "../vms/vm-locations.ts";
@@ -18,7 +18,7 @@ const target = new URL("../../openapi.json", import.meta.url);
 // Neither is ever asked: the document comes from the routes alone.
 const db = openDatabase("postgresql:///unused", () => undefined);
 const tokenCache = new TokenCache(db);
-const authority = new Authority(db);
+const authority = new CertificateAuthority(db);
 const { app } = await buildServer({
   db,
   tokenCache,

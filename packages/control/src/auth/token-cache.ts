@@ -2,8 +2,8 @@
 // a member who is removed and a role that is changed stop counting within REVOCATION_MAX_MS on every replica, because nothing
 // is believed for longer: no notification has to arrive, and a database that is away confirms nothing.
 
-import { usableScopes } from "@skerry/contract/access";
-import { findBearer, keyOf, recordUse, type Bearer, type Credentials } from "./token-lookup-store.ts";
+import { usableScopes } from "@skerry/contract/organizations/scopes";
+import { findBearer, keyOf, recordUse, type Bearer, type Credentials } from "./bearer-store.ts";
 import type { Database } from "../db/database.ts";
 import type { Caller } from "../caller.ts";
 import { BoundedMap } from "../values/bounded-map.ts";

@@ -74,7 +74,7 @@ export async function finishLease(
 }
 
 /** The service should run now, or again once it has run. A service that never ran is due anyway. */
-export async function ringLease(db: Database, name: string): Promise<void> {
+export async function makeLeaseDue(db: Database, name: string): Promise<void> {
   await sql`update leases set rung = true, due_at = now() where name = ${name}`.execute(db);
 }
 

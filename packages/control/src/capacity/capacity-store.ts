@@ -1,12 +1,12 @@
 // What is free on hosts, and what an organization holds: what a VM that is to be placed depends on.
 
 import { sql, type RawBuilder } from "kysely";
-import type { Egress } from "@skerry/contract/egress";
-import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
-import type { Template } from "@skerry/contract/platform";
-import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/quotas";
+import type { Egress } from "@skerry/contract/vms/egress";
+import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
+import type { Template } from "@skerry/contract/templates/template";
+import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/limits/quotas";
 import type { Database, Queries } from "../db/database.ts";
-import { opening } from "../db/pipelined-begin.ts";
+import { pipelined } from "../db/pipelined-begin.ts";
 import type { EgressSettings } from "../organizations/egress-settings.ts";
 import { prepared } from "../db/prepared.ts";
 
@@ -43,12 +43,12 @@ export async function availableHosts(db: Queries): Promise<HostLoad[]> {
  *  commits: its effect is reported only after a later commit, and that brings this one along. */
 export async function lockCapacity(transaction: Queries, orgId: string, hostId: string): Promise<Room> {
   // The organization first, everywhere: who locks in another order waits for each other.
-  const locked = sql`${opening}
+  const locked = sql`${pipelined}
     with asyncCommit as (select set_config('synchronous_commit', 'off', true)),
     organization as materialized (select id from organizations where id = ${orgId} for no key update)
     select 1 from asyncCommit, organization, hosts where hosts.id = ${hostId} for no key update of hosts ${prepared}`;
   // A statement of its own, carried out after it: sums taken before the locks would miss what their holders before us wrote.
-  const summed = sql<RoomRow>`${opening}
+  const summed = sql<RoomRow>`${pipelined}
     select o.egress_default, o.allowed_private_cidrs, held.*, h.*,
       (select json_object_agg(name, value) from organization_limits where org_id = o.id) as exceptions
     from organizations o

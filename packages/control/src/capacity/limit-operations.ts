@@ -1,4 +1,4 @@
-import { Limits } from "@skerry/contract/limits-report";
+import { Limits } from "@skerry/contract/limits/limits-report";
 import type { Operations } from "../api/operation.ts";
 
 export const limitOperations = {

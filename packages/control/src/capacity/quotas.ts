@@ -1,13 +1,13 @@
 // What an organization may hold at once. Counted in the transaction that adds to it, under the organization's lock, so that no number
 // of replicas goes over it together.
 
-import { rateClasses } from "@skerry/contract/access";
-import type { Limits } from "@skerry/contract/limits-report";
-import { quotaNames, vmQuotaNames, type VmQuotaName } from "@skerry/contract/quotas";
-import { limitsOf } from "../limits/organization-limits.ts";
+import { rateClasses } from "@skerry/contract/limits/rate-classes";
+import type { Limits } from "@skerry/contract/limits/limits-report";
+import { quotaNames, vmQuotaNames, type VmQuotaName } from "@skerry/contract/limits/quotas";
+import { findOrganizationLimits } from "../limits/organization-limits.ts";
 import { quotaExceeded } from "../limits/quota-exceeded.ts";
 import { held, type Room } from "./capacity-store.ts";
-import { countValidTokens } from "../organizations/token-quota.ts";
+import { countValidTokens } from "../organizations/reserve-token.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
@@ -28,7 +28,7 @@ export function checkQuotas(
 
 /** The limits of the caller's organization, and what of them is taken. */
 export async function limitsReport(context: Context, caller: Caller): Promise<Limits> {
-  const limits = await limitsOf(context.db, caller.orgId, context.limits.organization);
+  const limits = await findOrganizationLimits(context.db, caller.orgId, context.limits.organization);
   const amounts = {
     ...(await held(context.db, caller.orgId)),
     tokens: await countValidTokens(context.db, caller.orgId),

@@ -2,7 +2,7 @@
 // that no number of replicas together promises anything twice.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Template } from "@skerry/contract/platform";
+import type { Template } from "@skerry/contract/templates/template";
 import type { Size } from "@skerry/contract/sizes";
 import type { Queries } from "../db/database.ts";
 import { lockCapacity, type HostLoad, type Room } from "./capacity-store.ts";
@@ -10,7 +10,7 @@ import type { Context } from "../context.ts";
 import { loaded } from "./host-capacity.ts";
 import { fits, place } from "./placement.ts";
 import { checkQuotas, type Amounts } from "./quotas.ts";
-import { findTemplate, hostsWithTemplate } from "../templates/template-service.ts";
+import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
 
 export { lockCapacity, type HostLoad } from "./capacity-store.ts";
 

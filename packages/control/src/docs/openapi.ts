@@ -2,8 +2,8 @@
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { documentAccess } from "./openapi-access.ts";
-import { documentErrors } from "./openapi-errors.ts";
+import { documentAccess } from "./document-access.ts";
+import { documentErrors } from "./document-errors.ts";
 import type { Operation, Operations } from "../api/operation.ts";
 import { BYTES } from "../http/byte-bodies.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";

@@ -1,10 +1,10 @@
 // The limits of one organization where they differ from the installation's.
 
 import { sql } from "kysely";
-import type { LimitName, OrganizationLimits } from "@skerry/contract/quotas";
+import type { LimitName, OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { Database, Queries } from "../db/database.ts";
 
-export async function limitsOf(
+export async function findOrganizationLimits(
   db: Queries,
   orgId: string,
   defaults: OrganizationLimits,

@@ -1,7 +1,7 @@
 // What the background services ask about machines of all organizations.
 
 import { sql, type Selectable } from "kysely";
-import { HEALTHY_AFTER_S } from "@skerry/contract/machine-states";
+import { HEALTHY_AFTER_S } from "@skerry/contract/machines/machine-status";
 import type { Database, Tables } from "../db/database.ts";
 
 type Row = Selectable<Tables["machines"]>;

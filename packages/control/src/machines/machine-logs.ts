@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StringDecoder } from "node:string_decoder";
 import { SkerryError } from "@skerry/contract/errors";
 import { CONSOLE_LINES_MAX } from "@skerry/contract/limits";
-import type { MachineLogs } from "@skerry/contract/machines";
+import type { MachineLogs } from "@skerry/contract/machines/machine";
 import { machineById, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { getMachine } from "./machine-service.ts";
+import { getMachine } from "./machines.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 
 export interface LogsWish {
@@ -25,7 +25,11 @@ const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 /** Between the end of a log and the look whether it goes on elsewhere: its machine may have moved to another host. */
 const AGAIN_MS = 1_000;
 
-export async function readLogs(context: Context, caller: Caller, wish: LogsWish): Promise<MachineLogs> {
+export async function readMachineLogs(
+  context: Context,
+  caller: Caller,
+  wish: LogsWish,
+): Promise<MachineLogs> {
   const row = await machineWithLog(context, caller, wish.id);
   if (wish.lines === 0) return { lines: [] };
   const lines: string[] = [];
@@ -41,7 +45,7 @@ export async function readLogs(context: Context, caller: Caller, wish: LogsWish)
 }
 
 /** The last lines and then every one that comes. Ends when the machine is destroyed; throws the reason of `gone`. */
-export async function followLogs(
+export async function followMachineLogs(
   context: Context,
   caller: Caller,
   wish: LogsWish,

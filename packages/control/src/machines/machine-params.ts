@@ -6,11 +6,11 @@ import {
   STOP_TIMEOUT_DEFAULT_MS,
   STOP_TIMEOUT_MAX_MS,
 } from "@skerry/contract/limits";
-import type { MachineCreateRequest } from "@skerry/contract/machines";
-import type { RestartDisk, RestartPolicy } from "@skerry/contract/machine-states";
+import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
+import type { RestartDisk, RestartPolicy } from "@skerry/contract/machines/machine-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
-import { readEgressParams, type EgressParams } from "../vms/egress-policy.ts";
+import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv, checkMetadata, checkText, checkTogether } from "../values/env.ts";
 import { readSize } from "../values/sizes.ts";
 

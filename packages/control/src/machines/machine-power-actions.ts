@@ -2,7 +2,7 @@
 // left of it then, because another replica works on the machine or its host does not answer, is finished by VM cleanup.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { MachineStatus } from "@skerry/contract/machine-states";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import {
   changeMachine,
   transitionMachine,
@@ -10,22 +10,26 @@ import {
   type MachineChange,
   type MachineRow,
 } from "./machine-store.ts";
-import { cancelRestart } from "./restart-queue-store.ts";
+import { cancelRestart } from "./restart-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { startMachine } from "./machine-start.ts";
-import { finishStopping } from "./machine-stop.ts";
-import { getMachine } from "./machine-service.ts";
-import { retryOnConflict } from "../db/optimistic-retry.ts";
+import { startMachine } from "./start-machine.ts";
+import { stopMachineOnHost } from "./stop-machine.ts";
+import { getMachine } from "./machines.ts";
+import { retryOnConflict } from "../db/retry-on-conflict.ts";
 
-export const machineActs = ["start", "stop", "restart"] as const;
-export type MachineAct = (typeof machineActs)[number];
+export const machinePowerActions = ["start", "stop", "restart"] as const;
+export type MachinePowerAction = (typeof machinePowerActions)[number];
 
 /** The machine as it is when what can be done at once is done. */
-export function carryOutWish(
+export function carryOutPowerAction(
   context: Context,
   caller: Caller,
-  { id, act, newDisk = false }: { readonly id: string; readonly act: MachineAct; readonly newDisk?: boolean },
+  {
+    id,
+    act,
+    newDisk = false,
+  }: { readonly id: string; readonly act: MachinePowerAction; readonly newDisk?: boolean },
 ): Promise<MachineRow> {
   return retryOnConflict(async () => {
     const row = await getMachine(context, caller, id);
@@ -38,7 +42,7 @@ export function carryOutWish(
 /** Undefined where another writer was first, and everything is to be decided again. */
 type Do = (context: Context, row: MachineRow) => Promise<MachineRow | undefined>;
 
-const acts: Readonly<Record<MachineAct, Do>> = {
+const acts: Readonly<Record<MachinePowerAction, Do>> = {
   start: async (context, row) => {
     if (isAtRest(row)) return startByWish(context, row);
     if (row.status === "running" && row.desired === "running") return row;
@@ -89,7 +93,7 @@ async function stopNow(
 ): Promise<MachineRow | undefined> {
   const stopping = await transitionMachine(context.db, row, "stopping", wish);
   if (stopping === undefined) return undefined;
-  const stopped = await finishStopping(context, stopping).catch((error: unknown) => {
+  const stopped = await stopMachineOnHost(context, stopping).catch((error: unknown) => {
     context.log.warn({ err: error, machine_id: row.id }, "a host did not confirm a stop");
     context.wake("vm-cleanup");
     return stopping;

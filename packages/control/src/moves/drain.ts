@@ -1,10 +1,10 @@
 // Drains: the request, taking it back, and the end, which either the request sees, where the host is empty, or the task that looks again.
 
-import type { Host } from "@skerry/contract/hosts";
-import { finishDrains, getHost, wishHost } from "../hosts/host-service.ts";
+import type { Host } from "@skerry/contract/hosts/host";
+import { finishDrains, getHost, wishHost } from "../hosts/hosts.ts";
 import { cancelMovesFrom } from "./move-store.ts";
 import { operatorOrganization } from "../organizations/operator-organization.ts";
-import { recordOwnActs } from "../audit/audit-service.ts";
+import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 
 /** It gets no new VMs, and those that it has leave it. Asked again it changes nothing. */

@@ -1,12 +1,12 @@
 import { Type } from "typebox";
-import { PageQuery } from "@skerry/contract/common";
+import { PageQuery } from "@skerry/contract/page";
 import {
   Member,
   MemberAdded,
   MemberAddRequest,
   MemberList,
   MemberUpdateRequest,
-} from "@skerry/contract/organizations";
+} from "@skerry/contract/organizations/organization";
 import type { Operations } from "../api/operation.ts";
 import { OrganizationParams } from "./organization-operations.ts";
 

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
-import { PageQuery } from "@skerry/contract/common";
-import { Me } from "@skerry/contract/organizations";
-import { TokenCreated, TokenCreateRequest, TokenList } from "@skerry/contract/tokens";
+import { PageQuery } from "@skerry/contract/page";
+import { Me } from "@skerry/contract/organizations/organization";
+import { TokenCreated, TokenCreateRequest, TokenList } from "@skerry/contract/organizations/token";
 import type { Operations } from "../api/operation.ts";
 
 export const tokenOperations = {

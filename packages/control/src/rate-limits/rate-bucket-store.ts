@@ -2,8 +2,8 @@
 // both. A ticket is gone from here before a request uses it, so replicas that share this table never grant more than there is.
 
 import { sql } from "kysely";
-import type { RateClass } from "@skerry/contract/access";
-import { ORGANIZATION_RATE_FACTOR } from "@skerry/contract/quotas";
+import type { RateClass } from "@skerry/contract/limits/rate-classes";
+import { ORGANIZATION_RATE_FACTOR } from "@skerry/contract/limits/quotas";
 import type { Database } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 
@@ -84,7 +84,7 @@ export async function takeTickets(db: Database, wish: TicketWish): Promise<Ticke
 export const SLACK_BURST_MIN = 128;
 
 /** Removes up to `limit` buckets that were not used for a day: by now they are full, as a new one is. Returns how many. */
-export async function sweepBuckets(db: Database, limit: number): Promise<number> {
+export async function sweepRateBuckets(db: Database, limit: number): Promise<number> {
   const { rows } = await sql`
     delete from rate_buckets where (token_id, class) in (
       select token_id, class from rate_buckets

@@ -1,7 +1,7 @@
 // What the background services ask about sandboxes of all organizations.
 
 import { sql, type Selectable } from "kysely";
-import { sandboxStatuses, canSandboxTransition } from "@skerry/contract/sandbox-states";
+import { sandboxStatuses, canSandboxTransition } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import type { SandboxRow } from "./sandbox-store.ts";
 

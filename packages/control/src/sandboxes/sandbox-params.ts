@@ -2,10 +2,10 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
-import type { SandboxCreateRequest } from "@skerry/contract/sandboxes";
+import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
-import { readEgressParams, type EgressParams } from "../vms/egress-policy.ts";
+import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv, checkMetadata, checkText } from "../values/env.ts";
 import { readSize } from "../values/sizes.ts";
 

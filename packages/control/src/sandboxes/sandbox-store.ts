@@ -1,18 +1,18 @@
 // Rows of sandboxes. A change of status names the version that the decision was about, and is refused when that is old.
 
 import { sql, type RawBuilder, type Selectable } from "kysely";
-import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import { auditEventFrom, type NewAuditEvent } from "../audit/audit-event.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
-import type { NewVm } from "../vms/new-vm-row.ts";
+import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
 
-export interface NewSandbox extends NewVm {
+export interface NewSandbox extends NewVmRow {
   readonly mode: "ephemeral" | "persistent";
   readonly timeout_ms: number;
 }

@@ -1,9 +1,9 @@
 // What calls into a microVM need to know of whose microVM it is: a sandbox's or a machine's.
 
-import type { Egress } from "@skerry/contract/egress";
+import type { Egress } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostClient } from "../host-client/host-client.ts";
-import { hostAddress } from "../hosts/host-lookup.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 

@@ -3,7 +3,7 @@
 import type { VmFilter } from "./vm-filter.ts";
 import type { Caller } from "../caller.ts";
 import { checkText } from "../values/env.ts";
-import { readPage, type Page, type PageWish } from "../values/pagination.ts";
+import { readPage, type Page, type PageWish } from "../values/page.ts";
 import type { VmKind } from "./vm-kind.ts";
 
 export interface VmListWish<Status extends string> extends PageWish {

@@ -8,7 +8,12 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { addAbortSignal, type Duplex, type Readable } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
-import type { ArrivalNeeds, ArrivalOrder, MoveStream, ResumeOrder } from "@skerry/contract/host-moves";
+import type {
+  ArrivalNeeds,
+  ArrivalOrder,
+  MoveStream,
+  ResumeOrder,
+} from "@skerry/contract/host-api/move-calls";
 import type { Size } from "@skerry/contract/sizes";
 import { wakeGuest } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";

@@ -3,7 +3,7 @@
 
 import type { Readable } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
-import type { ArrivalOrder } from "@skerry/contract/host-moves";
+import type { ArrivalOrder } from "@skerry/contract/host-api/move-calls";
 import type { TemplateLibrary } from "../templates/library.ts";
 import { withinDiskReserve } from "../vm/disk/disk-reserve.ts";
 import type { DiskBelow } from "../vm/disk/disk-below.ts";

@@ -3,9 +3,9 @@
 // keeps the two in step and survives being killed at any line.
 
 import { join } from "node:path";
-import type { EgressReport } from "@skerry/contract/egress";
+import type { EgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api";
+import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";

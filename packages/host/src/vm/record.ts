@@ -2,9 +2,9 @@
 
 import { open, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Nullable } from "@skerry/contract/common";
-import { HostEgress } from "@skerry/contract/egress";
-import { Vm, VmSpec } from "@skerry/contract/host-api";
+import { Nullable } from "@skerry/contract/fields";
+import { HostEgress } from "@skerry/contract/vms/egress";
+import { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { DiskBelow, placedBelow, type DiskPlaces } from "./disk/disk-below.ts";

@@ -1,7 +1,7 @@
 // Requests that end a VM or give its disk a new start, in every state of its entry. A request that has to wait
 // for another one looks at the entry again afterwards.
 
-import type { StopVm, Vm, VmSpec } from "@skerry/contract/host-api";
+import type { StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import type { Adopter } from "./adoption/adopter.ts";
 import { diskUnreadable, endUnreadable, recoveredRecord } from "./lifecycle/unreadable.ts";
 import type { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";

@@ -5,7 +5,7 @@
 import { rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import type { VmCause } from "@skerry/contract/host-api";
+import type { VmCause } from "@skerry/contract/host-api/vm";
 import { NO_EGRESS } from "../../network/egress.ts";
 import { BELOW_FILE, readBelow } from "../disk/disk-below.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";

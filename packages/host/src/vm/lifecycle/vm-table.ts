@@ -1,7 +1,7 @@
 // The VMs of this host: the state of each, and the operations that the state allows.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
