@@ -42,7 +42,7 @@ export interface SavedFile {
   readonly bytes: number;
 }
 
-export interface SaveWish {
+export interface SaveOptions {
   /** For a target that is a directory. */
   readonly name: string;
   /** Undefined: what fits on the disk, with a reserve. */
@@ -53,7 +53,7 @@ export interface SaveWish {
 export async function saveLocalFile(
   content: ReadableStream<Uint8Array>,
   target: string,
-  { name, maxBytes }: SaveWish,
+  { name, maxBytes }: SaveOptions,
 ): Promise<SavedFile> {
   try {
     const path = (await statIfThere(target))?.isDirectory() === true ? join(target, name) : target;

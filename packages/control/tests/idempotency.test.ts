@@ -22,14 +22,21 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-interface Wish {
+interface CreateOptions {
   readonly body?: object;
   readonly token?: string;
   readonly url?: string;
 }
 
-function create(key: string, { body = { template: "base" }, ...wish }: Wish = {}): Promise<Answer<Sandbox>> {
-  return world.call<Sandbox>("POST", "/v1/sandboxes", { body, headers: { "idempotency-key": key }, ...wish });
+function create(
+  key: string,
+  { body = { template: "base" }, ...options }: CreateOptions = {},
+): Promise<Answer<Sandbox>> {
+  return world.call<Sandbox>("POST", "/v1/sandboxes", {
+    body,
+    headers: { "idempotency-key": key },
+    ...options,
+  });
 }
 
 async function sandboxCount(): Promise<number> {

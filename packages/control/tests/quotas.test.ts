@@ -45,8 +45,8 @@ async function beat(): Promise<void> {
   );
 }
 
-function create(body: object = {}, wish: { url?: string; token?: string } = {}): Promise<Answer<Sandbox>> {
-  return world.call<Sandbox>("POST", "/v1/sandboxes", { body: { template: "base", ...body }, ...wish });
+function create(body: object = {}, params: { url?: string; token?: string } = {}): Promise<Answer<Sandbox>> {
+  return world.call<Sandbox>("POST", "/v1/sandboxes", { body: { template: "base", ...body }, ...params });
 }
 
 test("thirty requests at once over two replicas and two hosts get exactly what the quota has left", async () => {

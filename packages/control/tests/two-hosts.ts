@@ -1,7 +1,7 @@
 // A world with a second host, whose silence passes in no time.
 
 import { sql } from "kysely";
-import type { HostStatus, HostWish } from "@skerry/contract/hosts/host-status";
+import type { HostStatus, HostDesired } from "@skerry/contract/hosts/host-status";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
@@ -15,7 +15,7 @@ export const never = new AbortController().signal;
 export interface HostFacts {
   readonly name: string;
   readonly status: HostStatus;
-  readonly desired: HostWish;
+  readonly desired: HostDesired;
   readonly cpus: number;
 }
 

@@ -44,7 +44,7 @@ const CONTROL_DEADLINE_MS = 30_000;
 export async function joinCluster(layout: Layout, flags: JoinFlags): Promise<HostJoined> {
   const token = readJoinToken(flags.token);
   if (token === undefined) throw usage("--token is not a join token; `skerry host token` makes one.");
-  const joined = await wishedHost(layout, flags);
+  const joined = await hostToJoin(layout, flags);
   requireRoot("host join");
   await makeFolders(layout);
   await lockCommands(layout);
@@ -99,7 +99,7 @@ function isSigned(answer: JoinAnswer, { fingerprint }: JoinTokenParts): boolean 
   }
 }
 
-async function wishedHost(layout: Layout, flags: JoinFlags): Promise<Joined> {
+async function hostToJoin(layout: Layout, flags: JoinFlags): Promise<Joined> {
   const url = URL.parse(flags.control);
   if (url === null || !/^https?:$/.test(url.protocol))
     throw usage("--control is not an address such as https://skerry.example.org:7443.");

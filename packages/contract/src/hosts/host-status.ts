@@ -15,8 +15,8 @@ export type HostStatus = keyof typeof hostTransitions;
 export const hostStatuses = Object.keys(hostTransitions) as readonly HostStatus[];
 
 /** What the operator wants of a host. */
-export const hostWishes = ["active", "drained"] as const;
-export type HostWish = (typeof hostWishes)[number];
+export const hostDesiredStates = ["active", "drained"] as const;
+export type HostDesired = (typeof hostDesiredStates)[number];
 
 /** A host that was silent for this long is offline, in seconds; the interface's figure. */
 export const HOST_OFFLINE_AFTER_S = 30;

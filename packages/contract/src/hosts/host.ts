@@ -6,7 +6,7 @@ import { Nullable, OneOf, Timestamp } from "../fields.ts";
 import { pageOf } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { HostUsage } from "../host-api/host-info.ts";
-import { hostStatuses, hostWishes } from "./host-status.ts";
+import { hostStatuses, hostDesiredStates } from "./host-status.ts";
 import { Template } from "../templates/template.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -22,7 +22,7 @@ export const Host = named(
         "`offline`: not heard of for 30 s, and what ran there has failed. `draining`: its VMs are leaving. `maintenance`: they have left.",
     }),
     status_since: Timestamp,
-    desired: OneOf(hostWishes, {
+    desired: OneOf(hostDesiredStates, {
       description: "What the operator wants. Only a host that is online and wanted active gets VMs.",
     }),
     waits_for: Nullable(Type.String(), {

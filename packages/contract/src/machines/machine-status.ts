@@ -19,8 +19,8 @@ export type MachineStatus = keyof typeof machineTransitions;
 export const machineStatuses = Object.keys(machineTransitions) as readonly MachineStatus[];
 
 /** What its owner wants of a machine; that it should be destroyed is told by its status, because nothing comes after it. */
-export const machineWishes = ["running", "stopped"] as const;
-export type MachineWish = (typeof machineWishes)[number];
+export const machineDesiredStates = ["running", "stopped"] as const;
+export type MachineDesired = (typeof machineDesiredStates)[number];
 
 /** Statuses in which a machine holds memory and CPUs of its host. Its disk it holds until it is destroyed. */
 export const machineStatusesOnHost = ["creating", "running", "stopping", "starting", "destroying"] as const;

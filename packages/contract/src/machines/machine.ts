@@ -18,10 +18,10 @@ import {
 } from "../limits.ts";
 import {
   machineStatuses,
-  machineWishes,
+  machineDesiredStates,
   restartDisks,
   restartPolicies,
-  type MachineWish,
+  type MachineDesired,
   type RestartDisk,
   type RestartPolicy,
 } from "./machine-status.ts";
@@ -30,7 +30,7 @@ import { DEFAULT_SIZE } from "../sizes.ts";
 const closed = { additionalProperties: false } as const;
 
 const Status = OneOf(machineStatuses);
-const Wish = OneOf(machineWishes);
+const Desired = OneOf(machineDesiredStates);
 const policies = OneOf(restartPolicies);
 const disks = OneOf(restartDisks);
 
@@ -112,7 +112,7 @@ export const Machine = named(
     template: Type.String({ description: "Name of the template." }),
     size: Type.String(),
     status: Status,
-    desired: Type.Unsafe<MachineWish>({ ...Wish, description: "What was last asked for." }),
+    desired: Type.Unsafe<MachineDesired>({ ...Desired, description: "What was last asked for." }),
     env: Env,
     metadata: Metadata,
     egress: Egress,

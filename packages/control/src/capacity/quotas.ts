@@ -6,7 +6,7 @@ import type { Limits } from "@skerry/contract/limits/limits-report";
 import { quotaNames, vmQuotaNames, type VmQuotaName } from "@skerry/contract/limits/quotas";
 import { findOrganizationLimits } from "../limits/organization-limits.ts";
 import { quotaExceeded } from "../limits/quota-exceeded.ts";
-import { held, type Room } from "./capacity-store.ts";
+import { held, type LockedCapacity } from "./capacity-store.ts";
 import { countValidTokens } from "../organizations/reserve-token.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
@@ -16,12 +16,12 @@ export type Amounts = Readonly<Record<VmQuotaName, number>>;
 /** Throws `quota_exceeded` where the organization would hold too much with this. */
 export function checkQuotas(
   context: Context,
-  { held, exceptions }: Pick<Room, "held" | "exceptions">,
-  wish: Partial<Amounts>,
+  { held, exceptions }: Pick<LockedCapacity, "held" | "exceptions">,
+  amounts: Partial<Amounts>,
 ): void {
   const limits = { ...context.limits.organization, ...exceptions };
   for (const quota of vmQuotaNames) {
-    const [used, requested, limit] = [held[quota], wish[quota] ?? 0, limits[`quota_${quota}`]];
+    const [used, requested, limit] = [held[quota], amounts[quota] ?? 0, limits[`quota_${quota}`]];
     if (requested > 0 && used + requested > limit) throw quotaExceeded(quota, { used, requested, limit });
   }
 }

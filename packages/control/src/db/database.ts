@@ -13,10 +13,10 @@ import type { Role } from "@skerry/contract/organizations/roles";
 import type { Scope } from "@skerry/contract/organizations/scopes";
 import type { Egress } from "@skerry/contract/vms/egress";
 import type { HostUsage } from "@skerry/contract/host-api/host-info";
-import type { HostStatus, HostWish } from "@skerry/contract/hosts/host-status";
+import type { HostStatus, HostDesired } from "@skerry/contract/hosts/host-status";
 import type {
   MachineStatus,
-  MachineWish,
+  MachineDesired,
   RestartDisk,
   RestartPolicy,
 } from "@skerry/contract/machines/machine-status";
@@ -91,7 +91,7 @@ export interface Tables {
     name: string;
     address: string;
     status: HostStatus;
-    desired: Generated<HostWish>;
+    desired: Generated<HostDesired>;
     version: Generated<number>;
     status_since: Time;
     waits_for: string | null;
@@ -165,7 +165,7 @@ export interface Tables {
     memory_mib: number;
     disk_gib: number;
     status: MachineStatus;
-    desired: Generated<MachineWish>;
+    desired: Generated<MachineDesired>;
     restart_wished: Generated<boolean>;
     version: Generated<number>;
     execution_id: string;

@@ -1,9 +1,9 @@
-// Hosts with what is taken of them, as their operator sees them, and the operator's wishes for them.
+// Hosts with what is taken of them, as their operator sees them, and the state that the operator wants.
 
 import { sql, type Selectable } from "kysely";
 import { machineStatusesOnHost } from "@skerry/contract/machines/machine-status";
 import { moveStatusesOnTarget } from "@skerry/contract/moves/move-status";
-import { canHostTransition, type HostStatus, type HostWish } from "@skerry/contract/hosts/host-status";
+import { canHostTransition, type HostStatus, type HostDesired } from "@skerry/contract/hosts/host-status";
 import { sandboxStatusesOnHost } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
 
@@ -51,7 +51,7 @@ function vmsOf(host: string) {
 }
 
 export interface HostChange {
-  readonly desired: HostWish;
+  readonly desired: HostDesired;
   readonly status: HostStatus;
 }
 

@@ -1,17 +1,17 @@
-// Hosts as their operator sees them, and what the operator wishes of them. The wish is stored; the status follows it.
+// Hosts as their operator sees them, and the state that the operator wants of them: it is stored, and the status follows it.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { HostStatus, HostWish } from "@skerry/contract/hosts/host-status";
+import type { HostStatus, HostDesired } from "@skerry/contract/hosts/host-status";
 import type { Host } from "@skerry/contract/hosts/host";
 import { changeHost, findHostView, listHostViews, type HostView } from "./host-view-store.ts";
 import type { Context } from "../context.ts";
-import { readPage, type Page, type PageWish } from "../values/page.ts";
+import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 
 export { finishDrains } from "./host-view-store.ts";
 
-export async function listHosts(context: Context, wish: PageWish): Promise<Page<Host>> {
-  const page = await readPage("host", wish, (before, limit) => listHostViews(context.db, before, limit));
+export async function listHosts(context: Context, params: PageParams): Promise<Page<Host>> {
+  const page = await readPage("host", params, (before, limit) => listHostViews(context.db, before, limit));
   return { ...page, items: page.items.map((view) => hostOf(view, context)) };
 }
 
@@ -19,14 +19,14 @@ export async function getHost(context: Context, id: string): Promise<Host> {
   return hostOf(await findOrThrow(context, id), context);
 }
 
-/** The status that a wish brings at once. A host that is offline follows it when it is back. */
-const statusFor: Readonly<Record<HostWish, Readonly<Record<HostStatus, HostStatus>>>> = {
+/** The status that a desired state brings at once. A host that is offline follows it when it is back. */
+const statusFor: Readonly<Record<HostDesired, Readonly<Record<HostStatus, HostStatus>>>> = {
   drained: { online: "draining", draining: "draining", maintenance: "maintenance", offline: "offline" },
   active: { online: "online", draining: "online", maintenance: "online", offline: "offline" },
 };
 
 /** Stores what the operator wants of a host, and the status that this brings at once. */
-export function wishHost(context: Context, id: string, desired: HostWish): Promise<Host> {
+export function setHostDesired(context: Context, id: string, desired: HostDesired): Promise<Host> {
   return retryOnConflict(
     async () => {
       const seen = await findOrThrow(context, id);

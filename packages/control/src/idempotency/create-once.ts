@@ -52,7 +52,7 @@ export interface KeyedRequest {
 
 /** What became of a resource whose attempt gave no answer. */
 export type Outcome<Answer> =
-  | { readonly kind: "usable"; readonly answer: Answer }
+  | { readonly kind: "ready"; readonly answer: Answer }
   | { readonly kind: "pending" }
   /** It never was usable, and never will be. */
   | { readonly kind: "nothing" };
@@ -84,7 +84,7 @@ export class Attempt {
 
   /** For the statement that makes a resource usable which has `begun`: it writes this event too. Without it the event is written when all
    *  is done, and the answer waits once more. */
-  usable(resource: Created): NewAuditEvent | undefined {
+  ready(resource: Created): NewAuditEvent | undefined {
     return this.#event(resource);
   }
 
@@ -179,7 +179,7 @@ async function claimOrAnswer<Answer>(
     // Undefined: given back between the two statements.
     if (entry !== undefined) {
       const verdict = await judge(context, { holder, entry }, creation);
-      if (verdict.kind === "usable") return verdict;
+      if (verdict.kind === "ready") return verdict;
       if (verdict.kind === "nothing" && (await takeOverKey(context.db, holder.claim, entry)))
         return undefined;
     }
@@ -200,12 +200,12 @@ async function judge<Answer>(
     if (entry.token_id !== holder.caller.tokenId) throw otherToken();
     // It was sealed as an answer of this creation: the fingerprint holds the path.
     const answer = JSON.parse(open(holder.secret, labelOf(holder.claim), entry.answer)) as Answer;
-    return { kind: "usable", answer };
+    return { kind: "ready", answer };
   }
   if (entry.resource_id === null) return { kind: entry.lapsed ? "nothing" : "pending" };
   if (creation.outcome === undefined) throw new Error("a creation with `begun` needs an `outcome`");
   const outcome = await creation.outcome(entry.resource_id);
-  if (outcome.kind !== "usable") return outcome;
+  if (outcome.kind !== "ready") return outcome;
   // From now on it is the answer, also where the resource is gone.
   const claim = { ...holder.claim, attemptId: entry.attempt_id };
   await keep(context.db, { ...holder, claim }, outcome.answer);

@@ -93,7 +93,7 @@ async function stopMachine(context: Context, row: MachineFact, stop: AbortSignal
       return postpone(context.db, stopping);
     },
   );
-  // The wish has changed meanwhile.
+  // The desired state has changed meanwhile.
   if (stopped?.desired !== "running") return;
   await queueRestart(context.db, row.id, 0);
   context.wake("restart-manager");

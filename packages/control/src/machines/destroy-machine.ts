@@ -1,4 +1,4 @@
-// The end of a machine and of its disk. The wish is one compare-and-set; the host is told at once, and again by VM cleanup until it agrees.
+// The end of a machine and of its disk. The request is stored by one compare-and-set; the host is told at once, and again by VM cleanup until it agrees.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { transitionMachine, type MachineRow } from "./machine-store.ts";

@@ -1,4 +1,4 @@
-// POST /v1/machines from the wish to a machine that runs.
+// POST /v1/machines from the request to a machine that runs.
 
 import type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
 import { timed } from "../metrics/timed.ts";
@@ -7,7 +7,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
 import { bringUp } from "./start-machine.ts";
-import { readMachineParams, type MachineWish } from "./machine-params.ts";
+import { readMachineParams, type MachineParams } from "./machine-params.ts";
 import { machineOf } from "./machines.ts";
 import { newVm } from "../vms/creation/new-vm.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
@@ -29,28 +29,32 @@ async function createMachine(
   { caller, request }: { readonly caller: Caller; readonly request: MachineCreateRequest },
   attempt: Attempt,
 ): Promise<MachineRow> {
-  const wish = readMachineParams(request);
+  const params = readMachineParams(request);
   return timed(context.metrics.machineStart, async () => {
-    const { row, address } = await reserve(context, roomFor(caller, wish), async (transaction, found) => {
-      const vm = newVm("machine", caller, wish, found);
-      const [written] = await Promise.all([
-        insertMachine(transaction, {
-          ...vm,
-          command: wish.command,
-          stop_timeout_ms: wish.stopTimeoutMs,
-          restart_policy: wish.restart.policy,
-          restart_max_retries: wish.restart.maxRetries,
-          restart_disk: wish.restart.disk,
-        }),
-        attempt.begun(transaction, vm.id),
-      ]);
-      return written;
-    });
+    const { row, address } = await reserve(
+      context,
+      placementRequest(caller, params),
+      async (transaction, found) => {
+        const vm = newVm("machine", caller, params, found);
+        const [written] = await Promise.all([
+          insertMachine(transaction, {
+            ...vm,
+            command: params.command,
+            stop_timeout_ms: params.stopTimeoutMs,
+            restart_policy: params.restart.policy,
+            restart_max_retries: params.restart.maxRetries,
+            restart_disk: params.restart.disk,
+          }),
+          attempt.begun(transaction, vm.id),
+        ]);
+        return written;
+      },
+    );
     return bringUp(context, row, { address, disk: "new", reason: null });
   });
 }
 
-function roomFor({ orgId }: Caller, { template, size }: MachineWish): PlacementRequest {
+function placementRequest({ orgId }: Caller, { template, size }: MachineParams): PlacementRequest {
   return { orgId, template, size, quotas: ({ disk_gib }) => ({ machines: 1, disk_gib }) };
 }
 
@@ -63,5 +67,5 @@ async function outcomeOf(context: Context, caller: Caller, id: string): Promise<
     if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.wake("vm-cleanup");
     return { kind: "pending" };
   }
-  return row.started_at === null ? { kind: "nothing" } : { kind: "usable", answer: machineOf(row) };
+  return row.started_at === null ? { kind: "nothing" } : { kind: "ready", answer: machineOf(row) };
 }

@@ -12,13 +12,13 @@ import { machineLogOperations } from "./machine-operations.ts";
 
 export const machineLogRoutes = routes(machineLogOperations, (context) => ({
   getMachineLogs: async (request, reply) => {
-    const wish = {
+    const params = {
       id: request.params.id,
       lines: request.query.lines ?? CONSOLE_LINES_DEFAULT,
       gone: requestSignal(reply),
     };
-    if (request.query.follow !== true) return readMachineLogs(context, callerOf(request), wish);
-    await sendLines(await followMachineLogs(context, callerOf(request), wish), request, reply);
+    if (request.query.follow !== true) return readMachineLogs(context, callerOf(request), params);
+    await sendLines(await followMachineLogs(context, callerOf(request), params), request, reply);
     return reply;
   },
 }));

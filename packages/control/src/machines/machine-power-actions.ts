@@ -1,4 +1,4 @@
-// Start, stop and restart as their owner asks for them. A wish is stored first and then carried out as far as it goes at once; what is
+// Start, stop and restart as their owner asks for them. The desired state is stored first and then carried out as far as it goes at once; what is
 // left of it then, because another replica works on the machine or its host does not answer, is finished by VM cleanup.
 
 import { SkerryError } from "@skerry/contract/errors";
@@ -35,7 +35,7 @@ export function carryOutPowerAction(
     const row = await getMachine(context, caller, id);
     if (row.status === "destroying" || row.status === "destroyed") throw destroyed(row.status);
     if (newDisk && !isAtRest(row)) throw notAtRest(row.status);
-    return newDisk ? startByWish(context, row, newDisk) : acts[act](context, row);
+    return newDisk ? startByRequest(context, row, newDisk) : acts[act](context, row);
   }, busy);
 }
 
@@ -44,10 +44,10 @@ type Do = (context: Context, row: MachineRow) => Promise<MachineRow | undefined>
 
 const acts: Readonly<Record<MachinePowerAction, Do>> = {
   start: async (context, row) => {
-    if (isAtRest(row)) return startByWish(context, row);
+    if (isAtRest(row)) return startByRequest(context, row);
     if (row.status === "running" && row.desired === "running") return row;
-    const wish = { desired: "running", restart_wished: row.status === "stopping" } as const;
-    return changeMachine(context.db, row, wish);
+    const change = { desired: "running", restart_wished: row.status === "stopping" } as const;
+    return changeMachine(context.db, row, change);
   },
   stop: async (context, row) => {
     if (row.status === "running") return stopNow(context, row, { desired: "stopped", restart_wished: false });
@@ -55,10 +55,10 @@ const acts: Readonly<Record<MachinePowerAction, Do>> = {
     return changeMachine(context.db, row, { desired: "stopped", restart_wished: false });
   },
   restart: async (context, row) => {
-    if (isAtRest(row)) return startByWish(context, row);
+    if (isAtRest(row)) return startByRequest(context, row);
     if (row.status === "running") return stopNow(context, row, { desired: "running", restart_wished: true });
-    const wish = { desired: "running", restart_wished: row.status === "stopping" } as const;
-    return changeMachine(context.db, row, wish);
+    const change = { desired: "running", restart_wished: row.status === "stopping" } as const;
+    return changeMachine(context.db, row, change);
   },
 };
 
@@ -67,7 +67,7 @@ function isAtRest({ status }: MachineRow): boolean {
 }
 
 /** Its automatic restarts do not count against a start by request. */
-function startByWish(context: Context, row: MachineRow, newDisk = false): Promise<MachineRow | undefined> {
+function startByRequest(context: Context, row: MachineRow, newDisk = false): Promise<MachineRow | undefined> {
   return startMachine(context, row, { newDisk, change: { desired: "running", retries: 0 } });
 }
 
@@ -89,16 +89,16 @@ function stopAtRest(context: Context, row: MachineRow): Promise<MachineRow | und
 async function stopNow(
   context: Context,
   row: MachineRow,
-  wish: MachineChange,
+  change: MachineChange,
 ): Promise<MachineRow | undefined> {
-  const stopping = await transitionMachine(context.db, row, "stopping", wish);
+  const stopping = await transitionMachine(context.db, row, "stopping", change);
   if (stopping === undefined) return undefined;
   const stopped = await stopMachineOnHost(context, stopping).catch((error: unknown) => {
     context.log.warn({ err: error, machine_id: row.id }, "a host did not confirm a stop");
     context.wake("vm-cleanup");
     return stopping;
   });
-  // The wish may have changed meanwhile: the row says what it is now.
+  // The desired state may have changed meanwhile: the row says what it is now.
   return stopped?.status === "stopped" && stopped.desired === "running"
     ? startMachine(context, stopped, { change: { retries: 0 } })
     : stopped;

@@ -16,7 +16,7 @@ export type MachineAction =
   | { readonly kind: "stop"; readonly row: MachineFact }
   /** It was stopped to be started again, and that start has not come. */
   | { readonly kind: "queue"; readonly row: MachineFact }
-  /** The host has not confirmed the egress policy that is wished for. */
+  /** The host has not confirmed the egress policy of the row. */
   | { readonly kind: "egress"; readonly row: MachineFact }
   /** Its end was requested; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: MachineFact }

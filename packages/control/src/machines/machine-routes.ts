@@ -14,7 +14,7 @@ import { getMachine, listMachinesOf, machineOf, machineVms } from "./machines.ts
 import type { MachineRow } from "./machine-store.ts";
 
 export const machineRoutes = routes(machineOperations, (context) => ({
-  // A client that goes away stops nothing: the row is a wish, and is carried out.
+  // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
   createMachine: (request) => machineCreation(context, callerOf(request), request.body),
   listMachines: (request) => listMachinesOf(context, callerOf(request), withMetadataFilter(request.query)),
   getMachine: async (request) => machineOf(await getMachine(context, callerOf(request), request.params.id)),
@@ -23,16 +23,16 @@ export const machineRoutes = routes(machineOperations, (context) => ({
 
 export const machinePowerRoutes = routes(machinePowerOperations, (context) => ({
   startMachine: async (request, reply) => {
-    const wish = { id: request.params.id, act: "start", newDisk: request.body.new_disk ?? false } as const;
-    return settled("running", await carryOutPowerAction(context, callerOf(request), wish), reply);
+    const params = { id: request.params.id, act: "start", newDisk: request.body.new_disk ?? false } as const;
+    return settled("running", await carryOutPowerAction(context, callerOf(request), params), reply);
   },
   stopMachine: async (request, reply) => {
-    const wish = { id: request.params.id, act: "stop" } as const;
-    return settled("stopped", await carryOutPowerAction(context, callerOf(request), wish), reply);
+    const params = { id: request.params.id, act: "stop" } as const;
+    return settled("stopped", await carryOutPowerAction(context, callerOf(request), params), reply);
   },
   restartMachine: async (request, reply) => {
-    const wish = { id: request.params.id, act: "restart" } as const;
-    return settled("running", await carryOutPowerAction(context, callerOf(request), wish), reply);
+    const params = { id: request.params.id, act: "restart" } as const;
+    return settled("running", await carryOutPowerAction(context, callerOf(request), params), reply);
   },
 }));
 

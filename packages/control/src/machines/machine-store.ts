@@ -140,8 +140,8 @@ export async function transitionMachine(
 }
 
 /**
- * The same without a change of status: what is wished for, or why it waits. It leaves the version alone, because the replica that works on the
- * machine goes on, and reads the wish when it is done; but for who says otherwise.
+ * The same without a change of status: the desired state, or why it waits. It leaves the version alone, because the replica that works on the
+ * machine goes on, and reads the desired state when it is done, unless the caller says otherwise.
  */
 export async function changeMachine(
   db: Queries,

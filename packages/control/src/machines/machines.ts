@@ -7,15 +7,15 @@ import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Page } from "../values/page.ts";
-import { readVmPage, type VmListWish } from "../vms/vm-lists.ts";
+import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
 
 export async function listMachinesOf(
   context: Context,
   caller: Caller,
-  wish: VmListWish<MachineStatus>,
+  params: VmListParams<MachineStatus>,
 ): Promise<Page<Machine>> {
-  const page = await readVmPage("machine", caller, wish, (filter) => listMachines(context.db, filter));
+  const page = await readVmPage("machine", caller, params, (filter) => listMachines(context.db, filter));
   return { ...page, items: page.items.map(machineOf) };
 }
 

@@ -22,7 +22,7 @@ import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 
-export interface StartWish {
+export interface StartOptions {
   /** What is on the machine's own disk is given up. */
   readonly newDisk?: boolean;
   /** What the start changes beside the status. */
@@ -35,19 +35,19 @@ export interface StartWish {
 export async function startMachine(
   context: Context,
   row: MachineRow,
-  { change = {}, stop, newDisk = false }: StartWish,
+  { change = {}, stop, newDisk = false }: StartOptions,
 ): Promise<MachineRow | undefined> {
   return timed(context.metrics.machineStart, async () => {
     const { on, anew } = await placeFor(context, row, newDisk);
     const keepsDisk = row.started_at !== null && on !== undefined && !newDisk;
-    const room: PlacementRequest = {
+    const request: PlacementRequest = {
       orgId: row.org_id,
       template: row.template,
       size: readSize(row.size),
       quotas: ({ disk_gib }) => (row.started_at === null ? { machines: 1, disk_gib } : {}),
       ...(on === undefined ? {} : { on }),
     };
-    const reserved = await reserve(context, room, async (transaction, { host, template }) => {
+    const reserved = await reserve(context, request, async (transaction, { host, template }) => {
       const starting = await transitionMachine(transaction, row, "starting", {
         ...change,
         execution_id: newId("execution"),

@@ -24,7 +24,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkText } from "../values/env.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
-import { readPage, type Page, type PageWish } from "../values/page.ts";
+import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { reserveToken } from "./reserve-token.ts";
 import { mintToken } from "./tokens.ts";
 
@@ -76,8 +76,12 @@ async function addMember(
 
 const FIRST_TOKEN_NAME = "invitation";
 
-export async function listMembersOf(context: Context, caller: Caller, wish: PageWish): Promise<Page<Member>> {
-  const page = await readPage("user", wish, async (before, limit) => {
+export async function listMembersOf(
+  context: Context,
+  caller: Caller,
+  params: PageParams,
+): Promise<Page<Member>> {
+  const page = await readPage("user", params, async (before, limit) => {
     const rows = await listMembers(context.db, { orgId: caller.orgId, before, limit });
     return rows.map((row) => ({ ...row, id: row.user_id }));
   });
@@ -88,15 +92,15 @@ export async function listMembersOf(context: Context, caller: Caller, wish: Page
 export async function changeRole(
   context: Context,
   caller: Caller,
-  wish: { readonly userId: string; readonly role: Role },
+  params: { readonly userId: string; readonly role: Role },
 ): Promise<Member> {
-  const member = { orgId: caller.orgId, userId: checkUserId(wish.userId), role: wish.role };
+  const member = { orgId: caller.orgId, userId: checkUserId(params.userId), role: params.role };
   const changed = await context.db.transaction().execute(async (transaction) => {
     await holdMembers(transaction, caller.orgId);
     const own = await roleOf(transaction, caller);
     refuseAbove(own, (await mustFind(transaction, member)).role);
-    refuseAbove(own, wish.role);
-    if (wish.role !== "owner") await keepAnOwner(transaction, member);
+    refuseAbove(own, params.role);
+    if (params.role !== "owner") await keepAnOwner(transaction, member);
     await setRole(transaction, member);
     return mustFind(transaction, member);
   });

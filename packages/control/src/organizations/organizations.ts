@@ -19,7 +19,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkText } from "../values/env.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
-import { readPage, type Page, type PageWish } from "../values/page.ts";
+import { readPage, type Page, type PageParams } from "../values/page.ts";
 
 /** An organization whose first owner is the caller. */
 export function organizationCreation(
@@ -51,9 +51,9 @@ async function createOrganization(
 export async function listOrganizationsOf(
   context: Context,
   caller: Caller,
-  wish: PageWish,
+  params: PageParams,
 ): Promise<Page<Organization>> {
-  const page = await readPage("organization", wish, (before, limit) =>
+  const page = await readPage("organization", params, (before, limit) =>
     listOrganizations(context.db, { ...caller, before, limit }),
   );
   return { ...page, items: page.items.map(organizationOf) };

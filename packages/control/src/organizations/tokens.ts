@@ -22,7 +22,7 @@ import { recordOwnActs } from "../audit/audit-log.ts";
 import { readDuration } from "../values/durations.ts";
 import { checkText } from "../values/env.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
-import { readPage, type Page, type PageWish } from "../values/page.ts";
+import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { reserveToken } from "./reserve-token.ts";
 
 const DEFAULT_NAME = "token";
@@ -96,9 +96,13 @@ export async function bootstrap(db: Database, name: string): Promise<TokenCreate
 }
 
 /** Admins see every token of the organization, everybody else their own. */
-export async function listTokensOf(context: Context, caller: Caller, wish: PageWish): Promise<Page<Token>> {
+export async function listTokensOf(
+  context: Context,
+  caller: Caller,
+  params: PageParams,
+): Promise<Page<Token>> {
   const userId = hasRole(caller.role, "admin") ? null : caller.userId;
-  const page = await readPage("token", wish, (before, limit) =>
+  const page = await readPage("token", params, (before, limit) =>
     listTokens(context.db, { orgId: caller.orgId, userId, before, limit }),
   );
   return { ...page, items: page.items.map(tokenOf) };
@@ -121,7 +125,7 @@ export async function revoke(context: Context, caller: Caller, id: string): Prom
   context.tokenCache.forget(token.user_id);
 }
 
-export interface TokenWish {
+export interface TokenSpec {
   readonly orgId: string;
   readonly userId: string;
   /** With which it ends; null: with none. */
@@ -134,19 +138,19 @@ export interface TokenWish {
   readonly bound: boolean;
 }
 
-export async function mintToken(db: Queries, wish: TokenWish): Promise<TokenCreated> {
+export async function mintToken(db: Queries, params: TokenSpec): Promise<TokenCreated> {
   const secret = SECRET_PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
   const row = await insertToken(db, {
     id: newId("token"),
-    org_id: wish.orgId,
-    user_id: wish.userId,
-    parent_id: wish.parentId,
-    within_id: wish.withinId,
+    org_id: params.orgId,
+    user_id: params.userId,
+    parent_id: params.parentId,
+    within_id: params.withinId,
     secret_sha256: sha256(secret),
-    name: wish.name,
-    lifetimeMs: wish.lifetimeMs,
-    scopes: wish.scopes,
-    bound: wish.bound,
+    name: params.name,
+    lifetimeMs: params.lifetimeMs,
+    scopes: params.scopes,
+    bound: params.bound,
   });
   return { ...tokenOf(row), token: secret };
 }

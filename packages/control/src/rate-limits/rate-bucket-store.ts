@@ -12,7 +12,7 @@ export interface Rate {
   readonly burst: number;
 }
 
-export interface TicketWish {
+export interface TicketRequest {
   readonly tokenId: string;
   readonly rateClass: RateClass;
   /** Whose exceptions count, and whose bucket is the second one. */
@@ -38,8 +38,8 @@ export interface Tickets {
 }
 
 /** Takes as many tickets as both buckets have, up to `count`, from both. */
-export async function takeTickets(db: Database, wish: TicketWish): Promise<Tickets> {
-  const { tokenId, rateClass, orgId, count, rate, slackS } = wish;
+export async function takeTickets(db: Database, request: TicketRequest): Promise<Tickets> {
+  const { tokenId, rateClass, orgId, count, rate, slackS } = request;
   const perMinute = `rate_${rateClass}_per_minute`;
   const burst = `rate_${rateClass}_burst`;
   const { rows } = await sql<{

@@ -1,4 +1,4 @@
-// The end of a sandbox. The wish is one compare-and-set; the host is told at once, and again by the reconciler until it agrees.
+// The end of a sandbox. The request is stored by one compare-and-set; the host is told at once, and again by the reconciler until it agrees.
 
 import { SkerryError } from "@skerry/contract/errors";
 import { transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
@@ -13,7 +13,7 @@ export async function destroySandbox(context: Context, caller: Caller, id: strin
   const row = await markDestroying(context, caller, id);
   if (row.status === "destroyed") return;
   await finishDestroying(context, row).catch((error: unknown) => {
-    // The wish is stored; the reconciler carries it out when the host is back.
+    // The request is stored; the reconciler carries it out when the host is back.
     context.log.warn({ err: error, sandbox_id: row.id }, "a host did not confirm a destruction");
     context.wake("vm-cleanup");
   });

@@ -1,4 +1,4 @@
-// POST /v1/sandboxes from the wish to a usable microVM. The row is written first, so a failure after it
+// POST /v1/sandboxes from the request to a running microVM. The row is written first, so a failure after it
 // leaves nothing half done: this request finishes the sandbox, or the reconciler does once this request's claim on the row has lapsed.
 
 import { SkerryError } from "@skerry/contract/errors";
@@ -18,7 +18,7 @@ import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
 import { newVm } from "../vms/creation/new-vm.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
-import { readWish, type SandboxParams } from "./sandbox-params.ts";
+import { readSandboxParams, type SandboxParams } from "./sandbox-params.ts";
 import { sandboxOf } from "./sandboxes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 
@@ -41,22 +41,26 @@ async function createSandbox(
   { caller, request }: { readonly caller: Caller; readonly request: SandboxCreateRequest },
   attempt: Attempt,
 ): Promise<SandboxRow> {
-  const wish = readWish(request);
+  const params = readSandboxParams(request);
   return timed(context.metrics.sandboxCreation, async () => {
-    const { row, address } = await reserve(context, roomFor(caller, wish), async (transaction, found) => {
-      const vm = newVm("sandbox", caller, wish, found);
-      const [written] = await Promise.all([
-        insertSandbox(transaction, { ...vm, mode: wish.mode, timeout_ms: wish.timeoutMs }),
-        attempt.begun(transaction, vm.id),
-      ]);
-      return written;
-    });
+    const { row, address } = await reserve(
+      context,
+      placementRequest(caller, params),
+      async (transaction, found) => {
+        const vm = newVm("sandbox", caller, params, found);
+        const [written] = await Promise.all([
+          insertSandbox(transaction, { ...vm, mode: params.mode, timeout_ms: params.timeoutMs }),
+          attempt.begun(transaction, vm.id),
+        ]);
+        return written;
+      },
+    );
     using _claim = keepClaim(context, () => extendClaim(context.db, row.id));
-    return await start(context, row, { address, event: attempt.usable(row) });
+    return await start(context, row, { address, event: attempt.ready(row) });
   });
 }
 
-function roomFor({ orgId }: Caller, { template, size }: SandboxParams): PlacementRequest {
+function placementRequest({ orgId }: Caller, { template, size }: SandboxParams): PlacementRequest {
   return { orgId, template, size, quotas: ({ disk_gib }) => ({ sandboxes: 1, disk_gib }) };
 }
 
@@ -69,7 +73,7 @@ async function start(
   try {
     await client.startVm(row.id, await vmSpecOf(context.db, row));
   } catch (error) {
-    await giveBack(context, row, address);
+    await release(context, row, address);
     const reason = error instanceof SkerryError ? error.message : "internal error";
     await transitionSandbox(context.db, row, "failed", { reason: `could not start: ${reason}` });
     throw error;
@@ -83,14 +87,14 @@ async function start(
     return running;
   }
   // It was destroyed, or this request was so slow that the reconciler took it for dead.
-  await giveBack(context, row, address);
+  await release(context, row, address);
   throw new SkerryError("sandbox_not_running", "The sandbox was destroyed while it was being created.", {
     context: { sandbox_id: row.id },
   });
 }
 
 /** What this attempt took on the host. Where the host does not answer, the reconciler finds a VM without a row later. */
-async function giveBack(context: Context, row: SandboxRow, address: string): Promise<void> {
+async function release(context: Context, row: SandboxRow, address: string): Promise<void> {
   await context.hosts
     .client(address)
     .destroyVm(row)
@@ -109,5 +113,5 @@ async function outcomeOf(context: Context, caller: Caller, id: string): Promise<
     if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.wake("vm-cleanup");
     return { kind: "pending" };
   }
-  return row.started_at === null ? { kind: "nothing" } : { kind: "usable", answer: sandboxOf(row) };
+  return row.started_at === null ? { kind: "nothing" } : { kind: "ready", answer: sandboxOf(row) };
 }

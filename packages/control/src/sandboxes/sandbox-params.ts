@@ -21,7 +21,7 @@ export interface SandboxParams {
   readonly egress: EgressParams;
 }
 
-export function readWish(request: SandboxCreateRequest): SandboxParams {
+export function readSandboxParams(request: SandboxCreateRequest): SandboxParams {
   return {
     name: request.name === undefined ? null : checkText("name", request.name),
     template: checkText("template", request.template),

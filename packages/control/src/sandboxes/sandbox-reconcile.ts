@@ -7,7 +7,7 @@ import type { SandboxFact } from "./sandbox-facts.ts";
 export type Action =
   /** The VM of a row is gone, or no replica works on the row any more. */
   | { readonly kind: "fail"; readonly row: SandboxFact; readonly reason: string }
-  /** The host has not confirmed the egress policy that is wished for. */
+  /** The host has not confirmed the egress policy of the row. */
   | { readonly kind: "egress"; readonly row: SandboxFact }
   /** Its end was requested; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: SandboxFact }

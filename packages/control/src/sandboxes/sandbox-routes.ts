@@ -10,7 +10,7 @@ import { sandboxOperations, sandboxVmOperations } from "./sandbox-operations.ts"
 import { getSandbox, keepAlive, listSandboxesOf, sandboxOf, sandboxVms } from "./sandboxes.ts";
 
 export const sandboxRoutes = routes(sandboxOperations, (context) => ({
-  // A client that goes away stops nothing: the row is a wish, and is carried out.
+  // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
   createSandbox: (request) => sandboxCreation(context, callerOf(request), request.body),
   listSandboxes: (request) => listSandboxesOf(context, callerOf(request), withMetadataFilter(request.query)),
   getSandbox: async (request) => sandboxOf(await getSandbox(context, callerOf(request), request.params.id)),

@@ -161,11 +161,11 @@ export const statusesPastSaving: readonly SandboxStatus[] = ["failed", "destroyi
  */
 export async function keepSandboxAlive(
   db: Database,
-  wish: { orgId: string; id: string; timeoutMs: number },
+  params: { orgId: string; id: string; timeoutMs: number },
 ): Promise<SandboxRow | undefined> {
   const { rows } = await sql<SandboxRow>`
-    update sandboxes set expires_at = greatest(expires_at, now() + ${wish.timeoutMs} * interval '1 millisecond')
-    where id = ${wish.id} and org_id = ${wish.orgId} and status not in (${sql.join(statusesPastSaving)})
+    update sandboxes set expires_at = greatest(expires_at, now() + ${params.timeoutMs} * interval '1 millisecond')
+    where id = ${params.id} and org_id = ${params.orgId} and status not in (${sql.join(statusesPastSaving)})
       and (expires_at > now() or claimed_until > now())
     returning *`.execute(db);
   return rows[0];

@@ -15,15 +15,15 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { readDuration } from "../values/durations.ts";
 import type { Page } from "../values/page.ts";
-import { readVmPage, type VmListWish } from "../vms/vm-lists.ts";
+import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
 
 export async function listSandboxesOf(
   context: Context,
   caller: Caller,
-  wish: VmListWish<SandboxStatus>,
+  params: VmListParams<SandboxStatus>,
 ): Promise<Page<Sandbox>> {
-  const page = await readVmPage("sandbox", caller, wish, (filter) => listSandboxes(context.db, filter));
+  const page = await readVmPage("sandbox", caller, params, (filter) => listSandboxes(context.db, filter));
   return { ...page, items: page.items.map(sandboxOf) };
 }
 
@@ -52,10 +52,10 @@ export const sandboxVms: VmKind = {
 export async function keepAlive(
   context: Context,
   caller: Caller,
-  wish: { readonly id: string; readonly timeout: string | undefined },
+  params: { readonly id: string; readonly timeout: string | undefined },
 ): Promise<Sandbox> {
-  const row = await getSandbox(context, caller, wish.id);
-  const askedMs = wish.timeout === undefined ? row.timeout_ms : readDuration("timeout", wish.timeout);
+  const row = await getSandbox(context, caller, params.id);
+  const askedMs = params.timeout === undefined ? row.timeout_ms : readDuration("timeout", params.timeout);
   const timeoutMs = Math.min(askedMs, SANDBOX_TIMEOUT_MAX_MS);
   const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs });
   if (kept !== undefined) return sandboxOf(kept);

@@ -4,7 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { isId, type IdKind } from "@skerry/contract/ids";
 import { PAGE_DEFAULT } from "@skerry/contract/limits";
 
-export interface PageWish {
+export interface PageParams {
   readonly limit?: number;
   readonly cursor?: string;
 }
@@ -17,11 +17,11 @@ export interface Page<Item> {
 /** Fetches one item more than asked for: its presence says that there is a next page. */
 export async function readPage<Item extends { readonly id: string }>(
   kind: IdKind,
-  wish: PageWish,
+  params: PageParams,
   fetch: (before: string | undefined, limit: number) => Promise<Item[]>,
 ): Promise<Page<Item>> {
-  const limit = wish.limit ?? PAGE_DEFAULT;
-  const before = wish.cursor === undefined ? undefined : decodeCursor(kind, wish.cursor);
+  const limit = params.limit ?? PAGE_DEFAULT;
+  const before = params.cursor === undefined ? undefined : decodeCursor(kind, params.cursor);
   const found = await fetch(before, limit + 1);
   const items = found.slice(0, limit);
   const last = items.at(-1);

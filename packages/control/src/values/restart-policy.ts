@@ -5,7 +5,7 @@ import {
   BACKOFF_FIRST_S,
   BACKOFF_MAX_S,
   HEALTHY_AFTER_S,
-  type MachineWish,
+  type MachineDesired,
   type RestartPolicy,
 } from "@skerry/contract/machines/machine-status";
 
@@ -21,7 +21,7 @@ export function backoffMs(retries: number, chance: number): number {
 
 /** What is known of a machine at its end. */
 export interface EndedMachine {
-  readonly desired: MachineWish;
+  readonly desired: MachineDesired;
   readonly restart_policy: RestartPolicy;
   readonly restart_max_retries: number | null;
   readonly retries: number;

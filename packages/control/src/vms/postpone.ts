@@ -1,4 +1,4 @@
-// Attempts at what the row of a sandbox or of a machine wishes for, that have failed.
+// After a failed attempt to bring a sandbox or a machine to its desired state.
 
 import { sql } from "kysely";
 import { backoff } from "../db/backoff.ts";

@@ -34,7 +34,7 @@ export interface VmKind {
   busy(cause: SkerryError): SkerryError;
 }
 
-export interface VmWish {
+export interface VmRef {
   readonly kind: VmKind;
   readonly id: string;
 }
@@ -43,7 +43,7 @@ export interface VmWish {
 export async function runningVm(
   context: Context,
   caller: Caller,
-  { kind, id }: VmWish,
+  { kind, id }: VmRef,
 ): Promise<{ row: VmRow; client: HostClient }> {
   const row = await kind.get(context, caller, id);
   if (row.status !== "running") throw kind.notRunning(row);
@@ -56,14 +56,14 @@ export async function runningVm(
 export async function callVm<T>(
   context: Context,
   caller: Caller,
-  wish: VmWish,
+  ref: VmRef,
   call: (vm: VmAtHost, client: HostClient) => Promise<T>,
 ): Promise<T> {
-  const { row, client } = knownVm(context, caller, wish) ?? (await runningVm(context, caller, wish));
+  const { row, client } = knownVm(context, caller, ref) ?? (await runningVm(context, caller, ref));
   return call(row, client).catch(async (error: unknown) => {
     context.vmLocations.forget(row.id);
     if (!isNotThere(error)) throw error;
-    const now = await runningVm(context, caller, wish);
+    const now = await runningVm(context, caller, ref);
     if (now.row.execution_id === row.execution_id) throw error;
     return call(now.row, now.client);
   });
@@ -75,7 +75,7 @@ export type VmAtHost = Pick<VmRow, "id" | "execution_id">;
 function knownVm(
   context: Context,
   { orgId }: Caller,
-  { kind, id }: VmWish,
+  { kind, id }: VmRef,
 ): { row: VmAtHost; client: HostClient } | undefined {
   const route = kind.isId(id) ? context.vmLocations.find(orgId, id) : undefined;
   return route === undefined ? undefined : { row: route, client: context.hosts.client(route.address) };
@@ -85,10 +85,10 @@ function knownVm(
 export async function unlessMoved(
   context: Context,
   caller: Caller,
-  { row, wish, error }: { readonly row: VmRow; readonly wish: VmWish; readonly error: unknown },
+  { row, ref, error }: { readonly row: VmRow; readonly ref: VmRef; readonly error: unknown },
 ): Promise<unknown> {
   if (!isNotThere(error)) return error;
-  const now = await wish.kind.get(context, caller, wish.id);
+  const now = await ref.kind.get(context, caller, ref.id);
   if (now.status !== "running" || now.execution_id === row.execution_id) return error;
   return new SkerryError("vm_moving", "The microVM has just moved to another host.", {
     remediation: "Try again.",

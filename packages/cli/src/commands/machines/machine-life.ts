@@ -10,9 +10,9 @@ import { addVmListFlags, describedFields, forEach, listed, type ListFlags } from
 export function registerMachineLife(machine: Command, cli: Cli): void {
   registerList(machine, cli);
   registerShow(machine, cli);
-  for (const wish of wishes) {
-    const command = registerWish(machine, cli, wish);
-    if (wish.verb !== "start") continue;
+  for (const power of powerCommands) {
+    const command = registerPowerCommand(machine, cli, power);
+    if (power.verb !== "start") continue;
     command.option(
       "--new-disk",
       "start with a new disk of the template, also where its own is lost; what is on the old one is given up",
@@ -68,13 +68,13 @@ function registerShow(machine: Command, cli: Cli): void {
   );
 }
 
-interface Wish {
+interface PowerCommand {
   readonly verb: "start" | "stop" | "restart";
   readonly description: string;
   readonly doing: string;
 }
 
-const wishes: readonly Wish[] = [
+const powerCommands: readonly PowerCommand[] = [
   {
     verb: "start",
     description: "Start machines that do not run, from their own disks.",
@@ -92,18 +92,22 @@ const wishes: readonly Wish[] = [
   },
 ];
 
-interface WishFlags {
+interface PowerFlags {
   readonly json?: boolean;
   readonly newDisk?: boolean;
 }
 
-function registerWish(machine: Command, cli: Cli, { verb, description, doing }: Wish): Command {
+function registerPowerCommand(
+  machine: Command,
+  cli: Cli,
+  { verb, description, doing }: PowerCommand,
+): Command {
   const command = machine
     .command(verb)
     .description(description)
     .argument("<id...>", "ids of machines, mch_...")
     .option("--json", "print the machines as JSON")
-    .action(async (ids: readonly string[], flags: WishFlags, self: Command) => {
+    .action(async (ids: readonly string[], flags: PowerFlags, self: Command) => {
       const { machines } = await cli.client(self);
       const options = { signal: cli.signal, ...(flags.newDisk === true ? { newDisk: true } : {}) };
       await forEach(cli, ids, async (id) => {

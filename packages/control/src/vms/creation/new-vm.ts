@@ -6,7 +6,7 @@ import type { EgressParams } from "../egress/egress-params.ts";
 import type { Found } from "../../capacity/reservation.ts";
 import type { VmKind } from "../vm-kind.ts";
 
-interface VmWish extends Pick<NewVmRow, "name" | "env" | "metadata"> {
+interface NewVmParams extends Pick<NewVmRow, "name" | "env" | "metadata"> {
   readonly size: Size;
   readonly egress: EgressParams;
 }
@@ -15,7 +15,7 @@ interface VmWish extends Pick<NewVmRow, "name" | "env" | "metadata"> {
 export function newVm(
   noun: VmKind["noun"],
   { orgId }: Caller,
-  { name, size, env, metadata, egress: policy }: VmWish,
+  { name, size, env, metadata, egress: policy }: NewVmParams,
   { template, host, egress }: Found,
 ): NewVmRow {
   return {

@@ -1,4 +1,4 @@
-// The egress policy of a sandbox or a machine: the wish, and how much of it its host has confirmed.
+// The egress policy of a sandbox or a machine: what is asked for, and how much of it its host has confirmed.
 
 import { sql } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
@@ -17,15 +17,15 @@ type Table = "sandboxes" | "machines";
 export async function storeEgress(
   db: Database,
   table: Table,
-  wish: { orgId: string; id: string; egress: Egress },
+  change: { orgId: string; id: string; egress: Egress },
 ): Promise<Row | undefined> {
   const { rows } = await sql<Row>`
     update ${sql.table(table)} set
-      egress = ${JSON.stringify(wish.egress)}::jsonb,
+      egress = ${JSON.stringify(change.egress)}::jsonb,
       egress_version = egress_version + 1,
       attempts = 0,
       retry_at = now()
-    where id = ${wish.id} and org_id = ${wish.orgId} and status = 'running'
+    where id = ${change.id} and org_id = ${change.orgId} and status = 'running'
     returning *`.execute(db);
   return rows[0];
 }

@@ -1,4 +1,4 @@
-// The egress policy of a sandbox or a machine while it runs. The wish is stored first; the answer comes after the host has confirmed it, and
+// The egress policy of a sandbox or a machine while it runs. The new policy is stored first; the answer comes after the host has confirmed it, and
 // what it did not confirm the reconciler brings to it.
 
 import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
@@ -10,7 +10,7 @@ import type { Context } from "../../context.ts";
 import { readEgress } from "./egress-params.ts";
 import { hostEgress } from "../../organizations/private-cidrs.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmWish } from "../vm-kind.ts";
+import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmRef } from "../vm-kind.ts";
 
 /** Changes of one policy reach its host in the order in which they were stored. */
 const policyChanges = new KeyedQueue(8);
@@ -21,11 +21,11 @@ const RETRY_AFTER_S = 5;
 export async function setEgress(
   context: Context,
   caller: Caller,
-  wish: VmWish & { readonly request: EgressRequest },
+  params: VmRef & { readonly request: EgressRequest },
 ): Promise<EgressReport> {
-  const egress = readEgress(wish.request, "", await egressSettings(context.db, caller.orgId));
-  const { kind } = wish;
-  const { id } = await kind.get(context, caller, wish.id);
+  const egress = readEgress(params.request, "", await egressSettings(context.db, caller.orgId));
+  const { kind } = params;
+  const { id } = await kind.get(context, caller, params.id);
   const change = async () => {
     const row = await storeEgress(context.db, kind.table, { orgId: caller.orgId, id, egress });
     if (row === undefined) throw kind.notRunning(await kind.get(context, caller, id));
@@ -40,12 +40,12 @@ export async function setEgress(
 }
 
 /** What the host says of it; where there is no microVM, the stored policy and no traffic. */
-export async function getEgress(context: Context, caller: Caller, wish: VmWish): Promise<EgressReport> {
-  const found = await wish.kind.get(context, caller, wish.id);
+export async function getEgress(context: Context, caller: Caller, params: VmRef): Promise<EgressReport> {
+  const found = await params.kind.get(context, caller, params.id);
   if (found.status !== "running") return reportWithoutVm(found.egress);
-  const { row, client } = await runningVm(context, caller, wish);
+  const { row, client } = await runningVm(context, caller, params);
   return client.egress(row).catch((error: unknown) => {
-    throw vmError(context, wish.kind, error);
+    throw vmError(context, params.kind, error);
   });
 }
 

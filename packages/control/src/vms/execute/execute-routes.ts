@@ -18,7 +18,7 @@ import type { VmKind } from "../vm-kind.ts";
 
 export function executeHandler(context: Context, kind: VmKind): Handler<ReturnType<typeof executeOperation>> {
   return async (request, reply) => {
-    const wish = {
+    const params = {
       kind,
       id: request.params.id,
       request: request.body,
@@ -26,11 +26,11 @@ export function executeHandler(context: Context, kind: VmKind): Handler<ReturnTy
       begun: () => recordBegun(context, request),
     };
     if (request.headers.accept?.includes("text/event-stream") === true) {
-      const events = await executeStream(context, callerOf(request), wish);
+      const events = await executeStream(context, callerOf(request), params);
       await sendEvents(events, request, reply);
       return reply;
     }
-    const run = await execute(context, callerOf(request), wish);
+    const run = await execute(context, callerOf(request), params);
     return sendRun(run, request.query.encoding ?? "utf8", reply);
   };
 }

@@ -15,7 +15,7 @@ import { checkEnv, checkText, checkTogether } from "../../values/env.ts";
 import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
 import { checkPath } from "../../values/paths.ts";
-import { callVm, vmError, type VmKind, type VmWish } from "../vm-kind.ts";
+import { callVm, vmError, type VmKind, type VmRef } from "../vm-kind.ts";
 
 const MIB = 1024 * 1024;
 /**
@@ -24,7 +24,7 @@ const MIB = 1024 * 1024;
  */
 const budget = new OutputBudget({ sharedBytes: 224 * MIB, firstBlocksBytes: 16 * MIB });
 
-export interface ExecuteWish extends VmWish {
+export interface ExecuteParams extends VmRef {
   readonly request: ExecuteRequest;
   /** The caller went away: the command is killed. */
   readonly gone: AbortSignal;
@@ -40,14 +40,18 @@ export interface CollectedRun extends Disposable {
 }
 
 /** Runs a command to its end. Each stream holds at most `OUTPUT_MAX_BYTES`, also where the host sends more. */
-export async function execute(context: Context, caller: Caller, wish: ExecuteWish): Promise<CollectedRun> {
+export async function execute(
+  context: Context,
+  caller: Caller,
+  params: ExecuteParams,
+): Promise<CollectedRun> {
   using undo = new DisposableStack();
   const source = { budget, orgId: caller.orgId };
   const stdout = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, source));
   const stderr = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, source));
-  const events = await run(context, caller, wish, OUTPUT_MAX_BYTES);
+  const events = await run(context, caller, params, OUTPUT_MAX_BYTES);
   // While the command runs.
-  const begun = wish.begun();
+  const begun = params.begun();
   begun.catch(() => undefined); // heard of when it is awaited
   for await (const event of events) {
     if (event.type === "stdout") stdout.push(event.data);
@@ -66,10 +70,10 @@ export async function execute(context: Context, caller: Caller, wish: ExecuteWis
 export async function executeStream(
   context: Context,
   caller: Caller,
-  wish: ExecuteWish,
+  params: ExecuteParams,
 ): Promise<AsyncGenerator<ExecutionEvent>> {
-  const events = await run(context, caller, wish, NO_LIMIT);
-  await wish.begun();
+  const events = await run(context, caller, params, NO_LIMIT);
+  await params.begun();
   return events;
 }
 
@@ -78,21 +82,21 @@ const NO_LIMIT = 0;
 async function run(
   context: Context,
   caller: Caller,
-  wish: ExecuteWish,
+  params: ExecuteParams,
   outputLimit: number,
 ): Promise<AsyncGenerator<ExecutionEvent>> {
-  const command = readCommand(wish.request);
+  const command = readCommand(params.request);
   let startedMs = performance.now();
   try {
-    const events = await callVm(context, caller, wish, (row, client) => {
+    const events = await callVm(context, caller, params, (row, client) => {
       startedMs = performance.now();
       const { id, execution_id } = row;
-      return client.execute(id, { ...command, execution_id, output_limit: outputLimit }, wish.gone);
+      return client.execute(id, { ...command, execution_id, output_limit: outputLimit }, params.gone);
     });
-    return observed(context, wish.kind, events, startedMs);
+    return observed(context, params.kind, events, startedMs);
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");
-    throw vmError(context, wish.kind, error);
+    throw vmError(context, params.kind, error);
   }
 }
 

@@ -16,7 +16,7 @@ export function uploadFileHandler(
 ): Handler<ReturnType<typeof uploadFileOperation>> {
   return (request, reply) =>
     uploadFile(context, callerOf(request), {
-      ...fileWish(kind, request, reply),
+      ...fileParams(kind, request, reply),
       mode: request.query.mode,
       sizeBytes: contentLength(request),
       // Leaving the loop must not destroy the connection: the answer still has to go out.
@@ -29,9 +29,9 @@ export function downloadFileHandler(
   kind: VmKind,
 ): Handler<ReturnType<typeof downloadFileOperation>> {
   return async (request, reply) => {
-    const wish = fileWish(kind, request, reply);
-    if (request.query.list === true) return listDirectory(context, callerOf(request), wish);
-    const file = await downloadFile(context, callerOf(request), wish);
+    const params = fileParams(kind, request, reply);
+    if (request.query.list === true) return listDirectory(context, callerOf(request), params);
+    const file = await downloadFile(context, callerOf(request), params);
     if (file.sizeBytes !== undefined) void reply.header("content-length", file.sizeBytes);
     // A browser must not run any file on our origin.
     void reply.header("x-content-type-options", "nosniff").type(BYTES);
@@ -42,7 +42,7 @@ export function downloadFileHandler(
 
 const FILES_PREFIX = /^\/v1\/[a-z]+\/[^/?]+\/files\//;
 
-function fileWish(kind: VmKind, request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) {
+function fileParams(kind: VmKind, request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) {
   const url = request.raw.url ?? "";
   const query = url.indexOf("?");
   // From the raw URL, because the router has decoded its own copy already and `%2541` must stay `%41`.

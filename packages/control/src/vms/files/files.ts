@@ -5,9 +5,9 @@ import type { FileBody } from "../../host-client/host-client.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readUrlPath } from "../../values/paths.ts";
-import { callVm, runningVm, unlessMoved, vmError, type VmWish } from "../vm-kind.ts";
+import { callVm, runningVm, unlessMoved, vmError, type VmRef } from "../vm-kind.ts";
 
-export interface FileWish extends VmWish {
+export interface FileParams extends VmRef {
   /** As in the URL, percent-encoded and without its first slash. */
   readonly encodedPath: string;
   /** The caller went away: the transfer ends. */
@@ -20,7 +20,7 @@ const DEFAULT_MODE = 0o644;
 export async function uploadFile(
   context: Context,
   caller: Caller,
-  wish: FileWish & {
+  params: FileParams & {
     /** Octal digits. */
     readonly mode: string | undefined;
     /** Undefined where the sender does not know it before the end. */
@@ -28,32 +28,32 @@ export async function uploadFile(
     readonly content: AsyncIterable<Buffer>;
   },
 ): Promise<FileWritten> {
-  const path = readUrlPath(wish.encodedPath);
-  if (wish.sizeBytes !== undefined && wish.sizeBytes > UPLOAD_MAX_BYTES) throw tooLarge();
-  const { row, client } = await runningVm(context, caller, wish);
-  const upload = new BoundedUpload(wish.content);
+  const path = readUrlPath(params.encodedPath);
+  if (params.sizeBytes !== undefined && params.sizeBytes > UPLOAD_MAX_BYTES) throw tooLarge();
+  const { row, client } = await runningVm(context, caller, params);
+  const upload = new BoundedUpload(params.content);
   try {
     return await client.writeFile(
       row,
       {
         path,
-        mode: wish.mode === undefined ? DEFAULT_MODE : Number.parseInt(wish.mode, 8),
-        sizeBytes: wish.sizeBytes,
+        mode: params.mode === undefined ? DEFAULT_MODE : Number.parseInt(params.mode, 8),
+        sizeBytes: params.sizeBytes,
         content: upload,
       },
-      wish.gone,
+      params.gone,
     );
   } catch (error) {
     if (upload.exceeded) throw tooLarge();
-    throw vmError(context, wish.kind, await unlessMoved(context, caller, { row, wish, error }));
+    throw vmError(context, params.kind, await unlessMoved(context, caller, { row, ref: params, error }));
   }
 }
 
-export async function downloadFile(context: Context, caller: Caller, wish: FileWish): Promise<FileBody> {
-  const path = readUrlPath(wish.encodedPath);
-  return callVm(context, caller, wish, (row, client) => client.readFile(row, path, wish.gone)).catch(
+export async function downloadFile(context: Context, caller: Caller, params: FileParams): Promise<FileBody> {
+  const path = readUrlPath(params.encodedPath);
+  return callVm(context, caller, params, (row, client) => client.readFile(row, path, params.gone)).catch(
     (error: unknown) => {
-      throw vmError(context, wish.kind, error);
+      throw vmError(context, params.kind, error);
     },
   );
 }
@@ -61,12 +61,12 @@ export async function downloadFile(context: Context, caller: Caller, wish: FileW
 export async function listDirectory(
   context: Context,
   caller: Caller,
-  wish: FileWish,
+  params: FileParams,
 ): Promise<DirectoryListing> {
-  const path = readUrlPath(wish.encodedPath);
-  return callVm(context, caller, wish, (row, client) => client.listDirectory(row, path, wish.gone)).catch(
+  const path = readUrlPath(params.encodedPath);
+  return callVm(context, caller, params, (row, client) => client.listDirectory(row, path, params.gone)).catch(
     (error: unknown) => {
-      throw vmError(context, wish.kind, error);
+      throw vmError(context, params.kind, error);
     },
   );
 }
