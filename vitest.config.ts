@@ -35,7 +35,7 @@ export default defineConfig({
         test: {
           name: "control",
           include: ["packages/control/tests/**/*.test.ts"],
-          globalSetup: ["packages/control/tests/global-setup.ts"],
+          globalSetup: ["packages/control/tests/support/global-setup.ts"],
         },
       },
       {

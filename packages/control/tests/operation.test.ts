@@ -4,16 +4,12 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { readConfig, type ConfigError } from "../src/app/config.ts";
 import { migrate, migrationCount } from "../src/db/migrations.ts";
-import { eventually, World } from "./world.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 const main = new URL("../src/app/main.ts", import.meta.url).pathname;
 

@@ -10,15 +10,14 @@ import type { Sandbox } from "@skerry/contract/sandboxes";
 import { heartbeat } from "../src/hosts/host-heartbeat.ts";
 import { bootstrap } from "../src/organizations/token-service.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
-import { FakeHost } from "./fake-host.ts";
-import { openReplica, type Replica } from "./replica.ts";
-import { World, type Answer } from "./world.ts";
+import { FakeHost } from "./support/fake-host.ts";
+import { openReplica, type Replica } from "./support/replica.ts";
+import { type Answer, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let other: Replica;
 const second = new FakeHost();
 beforeAll(async () => {
-  world = await World.open();
   second.name = "second";
   second.memoryMib = 1_000_000;
   await second.start();
@@ -30,7 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await other[Symbol.asyncDispose]();
   await second[Symbol.asyncDispose]();
-  await world[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
   await beat();

@@ -5,9 +5,9 @@ import { Pool } from "undici";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostInfo, Vm, VmSpec } from "@skerry/contract/host-api";
 import { newId } from "@skerry/contract/ids";
-import { HostClient, type VmRef } from "../src/host-client/host-client.ts";
-import { HostDirectory } from "../src/host-client/host-directory.ts";
-import type { Database } from "../src/db/database.ts";
+import { HostClient, type VmRef } from "../../src/host-client/host-client.ts";
+import { HostDirectory } from "../../src/host-client/host-directory.ts";
+import type { Database } from "../../src/db/database.ts";
 
 /** Never connects: every call that it would carry is answered here. */
 const unused = new Pool("http://simulated");

@@ -3,10 +3,10 @@
 import { sql } from "kysely";
 import type { HostStatus, HostWish } from "@skerry/contract/host-states";
 import type { Sandbox } from "@skerry/contract/sandboxes";
-import { heartbeat } from "../src/hosts/host-heartbeat.ts";
-import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
-import type { Report } from "../src/background/task-loop.ts";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { heartbeat } from "../../src/hosts/host-heartbeat.ts";
+import { hostHealthMonitor } from "../../src/hosts/host-health-monitor.ts";
+import type { Report } from "../../src/background/task-loop.ts";
+import { vmCleanup } from "../../src/platform/vm-cleanup.ts";
 import { FakeHost } from "./fake-host.ts";
 import { World } from "./world.ts";
 

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestProject } from "vitest/node";
 import { sql } from "kysely";
-import { openDatabase } from "../src/db/database.ts";
-import { migrate } from "../src/db/migrations.ts";
+import { openDatabase } from "../../src/db/database.ts";
+import { migrate } from "../../src/db/migrations.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
