@@ -28,6 +28,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["packages/{contract,sdk,cli,host,guest}/tests/**/*.test.ts", "{setup,bench}/*.test.ts"],
+          globalSetup: ["packages/cli/tests/support/global-setup.ts"],
         },
       },
       {

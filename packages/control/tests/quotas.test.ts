@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { sql } from "kysely";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Limits } from "@skerry/contract/limits-report";
 import type { Sandbox } from "@skerry/contract/sandboxes";
@@ -181,9 +181,8 @@ test("an organization sees its limits, and how much of them is taken", async () 
 });
 
 test("an operator changes the limits of one organization by a command, and takes them back by another", async () => {
-  const main = new URL("../src/app/main.ts", import.meta.url).pathname;
   const limits = (...args: readonly string[]) =>
-    promisify(execFile)(process.execPath, [main, "limits", ...args], {
+    promisify(execFile)(process.execPath, [inject("controlProgram"), "limits", ...args], {
       env: { SKERRY_DATABASE_URL: world.databaseUrl },
     });
   const { stdout } = await limits("--org", world.orgId, "quota_sandboxes=0");

@@ -3,6 +3,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
+import { inject } from "vitest";
 import { makeContext } from "../../src/app/make-context.ts";
 import { buildServer } from "../../src/app/server.ts";
 import type { InstallationLimits } from "../../src/context.ts";
@@ -48,14 +49,12 @@ export interface ControlProcess extends Replica {
   kill(): Promise<void>;
 }
 
-const main = new URL("../../src/app/main.ts", import.meta.url).pathname;
-
 /** `skerry-control serve` as a process of its own, with its background services. */
 export async function startControl(
   world: World,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<ControlProcess> {
-  const child = spawn(process.execPath, [main, "serve"], {
+  const child = spawn(process.execPath, [inject("controlProgram"), "serve"], {
     env: {
       PATH: process.env["PATH"],
       SKERRY_DATABASE_URL: world.databaseUrl,
