@@ -28,6 +28,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["packages/{contract,sdk,cli,host,guest}/tests/**/*.test.ts", "{setup,bench}/*.test.ts"],
+          globalSetup: ["packages/cli/tests/support/global-setup.ts"],
         },
       },
       {
@@ -35,7 +36,7 @@ export default defineConfig({
         test: {
           name: "control",
           include: ["packages/control/tests/**/*.test.ts"],
-          globalSetup: ["packages/control/tests/global-setup.ts"],
+          globalSetup: ["packages/control/tests/support/global-setup.ts"],
         },
       },
       {

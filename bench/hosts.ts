@@ -11,8 +11,12 @@ import { reserve } from "../packages/control/src/capacity/reservation.ts";
 import { bootstrap } from "../packages/control/src/organizations/tokens.ts";
 import { openDatabase } from "../packages/control/src/db/database.ts";
 import { migrate } from "../packages/control/src/db/migrations.ts";
-import { simulatedContext } from "../packages/control/tests/simulated-context.ts";
-import { fillWithMachines, silence, SimulatedHosts } from "../packages/control/tests/simulated-hosts.ts";
+import { simulatedContext } from "../packages/control/tests/support/simulated-context.ts";
+import {
+  fillWithMachines,
+  silence,
+  SimulatedHosts,
+} from "../packages/control/tests/support/simulated-hosts.ts";
 import { Postgres } from "../tests/support/postgres.ts";
 import type { Bench } from "./bench.ts";
 import type { Measure } from "./report.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
-import { Shell } from "./run.ts";
+import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { Shell } from "./support/shell.ts";
 
 test("audit list filters, shows who did what, and says when there is more", async () => {
   const event = {

@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
-import { egressReport, sandboxInfo, ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
-import { Shell } from "./run.ts";
+import {
+  egressReport,
+  sandboxInfo,
+  ScriptedServer,
+  sendJson,
+} from "../../sdk/tests/support/scripted-server.ts";
+import { Shell } from "./support/shell.ts";
 
 const token = {
   id: "tok_1",

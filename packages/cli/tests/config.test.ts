@@ -1,9 +1,9 @@
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
+import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { configPath, isColorWanted, readSettings, writeConfig } from "../src/config.ts";
-import { Shell } from "./run.ts";
+import { Shell } from "./support/shell.ts";
 
 function sizeServer() {
   return ScriptedServer.start((response) => sendJson(response, 200, { items: [] }));

@@ -1,8 +1,14 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { eventText, exitFields, output, ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
+import {
+  eventText,
+  exitFields,
+  output,
+  ScriptedServer,
+  sendJson,
+} from "../../sdk/tests/support/scripted-server.ts";
 import { shellCommand } from "../src/commands/vms/vm-exec.ts";
-import { ended, Shell } from "./run.ts";
+import { ended, Shell } from "./support/shell.ts";
 
 test("exec writes every byte of both outputs and exits with the command's own code", async () => {
   const all = Uint8Array.from({ length: 256 }, (_, byte) => byte);

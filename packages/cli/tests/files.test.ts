@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
+import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { mountSmallDisk } from "../../host/tests/support/small-disk.ts";
-import { ended, Shell } from "./run.ts";
+import { ended, Shell } from "./support/shell.ts";
 
 function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");

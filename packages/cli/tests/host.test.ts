@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
-import { Shell } from "./run.ts";
+import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { Shell } from "./support/shell.ts";
 
 const token = `jtk_01kb3x4v6x8z0b2d4f6h8j0m2n.${"a".repeat(43)}.${"b".repeat(43)}`;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { machineInfo, eventText, ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
-import { Shell } from "./run.ts";
+import { machineInfo, eventText, ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { Shell } from "./support/shell.ts";
 
 test("create prints the id alone on stdout, and its flags become the request", async () => {
   await using server = await ScriptedServer.start((response) => sendJson(response, 201, machineInfo));

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ScriptedServer, sendJson } from "../../sdk/tests/server.ts";
-import { ended, Shell } from "./run.ts";
+import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { ended, Shell } from "./support/shell.ts";
 
 const me = {
   user_id: "usr_1",

@@ -3,19 +3,15 @@
 
 import { createHash } from "node:crypto";
 import { setImmediate as loopTurn } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { SkerryError } from "@skerry/contract/errors";
 import { AccessWatch } from "../src/auth/access-watch.ts";
 import { TokenCache, REVOCATION_MAX_MS } from "../src/auth/token-cache.ts";
 import { openDatabase } from "../src/db/database.ts";
-import { Door } from "./door.ts";
-import { eventually, World } from "./world.ts";
+import { PausableProxy } from "./support/pausable-proxy.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 /** A request under a watch of its own. */
 function watched(tokenCache = new TokenCache(world.db)) {
@@ -61,14 +57,14 @@ test("nor does a loop that is slow at every turn", async () => {
 });
 
 test("a database that does not answer ends it, also after the loop stood still", async () => {
-  await using door = await Door.open(world.databaseUrl);
-  const db = openDatabase(door.databaseUrl, () => undefined);
+  await using proxy = await PausableProxy.open(world.databaseUrl);
+  const db = openDatabase(proxy.databaseUrl, () => undefined);
   using request = watched(new TokenCache(db));
   await eventually(() => request.checks >= 1, "it is checked");
-  door.shut("silent");
+  proxy.pause("silent");
   standStill(REVOCATION_MAX_MS);
   await eventually(() => request.ended !== undefined, "it is ended");
   expect(request.ended?.code).toBe("database_unavailable");
-  door.shut("closed");
+  proxy.pause("closed");
   await db.destroy();
 });

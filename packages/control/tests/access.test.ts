@@ -1,16 +1,12 @@
 import fastify from "fastify";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { hasRole, roles } from "@skerry/contract/organizations/roles";
 import { lowestRole, scopes, usableScopes } from "@skerry/contract/organizations/scopes";
 import { requireDeclarations } from "../src/api/register-routes.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
-import { World } from "./world.ts";
+import { useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 interface DocumentedOperation {
   readonly operationId: string;

@@ -1,13 +1,9 @@
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { bootstrap } from "../src/organizations/tokens.ts";
-import { eventually, World } from "./world.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 interface Minted {
   readonly id: string;

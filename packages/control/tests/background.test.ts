@@ -5,7 +5,7 @@ import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import type { Report } from "../src/background/background-service.ts";
-import { World } from "./world.ts";
+import { World } from "./support/world.ts";
 
 let world: World;
 beforeEach(async () => {

@@ -1,9 +1,8 @@
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { BatchLoader } from "../src/db/batch-loader.ts";
-import { World } from "./world.ts";
+import { useWorld } from "./support/world.ts";
 
-const world = await World.open();
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 test("look-ups of the same moment are one query, and each gets its own row or none", async () => {
   const asked: (readonly string[])[] = [];

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { expect, test } from "vitest";
 import { boundedPool } from "../src/db/bounded-pool.ts";
-import { Door } from "./door.ts";
-import { World } from "./world.ts";
+import { PausableProxy } from "./support/pausable-proxy.ts";
+import { World } from "./support/world.ts";
 
 const DEADLINE_MS = 1_000;
 
@@ -22,13 +22,13 @@ test("an answer that came in time counts, also where the loop reads it after the
 
 test("a database that does not answer within the deadline loses its connection", async () => {
   await using world = await World.open();
-  await using door = await Door.open(world.databaseUrl);
-  const pool = new pg.Pool({ connectionString: door.databaseUrl });
+  await using proxy = await PausableProxy.open(world.databaseUrl);
+  const pool = new pg.Pool({ connectionString: proxy.databaseUrl });
   pool.on("connect", (client) => client.on("error", () => undefined));
   const connection = await boundedPool(pool, DEADLINE_MS).connect();
-  door.shut("silent");
+  proxy.pause("silent");
   await expect(connection.query("select 1", [])).rejects.toThrow("Connection terminated");
   connection.release(true);
-  door.shut("closed");
+  proxy.pause("closed");
   await pool.end();
 });

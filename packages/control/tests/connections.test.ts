@@ -3,18 +3,16 @@
 import { once } from "node:events";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { buildServer, type Server } from "../src/app/server.ts";
 import type { ConnectionLimits } from "../src/http/http-server.ts";
-import { eventually, World } from "./world.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let id: string;
 beforeAll(async () => {
-  world = await World.open();
   id = (await world.createSandbox()).id;
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 async function listening(
   limits: Omit<ConnectionLimits, "bodyMs"> & { bodyMs?: number },

@@ -1,27 +1,23 @@
 // PostgreSQL goes away and comes back. A control plane in a process of its own says so meanwhile, and needs nobody's help afterwards.
 
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { listLeases } from "../src/background/lease-store.ts";
-import { Door, type Shut } from "./door.ts";
-import { startControl } from "./replica.ts";
-import { eventually, World, type Answer } from "./world.ts";
+import { PausableProxy, type Pause } from "./support/pausable-proxy.ts";
+import { startControl } from "./support/replica.ts";
+import { type Answer, eventually, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 /** What the configuration promises is 10 s; the rest is for a busy machine. Without a deadline of ours it would be minutes. */
 const PROMPTLY_MS = 20_000;
 
-test.each(["closed", "silent"] satisfies Shut[])(
+test.each(["closed", "silent"] satisfies Pause[])(
   "while the database is %s every call is told so soon, sandboxes run on, and then all recovers by itself",
   async (how) => {
-    await using door = await Door.open(world.databaseUrl);
+    await using proxy = await PausableProxy.open(world.databaseUrl);
     await using control = await startControl(world, {
-      SKERRY_DATABASE_URL: door.databaseUrl,
+      SKERRY_DATABASE_URL: proxy.databaseUrl,
       SKERRY_REAPER_INTERVAL_MS: "200",
       SKERRY_HEARTBEAT_INTERVAL_MS: "200",
       SKERRY_VM_CLEANUP_INTERVAL_MS: "3600000",
@@ -33,7 +29,7 @@ test.each(["closed", "silent"] satisfies Shut[])(
       world.call(method, path, { url, body, headers: { "idempotency-key": `${how}-${path}` } });
     expect((await call("GET", `/v1/sandboxes/${running.id}`)).status).toBe(200);
 
-    door.shut(how);
+    proxy.pause(how);
     const startedMs = performance.now();
     const answers = await Promise.all([
       call("GET", `/v1/sandboxes/${running.id}`),
@@ -58,7 +54,7 @@ test.each(["closed", "silent"] satisfies Shut[])(
     const cleanedUp = async () =>
       (await listLeases(world.db)).find(({ name }) => name === "vm-cleanup")?.last_run_at?.getTime();
     const before = await cleanedUp();
-    door.reopen();
+    proxy.resume();
     await eventually(
       async () => (await call("GET", `/v1/sandboxes/${running.id}`)).status === 200,
       "reads work",

@@ -1,16 +1,12 @@
 // The page of the API at /docs.
 
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { operations } from "../src/app/operations.ts";
 import { docsPage } from "../src/docs/docs-page.ts";
-import { World } from "./world.ts";
+import { useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 test("everybody can read the page, and it has every call, with what it needs, takes and answers", async () => {
   const page = await world.call("GET", "/docs", { token: "" });

@@ -1,19 +1,17 @@
 // What those try who want to be more than they are.
 
 import { request } from "node:http";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { Organization } from "@skerry/contract/organizations/organization";
 import type { Token } from "@skerry/contract/organizations/token";
-import { done, Members, refused } from "./members.ts";
-import { World } from "./world.ts";
+import { done, Members, refused } from "./support/members.ts";
+import { useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let members: Members;
 beforeAll(async () => {
-  world = await World.open();
   members = new Members(world);
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 test("somebody known is added to a second organization, and the token for it opens nothing in the first", async () => {
   const known = await members.newMember("admin");

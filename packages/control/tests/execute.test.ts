@@ -1,17 +1,13 @@
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
 import { buildServer } from "../src/app/server.ts";
-import { cleanExit } from "./fake-commands.ts";
-import { eventually, World } from "./world.ts";
+import { cleanExit } from "./support/fake-commands.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let id: string;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(async () => {
   world.host.failures.clear();
   id = (await world.createSandbox()).id;

@@ -4,17 +4,15 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
-import { eventually, World } from "./world.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let id: string;
 beforeAll(async () => {
-  world = await World.open();
   id = (await world.createSandbox()).id;
 });
-afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(() => {
   world.host.failures.clear();
   world.host.files.clear();

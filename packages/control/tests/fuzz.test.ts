@@ -4,11 +4,11 @@
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import * as fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { operations } from "../src/app/operations.ts";
-import { ApiDocument, type Heard } from "./documented.ts";
-import { text, Values, type Json } from "./fuzz-values.ts";
-import { World } from "./world.ts";
+import { ApiDocument, type Heard } from "./support/api-document.ts";
+import { text, Values, type Json } from "./support/fuzz-values.ts";
+import { useWorld } from "./support/world.ts";
 
 /** Always the same requests; another number gives others. */
 const SEED = Number(process.env["SKERRY_FUZZ_SEED"] ?? 7_070);
@@ -27,14 +27,13 @@ interface Request {
   readonly body: string | undefined;
 }
 
-let world: World;
+const world = useWorld();
 let document: ApiDocument;
 let values: Values;
 let calls: Readonly<Record<string, Call>>;
 let ids: readonly string[];
 
 beforeAll(async () => {
-  world = await World.open();
   const written = world.server.app.swagger() as unknown as {
     paths: Record<string, Record<string, Json>>;
     components: { schemas: Record<string, Json> };
@@ -52,7 +51,6 @@ beforeAll(async () => {
   const token = await world.call<{ id: string }>("POST", "/v1/auth/tokens", { body: {} });
   ids = [(await world.createSandbox()).id, token.body.id, world.orgId, "base"];
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 function requestOf({ path, operation }: Call): fc.Arbitrary<Request> {
   const parameters = (operation["parameters"] ?? []) as Json[];

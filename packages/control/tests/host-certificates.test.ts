@@ -2,22 +2,20 @@
 
 import { X509Certificate } from "node:crypto";
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { hostCertificateRenewal } from "../src/joining/host-certificate-renewal.ts";
 import { securedAddress } from "../src/host-client/host-directory.ts";
+import { JoiningHost, newJoinToken } from "./support/joining-host.ts";
+import { useWorld } from "./support/world.ts";
 import { CertificateAuthority } from "../src/joining/certificate-authority.ts";
-import { JoiningHost, newJoinToken } from "./joining-host.ts";
-import { World } from "./world.ts";
 
 const HOUR_MS = 3_600_000;
 const never = new AbortController().signal;
 
-let world: World;
+const world = useWorld();
 beforeAll(async () => {
-  world = await World.open();
   await endsIn((await localHost()).id, 7 * 24);
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 async function joined(): Promise<{ host: JoiningHost; id: string; address: string }> {
   const host = await JoiningHost.open(world);

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { endMachine } from "../src/machines/end-machine.ts";
 import { machineFacts } from "../src/machines/machine-facts.ts";
-import { never, TwoHosts } from "./two-hosts.ts";
-import { eventually, waitingForLocks } from "./world.ts";
+import { never, TwoHosts } from "./support/two-hosts.ts";
+import { eventually, waitingForLocks } from "./support/world.ts";
 
 let two: TwoHosts;
 beforeEach(async () => {

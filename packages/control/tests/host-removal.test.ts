@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
-import { JoiningHost, newJoinToken } from "./joining-host.ts";
-import { eventually, waitingForLocks, World } from "./world.ts";
+import { JoiningHost, newJoinToken } from "./support/joining-host.ts";
+import { eventually, waitingForLocks, World } from "./support/world.ts";
 
 const never = new AbortController().signal;
 

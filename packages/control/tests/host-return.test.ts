@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
-import { TwoHosts } from "./two-hosts.ts";
+import { TwoHosts } from "./support/two-hosts.ts";
 
 const never = new AbortController().signal;
 

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { HostList } from "@skerry/contract/hosts/host";
 import { hostDrain } from "../src/moves/host-drain.ts";
 import { restartManager } from "../src/machines/restart-manager.ts";
-import { refused } from "./members.ts";
-import { never, TwoHosts } from "./two-hosts.ts";
+import { refused } from "./support/members.ts";
+import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
 beforeEach(async () => {

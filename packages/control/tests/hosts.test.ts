@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Host } from "@skerry/contract/hosts/host";
 import { hostDrain } from "../src/moves/host-drain.ts";
-import { never, TwoHosts } from "./two-hosts.ts";
+import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
 beforeEach(async () => {

@@ -3,20 +3,18 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { ErrorBody } from "@skerry/contract/errors";
 import { buildServer, type Server } from "../src/app/server.ts";
 import { connectionLimits } from "../src/http/http-server.ts";
-import { answersOf, open, send, type RawAnswer } from "./raw.ts";
-import { eventually, World } from "./world.ts";
+import { answersOf, open, send, type RawAnswer } from "./support/raw-requests.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let id: string;
 beforeAll(async () => {
-  world = await World.open();
   id = (await world.createSandbox()).id;
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 const DUMMY = "sbx_00000000000000000000000000";
 

@@ -6,20 +6,18 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
 import { SkerryError } from "@skerry/contract/errors";
-import { openReplica, startControl, type Replica } from "./replica.ts";
-import { eventually, World, type Answer } from "./world.ts";
+import { openReplica, startControl, type Replica } from "./support/replica.ts";
+import { type Answer, eventually, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let other: Replica;
 beforeAll(async () => {
-  world = await World.open();
   world.host.memoryMib = 1_000_000;
   await world.beat();
   other = await openReplica(world);
 });
 afterAll(async () => {
   await other[Symbol.asyncDispose]();
-  await world[Symbol.asyncDispose]();
 });
 
 interface CreateOptions {

@@ -2,19 +2,19 @@
 // the rooms declare, so a new one cannot be forgotten.
 
 import { sql } from "kysely";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import { hasRole, roles, type Role } from "@skerry/contract/organizations/roles";
 import { lowestRole, scopes, type Scope } from "@skerry/contract/organizations/scopes";
 import type { Access } from "../src/api/operation.ts";
 import { answersStream } from "../src/api/register-routes.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
-import { calls, type Call } from "./calls.ts";
-import { done, Members } from "./members.ts";
-import { World, type Answer } from "./world.ts";
+import { calls, type Call } from "./support/calls.ts";
+import { done, Members } from "./support/members.ts";
+import { type Answer, useWorld } from "./support/world.ts";
 
 type Body = Record<string, unknown>;
 
-let world: World;
+const world = useWorld();
 let members: Members;
 /** Secrets of tokens that nothing can be done with any more. */
 const dead = { wrong: `sk_${"A".repeat(43)}`, expired: "", revoked: "" };
@@ -25,7 +25,6 @@ let stranger: string;
 let strangersOrganization: string;
 
 beforeAll(async () => {
-  world = await World.open();
   members = new Members(world);
   for (const role of roles) secretOf.set(role, (await members.newMember(role)).secret);
   const expired = await done(201, members.mint(world.token, { expires_in: "1h" }));
@@ -46,7 +45,6 @@ afterEach(async () => {
   await sql`delete from machines`.execute(world.db);
   world.host.vms.clear();
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 const guarded = Object.entries(operations).flatMap(([id, { access }]): [OperationId, Access][] =>
   // The keys are all there is; the type says what they are.

@@ -2,19 +2,15 @@
 
 import { createHash, generateKeyPairSync, X509Certificate } from "node:crypto";
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { confirmationProof, joinProof } from "@skerry/contract/joining/join-request";
 import { fingerprintOf, secretDigest } from "@skerry/contract/joining/join-token";
 import { securedAddress } from "../src/host-client/host-directory.ts";
-import { JoiningHost, newJoinToken } from "./joining-host.ts";
-import { openReplica } from "./replica.ts";
-import { World } from "./world.ts";
+import { JoiningHost, newJoinToken } from "./support/joining-host.ts";
+import { openReplica } from "./support/replica.ts";
+import { useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 /** A host that has joined and been called back. */
 async function joined(): Promise<{ host: JoiningHost; id: string }> {

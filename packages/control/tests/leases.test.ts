@@ -12,8 +12,8 @@ import {
 import { fencedDatabase, openDatabase } from "../src/db/database.ts";
 import { LeaseLostError, type Fence } from "../src/db/fence.ts";
 import { listLeases } from "../src/background/lease-store.ts";
-import { Door } from "./door.ts";
-import { eventually, waitingForLocks, World } from "./world.ts";
+import { PausableProxy } from "./support/pausable-proxy.ts";
+import { eventually, waitingForLocks, World } from "./support/world.ts";
 
 let world: World;
 beforeEach(async () => {
@@ -120,8 +120,8 @@ test("a wake-up while the service runs makes it run once more", async () => {
 });
 
 test("a wake-up while the database is away is heard once it is back", async () => {
-  await using door = await Door.open(world.databaseUrl);
-  const db = openDatabase(door.databaseUrl, () => undefined);
+  await using proxy = await PausableProxy.open(world.databaseUrl);
+  const db = openDatabase(proxy.databaseUrl, () => undefined);
   const stop = new AbortController();
   const wakeups = new Wakeups();
   let runs = 0;
@@ -137,9 +137,9 @@ test("a wake-up while the database is away is heard once it is back", async () =
     observer: deaf,
   });
   await eventually(async () => (await listLeases(world.db))[0]?.last_run != null, "the service has run");
-  door.shut("closed");
+  proxy.pause("closed");
   await expect(wakeups.wake(db, "sweeper")).rejects.toThrow();
-  door.reopen();
+  proxy.resume();
   await eventually(() => runs === 2, "the wake-up is heard");
   stop.abort();
   await running;
@@ -212,7 +212,7 @@ test("a lease is not handed on in the middle of its holder's transaction", async
 });
 
 test("a holder that is stopped in the middle of a transaction neither keeps its lease for ever nor writes when it wakes up", async () => {
-  const script = new URL("lease-holder.ts", import.meta.url).pathname;
+  const script = new URL("support/lease-holder.ts", import.meta.url).pathname;
   const child = spawn(process.execPath, [script, world.databaseUrl, "sweeper"], {
     stdio: ["ignore", "pipe", "inherit"],
   });

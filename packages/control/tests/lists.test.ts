@@ -1,18 +1,16 @@
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { SandboxList } from "@skerry/contract/sandboxes/sandbox";
-import { World } from "./world.ts";
+import { useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 const ids: string[] = [];
 beforeAll(async () => {
-  world = await World.open();
   for (let index = 0; index < 7; index += 1) {
     const metadata = { number: String(index), parity: index % 2 === 0 ? "even" : "odd" };
     ids.unshift((await world.createSandbox({ metadata })).id);
   }
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 async function list(query: string): Promise<SandboxList> {
   const answer = await world.call<SandboxList>("GET", `/v1/sandboxes${query}`);

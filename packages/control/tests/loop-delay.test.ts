@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { LongestOfMinute, observeLoopDelay } from "../src/metrics/loop-delay.ts";
 import { Metrics } from "../src/metrics/metrics.ts";
-import { parseExposition, valueOf } from "./exposition.ts";
-import { startControl } from "./replica.ts";
-import { eventually, World } from "./world.ts";
+import { parseExposition, valueOf } from "./support/exposition.ts";
+import { startControl } from "./support/replica.ts";
+import { eventually, World } from "./support/world.ts";
 
 /** The value of its only series, or of the one with this suffix. */
 function valueIn(family: Metrics["loopDelay"] | Metrics["loopDelayMax"], suffix = ""): number {

@@ -3,10 +3,10 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
-import { FakeHost } from "./fake-host.ts";
-import { MachineUpkeep } from "./machine-upkeep.ts";
-import { refused } from "./members.ts";
-import { World } from "./world.ts";
+import { FakeHost } from "./support/fake-host.ts";
+import { MachineUpkeep } from "./support/machine-upkeep.ts";
+import { refused } from "./support/members.ts";
+import { World } from "./support/world.ts";
 
 let world: World;
 let upkeep: MachineUpkeep;

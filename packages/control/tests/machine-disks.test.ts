@@ -3,8 +3,8 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Machine } from "@skerry/contract/machines/machine";
-import { MachineUpkeep } from "./machine-upkeep.ts";
-import { TwoHosts } from "./two-hosts.ts";
+import { MachineUpkeep } from "./support/machine-upkeep.ts";
+import { TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
 let upkeep: MachineUpkeep;

@@ -1,14 +1,10 @@
 // The console logs of machines.
 
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Machine } from "@skerry/contract/machines/machine";
-import { eventually, World, type Answer } from "./world.ts";
+import { type Answer, eventually, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 function act(id: string, what: string): Promise<Answer<Machine>> {
   return world.call<Machine>("POST", `/v1/machines/${id}/${what}`);

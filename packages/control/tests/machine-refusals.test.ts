@@ -1,14 +1,10 @@
 // What a request for a machine can have wrong.
 
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { refused } from "./members.ts";
-import { World } from "./world.ts";
+import { expect, test } from "vitest";
+import { refused } from "./support/members.ts";
+import { useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 const refusals: Readonly<Record<string, readonly [body: object, status: number, code: string]>> = {
   "an unknown policy": [{ restart: { policy: "sometimes" } }, 400, "bad_request"],

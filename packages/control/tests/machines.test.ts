@@ -1,19 +1,16 @@
 // The life of a machine on a fake host. Real ones are in the end-to-end tests.
 
 import { sql } from "kysely";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Limits } from "@skerry/contract/limits/limits-report";
 import type { Machine, MachineList } from "@skerry/contract/machines/machine";
 import type { Status } from "@skerry/contract/platform/status";
 import { setLimits } from "../src/limits/organization-limits.ts";
-import { refused } from "./members.ts";
-import { World, type Answer } from "./world.ts";
+import { refused } from "./support/members.ts";
+import { type Answer, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
+const world = useWorld();
 afterEach(async () => {
   world.host.failures.clear();
   world.host.beforeStart = async () => undefined;
@@ -27,7 +24,6 @@ afterEach(async () => {
   world.host.vms.clear();
   world.host.disks.clear();
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 function act(id: string, what: string, token = world.token): Promise<Answer<Machine>> {
   return world.call<Machine>("POST", `/v1/machines/${id}/${what}`, { token });

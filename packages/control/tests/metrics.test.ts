@@ -3,16 +3,15 @@
 import { once } from "node:events";
 import { connect, type AddressInfo } from "node:net";
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { runSchedule } from "../src/app/schedule.ts";
 import { Wakeups } from "../src/background/wakeups.ts";
+import { parseExposition, valueOf, type Exposition } from "./support/exposition.ts";
+import { eventually, useWorld } from "./support/world.ts";
 import { MetricsScraper } from "../src/platform/metrics-scraper.ts";
-import { parseExposition, valueOf, type Exposition } from "./exposition.ts";
-import { eventually, World } from "./world.ts";
 
-let world: World;
+const world = useWorld();
 beforeAll(async () => {
-  world = await World.open();
   world.host.usage = {
     cpu_seconds: { user: 10.5, system: 2, idle: 100, iowait: 0.25, steal: 0 },
     memory_bytes: 8e9,
@@ -25,7 +24,6 @@ beforeAll(async () => {
   };
   await world.beat();
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 async function scrape(accept = "text/plain"): Promise<Exposition> {
   const answer = await world.call("GET", "/metrics", { headers: { accept } });

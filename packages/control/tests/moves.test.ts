@@ -5,9 +5,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/moves/mover.ts";
 import type { Report } from "../src/background/background-service.ts";
-import type { FakeHost } from "./fake-host.ts";
-import type { MoveStep } from "./fake-moves.ts";
-import { never, TwoHosts } from "./two-hosts.ts";
+import type { FakeHost } from "./support/fake-host.ts";
+import type { MoveStep } from "./support/fake-moves.ts";
+import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
 let id: string;

@@ -3,16 +3,16 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { readEvents } from "../../sdk/src/event-stream.ts";
-import type { Read } from "./reading-client.ts";
-import { gateOf } from "./fake-commands.ts";
-import { startControl } from "./replica.ts";
-import { eventually, waitingForLocks, World } from "./world.ts";
+import type { Read } from "./support/reading-client.ts";
+import { gateOf } from "./support/fake-commands.ts";
+import { startControl } from "./support/replica.ts";
+import { eventually, useWorld, waitingForLocks } from "./support/world.ts";
 
 const LARGEST_BYTES = 10 * 1024 * 1024;
-const client = new URL("./reading-client.ts", import.meta.url).pathname;
+const client = new URL("./support/reading-client.ts", import.meta.url).pathname;
 
 /** An organization with a token and a sandbox. */
 interface Tenant {
@@ -20,15 +20,13 @@ interface Tenant {
   readonly path: string;
 }
 
-let world: World;
+const world = useWorld();
 let greedy: Tenant;
 let other: Tenant;
 beforeAll(async () => {
-  world = await World.open();
   greedy = await tenant(world.token);
   other = await tenant(await world.strangerToken());
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 async function tenant(token: string): Promise<Tenant> {
   const { status, body } = await world.call<Sandbox>("POST", "/v1/sandboxes", {

@@ -2,9 +2,9 @@
 // other test, whose answers are checked against it (documented.ts).
 
 import { Compile } from "typebox/schema";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { ApiDocument } from "./documented.ts";
-import { World } from "./world.ts";
+import { beforeAll, expect, test } from "vitest";
+import { ApiDocument } from "./support/api-document.ts";
+import { useWorld } from "./support/world.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -16,11 +16,10 @@ interface Described extends Json {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: Json }>> };
 }
 
-let world: World;
+const world = useWorld();
 let components: { readonly schemas: Readonly<Record<string, Json>> };
 let described: readonly Described[];
 beforeAll(async () => {
-  world = await World.open();
   const { body } = await world.call<{ openapi: string; paths: Json; components: typeof components }>(
     "GET",
     "/v1/openapi.json",
@@ -29,7 +28,6 @@ beforeAll(async () => {
   ({ components } = body);
   described = Object.values(body.paths).flatMap((path) => Object.values(path as Record<string, Described>));
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 test("every schema has an example that it accepts", () => {
   for (const [name, schema] of Object.entries(components.schemas)) {

@@ -4,21 +4,15 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { readConfig, type ConfigError } from "../src/app/config.ts";
 import { migrate, migrationCount } from "../src/db/migrations.ts";
-import { eventually, World } from "./world.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
-
-const main = new URL("../src/app/main.ts", import.meta.url).pathname;
+const world = useWorld();
 
 function start(command: string, environment: Record<string, string> = {}): ChildProcess {
-  return spawn(process.execPath, [main, ...command.split(" ")], {
+  return spawn(process.execPath, [inject("controlProgram"), ...command.split(" ")], {
     env: {
       PATH: process.env["PATH"],
       SKERRY_DATABASE_URL: world.databaseUrl,

@@ -3,14 +3,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RateLimiter } from "../src/rate-limits/rate-limiter.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
-import { openReplica, type Replica } from "./replica.ts";
-import { countingQueries, granted, slowLimits, storm } from "./storm.ts";
-import { eventually, World } from "./world.ts";
+import { openReplica, type Replica } from "./support/replica.ts";
+import { countingQueries, granted, sendConcurrently, slowLimits } from "./support/concurrent-requests.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let replicas: readonly [Replica, Replica];
 beforeAll(async () => {
-  world = await World.open();
   replicas = [
     await openReplica(world, { limits: slowLimits }),
     await openReplica(world, { limits: slowLimits }),
@@ -18,7 +17,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const replica of replicas) await replica[Symbol.asyncDispose]();
-  await world[Symbol.asyncDispose]();
 });
 
 async function organizationOf(token: string): Promise<string> {
@@ -39,12 +37,12 @@ test("twelve tokens of one organization create no more than two of them could, o
   const tokens = await tokensOfOne(12);
   await setLimits(world.db, await organizationOf(tokens[0] ?? ""), [["rate_expensive_burst", 60]]);
   let sent = 0;
-  const result = await storm(replicas, 12 * 60, (url) => {
+  const result = await sendConcurrently(replicas, 12 * 60, (url) => {
     const token = tokens[sent++ % tokens.length] ?? "";
     return world.call("POST", "/v1/sandboxes", { url, token, body: { template: "none" } });
   });
   expect(granted(result)).toBeGreaterThanOrEqual(2 * 60);
-  expect(granted(result)).toBeLessThanOrEqual(2 * (60 + result.inflow));
+  expect(granted(result)).toBeLessThanOrEqual(2 * (60 + result.refill));
   const refused = result.answers.filter(({ status }) => status === 429).at(-1);
   expect(refused?.body).toMatchObject({
     code: "rate_limited",
@@ -58,10 +56,10 @@ test("twelve tokens of one organization create no more than two of them could, o
 test("twelve tokens that read in leases get no more than two of them could, over two replicas", async () => {
   const tokens = await tokensOfOne(12);
   let sent = 0;
-  const result = await storm(replicas, 2_400, (url) =>
+  const result = await sendConcurrently(replicas, 2_400, (url) =>
     world.call("GET", "/v1/sizes", { url, token: tokens[sent++ % tokens.length] ?? "" }),
   );
-  expect(granted(result)).toBeLessThanOrEqual(2 * (640 + result.inflow));
+  expect(granted(result)).toBeLessThanOrEqual(2 * (640 + result.refill));
   // Leases that a token of one replica did not use up in time are lost.
   expect(granted(result)).toBeGreaterThan(640);
 });
@@ -69,7 +67,9 @@ test("twelve tokens that read in leases get no more than two of them could, over
 test("an organization that is over its limit holds up no other", async () => {
   const tokens = await tokensOfOne(3);
   for (const token of tokens) {
-    await storm(replicas, 20, (url) => world.call("DELETE", "/v1/sandboxes/sbx_none", { url, token }));
+    await sendConcurrently(replicas, 20, (url) =>
+      world.call("DELETE", "/v1/sandboxes/sbx_none", { url, token }),
+    );
   }
   const call = (token: string) =>
     world.call("DELETE", "/v1/sandboxes/sbx_none", { url: replicas[0].url, token });

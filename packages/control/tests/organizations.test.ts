@@ -1,20 +1,18 @@
 // Organizations and their members.
 
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { roles } from "@skerry/contract/organizations/roles";
 import type { Member, Organization } from "@skerry/contract/organizations/organization";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { done, Members, refused, type Body } from "./members.ts";
-import { World } from "./world.ts";
+import { done, Members, refused, type Body } from "./support/members.ts";
+import { useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let members: Members;
 beforeAll(async () => {
-  world = await World.open();
   members = new Members(world);
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 test("a new organization belongs to whoever made it, and is theirs to work in with X-Org-ID", async () => {
   const { id, name, role, egress_default } = await members.newOrganization({ name: "Ärzte & Söhne" });

@@ -1,17 +1,13 @@
 // Where one host reaches another one, to which it sends a VM.
 
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { securedAddress } from "../src/host-client/host-directory.ts";
 import { peerAddress } from "../src/hosts/peer-address.ts";
-import { JoiningHost, newJoinToken } from "./joining-host.ts";
-import { World } from "./world.ts";
+import { JoiningHost, newJoinToken } from "./support/joining-host.ts";
+import { useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 test("hosts reach each other over the network, and the one beside control only where it listens", async () => {
   const host = await JoiningHost.open(world);

@@ -9,8 +9,8 @@ import { withGrants } from "@skerry/contract/vms/networks";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { changePrivateCidrs } from "../src/organizations/private-cidrs.ts";
 import { privateCidrs as migration } from "../src/db/migrations/0014-private-cidrs.ts";
-import { done, Members, refused, type Body } from "./members.ts";
-import { World, type Answer } from "./world.ts";
+import { done, Members, refused, type Body } from "./support/members.ts";
+import { World, type Answer } from "./support/world.ts";
 
 let world: World;
 beforeEach(async () => {

@@ -3,22 +3,21 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { sql } from "kysely";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Limits } from "@skerry/contract/limits/limits-report";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { bootstrap } from "../src/organizations/tokens.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
-import { FakeHost } from "./fake-host.ts";
-import { openReplica, type Replica } from "./replica.ts";
-import { World, type Answer } from "./world.ts";
+import { FakeHost } from "./support/fake-host.ts";
+import { openReplica, type Replica } from "./support/replica.ts";
+import { type Answer, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let other: Replica;
 const second = new FakeHost();
 beforeAll(async () => {
-  world = await World.open();
   second.name = "second";
   second.memoryMib = 1_000_000;
   await second.start();
@@ -30,7 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await other[Symbol.asyncDispose]();
   await second[Symbol.asyncDispose]();
-  await world[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
   await beat();
@@ -183,9 +181,8 @@ test("an organization sees its limits, and how much of them is taken", async () 
 });
 
 test("an operator changes the limits of one organization by a command, and takes them back by another", async () => {
-  const main = new URL("../src/app/main.ts", import.meta.url).pathname;
   const limits = (...args: readonly string[]) =>
-    promisify(execFile)(process.execPath, [main, "limits", ...args], {
+    promisify(execFile)(process.execPath, [inject("controlProgram"), "limits", ...args], {
       env: { SKERRY_DATABASE_URL: world.databaseUrl },
     });
   const { stdout } = await limits("--org", world.orgId, "quota_sandboxes=0");

@@ -6,14 +6,13 @@ import { limitDefaults } from "@skerry/contract/limits/quotas";
 import { neighbourhood } from "../src/rate-limits/auth-failures.ts";
 import { RateLimiter } from "../src/rate-limits/rate-limiter.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
-import { openReplica, type Replica } from "./replica.ts";
-import { countingQueries, granted, slowLimits, storm } from "./storm.ts";
-import { eventually, World, type Answer } from "./world.ts";
+import { openReplica, type Replica } from "./support/replica.ts";
+import { countingQueries, granted, sendConcurrently, slowLimits } from "./support/concurrent-requests.ts";
+import { type Answer, eventually, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let replicas: readonly [Replica, Replica];
 beforeAll(async () => {
-  world = await World.open();
   world.host.memoryMib = 1_000_000;
   await world.beat();
   replicas = [
@@ -23,7 +22,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const replica of replicas) await replica[Symbol.asyncDispose]();
-  await world[Symbol.asyncDispose]();
 });
 
 /** The only one of a new organization, so that no test meets the limit of an organization by accident. */
@@ -51,11 +49,11 @@ describe("by token", () => {
 
   test("two replicas together create as many sandboxes as the burst allows, and not one more", async () => {
     const token = await freshToken();
-    const result = await storm(replicas, 60, (url) =>
+    const result = await sendConcurrently(replicas, 60, (url) =>
       world.call("POST", "/v1/sandboxes", { url, token, body: { template: "base" } }),
     );
     expect(granted(result)).toBeGreaterThanOrEqual(10);
-    expect(granted(result)).toBeLessThanOrEqual(10 + result.inflow);
+    expect(granted(result)).toBeLessThanOrEqual(10 + result.refill);
     const refused = result.answers.find(({ status }) => status === 429);
     expect(refused?.body).toMatchObject({
       code: "rate_limited",
@@ -66,8 +64,10 @@ describe("by token", () => {
 
   test("two replicas together answer as many reads as the burst allows, and not one more", async () => {
     const token = await freshToken();
-    const result = await storm(replicas, 1_500, (url) => world.call("GET", "/v1/sizes", { url, token }));
-    expect(granted(result)).toBeLessThanOrEqual(640 + result.inflow);
+    const result = await sendConcurrently(replicas, 1_500, (url) =>
+      world.call("GET", "/v1/sizes", { url, token }),
+    );
+    expect(granted(result)).toBeLessThanOrEqual(640 + result.refill);
     // A lease that one replica did not use up in time is lost.
     expect(granted(result)).toBeGreaterThan(600);
   });

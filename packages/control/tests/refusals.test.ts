@@ -7,8 +7,8 @@ import { newId } from "@skerry/contract/ids";
 import { recordRefusals } from "../src/audit/audit-log.ts";
 import { Refusals } from "../src/audit/refusals.ts";
 import type { NewAuditEvent } from "../src/audit/audit-event.ts";
-import { openReplica } from "./replica.ts";
-import { World } from "./world.ts";
+import { openReplica } from "./support/replica.ts";
+import { World } from "./support/world.ts";
 
 let world: World;
 let refusals: Refusals;

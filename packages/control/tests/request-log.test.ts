@@ -2,14 +2,10 @@
 
 import { once } from "node:events";
 import { connect, type AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, World, type LogLine } from "./world.ts";
+import { expect, test } from "vitest";
+import { eventually, type LogLine, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 /** The one line of the request with this id. */
 async function lineOf(requestId: string | null): Promise<LogLine> {

@@ -7,8 +7,8 @@ import type { Vm } from "@skerry/contract/host-api/vm";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { startMachine } from "../src/machines/start-machine.ts";
 import { machineById } from "../src/machines/machine-store.ts";
-import { MachineUpkeep } from "./machine-upkeep.ts";
-import { eventually, World } from "./world.ts";
+import { MachineUpkeep } from "./support/machine-upkeep.ts";
+import { eventually, World } from "./support/world.ts";
 
 let world: World;
 let upkeep: MachineUpkeep;

@@ -4,22 +4,20 @@
 import { createHash } from "node:crypto";
 import { connect, type AddressInfo } from "node:net";
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { TokenCreated } from "@skerry/contract/organizations/token";
 import { readEvents, type ServerEvent } from "../../sdk/src/event-stream.ts";
 import { TokenCache, REVOCATION_MAX_MS } from "../src/auth/token-cache.ts";
 import { openDatabase } from "../src/db/database.ts";
-import { Door } from "./door.ts";
-import { openReplica, type Replica } from "./replica.ts";
-import { eventually, World } from "./world.ts";
+import { PausableProxy } from "./support/pausable-proxy.ts";
+import { openReplica, type Replica } from "./support/replica.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let id: string;
 beforeAll(async () => {
-  world = await World.open();
   id = (await world.createSandbox()).id;
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 async function mint(body: unknown = {}): Promise<TokenCreated> {
   const answer = await world.call<TokenCreated>("POST", "/v1/auth/tokens", { body });
@@ -177,16 +175,16 @@ test("a client that reads nothing does not keep its stream", async () => {
 test.each(["silent", "closed"] as const)(
   "a replica whose database is %s believes nobody for longer than promised, and ends their streams",
   async (how) => {
-    await using door = await Door.open(world.databaseUrl);
-    await using replica = await openReplica(world, { databaseUrl: door.databaseUrl });
+    await using proxy = await PausableProxy.open(world.databaseUrl);
+    await using replica = await openReplica(world, { databaseUrl: proxy.databaseUrl });
     const token = await mint();
     const events = await openStream(replica.url, token.token);
     expect(await statusAt(replica, token.token)).toBe(200);
     const shutAtMs = performance.now();
-    door.shut(how);
+    proxy.pause(how);
     await revoke(token.id);
     expect(await lastWord(events, shutAtMs)).toBe("database_unavailable");
-    door.shut("closed");
+    proxy.pause("closed");
     expect(await statusAt(replica, token.token)).toBe(503);
   },
 );

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { World } from "./world.ts";
+import { World } from "./support/world.ts";
 
 /** So often that PostgreSQL has settled for a plan. */
 const TIMES = 8;

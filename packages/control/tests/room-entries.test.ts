@@ -1,22 +1,21 @@
 // What organizations and hosts are said to hold, against the rows that hold it.
 
 import { sql } from "kysely";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machines/machine-status";
 import { moveStatusesOnTarget, moveTransitions } from "@skerry/contract/moves/move-status";
 import { sandboxStatuses, sandboxStatusesOnHost } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Queries } from "../src/db/database.ts";
 import { roomEntries } from "../src/db/migrations/0011-room-entries.ts";
 import { availableHosts, held, lockCapacity } from "../src/capacity/capacity-store.ts";
-import { World } from "./world.ts";
+import { useWorld } from "./support/world.ts";
 
 const moveStatuses = Object.keys(moveTransitions);
 const ELSEWHERE = "hst_elsewhere";
 
-let world: World;
+const world = useWorld();
 let hostId: string;
 beforeAll(async () => {
-  world = await World.open();
   world.host.memoryMib = 1_000_000;
   await world.beat();
   hostId = (await world.createSandbox()).host_id ?? "";
@@ -25,7 +24,6 @@ beforeAll(async () => {
     insert into hosts select (jsonb_populate_record(h, ${JSON.stringify({ id: ELSEWHERE, name: "elsewhere", address: "unix:/nowhere", templates: [] })}::jsonb)).*
     from hosts h where id = ${hostId}`.execute(world.db);
 });
-afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(async () => {
   for (const table of ["moves", "machines", "sandboxes"])
     await sql`delete from ${sql.table(table)}`.execute(world.db);

@@ -1,14 +1,10 @@
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox, SandboxList } from "@skerry/contract/sandboxes/sandbox";
-import { eventually, World } from "./world.ts";
+import { eventually, useWorld, World } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 const DAY_MS = 24 * 3_600_000;
 

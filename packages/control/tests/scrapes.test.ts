@@ -3,18 +3,14 @@
 import { once } from "node:events";
 import { request, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { buildMetricsServer, wantedFormat } from "../src/platform/metrics-routes.ts";
 import { MetricsScraper } from "../src/platform/metrics-scraper.ts";
 import { openDatabase } from "../src/db/database.ts";
-import { parseExposition, valueOf, type Exposition } from "./exposition.ts";
-import { eventually, World } from "./world.ts";
+import { parseExposition, valueOf, type Exposition } from "./support/exposition.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 const PLAIN = "text/plain; version=0.0.4; charset=utf-8";
 const OPENMETRICS = "application/openmetrics-text; version=1.0.0";

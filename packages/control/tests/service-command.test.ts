@@ -4,9 +4,9 @@ import { proxyHealthChecker } from "../src/platform/proxy-health.ts";
 import { readConfig } from "../src/app/config.ts";
 import { serviceCommand } from "../src/app/service-command.ts";
 import { serviceNames } from "../src/context.ts";
-import { never, TwoHosts } from "./two-hosts.ts";
-import { eventually } from "./world.ts";
-import { startControl } from "./replica.ts";
+import { never, TwoHosts } from "./support/two-hosts.ts";
+import { eventually } from "./support/world.ts";
+import { startControl } from "./support/replica.ts";
 
 let two: TwoHosts;
 beforeEach(async () => {

@@ -16,22 +16,21 @@ import { buildServer, type Server } from "../src/app/server.ts";
 import type { Context } from "../src/context.ts";
 import { HostCapacity } from "../src/capacity/host-capacity.ts";
 import { VmLocations } from "../src/vms/vm-locations.ts";
-import { Mortal } from "./mortal.ts";
-import { silence, SimulatedHosts, type SimulatedHost } from "./simulated-hosts.ts";
-import { World } from "./world.ts";
+import { DyingDatabase } from "./support/dying-database.ts";
+import { silence, SimulatedHosts, type SimulatedHost } from "./support/simulated-hosts.ts";
+import { useWorld } from "./support/world.ts";
 
 const never = new AbortController().signal;
 
-let world: World;
+const world = useWorld();
 let server: Server;
 let url: string;
 let context: Context;
 let services: Readonly<Record<string, BackgroundService>>;
 let hosts: SimulatedHosts;
-const control = new Mortal();
+const control = new DyingDatabase();
 
 beforeAll(async () => {
-  world = await World.open();
   hosts = new SimulatedHosts(3);
   const db = control.over(world.db);
   context = {
@@ -55,7 +54,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.stop(0);
-  await world[Symbol.asyncDispose]();
 });
 
 const kinds = [

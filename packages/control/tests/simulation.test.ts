@@ -1,29 +1,27 @@
 // What the control plane does with a thousand hosts and a hundred machines on each. How fast it does it is measured in `bench/hosts.ts`.
 
 import { sql } from "kysely";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import type { Context } from "../src/context.ts";
 import { HostCapacity } from "../src/capacity/host-capacity.ts";
-import { fillWithMachines, silence, SimulatedHosts } from "./simulated-hosts.ts";
-import { World } from "./world.ts";
+import { fillWithMachines, silence, SimulatedHosts } from "./support/simulated-hosts.ts";
+import { useWorld } from "./support/world.ts";
 
 const never = new AbortController().signal;
 const HOSTS = 1_000;
 const MACHINES = 100;
 
-let world: World;
+const world = useWorld();
 let context: Context;
 const hosts = new SimulatedHosts(HOSTS);
 beforeAll(async () => {
-  world = await World.open();
   await sql`delete from hosts`.execute(world.db);
   await hosts.join(world.db);
   await fillWithMachines(world.db, MACHINES);
   context = { ...world.context, hosts, hostCapacity: new HostCapacity(world.db) };
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 function ask() {
   return heartbeat(context, { hostSocket: "/nonexistent", everyMs: 1_000, graceMs: 0 }).activate(never);

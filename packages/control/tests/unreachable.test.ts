@@ -1,7 +1,7 @@
 // A sandbox whose host is silent: it may well run on there, so it is neither given up nor replaced.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { TwoHosts } from "./two-hosts.ts";
+import { TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
 let id: string;

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { World } from "./world.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let id: string;
 beforeAll(async () => {
-  world = await World.open();
   id = (await world.createSandbox()).id;
 });
-afterAll(() => world[Symbol.asyncDispose]());
 
 type Case = readonly [what: string, body: unknown, status: number, code: string, says: string];
 const create = (extra: Record<string, unknown>) => ({ template: "base", ...extra });

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/moves/mover.ts";
 import { VmLocations } from "../src/vms/vm-locations.ts";
-import { openReplica } from "./replica.ts";
-import { never, TwoHosts } from "./two-hosts.ts";
+import { openReplica } from "./support/replica.ts";
+import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
 let id: string;

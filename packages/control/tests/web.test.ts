@@ -14,18 +14,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { CertificateError, readKeyPair, renewTlsCertificate } from "../src/app/tls-certificate.ts";
 import { readConfig } from "../src/app/config.ts";
 import { buildServer, type Server } from "../src/app/server.ts";
-import { send } from "./raw.ts";
-import { eventually, World } from "./world.ts";
+import { send } from "./support/raw-requests.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
+const world = useWorld();
 let folder: string;
 beforeAll(async () => {
-  world = await World.open();
   folder = mkdtempSync(join(tmpdir(), "skerry-tls-"));
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  await world[Symbol.asyncDispose]();
 });
 
 const always = {

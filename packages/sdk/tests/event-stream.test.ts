@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { EVENT_MAX_CHARS, EventStreamError, readEvents, type ServerEvent } from "../src/event-stream.ts";
-import { allOf } from "./server.ts";
+import { allOf } from "./support/scripted-server.ts";
 
 /** The stream's bytes, cut at these places. */
 async function* cut(bytes: Uint8Array, places: readonly number[]): AsyncGenerator<Uint8Array> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Skerry, SkerryApiError, SkerryConnectionError, type ExecuteEvent } from "../src/skerry.ts";
-import { eventText, exitFields, output, ScriptedServer, sendJson } from "./server.ts";
+import { eventText, exitFields, output, ScriptedServer, sendJson } from "./support/scripted-server.ts";
 
 function client(server: ScriptedServer): Skerry {
   return new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { Skerry, SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "../src/skerry.ts";
 import { directoryPath, filePath, vmPath } from "../src/paths.ts";
-import { ScriptedServer, sendJson } from "./server.ts";
+import { ScriptedServer, sendJson } from "./support/scripted-server.ts";
 
 function client(server: ScriptedServer): Skerry {
   return new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });

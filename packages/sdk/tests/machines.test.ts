@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import { Skerry, SkerryConnectionError } from "../src/skerry.ts";
-import { allOf, eventText, exitFields, machineInfo, ScriptedServer, sendJson } from "./server.ts";
+import {
+  allOf,
+  eventText,
+  exitFields,
+  machineInfo,
+  ScriptedServer,
+  sendJson,
+} from "./support/scripted-server.ts";
 
 test("a machine is created, listed, stopped, started, restarted, used and destroyed", async () => {
   await using server = await ScriptedServer.start((response, { method, url }) => {

@@ -10,7 +10,7 @@ import {
   SkerryConnectionError,
   UnavailableError,
 } from "../src/skerry.ts";
-import { sandboxInfo, ScriptedServer, sendJson } from "./server.ts";
+import { sandboxInfo, ScriptedServer, sendJson } from "./support/scripted-server.ts";
 
 const refusal = (code: string) => ({ code, message: "Not now." });
 

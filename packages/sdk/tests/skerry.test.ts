@@ -8,7 +8,7 @@ import {
   sandboxInfo,
   ScriptedServer,
   sendJson,
-} from "./server.ts";
+} from "./support/scripted-server.ts";
 
 test("a sandbox in hand is created, used, kept alive and destroyed", async () => {
   await using server = await ScriptedServer.start((response, { method, url }) => {

@@ -4,14 +4,9 @@ import type { Logger } from "pino";
 import { Wakeups } from "../background/wakeups.ts";
 import type { Config } from "./config.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
-import { Metrics } from "../metrics/metrics.ts";
-import { AccessWatch } from "../auth/access-watch.ts";
-import { CertificateAuthority } from "../joining/certificate-authority.ts";
-import { TokenCache } from "../auth/token-cache.ts";
 import type { Context } from "../context.ts";
-import { HostCapacity } from "../capacity/host-capacity.ts";
-import { VmLocations } from "../vms/vm-locations.ts";
 import { openDatabase } from "../db/database.ts";
+import { makeContext } from "./make-context.ts";
 
 export interface OpenedContext extends AsyncDisposable {
   readonly context: Context;
@@ -30,33 +25,22 @@ export function openContext(config: Config, log: Logger): OpenedContext {
   };
   const db = openDatabase(config.databaseUrl, onLostConnection);
   const background = openDatabase(config.databaseUrl, onLostConnection);
-  const authority = new CertificateAuthority(db);
-  const hosts = new HostDirectory(() => authority.credentials(), config.hostSocket);
-  const tokenCache = new TokenCache(db);
   const wakeups = new Wakeups();
-  const context: Context = {
-    db,
-    hosts,
-    hostCapacity: new HostCapacity(db),
-    vmLocations: new VmLocations(),
-    authority,
-    log,
-    tokenCache,
-    watch: new AccessWatch(tokenCache),
-    metrics: new Metrics(),
+  const context: Context = makeContext(db, log, {
+    hosts: new HostDirectory(() => context.authority.credentials(), config.hostSocket),
     limits: config.limits,
     wake: (service) => {
       wakeups
         .wake(db, service)
         .catch((error: unknown) => log.debug({ err: error, service }, "could not wake a service"));
     },
-  };
+  });
   return {
     context,
     background: { ...context, db: background },
     wakeups,
     async [Symbol.asyncDispose]() {
-      await hosts.close();
+      await context.hosts.close();
       await Promise.all([db.destroy(), background.destroy()]);
     },
   };

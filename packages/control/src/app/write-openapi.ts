@@ -3,35 +3,16 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { pino } from "pino";
 import { limitDefaults } from "@skerry/contract/limits/quotas";
-import { HostDirectory } from "../host-client/host-directory.ts";
 import { buildServer } from "./server.ts";
-import { Metrics } from "../metrics/metrics.ts";
-import { AccessWatch } from "../auth/access-watch.ts";
-import { CertificateAuthority } from "../joining/certificate-authority.ts";
-import { TokenCache } from "../auth/token-cache.ts";
-import { HostCapacity } from "../capacity/host-capacity.ts";
-import { VmLocations } from "../vms/vm-locations.ts";
 import { openDatabase } from "../db/database.ts";
+import { makeContext } from "./make-context.ts";
 
 const target = new URL("../../openapi.json", import.meta.url);
 
-// Neither is ever asked: the document comes from the routes alone.
+// No statement reaches the database: the document comes from the routes alone.
 const db = openDatabase("postgresql:///unused", () => undefined);
-const tokenCache = new TokenCache(db);
-const authority = new CertificateAuthority(db);
-const { app } = await buildServer({
-  db,
-  tokenCache,
-  watch: new AccessWatch(tokenCache),
-  hostCapacity: new HostCapacity(db),
-  vmLocations: new VmLocations(),
-  authority,
-  hosts: new HostDirectory(() => authority.credentials()),
-  log: pino({ level: "silent" }),
-  metrics: new Metrics(),
-  limits: { organization: limitDefaults, authFailuresPerMinute: 1, vcpusPerCpu: 1 },
-  wake: () => undefined,
-});
+const limits = { organization: limitDefaults, authFailuresPerMinute: 1, vcpusPerCpu: 1 };
+const { app } = await buildServer(makeContext(db, pino({ level: "silent" }), { limits }));
 const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;
 await app.close();
 await db.destroy();

@@ -6,9 +6,9 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { newId } from "@skerry/contract/ids";
-import { HostClient, type VmRef } from "../src/host-client/host-client.ts";
-import { HostDirectory } from "../src/host-client/host-directory.ts";
-import type { Database } from "../src/db/database.ts";
+import { HostClient, type VmRef } from "../../src/host-client/host-client.ts";
+import { HostDirectory } from "../../src/host-client/host-directory.ts";
+import type { Database } from "../../src/db/database.ts";
 
 /** Never connects: every call that it would carry is answered here. */
 const unused = new Pool("http://simulated");

@@ -4,23 +4,17 @@ import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { pino } from "pino";
-import { beforeEach, inject } from "vitest";
+import { afterAll, beforeAll, beforeEach, inject } from "vitest";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { heartbeat } from "../src/hosts/heartbeat.ts";
-import { HostDirectory } from "../src/host-client/host-directory.ts";
-import { buildServer, type Server } from "../src/app/server.ts";
-import { Metrics } from "../src/metrics/metrics.ts";
-import { AccessWatch } from "../src/auth/access-watch.ts";
-import { CertificateAuthority } from "../src/joining/certificate-authority.ts";
-import { TokenCache } from "../src/auth/token-cache.ts";
-import { HostCapacity } from "../src/capacity/host-capacity.ts";
-import { VmLocations } from "../src/vms/vm-locations.ts";
-import type { Context, InstallationLimits, ServiceName } from "../src/context.ts";
-import { bootstrap } from "../src/organizations/tokens.ts";
-import { openDatabase, type Database } from "../src/db/database.ts";
-import { ApiDocument } from "./documented.ts";
+import { heartbeat } from "../../src/hosts/heartbeat.ts";
+import { makeContext } from "../../src/app/make-context.ts";
+import { buildServer, type Server } from "../../src/app/server.ts";
+import type { Context, InstallationLimits, ServiceName } from "../../src/context.ts";
+import { bootstrap } from "../../src/organizations/tokens.ts";
+import { openDatabase, type Database } from "../../src/db/database.ts";
+import { ApiDocument } from "./api-document.ts";
 import { FakeHost } from "./fake-host.ts";
 import { TEMPLATE_DATABASE } from "./global-setup.ts";
 
@@ -41,20 +35,22 @@ export const generousLimits: InstallationLimits = {
   vcpusPerCpu: 16,
 };
 
-/** Those that are open. */
-const worlds = new Set<World>();
-// A host that was silent for long gets no VMs, and the tests before this one may have taken long.
-beforeEach(async () => {
-  for (const { db } of worlds)
-    await sql`update hosts set last_heartbeat = now() where status = 'online'`.execute(db);
-});
+/** One world for all tests of a file. It is open when their own `beforeAll` begins, and closed after their `afterAll`. */
+export function useWorld(): World {
+  const world = new World();
+  beforeAll(() => world.start());
+  // A host that was silent for long gets no VMs, and the tests before this one may have taken long.
+  beforeEach(() => world.keepHostsFresh());
+  afterAll(() => world[Symbol.asyncDispose]());
+  return world;
+}
 
 export class World implements AsyncDisposable {
   readonly host = new FakeHost();
   readonly log: LogLine[] = [];
   readonly db: Database;
   readonly context: Context;
-  readonly databaseUrl: string;
+  readonly databaseUrl = newDatabaseUrl();
   readonly rung: ServiceName[] = [];
   token = "";
   orgId = "";
@@ -62,43 +58,35 @@ export class World implements AsyncDisposable {
   #server: Server | undefined;
   #document: ApiDocument | undefined;
 
-  private constructor(databaseUrl: string) {
-    this.databaseUrl = databaseUrl;
-    this.db = openDatabase(databaseUrl, () => undefined);
+  constructor() {
+    this.db = openDatabase(this.databaseUrl, () => undefined);
     const log = pino(
       { level: "debug", base: null },
       { write: (line: string) => void this.log.push(JSON.parse(line) as LogLine) },
     );
-    const tokenCache = new TokenCache(this.db);
-    const authority = new CertificateAuthority(this.db);
-    this.context = {
-      db: this.db,
-      hostCapacity: new HostCapacity(this.db),
-      vmLocations: new VmLocations(),
-      hosts: new HostDirectory(() => authority.credentials()),
-      authority,
-      log,
-      metrics: new Metrics(),
-      tokenCache,
-      watch: new AccessWatch(tokenCache),
+    this.context = makeContext(this.db, log, {
       limits: generousLimits,
       wake: (service) => void this.rung.push(service),
-    };
+    });
   }
 
-  /** Everything is up, the host has sent a heartbeat, and there is a token. */
   static async open(): Promise<World> {
-    const world = new World(await freshDatabase());
-    await world.host.start();
-    await world.beat();
-    const { token, organization_id } = await bootstrap(world.db, "test");
-    world.token = token;
-    world.orgId = organization_id;
-    world.#server = await buildServer(world.context);
-    world.#document = new ApiDocument(world.#server.app.swagger());
-    await world.#server.app.listen({ host: "127.0.0.1", port: 0 });
-    worlds.add(world);
+    const world = new World();
+    await world.start();
     return world;
+  }
+
+  /** Afterwards everything is up, the host has sent a heartbeat, and there is a token. */
+  async start(): Promise<void> {
+    await createDatabase(this.databaseUrl);
+    await this.host.start();
+    await this.beat();
+    const { token, organization_id } = await bootstrap(this.db, "test");
+    this.token = token;
+    this.orgId = organization_id;
+    this.#server = await buildServer(this.context);
+    this.#document = new ApiDocument(this.#server.app.swagger());
+    await this.#server.app.listen({ host: "127.0.0.1", port: 0 });
   }
 
   get server(): Server {
@@ -119,6 +107,10 @@ export class World implements AsyncDisposable {
     await heartbeat(this.context, { hostSocket: this.host.socketPath, everyMs: 1_000, graceMs: 0 }).activate(
       new AbortController().signal,
     );
+  }
+
+  async keepHostsFresh(): Promise<void> {
+    await sql`update hosts set last_heartbeat = now() where status = 'online'`.execute(this.db);
   }
 
   async call<T = Record<string, unknown>>(
@@ -184,7 +176,6 @@ export class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    worlds.delete(this);
     await this.#server?.stop(0);
     await this.context.hosts.close();
     await Promise.all(this.#endings.map((end) => end()));
@@ -210,10 +201,17 @@ export async function waitingForLocks(db: Database): Promise<number> {
   return rows[0]?.waiting ?? 0;
 }
 
-async function freshDatabase(): Promise<string> {
-  const folder = inject("controlPostgres");
-  const name = `test_${randomUUID().replaceAll("-", "")}`;
-  const admin = openDatabase(`postgresql:///postgres?host=${folder}&user=skerry`, () => undefined);
+function newDatabaseUrl(): string {
+  return urlOf(`test_${randomUUID().replaceAll("-", "")}`);
+}
+
+function urlOf(database: string): string {
+  return `postgresql:///${database}?host=${inject("controlPostgres")}&user=skerry`;
+}
+
+async function createDatabase(url: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  const admin = openDatabase(urlOf("postgres"), () => undefined);
   // Two files that copy the template at the same time would disturb each other.
   await admin.connection().execute(async (connection) => {
     await sql`select pg_advisory_lock(1)`.execute(connection);
@@ -221,5 +219,4 @@ async function freshDatabase(): Promise<string> {
     await sql`select pg_advisory_unlock(1)`.execute(connection);
   });
   await admin.destroy();
-  return `postgresql:///${name}?host=${folder}&user=skerry`;
 }

@@ -1,13 +1,13 @@
-// A control plane that dies between two statements: after so many of them its database answers nothing any more, so that whatever it was at
-// stays as it is.
+// A control plane that dies between two statements: after a given number of them its database refuses all that follow, so that the work in
+// progress stays as it is.
 
 import type { KyselyPlugin } from "kysely";
-import type { Database } from "../src/db/database.ts";
+import type { Database } from "../../src/db/database.ts";
 
-export class Mortal {
+export class DyingDatabase {
   #statementsLeft = Infinity;
 
-  /** The same database, for one who may die. */
+  /** The same database, for a control plane that may die. */
   over(db: Database): Database {
     const plugin: KyselyPlugin = {
       transformQuery: ({ node }) => {
@@ -24,7 +24,7 @@ export class Mortal {
     this.#statementsLeft = statements;
   }
 
-  /** The next one takes its place. */
+  /** The next control plane takes its place. */
   live(): void {
     this.#statementsLeft = Infinity;
   }

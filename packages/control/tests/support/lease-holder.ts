@@ -3,9 +3,9 @@
 
 import { once } from "node:events";
 import { sql } from "kysely";
-import { Leases } from "../src/background/lease.ts";
-import { fencedDatabase, openDatabase } from "../src/db/database.ts";
-import type { Fence } from "../src/db/fence.ts";
+import { Leases } from "../../src/background/lease.ts";
+import { fencedDatabase, openDatabase } from "../../src/db/database.ts";
+import type { Fence } from "../../src/db/fence.ts";
 
 const [, , url = "", name = ""] = process.argv;
 const db = openDatabase(url, () => undefined);

@@ -1,7 +1,7 @@
 // Bytes on a socket, for requests that no client library sends.
 
 import { connect, type AddressInfo, type Socket } from "node:net";
-import type { Server } from "../src/app/server.ts";
+import type { Server } from "../../src/app/server.ts";
 
 export interface RawAnswer {
   readonly status: number;

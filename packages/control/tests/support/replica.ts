@@ -3,15 +3,11 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { HostDirectory } from "../src/host-client/host-directory.ts";
-import { buildServer } from "../src/app/server.ts";
-import { AccessWatch } from "../src/auth/access-watch.ts";
-import { CertificateAuthority } from "../src/joining/certificate-authority.ts";
-import { TokenCache } from "../src/auth/token-cache.ts";
-import { HostCapacity } from "../src/capacity/host-capacity.ts";
-import { VmLocations } from "../src/vms/vm-locations.ts";
-import type { InstallationLimits } from "../src/context.ts";
-import { openDatabase } from "../src/db/database.ts";
+import { inject } from "vitest";
+import { makeContext } from "../../src/app/make-context.ts";
+import { buildServer } from "../../src/app/server.ts";
+import type { InstallationLimits } from "../../src/context.ts";
+import { openDatabase } from "../../src/db/database.ts";
 import { eventually, type World } from "./world.ts";
 
 export interface Replica extends AsyncDisposable {
@@ -34,30 +30,15 @@ export async function openReplica(
   }: ReplicaOptions = {},
 ): Promise<Replica> {
   const db = openDatabase(databaseUrl, () => undefined);
-  const authority = new CertificateAuthority(db);
-  const hosts = new HostDirectory(() => authority.credentials());
-  const tokenCache = new TokenCache(db);
-  const watch = new AccessWatch(tokenCache);
-  const server = await buildServer(
-    {
-      ...world.context,
-      db,
-      hosts,
-      authority,
-      hostCapacity: new HostCapacity(db),
-      vmLocations: new VmLocations(),
-      tokenCache,
-      watch,
-      limits,
-    },
-    { trustedProxies },
-  );
+  const { log, wake } = world.context;
+  const context = makeContext(db, log, { limits, wake });
+  const server = await buildServer(context, { trustedProxies });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   return {
     url: `http://127.0.0.1:${(server.app.server.address() as AddressInfo).port}`,
     async [Symbol.asyncDispose]() {
       await server.stop(0);
-      await hosts.close();
+      await context.hosts.close();
       await db.destroy();
     },
   };
@@ -68,14 +49,12 @@ export interface ControlProcess extends Replica {
   kill(): Promise<void>;
 }
 
-const main = new URL("../src/app/main.ts", import.meta.url).pathname;
-
 /** `skerry-control serve` as a process of its own, with its background services. */
 export async function startControl(
   world: World,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<ControlProcess> {
-  const child = spawn(process.execPath, [main, "serve"], {
+  const child = spawn(process.execPath, [inject("controlProgram"), "serve"], {
     env: {
       PATH: process.env["PATH"],
       SKERRY_DATABASE_URL: world.databaseUrl,

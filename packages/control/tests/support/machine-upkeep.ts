@@ -2,9 +2,9 @@
 
 import { sql } from "kysely";
 import type { Machine } from "@skerry/contract/machines/machine";
-import { restartManager } from "../src/machines/restart-manager.ts";
-import type { Report } from "../src/background/background-service.ts";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { restartManager } from "../../src/machines/restart-manager.ts";
+import type { Report } from "../../src/background/background-service.ts";
+import { vmCleanup } from "../../src/platform/vm-cleanup.ts";
 import type { World } from "./world.ts";
 
 const never = new AbortController().signal;

@@ -3,10 +3,10 @@
 import { sql } from "kysely";
 import type { HostStatus, HostDesired } from "@skerry/contract/hosts/host-status";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { heartbeat } from "../src/hosts/heartbeat.ts";
-import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
-import type { Report } from "../src/background/background-service.ts";
-import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { heartbeat } from "../../src/hosts/heartbeat.ts";
+import { hostHealthMonitor } from "../../src/hosts/host-health-monitor.ts";
+import type { Report } from "../../src/background/background-service.ts";
+import { vmCleanup } from "../../src/platform/vm-cleanup.ts";
 import { FakeHost } from "./fake-host.ts";
 import { World } from "./world.ts";
 

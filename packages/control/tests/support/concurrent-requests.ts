@@ -1,11 +1,11 @@
-// Many requests at once against limits that hardly anything flows into.
+// Many requests at once, against rate limits whose buckets hardly refill while a test runs.
 
 import type { KyselyPlugin } from "kysely";
 import { limitDefaults } from "@skerry/contract/limits/quotas";
-import type { InstallationLimits } from "../src/context.ts";
+import type { InstallationLimits } from "../../src/context.ts";
 import type { Answer } from "./world.ts";
 
-/** Nothing flows in while a test runs, or no more than the test counts with. */
+/** Buckets do not refill while a test runs, or by no more than the test counts with. */
 const SLOWLY_PER_MINUTE = 60;
 export const slowLimits: InstallationLimits = {
   organization: {
@@ -21,18 +21,18 @@ export const slowLimits: InstallationLimits = {
   vcpusPerCpu: 16,
 };
 
-interface Storm {
+interface ConcurrentAnswers {
   readonly answers: readonly Answer[];
-  /** What may have flowed into a token's bucket from the first request to the last answer. */
-  readonly inflow: number;
+  /** By how much a token's bucket may have refilled from the first request to the last answer. */
+  readonly refill: number;
 }
 
-/** So many requests, over all replicas, forty at a time. */
-export async function storm(
+/** Sends `count` requests, over all replicas, forty at a time. */
+export async function sendConcurrently(
   replicas: readonly { readonly url: string }[],
   count: number,
   call: (url: string) => Promise<Answer>,
-): Promise<Storm> {
+): Promise<ConcurrentAnswers> {
   const startedMs = performance.now();
   const answers: Answer[] = [];
   let next = 0;
@@ -44,10 +44,10 @@ export async function storm(
   };
   await Promise.all(Array.from({ length: 40 }, client));
   const elapsedMs = performance.now() - startedMs;
-  return { answers, inflow: Math.ceil((elapsedMs / 60_000) * SLOWLY_PER_MINUTE) };
+  return { answers, refill: Math.ceil((elapsedMs / 60_000) * SLOWLY_PER_MINUTE) };
 }
 
-export function granted({ answers }: Storm): number {
+export function granted({ answers }: ConcurrentAnswers): number {
   return answers.filter(({ status }) => status !== 429).length;
 }
 

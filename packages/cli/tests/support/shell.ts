@@ -7,9 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
-
-const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+import { inject } from "vitest";
 
 export interface Ended {
   /** Null where a signal ended it. */
@@ -44,7 +42,7 @@ export class Shell implements AsyncDisposable {
   }
 
   start(...args: readonly string[]): Child {
-    const child = spawn(process.execPath, [MAIN, ...args], {
+    const child = spawn(process.execPath, [inject("cliProgram"), ...args], {
       cwd: this.folder,
       env: { HOME: this.folder, XDG_CONFIG_HOME: this.configHome, ...this.#env },
       stdio: ["pipe", "pipe", "pipe"],

@@ -1,5 +1,5 @@
 // One private PostgreSQL for a test run: unprivileged, on a unix socket in a folder of its own, removed afterwards. Its
-// template database has all migrations, so that each test file gets a fresh database in a few milliseconds.
+// template database has all migrations, so that each test file gets a fresh database in a few milliseconds. Beside it the program of control.
 
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -9,13 +9,16 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestProject } from "vitest/node";
 import { sql } from "kysely";
-import { openDatabase } from "../src/db/database.ts";
-import { migrate } from "../src/db/migrations.ts";
+import { bundle } from "../../../../setup/bundle.ts";
+import { openDatabase } from "../../src/db/database.ts";
+import { migrate } from "../../src/db/migrations.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
     /** Folder of the server's unix socket. */
     controlPostgres: string;
+    /** Control as it is shipped, bundled from the sources as they are now. */
+    controlProgram: string;
   }
 }
 
@@ -43,12 +46,13 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    await prepareTemplate(folder);
+    await Promise.all([prepareTemplate(folder), bundle(["control"], join(folder, "dist"))]);
   } catch (error) {
     await teardown();
     throw error;
   }
   project.provide("controlPostgres", folder);
+  project.provide("controlProgram", join(folder, "dist/control.js"));
   return teardown;
 }
 

@@ -1,7 +1,7 @@
 // One call of each operation that succeeds, so that tests can go through all of them. A new operation has to be added here before
 // anything compiles.
 
-import type { OperationId } from "../src/app/operations.ts";
+import type { OperationId } from "../../src/app/operations.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { Members } from "./members.ts";
 import type { World } from "./world.ts";

@@ -1,0 +1,38 @@
+// The one place that makes a context.
+
+import type { Logger } from "pino";
+import { AccessWatch } from "../auth/access-watch.ts";
+import { TokenCache } from "../auth/token-cache.ts";
+import { HostCapacity } from "../capacity/host-capacity.ts";
+import type { Context } from "../context.ts";
+import type { Database } from "../db/database.ts";
+import { HostDirectory } from "../host-client/host-directory.ts";
+import { CertificateAuthority } from "../joining/certificate-authority.ts";
+import { Metrics } from "../metrics/metrics.ts";
+import { VmLocations } from "../vms/vm-locations.ts";
+
+type Parts = Omit<Context, "db" | "log">;
+
+/** Every part is new and belongs to this context, except the given ones. Limits have no default. By default every host socket is called,
+ *  and `wake` does nothing. */
+export function makeContext(
+  db: Database,
+  log: Logger,
+  given: Pick<Parts, "limits"> & Partial<Parts>,
+): Context {
+  const authority = new CertificateAuthority(db);
+  const tokenCache = new TokenCache(db);
+  return {
+    db,
+    log,
+    authority,
+    hosts: new HostDirectory(() => authority.credentials()),
+    hostCapacity: new HostCapacity(db),
+    vmLocations: new VmLocations(),
+    metrics: new Metrics(),
+    tokenCache,
+    watch: new AccessWatch(tokenCache),
+    wake: () => undefined,
+    ...given,
+  };
+}
