@@ -96,7 +96,11 @@ export type {
 } from "@skerry/contract/sandboxes";
 export type { AuditFilter } from "./audit.ts";
 export type { AuditEvent } from "@skerry/contract/audit";
-export type { Limits } from "@skerry/contract/limits-report";
+export type {
+  Limits,
+  LimitsChangeRequest,
+  OrganizationLimitsReport as OrganizationLimits,
+} from "@skerry/contract/limits-report";
 export type { Health, Status, Template } from "@skerry/contract/platform";
 export type { Role, Scope } from "@skerry/contract/access";
 export type {

@@ -18,6 +18,8 @@ const LEASE_MS = 500;
 /** The largest lease, as a part of the burst and at all: so much is lost at most when a replica dies or traffic stops. */
 const LEASE_PART_OF_BURST = 1 / 64;
 const LEASE_MAX_TICKETS = 256;
+/** How long a bucket that was found empty is not asked again at most: the operator may have raised its rate. */
+const EMPTY_KNOWN_MS = 1_000;
 /** Tokens, and organizations, that this process keeps in mind. Who is forgotten loses a lease of a moment. */
 const COUNTERS_MAX = 20_000;
 
@@ -39,10 +41,13 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** A bucket was empty; asking before this would bring nothing. */
+/** A bucket was empty. */
 interface Empty {
   readonly bucket: Bucket;
+  /** When it has a ticket again, by the rate that it had. */
   readonly untilMs: number;
+  /** Nobody asks before this. */
+  readonly askedAgainMs: number;
 }
 
 /** What the tokens of an organization tell each other, for one class: without it each of them would ask an empty bucket. */
@@ -180,7 +185,7 @@ class Counter {
   /** The one of the two buckets that will be empty for longer; undefined where neither is known to be. */
   #emptyAt(nowMs: number): Empty | undefined {
     const empty = [this.#empty, this.#shared.empty].filter(
-      (known) => known !== undefined && nowMs < known.untilMs,
+      (known) => known !== undefined && nowMs < known.askedAgainMs,
     );
     return empty.reduce(
       (one, other) => ((other?.untilMs ?? 0) > (one?.untilMs ?? 0) ? other : one),
@@ -209,8 +214,14 @@ function tighterOf({ token, organization }: Tickets): Bucket {
 /** Undefined where it has a ticket. */
 function emptyFrom(bucket: Bucket, nowMs: number): Empty | undefined {
   const { available, rate } = bucket;
+  if (available >= 1) return undefined;
   // A millisecond at least: less might not change the sum.
-  return available < 1 ? { bucket, untilMs: nowMs + Math.max(1, msUntil(1 - available, rate)) } : undefined;
+  const emptyForMs = Math.max(1, msUntil(1 - available, rate));
+  return {
+    bucket,
+    untilMs: nowMs + emptyForMs,
+    askedAgainMs: nowMs + Math.min(emptyForMs, EMPTY_KNOWN_MS),
+  };
 }
 
 function refused({ bucket, untilMs }: Empty, nowMs: number): RateStatus {
