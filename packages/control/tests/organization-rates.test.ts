@@ -5,6 +5,7 @@ import { RateLimiter } from "../src/rate-limits/rate-limit-service.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { openReplica, type Replica } from "./replica.ts";
 import { countingQueries, granted, slowLimits, storm } from "./storm.ts";
+import { done, Members } from "./members.ts";
 import { eventually, World } from "./world.ts";
 
 let world: World;
@@ -103,4 +104,64 @@ test("tokens whose organization has nothing left do not ask the database again a
     expect(await take(`tok_${n}`)).toMatchObject({ of: "organization", remaining: 0 });
   }
   expect(queries).toBe(before);
+});
+
+test("an owner finds and ends four tokens of a member that flood the organization", async () => {
+  const [owner = "", ...doomed] = await tokensOfOne(26);
+  const orgId = await organizationOf(owner);
+  const members = new Members(world);
+  const home = `/v1/orgs/${orgId}`;
+  const { body: member } = await members.add({ name: "flooder", role: "member" }, { token: owner, at: home });
+  const flooding = await Promise.all(
+    Array.from({ length: 4 }, () => done(201, members.mint(member.token.token))),
+  );
+  // The owner's own bucket has tickets for all of it, the organization's has none.
+  await setLimits(world.db, orgId, [
+    ["rate_write_burst", 40],
+    ["rate_read_burst", 40],
+  ]);
+  const flood = new AbortController();
+  const answers: number[] = [];
+  const floods = flooding.flatMap(({ token }) =>
+    [
+      ["DELETE", "/v1/sandboxes/sbx_00000000000000000000000000"],
+      ["GET", "/v1/sizes"],
+    ].map(async ([method = "", path = ""]) => {
+      while (!flood.signal.aborted)
+        answers.push((await world.call(method, path, { token, url: replicas[0].url })).status);
+    }),
+  );
+  const isEmpty = async (method: string, path: string) => {
+    const [token = ""] = doomed;
+    const { body } = await world.call(method, path, { token, url: replicas[0].url });
+    return (body["context"] as { of?: string } | undefined)?.of === "organization";
+  };
+  await eventually(
+    async () =>
+      (await isEmpty("DELETE", "/v1/sandboxes/sbx_00000000000000000000000000")) &&
+      (await isEmpty("GET", "/v1/sizes")),
+    "the organization's tickets are used up",
+  );
+  const call = (method: string, path: string, url: string) =>
+    world.call<{ items: { id: string; name: string }[] }>(method, path, { token: owner, url });
+  const listed = await call("GET", "/v1/auth/tokens?limit=100", replicas[0].url);
+  expect(listed.status, listed.text).toBe(200);
+  expect((await call("GET", `${home}/members`, replicas[1].url)).status).toBe(200);
+  const { token_id: own } = await members.me(owner);
+  const others = listed.body.items.filter(({ id }) => id !== own && id !== member.token.id);
+  expect(doomed).toHaveLength(25);
+  const ended = await Promise.all(
+    others
+      .slice(0, 25)
+      .map(({ id }, n) => call("DELETE", `/v1/auth/tokens/${id}`, replicas[n % 2]?.url ?? "")),
+  );
+  expect(ended.map(({ status }) => status)).toEqual(Array.from({ length: 25 }, () => 204));
+  const gone = await call("DELETE", `${home}/members/${member.user_id}`, replicas[1].url);
+  expect(gone.status, gone.text).toBe(204);
+  flood.abort();
+  await Promise.all(floods);
+  expect(answers).toContain(429);
+  // What the member had has ended; what is the owner's goes on.
+  for (const { token } of flooding)
+    expect((await world.call("GET", "/v1/auth/me", { token })).status).toBe(401);
 });

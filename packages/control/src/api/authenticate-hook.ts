@@ -31,7 +31,7 @@ export function requireAccess(app: FastifyInstance, context: Context): void {
     countedRequestOf(request).caller = caller;
     const check = (current: Caller) => refuseUnlessAllowed(current, access);
     known.set(request, { caller, watch: (end) => context.watch.add({ credentials, check, end }) });
-    await takeTicket(limiter, { caller, rateClass: access.rate }, reply);
+    await takeTicket(limiter, caller, access, reply);
     check(caller);
   });
 }

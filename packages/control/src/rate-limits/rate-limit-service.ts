@@ -4,12 +4,20 @@
 // lease that is used late is then still within what the limit allows, and the sum is never over it.
 //
 // Each ticket is one of the token's bucket and one of its organization's, taken together: a lease of a token is a lease of both, so what
-// holds for the one holds for the other, however many tokens an organization mints.
+// holds for the one holds for the other, however many tokens an organization mints. Calls that end tokens take a ticket of the token's
+// bucket alone.
 
 import type { RateClass } from "@skerry/contract/access";
 import type { OrganizationLimits } from "@skerry/contract/quotas";
 import type { Database } from "../db/database.ts";
-import { takeTickets, type Bucket, type Rate, type Tickets } from "./rate-bucket-store.ts";
+import {
+  takeTickets,
+  type Bucket,
+  type Rate,
+  type TicketOf,
+  type Tickets,
+  type TicketWish,
+} from "./rate-bucket-store.ts";
 import type { Caller } from "../caller.ts";
 
 export { sweepBuckets } from "./rate-bucket-store.ts";
@@ -67,13 +75,16 @@ export class RateLimiter {
   }
 
   /** Takes one ticket where there is one; without asking the database where a lease has one. */
-  take(caller: Pick<Caller, "tokenId" | "orgId">, rateClass: RateClass): RateStatus | Promise<RateStatus> {
-    const key = `${caller.tokenId} ${caller.orgId} ${rateClass}`;
+  take(
+    caller: Pick<Caller, "tokenId" | "orgId">,
+    rateClass: RateClass,
+    ticketOf: TicketOf = "both",
+  ): RateStatus | Promise<RateStatus> {
+    const key = `${caller.tokenId} ${caller.orgId} ${rateClass} ${ticketOf}`;
     let counter = this.#counters.get(key);
     if (counter === undefined) {
-      counter = new Counter(this.#sharedBy(caller.orgId, rateClass), (count) =>
-        this.#fetch(caller, rateClass, count),
-      );
+      const shared = ticketOf === "both" ? this.#sharedBy(caller.orgId, rateClass) : { empty: undefined };
+      counter = new Counter(shared, (count) => this.#fetch(caller, { rateClass, ticketOf, count }));
       setBounded(this.#counters, key, counter);
     }
     return counter.take();
@@ -90,14 +101,13 @@ export class RateLimiter {
 
   #fetch(
     { tokenId, orgId }: Pick<Caller, "tokenId" | "orgId">,
-    rateClass: RateClass,
-    count: number,
+    wish: Pick<TicketWish, "rateClass" | "ticketOf" | "count">,
   ): Promise<Tickets> {
     const rate = {
-      perMinute: this.#defaults[`rate_${rateClass}_per_minute`],
-      burst: this.#defaults[`rate_${rateClass}_burst`],
+      perMinute: this.#defaults[`rate_${wish.rateClass}_per_minute`],
+      burst: this.#defaults[`rate_${wish.rateClass}_burst`],
     };
-    return takeTickets(this.#db, { tokenId, orgId, rateClass, count, rate, slackS: LEASE_MS / 1_000 });
+    return takeTickets(this.#db, { ...wish, tokenId, orgId, rate, slackS: LEASE_MS / 1_000 });
   }
 }
 
@@ -176,7 +186,8 @@ class Counter {
     }
     if (tickets.granted === asked) return;
     this.#empty = emptyFrom(tickets.token, nowMs) ?? this.#empty;
-    this.#shared.empty = emptyFrom(tickets.organization, nowMs) ?? this.#shared.empty;
+    if (tickets.organization !== undefined)
+      this.#shared.empty = emptyFrom(tickets.organization, nowMs) ?? this.#shared.empty;
     const empty = this.#emptyAt(nowMs);
     if (empty === undefined) throw new Error("tickets were refused although both buckets had some");
     for (const waiting of this.#waiting.splice(0)) waiting.resolve(refused(empty, nowMs));
@@ -208,7 +219,7 @@ class Counter {
 
 /** The bucket that has less, by which the next request will be refused. */
 function tighterOf({ token, organization }: Tickets): Bucket {
-  return organization.available < token.available ? organization : token;
+  return organization !== undefined && organization.available < token.available ? organization : token;
 }
 
 /** Undefined where it has a ticket. */
