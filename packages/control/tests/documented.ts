@@ -1,4 +1,4 @@
-// Holds an answer against the OpenAPI document: its status, its type, its code and its shape.
+// Holds an answer against the OpenAPI document: its status, its type, its code, its shape, and the headers that tell of limits.
 
 import { Compile } from "typebox/schema";
 
@@ -10,12 +10,20 @@ export interface Heard {
   readonly path: string;
   readonly status: number;
   readonly type: string;
+  /** By their names in small letters. */
+  readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
 }
 
 interface Answer {
   readonly $ref?: string;
+  readonly headers?: Readonly<Record<string, { readonly $ref?: string }>>;
   readonly content?: Readonly<Record<string, { readonly schema?: Json }>>;
+}
+
+interface DescribedHeader {
+  readonly required?: boolean;
+  readonly schema: { readonly pattern?: string };
 }
 
 interface Described {
@@ -34,13 +42,15 @@ export class ApiDocument {
   }
 
   /** What is wrong with an answer; undefined where it is as documented, or where no path of the document was called. */
-  faultOf({ method, path, status, type, text }: Heard): string | undefined {
+  faultOf({ method, path, status, type, headers, text }: Heard): string | undefined {
     const pathname = path.split(/[?#]/, 1)[0] ?? "";
     const operations = this.#paths.find(([pattern]) => pattern.test(pathname))?.[1];
     const operation = operations?.[method.toLowerCase()];
     if (operation === undefined) return undefined;
     const answer = this.#answerOf(operation.responses[String(status)]);
     if (answer === undefined) return `${status} is not documented: ${text.slice(0, 300)}`;
+    const header = this.#headerFault(answer, headers);
+    if (header !== undefined) return header;
     if (answer.content === undefined) return text === "" ? undefined : "the answer should be empty";
     const found = answer.content[type.split(";", 1)[0] ?? ""];
     if (found === undefined) return `the type ${type} is not documented`;
@@ -60,6 +70,20 @@ export class ApiDocument {
     const value: unknown = JSON.parse(text);
     if (shape.Check(value)) return undefined;
     return `${JSON.stringify(shape.Errors(value)[1])}: ${text.slice(0, 300)}`;
+  }
+
+  #headerFault(answer: Answer, headers: Heard["headers"]): string | undefined {
+    for (const name of ["RateLimit", "RateLimit-Policy", "Retry-After"]) {
+      const reference = answer.headers?.[name]?.$ref?.split("/").at(-1);
+      const described = (this.#components["headers"] as Record<string, DescribedHeader>)[reference ?? ""];
+      const value = headers[name.toLowerCase()];
+      if (described === undefined && value !== undefined) return `the header ${name} is not documented`;
+      if (described?.required === true && value === undefined) return `the header ${name} is missing`;
+      const pattern = described?.schema.pattern ?? "^[1-9]\\d*$";
+      if (value !== undefined && !new RegExp(pattern).test(String(value)))
+        return `the header ${name} is "${String(value)}"`;
+    }
+    return undefined;
   }
 
   #answerOf(answer: Answer | undefined): Answer | undefined {
