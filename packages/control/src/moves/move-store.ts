@@ -6,6 +6,7 @@ import { newId } from "@skerry/contract/ids";
 import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/move-states";
 import type { HostCompatibility } from "@skerry/contract/host-moves";
 import type { Queries, Tables } from "../db/database.ts";
+import { isAhead } from "../db/set-back.ts";
 import { tableOf } from "../db/vm-tables.ts";
 
 export type MoveRow = Selectable<Tables["moves"]>;
@@ -116,7 +117,7 @@ export async function insertMove(
 /** Those that are due now, and that are not `inHand` yet. */
 export async function dueMoves(db: Queries, inHand: readonly string[]): Promise<MoveRow[]> {
   const { rows } = await sql<MoveRow>`
-    select * from moves where ${underWay} and retry_at <= now() and id <> all(${inHand}::text[]) order by id`.execute(
+    select * from moves where ${underWay} and not ${isAhead("retry_at", RETRY_MAX_S * 1_000)} and id <> all(${inHand}::text[]) order by id`.execute(
     db,
   );
   return rows;
