@@ -5,7 +5,7 @@ import { createHash, createHmac, X509Certificate } from "node:crypto";
 import { Type, type Static } from "typebox";
 import { named, Timestamp } from "./common.ts";
 import { exampleDigest, exampleIds, examplePem } from "./example-ids.ts";
-import { CertificateRequest, HOST_NAME, HostCertificate } from "./host-identity.ts";
+import { certificatesIn, CertificateRequest, HOST_NAME, HostCertificate } from "./host-identity.ts";
 import { idPattern } from "./ids.ts";
 
 const TokenId = Type.String({ pattern: idPattern("join") });
@@ -97,9 +97,12 @@ export function readJoinToken(text: string): JoinTokenParts | undefined {
     : { id, secret, fingerprint };
 }
 
-/** SHA-256 of the authority's public key, as base64url. */
+/** SHA-256 of the authority's public key, as base64url. Throws where the text holds more than that one authority: a host trusts all that
+ *  it is given, and nothing would vouch for the others. */
 export function fingerprintOf(authorityPem: string): string {
-  const { publicKey } = new X509Certificate(authorityPem);
+  const [pem = "", ...others] = certificatesIn(authorityPem);
+  if (others.length > 0) throw new Error("this is more than one authority");
+  const { publicKey } = new X509Certificate(pem);
   const key = publicKey.export({ type: "spki", format: "der" });
   return createHash("sha256").update(key).digest("base64url");
 }
