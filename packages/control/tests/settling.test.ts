@@ -38,7 +38,8 @@ beforeAll(async () => {
     db,
     hosts,
     hostCapacity: new HostCapacity(db),
-    vmLocations: new VmLocations(),
+    // No second replica has routes that a destruction would have to wait for.
+    vmLocations: new VmLocations(10),
   };
   server = await buildServer(context);
   await server.app.listen({ host: "127.0.0.1", port: 0 });

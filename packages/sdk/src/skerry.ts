@@ -93,7 +93,11 @@ export type { ExecuteResponse } from "@skerry/contract/vms/execute";
 export type { Sandbox as SandboxInfo, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 export type { AuditFilter } from "./audit.ts";
 export type { AuditEvent } from "@skerry/contract/audit/audit-event";
-export type { Limits } from "@skerry/contract/limits/limits-report";
+export type {
+  Limits,
+  LimitsChangeRequest,
+  OrganizationLimitsReport as OrganizationLimits,
+} from "@skerry/contract/limits/limits-report";
 export type { Health } from "@skerry/contract/platform/health";
 export type { Status } from "@skerry/contract/platform/status";
 export type { Template } from "@skerry/contract/templates/template";

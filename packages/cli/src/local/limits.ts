@@ -1,4 +1,4 @@
-// An operator's exceptions for one organization. They are set past the API, so that no token can raise limits.
+// An operator's exceptions for one organization, set on the machine of the control plane, where no token is needed.
 
 import { controlCommand } from "./control-command.ts";
 import type { Layout } from "./system/layout.ts";

@@ -49,6 +49,15 @@ export type CertificateRequest = Static<typeof CertificateRequest>;
  *  a key of its own. */
 export const CertificateRequestQuery = Type.Object({ key: Type.Optional(OneOf(["new", "current"])) }, closed);
 
+/** The certificates of a PEM text. Throws where there is anything else in it. */
+export function certificatesIn(pem: string): readonly string[] {
+  const found = pem.match(CERTIFICATE) ?? [];
+  if (found.length > 0 && pem.replaceAll(CERTIFICATE, "").trim() === "") return found;
+  throw new Error("this is no PEM text of certificates alone");
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
+
 /** What makes a host one of the cluster. */
 export const HostCertificate = Type.Object(
   {

@@ -2,6 +2,7 @@
 
 import { createHash, X509Certificate } from "node:crypto";
 import { Type, type Static } from "typebox";
+import { certificatesIn } from "./host-certificate.ts";
 import { exampleDigest, exampleIds } from "../example-ids.ts";
 import { Timestamp } from "../fields.ts";
 import { idPattern } from "../ids.ts";
@@ -46,9 +47,12 @@ export function readJoinToken(text: string): JoinTokenParts | undefined {
     : { id, secret, fingerprint };
 }
 
-/** SHA-256 of the authority's public key, as base64url. */
+/** SHA-256 of the authority's public key, as base64url. Throws where the text holds more than that one authority: a host trusts all that
+ *  it is given, and nothing would vouch for the others. */
 export function fingerprintOf(authorityPem: string): string {
-  const { publicKey } = new X509Certificate(authorityPem);
+  const [pem = "", ...others] = certificatesIn(authorityPem);
+  if (others.length > 0) throw new Error("this is more than one authority");
+  const { publicKey } = new X509Certificate(pem);
   const key = publicKey.export({ type: "spki", format: "der" });
   return createHash("sha256").update(key).digest("base64url");
 }

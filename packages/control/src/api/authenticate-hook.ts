@@ -31,7 +31,7 @@ export function addAuthenticateHook(app: FastifyInstance, context: Context): voi
     countedRequestOf(request).caller = caller;
     const check = (current: Caller) => authorize(current, access);
     known.set(request, { caller, watch: (end) => context.watch.add({ credentials, check, end }) });
-    await enforceRateLimit(limiter, { caller, rateClass: access.rate }, reply);
+    await enforceRateLimit(limiter, caller, access, reply);
     check(caller);
   });
 }

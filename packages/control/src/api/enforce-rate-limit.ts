@@ -1,19 +1,20 @@
 // What a request and its client learn of limits: the headers of draft-ietf-httpapi-ratelimit-headers, and 429.
 
 import type { FastifyReply } from "fastify";
-import type { RateClass } from "@skerry/contract/limits/rate-classes";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { AuthFailures } from "../rate-limits/auth-failures.ts";
 import type { RateLimiter } from "../rate-limits/rate-limiter.ts";
+import type { Access } from "./operation.ts";
 
 /** Takes a ticket for this request, or refuses it. */
 export async function enforceRateLimit(
   limiter: RateLimiter,
-  { caller, rateClass }: { readonly caller: Caller; readonly rateClass: RateClass },
+  caller: Caller,
+  { rate: rateClass, ticketOf }: Pick<Access, "rate" | "ticketOf">,
   reply: FastifyReply,
 ): Promise<void> {
-  const { of, rate, remaining, fullInS, refusedForS } = await limiter.take(caller, rateClass);
+  const { of, rate, remaining, fullInS, refusedForS } = await limiter.take(caller, rateClass, ticketOf);
   const policy = of === "token" ? rateClass : `${rateClass}-${of}`;
   void reply.header("ratelimit-policy", `"${policy}";q=${rate.perMinute};w=60;burst=${rate.burst}`);
   void reply.header("ratelimit", `"${policy}";r=${remaining};t=${fullInS}`);

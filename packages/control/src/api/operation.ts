@@ -22,6 +22,9 @@ export interface Access {
   /** In the organization that the request is for. */
   readonly role: Role;
   readonly rate: RateClass;
+  /** Its ticket comes from the token's bucket alone, not from the organization's too: tokens that flood the organization cannot use up
+   *  the calls that find them and end them. Only for calls that cost little, because nothing bounds what all tokens together may make. */
+  readonly ticketOf?: "token";
   /** The organization is the one in the path (`:id`), and `X-Org-ID` says nothing. */
   readonly organization?: "path";
 }

@@ -1,6 +1,7 @@
 // Which errors a call can answer, as the OpenAPI document shows it. Most follow from what a call is; the rest is in its declaration.
 
 import { errorStatus, type ErrorCode } from "@skerry/contract/errors";
+import { errorHeaders, isPublic } from "./openapi-headers.ts";
 
 type Json = { [key: string]: unknown };
 
@@ -13,24 +14,25 @@ export function documentErrors(operation: Json, own: readonly ErrorCode[], share
   for (const status of [...statuses].toSorted((a, b) => a - b)) {
     const [first, ...more] = codes.filter((code) => errorStatus[code] === status);
     if (first === undefined) continue;
-    const answer = answerOf([first, ...more]);
+    const answer = answerOf([first, ...more], operation);
     if (more.length > 0) answers[status] = answer;
     else {
-      shared[first] = answer;
-      answers[status] = { $ref: `#/components/responses/${first}` };
+      // Calls without a token are told of no limit.
+      const name = isPublic(operation) ? `${first}_public` : first;
+      shared[name] = answer;
+      answers[status] = { $ref: `#/components/responses/${name}` };
     }
   }
   operation["responses"] = answers;
 }
 
 function codesOf(operation: Json, own: readonly ErrorCode[]): ErrorCode[] {
-  const isPublic = (operation["security"] as unknown[] | undefined)?.length === 0;
   const bodies = Object.keys(((operation["requestBody"] as Json | undefined)?.["content"] as Json) ?? {});
   const parameters = (operation["parameters"] ?? []) as Json[];
   const creates = Object.hasOwn(operation["responses"] as Json, "201");
   const codes: readonly (ErrorCode | false)[] = [
     ...everywhere,
-    ...(isPublic ? [] : withToken),
+    ...(isPublic(operation) ? [] : withToken),
     ...(bodies.includes("application/json") ? withJson : []),
     ...(creates ? withKey : []),
     parameters.some((parameter) => parameter["in"] === "query") && "unknown_field",
@@ -57,10 +59,15 @@ const withToken: readonly ErrorCode[] = [
 const withJson: readonly ErrorCode[] = ["unknown_field", "request_timeout", "payload_too_large"];
 const withKey: readonly ErrorCode[] = ["idempotency_conflict", "idempotency_in_progress"];
 
-function answerOf(codes: readonly ErrorCode[]): Json {
+function answerOf(codes: readonly ErrorCode[], operation: Json): Json {
   const names = codes.map((code) => `\`${code}\``).join(", ");
   const schema = {
     allOf: [{ $ref: "#/components/schemas/Error" }, { properties: { code: { enum: codes } } }],
   };
-  return { description: `${names}.`, content: { "application/json": { schema } } };
+  const headers = errorHeaders(codes, operation);
+  return {
+    description: `${names}.`,
+    ...(headers && { headers }),
+    content: { "application/json": { schema } },
+  };
 }

@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
 import { HEALTHY_AFTER_S, type RestartDisk } from "@skerry/contract/machines/machine-status";
 import type { Queries } from "../db/database.ts";
+import { isClaimed } from "../db/claims.ts";
 import type { EndedMachine } from "../values/restart-policy.ts";
 
 /** A host counts as silent only where it was asked in vain at least twice, which is a period apart, and lately. Where control or the database
@@ -53,14 +54,14 @@ export async function markOffline(db: Queries): Promise<(Loss | LostMachine)[]> 
         reason = coalesce(reason, 'host_offline: its host ' || gone.name || ' is offline')
       from gone
       where sandboxes.host_id = gone.id
-        and (status = 'running' or status = 'creating' and (gone.now or coalesce(claimed_until < now(), true)))
+        and (status = 'running' or status = 'creating' and (gone.now or not ${isClaimed("sandboxes")}))
       returning sandboxes.id, org_id, gone.name
     ), dying_machines as (
       select machines.id, machines.status, gone.name,
         machines.status = 'running' and started_at <= now() - ${HEALTHY_AFTER_S} * interval '1 second' as ran_well
       from machines join gone on machines.host_id = gone.id
       where machines.status in ('running', 'stopping')
-        or machines.status in ('creating', 'starting') and (gone.now or coalesce(claimed_until < now(), true))
+        or machines.status in ('creating', 'starting') and (gone.now or not ${isClaimed("machines")})
       for no key update of machines
     ), lost_machines as (
       update machines set

@@ -2,6 +2,7 @@
 
 import { sql } from "kysely";
 import type { Database, Queries } from "../db/database.ts";
+import { isAhead } from "../db/set-back.ts";
 import { prepared } from "../db/prepared.ts";
 import { asyncCommit } from "../db/async-commit.ts";
 
@@ -52,7 +53,7 @@ export async function claimIdempotencyKey(db: Database, claim: Claim): Promise<b
 
 export async function findKey(db: Database, owner: KeyOwner): Promise<LedgerEntry | undefined> {
   const { rows } = await sql<LedgerEntry>`
-    select fingerprint, attempt_id, resource_id, answer, token_id, claimed_until < now() as lapsed
+    select fingerprint, attempt_id, resource_id, answer, token_id, not ${isAhead("claimed_until", CLAIM_MS)} as lapsed
     from idempotency_keys
     where ${theKey(owner)}`.execute(db);
   return rows[0];

@@ -1,15 +1,9 @@
-// An operator's exceptions for one organization: `NAME=VALUE` sets one, `NAME=default` takes it back.
+// An operator's exceptions for one organization. On the machine of the control plane `NAME=VALUE` sets one, and `NAME=default` takes it back.
 
 import { SkerryError } from "@skerry/contract/errors";
-import {
-  isLimitName,
-  LIMIT_MAX,
-  limitNames,
-  type LimitName,
-  type OrganizationLimits,
-} from "@skerry/contract/limits/quotas";
+import { isLimitName, LIMIT_MAX, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { Database } from "../db/database.ts";
-import { exceptionsOf, setLimits } from "./organization-limits.ts";
+import { exceptionsOf, setLimits, type LimitChange } from "./organization-limits.ts";
 
 /** Returns all exceptions of the organization as they are afterwards. */
 export async function changeLimits(
@@ -23,7 +17,7 @@ export async function changeLimits(
   return exceptionsOf(db, orgId);
 }
 
-function readChange(text: string): readonly [name: LimitName, value: number | null] {
+function readChange(text: string): LimitChange {
   const [, name = "", value = ""] = /^([a-z_]+)=(\d{1,10}|default)$/.exec(text) ?? [];
   if (!isLimitName(name) || Number(value) > LIMIT_MAX) {
     throw new SkerryError(

@@ -13,9 +13,12 @@ import { destroyOnHost } from "../vms/vm-kind.ts";
 export async function destroyMachine(context: Context, caller: Caller, id: string): Promise<void> {
   const row = await markDestroying(context, caller, id);
   if (row.status === "destroyed") return;
+  const markedMs = performance.now();
   await finishDestroyingMachine(context, row).catch((error: unknown) => {
     context.log.warn({ err: error, machine_id: row.id }, "a host did not confirm a destruction");
     context.wake("vm-cleanup");
+    // It may still run; but who hears that it is destroyed can rely on it that no replica leads a call into it.
+    return context.vmLocations.allLapsed(markedMs);
   });
 }
 

@@ -28,8 +28,7 @@ async function sendLines(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  reply.hijack();
-  await using stream = new EventStream(reply.raw);
+  await using stream = new EventStream(reply);
   try {
     for await (const line of lines) await stream.send("line", { line });
     await stream.send("end", {});

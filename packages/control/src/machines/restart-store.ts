@@ -2,10 +2,15 @@
 // wait for each other.
 
 import { sql } from "kysely";
+import { BACKOFF_MAX_S } from "@skerry/contract/machines/machine-status";
 import type { Database, Queries } from "../db/database.ts";
+import { isAhead } from "../db/set-back.ts";
 
 /** An entry that was taken comes back after this if the replica that took it dies. */
 const TAKEN_MS = 60_000;
+
+/** No entry waits for longer. */
+const DELAY_MAX_MS = Math.max(TAKEN_MS, BACKOFF_MAX_S * 1_000);
 
 const later = (ms: number) => sql`now() + ${ms} * interval '1 millisecond'`;
 
@@ -24,7 +29,7 @@ export async function takeDueRestarts(db: Queries, limit: number): Promise<strin
   const { rows } = await sql<{ machine_id: string }>`
     update restarts set due_at = ${later(TAKEN_MS)}
     where machine_id in (
-      select machine_id from restarts where due_at <= now()
+      select machine_id from restarts where not ${isAhead("due_at", DELAY_MAX_MS)}
       order by due_at limit ${limit} for update skip locked
     )
     returning machine_id`.execute(db);

@@ -44,7 +44,12 @@ export async function startMachine(
       orgId: row.org_id,
       template: row.template,
       size: readSize(row.size),
-      quotas: ({ disk_gib }) => (row.started_at === null ? { machines: 1, disk_gib } : {}),
+      quotas: ({ disk_gib }) => {
+        // Nothing is held for a machine that never ran.
+        if (row.started_at === null) return { machines: 1, disk_gib };
+        // What it holds counts already. The template may have a larger disk by now.
+        return keepsDisk ? {} : { disk_gib: Math.max(0, disk_gib - row.disk_gib) };
+      },
       ...(on === undefined ? {} : { on }),
     };
     const reserved = await reserve(context, request, async (transaction, { host, template }) => {

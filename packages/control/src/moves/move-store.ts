@@ -7,6 +7,7 @@ import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/c
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { backoff } from "../db/backoff.ts";
 import type { Queries, Tables } from "../db/database.ts";
+import { isAhead } from "../db/set-back.ts";
 import { vmTable } from "../db/vm-table.ts";
 
 export type MoveRow = Selectable<Tables["moves"]>;
@@ -117,7 +118,7 @@ export async function insertMove(
 /** Those that are due now, and that are not `inHand` yet. */
 export async function dueMoves(db: Queries, inHand: readonly string[]): Promise<MoveRow[]> {
   const { rows } = await sql<MoveRow>`
-    select * from moves where ${underWay} and retry_at <= now() and id <> all(${inHand}::text[]) order by id`.execute(
+    select * from moves where ${underWay} and not ${isAhead("retry_at", RETRY_MAX_S * 1_000)} and id <> all(${inHand}::text[]) order by id`.execute(
     db,
   );
   return rows;

@@ -1,5 +1,5 @@
 // Tickets for requests: each class of call has a bucket for every token and one for every organization, and a request needs a ticket of
-// both. A ticket is gone from here before a request uses it, so replicas that share this table never grant more than there is.
+// both, or of the token's alone. A ticket is gone from here before a request uses it, so replicas that share this table never grant more than there is.
 
 import { sql } from "kysely";
 import type { RateClass } from "@skerry/contract/limits/rate-classes";
@@ -12,9 +12,13 @@ export interface Rate {
   readonly burst: number;
 }
 
+/** Which buckets a ticket comes from: the token's and its organization's, or the token's alone. */
+export type TicketOf = "both" | "token";
+
 export interface TicketRequest {
   readonly tokenId: string;
   readonly rateClass: RateClass;
+  readonly ticketOf: TicketOf;
   /** Whose exceptions count, and whose bucket is the second one. */
   readonly orgId: string;
   readonly count: number;
@@ -34,17 +38,19 @@ export interface Bucket {
 export interface Tickets {
   readonly granted: number;
   readonly token: Bucket;
-  readonly organization: Bucket;
+  /** Undefined where the tickets are the token's alone. */
+  readonly organization: Bucket | undefined;
 }
 
-/** Takes as many tickets as both buckets have, up to `count`, from both. */
+/** Takes as many tickets as all asked buckets have, up to `count`, from each of them. */
 export async function takeTickets(db: Database, request: TicketRequest): Promise<Tickets> {
-  const { tokenId, rateClass, orgId, count, rate, slackS } = request;
+  const { tokenId, rateClass, ticketOf, orgId, count, rate, slackS } = request;
+  const buckets = ticketOf === "both" ? 2 : 1;
   const perMinute = `rate_${rateClass}_per_minute`;
   const burst = `rate_${rateClass}_burst`;
   const { rows } = await sql<{
     given: number;
-    left_over: readonly [number, number];
+    left_over: readonly [ofToken: number, ofOrganization?: number];
     per_minute: number;
     burst: number;
   }>`
@@ -61,7 +67,7 @@ export async function takeTickets(db: Database, request: TicketRequest): Promise
     )
     select given, left_over, per_minute, burst
     from policy, take_tickets(
-      array[${tokenId}, ${orgId}]::text[], ${rateClass}, ${count}::integer,
+      (array[${tokenId}, ${orgId}]::text[])[1:${buckets}::integer], ${rateClass}, ${count}::integer,
       array[per_minute, factor * per_minute],
       array[greatest(least(1, burst), burst - slack), greatest(least(1, factor * burst), factor * (burst - slack))]
     ) ${prepared}`.execute(db);
@@ -76,7 +82,10 @@ export async function takeTickets(db: Database, request: TicketRequest): Promise
   return {
     granted: row.given,
     token: { of: "token", available: ofToken, rate: own },
-    organization: { of: "organization", available: ofOrganization, rate: shared },
+    organization:
+      ofOrganization === undefined
+        ? undefined
+        : { of: "organization", available: ofOrganization, rate: shared },
   };
 }
 

@@ -4,12 +4,20 @@
 // lease that is used late is then still within what the limit allows, and the sum is never over it.
 //
 // Each ticket is one of the token's bucket and one of its organization's, taken together: a lease of a token is a lease of both, so what
-// holds for the one holds for the other, however many tokens an organization mints.
+// holds for the one holds for the other, however many tokens an organization mints. Calls that end tokens take a ticket of the token's
+// bucket alone.
 
 import type { RateClass } from "@skerry/contract/limits/rate-classes";
 import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { Database } from "../db/database.ts";
-import { takeTickets, type Bucket, type Rate, type Tickets } from "./rate-bucket-store.ts";
+import {
+  takeTickets,
+  type Bucket,
+  type Rate,
+  type TicketOf,
+  type Tickets,
+  type TicketRequest,
+} from "./rate-bucket-store.ts";
 import type { Caller } from "../caller.ts";
 import { BoundedMap } from "../values/bounded-map.ts";
 
@@ -19,6 +27,8 @@ const LEASE_MS = 500;
 /** The largest lease, as a part of the burst and at all: so much is lost at most when a replica dies or traffic stops. */
 const LEASE_PART_OF_BURST = 1 / 64;
 const LEASE_MAX_TICKETS = 256;
+/** How long a bucket that was found empty is not asked again at most: the operator may have raised its rate. */
+const EMPTY_KNOWN_MS = 1_000;
 /** Tokens, and organizations, that this process keeps in mind. Who is forgotten loses a lease of a moment. */
 const COUNTERS_MAX = 20_000;
 
@@ -40,10 +50,13 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** A bucket was empty; asking before this would bring nothing. */
+/** A bucket was empty. */
 interface Empty {
   readonly bucket: Bucket;
+  /** When it has a ticket again, by the rate that it had. */
   readonly untilMs: number;
+  /** Nobody asks before this. */
+  readonly askedAgainMs: number;
 }
 
 /** What the tokens of an organization tell each other, for one class: without it each of them would ask an empty bucket. */
@@ -63,13 +76,16 @@ export class RateLimiter {
   }
 
   /** Takes one ticket where there is one; without asking the database where a lease has one. */
-  take(caller: Pick<Caller, "tokenId" | "orgId">, rateClass: RateClass): RateStatus | Promise<RateStatus> {
-    const key = `${caller.tokenId} ${caller.orgId} ${rateClass}`;
+  take(
+    caller: Pick<Caller, "tokenId" | "orgId">,
+    rateClass: RateClass,
+    ticketOf: TicketOf = "both",
+  ): RateStatus | Promise<RateStatus> {
+    const key = `${caller.tokenId} ${caller.orgId} ${rateClass} ${ticketOf}`;
     let counter = this.#counters.get(key);
     if (counter === undefined) {
-      counter = new Counter(this.#sharedBy(caller.orgId, rateClass), (count) =>
-        this.#fetch(caller, rateClass, count),
-      );
+      const shared = ticketOf === "both" ? this.#sharedBy(caller.orgId, rateClass) : { empty: undefined };
+      counter = new Counter(shared, (count) => this.#fetch(caller, { rateClass, ticketOf, count }));
       this.#counters.set(key, counter);
     }
     return counter.take();
@@ -86,14 +102,13 @@ export class RateLimiter {
 
   #fetch(
     { tokenId, orgId }: Pick<Caller, "tokenId" | "orgId">,
-    rateClass: RateClass,
-    count: number,
+    request: Pick<TicketRequest, "rateClass" | "ticketOf" | "count">,
   ): Promise<Tickets> {
     const rate = {
-      perMinute: this.#defaults[`rate_${rateClass}_per_minute`],
-      burst: this.#defaults[`rate_${rateClass}_burst`],
+      perMinute: this.#defaults[`rate_${request.rateClass}_per_minute`],
+      burst: this.#defaults[`rate_${request.rateClass}_burst`],
     };
-    return takeTickets(this.#db, { tokenId, orgId, rateClass, count, rate, slackS: LEASE_MS / 1_000 });
+    return takeTickets(this.#db, { ...request, tokenId, orgId, rate, slackS: LEASE_MS / 1_000 });
   }
 }
 
@@ -165,7 +180,8 @@ class Counter {
     }
     if (tickets.granted === asked) return;
     this.#empty = emptyFrom(tickets.token, nowMs) ?? this.#empty;
-    this.#shared.empty = emptyFrom(tickets.organization, nowMs) ?? this.#shared.empty;
+    if (tickets.organization !== undefined)
+      this.#shared.empty = emptyFrom(tickets.organization, nowMs) ?? this.#shared.empty;
     const empty = this.#emptyAt(nowMs);
     if (empty === undefined) throw new Error("tickets were refused although both buckets had some");
     for (const waiting of this.#waiting.splice(0)) waiting.resolve(refused(empty, nowMs));
@@ -174,7 +190,7 @@ class Counter {
   /** The one of the two buckets that will be empty for longer; undefined where neither is known to be. */
   #emptyAt(nowMs: number): Empty | undefined {
     const empty = [this.#empty, this.#shared.empty].filter(
-      (known) => known !== undefined && nowMs < known.untilMs,
+      (known) => known !== undefined && nowMs < known.askedAgainMs,
     );
     return empty.reduce(
       (one, other) => ((other?.untilMs ?? 0) > (one?.untilMs ?? 0) ? other : one),
@@ -197,14 +213,20 @@ class Counter {
 
 /** The bucket that has less, by which the next request will be refused. */
 function tighterOf({ token, organization }: Tickets): Bucket {
-  return organization.available < token.available ? organization : token;
+  return organization !== undefined && organization.available < token.available ? organization : token;
 }
 
 /** Undefined where it has a ticket. */
 function emptyFrom(bucket: Bucket, nowMs: number): Empty | undefined {
   const { available, rate } = bucket;
+  if (available >= 1) return undefined;
   // A millisecond at least: less might not change the sum.
-  return available < 1 ? { bucket, untilMs: nowMs + Math.max(1, msUntil(1 - available, rate)) } : undefined;
+  const emptyForMs = Math.max(1, msUntil(1 - available, rate));
+  return {
+    bucket,
+    untilMs: nowMs + emptyForMs,
+    askedAgainMs: nowMs + Math.min(emptyForMs, EMPTY_KNOWN_MS),
+  };
 }
 
 function refused({ bucket, untilMs }: Empty, nowMs: number): RateStatus {

@@ -12,10 +12,13 @@ import { destroyOnHost } from "../vms/vm-kind.ts";
 export async function destroySandbox(context: Context, caller: Caller, id: string): Promise<void> {
   const row = await markDestroying(context, caller, id);
   if (row.status === "destroyed") return;
+  const markedMs = performance.now();
   await finishDestroying(context, row).catch((error: unknown) => {
     // The request is stored; the reconciler carries it out when the host is back.
     context.log.warn({ err: error, sandbox_id: row.id }, "a host did not confirm a destruction");
     context.wake("vm-cleanup");
+    // It may still run; but who hears that it is destroyed can rely on it that no replica leads a call into it.
+    return context.vmLocations.allLapsed(markedMs);
   });
 }
 

@@ -78,12 +78,13 @@ async function start(
     await transitionSandbox(context.db, row, "failed", { reason: `could not start: ${reason}` });
     throw error;
   }
+  const askedMs = performance.now();
   const running = await transitionSandbox(context.db, row, "running", {
     event,
     egressVersion: row.egress_version,
   });
   if (running !== undefined) {
-    context.vmLocations.keep(running, address);
+    context.vmLocations.keep({ ...running, address }, askedMs);
     return running;
   }
   // It was destroyed, or this request was so slow that the reconciler took it for dead.

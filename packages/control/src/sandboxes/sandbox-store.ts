@@ -4,7 +4,7 @@ import { sql, type RawBuilder, type Selectable } from "kysely";
 import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import { auditEventFrom, type NewAuditEvent } from "../audit/audit-event.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
-import { claimedAnew } from "../db/claims.ts";
+import { claimedAnew, isClaimed } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
@@ -166,7 +166,7 @@ export async function keepSandboxAlive(
   const { rows } = await sql<SandboxRow>`
     update sandboxes set expires_at = greatest(expires_at, now() + ${params.timeoutMs} * interval '1 millisecond')
     where id = ${params.id} and org_id = ${params.orgId} and status not in (${sql.join(statusesPastSaving)})
-      and (expires_at > now() or claimed_until > now())
+      and (expires_at > now() or ${isClaimed()})
     returning *`.execute(db);
   return rows[0];
 }

@@ -45,10 +45,11 @@ export async function runningVm(
   caller: Caller,
   { kind, id }: VmRef,
 ): Promise<{ row: VmRow; client: HostClient }> {
+  const askedMs = performance.now();
   const row = await kind.get(context, caller, id);
   if (row.status !== "running") throw kind.notRunning(row);
   const address = await addressOf(context, row);
-  context.vmLocations.keep(row, address);
+  context.vmLocations.keep({ ...row, address }, askedMs);
   return { row, client: context.hosts.client(address) };
 }
 
@@ -62,7 +63,8 @@ export async function callVm<T>(
   const { row, client } = knownVm(context, caller, ref) ?? (await runningVm(context, caller, ref));
   return call(row, client).catch(async (error: unknown) => {
     context.vmLocations.forget(row.id);
-    if (!isNotThere(error)) throw error;
+    // `vm_moving`: the call has waited at the source of a move, which may have ended since.
+    if (!isNotThere(error) && !(error instanceof SkerryError && error.code === "vm_moving")) throw error;
     const now = await runningVm(context, caller, ref);
     if (now.row.execution_id === row.execution_id) throw error;
     return call(now.row, now.client);

@@ -134,7 +134,14 @@ export class World implements AsyncDisposable {
     });
     const text = await response.text();
     const type = response.headers.get("content-type") ?? "";
-    this.#document?.check({ method, path, status: response.status, type, text });
+    this.#document?.check({
+      method,
+      path,
+      status: response.status,
+      type,
+      headers: Object.fromEntries(response.headers),
+      text,
+    });
     const json = type.includes("json");
     return {
       status: response.status,

@@ -78,8 +78,7 @@ async function sendEvents(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  reply.hijack();
-  await using stream = new EventStream(reply.raw);
+  await using stream = new EventStream(reply);
   try {
     for await (const event of events) {
       if (event.type === "exit") await stream.send("exit", event.exit);

@@ -35,6 +35,12 @@ export function endOfQemu(shutdownReason: string | undefined, consoleLogEnd: str
   }
 }
 
+/** One that has begun to end, and does not. */
+export function endOfHungQemu(shutdownReason: string | undefined): VmEnd {
+  const why = shutdownReason === undefined ? "without a reason" : `with the reason ${shutdownReason}`;
+  return gone("qemu_ended", `QEMU was ending ${why}, and hung`);
+}
+
 function endOfReset(consoleLogEnd: string | undefined): VmEnd {
   if (consoleLogEnd === undefined)
     return gone("guest_shut_down", "the guest rebooted or its kernel panicked");
