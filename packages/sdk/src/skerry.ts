@@ -112,6 +112,7 @@ export type {
   OrganizationCreateRequest,
   OrganizationUpdateRequest,
 } from "@skerry/contract/organizations";
+export type { Authority } from "@skerry/contract/authority";
 export type { Host } from "@skerry/contract/hosts";
 export type { JoinToken } from "@skerry/contract/joining";
 export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";
