@@ -49,8 +49,10 @@ export class ApiDocument {
     if (operation === undefined) return undefined;
     const answer = this.#answerOf(operation.responses[String(status)]);
     if (answer === undefined) return `${status} is not documented: ${text.slice(0, 300)}`;
-    const header = this.#headerFault(answer, headers);
-    if (header !== undefined) return header;
+    return this.#headerFault(answer, headers) ?? this.#bodyFault(answer, { type, text });
+  }
+
+  #bodyFault(answer: Answer, { type, text }: Pick<Heard, "type" | "text">): string | undefined {
     if (answer.content === undefined) return text === "" ? undefined : "the answer should be empty";
     const found = answer.content[type.split(";", 1)[0] ?? ""];
     if (found === undefined) return `the type ${type} is not documented`;
@@ -73,17 +75,12 @@ export class ApiDocument {
   }
 
   #headerFault(answer: Answer, headers: Heard["headers"]): string | undefined {
-    for (const name of ["RateLimit", "RateLimit-Policy", "Retry-After"]) {
+    const faults = ["RateLimit", "RateLimit-Policy", "Retry-After"].map((name) => {
       const reference = answer.headers?.[name]?.$ref?.split("/").at(-1);
       const described = (this.#components["headers"] as Record<string, DescribedHeader>)[reference ?? ""];
-      const value = headers[name.toLowerCase()];
-      if (described === undefined && value !== undefined) return `the header ${name} is not documented`;
-      if (described?.required === true && value === undefined) return `the header ${name} is missing`;
-      const pattern = described?.schema.pattern ?? "^[1-9]\\d*$";
-      if (value !== undefined && !new RegExp(pattern).test(String(value)))
-        return `the header ${name} is "${String(value)}"`;
-    }
-    return undefined;
+      return faultOfHeader(name, headers[name.toLowerCase()], described);
+    });
+    return faults.find((fault) => fault !== undefined);
   }
 
   #answerOf(answer: Answer | undefined): Answer | undefined {
@@ -102,4 +99,17 @@ export class ApiDocument {
 function patternOf(path: string): RegExp {
   const pattern = path.replaceAll(/\{(\w+)\}/g, (_, name) => (name === "path" ? ".*" : "[^/]+"));
   return new RegExp(`^${pattern}$`);
+}
+
+function faultOfHeader(
+  name: string,
+  value: unknown,
+  described: DescribedHeader | undefined,
+): string | undefined {
+  if (value === undefined) return described?.required === true ? `the header ${name} is missing` : undefined;
+  if (described === undefined) return `the header ${name} is not documented`;
+  const pattern = new RegExp(described.schema.pattern ?? "^[1-9]\\d*$");
+  return typeof value === "string" && pattern.test(value)
+    ? undefined
+    : `the header ${name} is ${JSON.stringify(value)}`;
 }
