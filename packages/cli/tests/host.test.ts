@@ -46,3 +46,23 @@ test("what cannot be right about a join is said before anything is done", async 
     expect([run.code, run.stderr], message).toEqual([2, expect.stringContaining(message)]);
   }
 });
+
+test("a change of the authority is begun, and shown with what it waits for", async () => {
+  const authority = {
+    fingerprint: "b".repeat(43),
+    created_at: "2026-11-20T16:20:00.000Z",
+    rotation: "announcing",
+    waits_for: [{ host_id: "hst_1", name: "rack-7", status: "offline" }],
+  };
+  await using scripted = await ScriptedServer.start((response) => sendJson(response, 200, authority));
+  await using shell = await Shell.forServer(scripted);
+  const begun = await shell.run("host", "rotate-authority");
+  expect([begun.code, scripted.last.method, scripted.last.url]).toEqual([0, "POST", "/v1/authority/rotate"]);
+  expect(JSON.parse(scripted.last.body.toString())).toEqual({});
+  await shell.run("host", "rotate-authority", "--leave-offline");
+  expect(JSON.parse(scripted.last.body.toString())).toEqual({ leave_offline: true });
+  const shown = await shell.run("host", "authority");
+  expect([scripted.last.method, scripted.last.url]).toEqual(["GET", "/v1/authority"]);
+  expect(shown.stdout.toString()).toMatch(/announcing\n.*rack-7 \(offline\)/s);
+  expect(JSON.parse((await shell.run("host", "authority", "--json")).stdout.toString())).toEqual(authority);
+});

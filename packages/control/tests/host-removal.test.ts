@@ -40,7 +40,7 @@ test("a host with VMs is removed only by force; then they have failed, and can b
   const [kept, going] = [await world.createSandbox(), await world.createSandbox()];
   expect((await remove(id)).body.code).toBe("host_not_empty");
   host.fake.stuck.add(going.id);
-  void world.call("DELETE", `/v1/sandboxes/${going.id}`);
+  const destruction = world.call("DELETE", `/v1/sandboxes/${going.id}`);
   await eventually(() => host.fake.calls.includes(`DELETE /vms/${going.id}`), "its destruction has begun");
   expect((await remove(id, "?force=true")).status).toBe(204);
   expect(await statusOf(kept.id)).toMatchObject({ status: "failed" });
@@ -48,6 +48,7 @@ test("a host with VMs is removed only by force; then they have failed, and can b
   expect(await statusOf(going.id)).toMatchObject({ status: "destroyed" });
   expect((await world.call("DELETE", `/v1/sandboxes/${kept.id}`)).status).toBe(204);
   expect(await statusOf(kept.id)).toMatchObject({ status: "destroyed" });
+  expect((await destruction).status).toBe(204);
 });
 
 test("a VM that comes to a host at the moment of its removal is not removed with it", async () => {

@@ -41,7 +41,7 @@ test("all replicas share one authority, and a token carries its fingerprint", as
     url: replica.url,
   });
   expect(again.body.token.split(".")[2]).toBe(token.fingerprint);
-  expect(fingerprintOf(await world.context.authority.certificate())).toBe(token.fingerprint);
+  expect(fingerprintOf((await world.context.authority.current()).certificate)).toBe(token.fingerprint);
 });
 
 test("a token is stored as a digest, and the secret is in no request", async () => {

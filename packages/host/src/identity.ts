@@ -16,6 +16,7 @@ import type { SecureContextOptions } from "node:tls";
 import { SkerryError } from "@skerry/contract/errors";
 import {
   CERTIFICATE_REQUEST,
+  certificatesIn,
   hostUri,
   type CertificateRequest,
   type HostCertificate,
@@ -24,7 +25,7 @@ import {
 const FILE = "identity.json";
 const CURVE = "prime256v1";
 
-/** Certificate, authority and key, all PEM. */
+/** Certificate, authorities and key, all PEM. */
 interface Certified extends HostCertificate {
   readonly private_key: string;
 }
@@ -100,7 +101,7 @@ export class Identity {
   #isAnother({ host_id, authority }: HostCertificate): boolean {
     return (
       this.#current !== undefined &&
-      (this.#current.host_id !== host_id || this.#current.authority !== authority)
+      (this.#current.host_id !== host_id || !haveCommon(this.#current.authority, authority))
     );
   }
 
@@ -113,17 +114,25 @@ export class Identity {
   }
 }
 
+/** While a cluster changes its authority, hosts are told of both. One that is trusted already vouches for the other, because control
+ *  has shown a certificate of it to get here. */
+function haveCommon(authorities: string, others: string): boolean {
+  const known = new Set(certificatesIn(authorities));
+  return certificatesIn(others).some((pem) => known.has(pem));
+}
+
 /** The fault of a certificate; undefined where it is for this host and this key, and valid now. */
 function faultOf({ host_id, certificate, authority }: HostCertificate, key: KeyObject): string | undefined {
-  let parsed: { certificate: X509Certificate; authority: X509Certificate };
+  let parsed: { own: X509Certificate; trusted: readonly X509Certificate[] };
   try {
-    parsed = { certificate: new X509Certificate(certificate), authority: new X509Certificate(authority) };
+    const trusted = certificatesIn(authority).map((pem) => new X509Certificate(pem));
+    parsed = { own: new X509Certificate(certificate), trusted };
   } catch {
     return "it is no certificate";
   }
-  const { certificate: own, authority: issuer } = parsed;
-  if (!issuer.ca || !own.checkIssued(issuer) || !own.verify(issuer.publicKey))
-    return "it is not by the authority that came with it";
+  const { own, trusted } = parsed;
+  const isIssued = trusted.some((issuer) => own.checkIssued(issuer) && own.verify(issuer.publicKey));
+  if (!isIssued || !trusted.every(({ ca }) => ca)) return "it is not by an authority that came with it";
   if (own.subjectAltName !== `URI:${hostUri(host_id)}`) return "it is for another holder";
   if (!own.checkPrivateKey(key)) return "it is for another key";
   const now = Date.now();

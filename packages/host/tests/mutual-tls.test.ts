@@ -250,6 +250,33 @@ test.each([-5, 5])("a clock that is %d minutes off changes nothing", async (minu
   expect(await call("/control-only", credentialsOf(CONTROL_URI))).toBe(200);
 });
 
+test("while the authority is changed, control gets in by either, and afterwards by the new one alone", async () => {
+  const next = newAuthority();
+  const bring = (pem: string, by: TestAuthority) => {
+    const { certificate } = certificateFor(identity, {}, by);
+    return identity.install({ host_id: hostId, certificate, authority: pem }, { mayChange: false });
+  };
+  const ca = authority.pem + next.pem;
+  const asControl = async () => [
+    await call("/control-only", { ...credentialsOf(CONTROL_URI), ca }),
+    await call("/control-only", { ...credentialsOf(CONTROL_URI, {}, next), ca }),
+  ];
+  // The alert may come before or after the end of the connection.
+  const refused = expect.stringMatching(/UNKNOWN_CA|ECONNRESET/) as unknown;
+  expect(await asControl()).toEqual([200, refused]);
+  // Nothing that the host trusts vouches for the new one yet.
+  await expect(bring(next.pem, next)).rejects.toThrow("another one");
+  await bring(ca, authority);
+  expect(await asControl()).toEqual([200, 200]);
+  await bring(next.pem + authority.pem, next);
+  expect(await asControl()).toEqual([200, 200]);
+  await bring(next.pem, next);
+  expect(await asControl()).toEqual([refused, 200]);
+  await expect(bring(authority.pem, authority)).rejects.toThrow("another one");
+  const later = await Identity.open(folder);
+  expect(later.credentials?.ca).toBe(next.pem);
+});
+
 test("a port that is taken is said so", async () => {
   const taken = serveMutualTls(server, { endpoint: { host: "0.0.0.0", port }, identity, log });
   await expect(taken).rejects.toThrow(`cannot listen on 0.0.0.0:${port}: EADDRINUSE`);

@@ -1,5 +1,6 @@
 // Machines that VMs run on. They are the operator's.
 
+import type { Authority } from "@skerry/contract/joining/authority";
 import type { Host } from "@skerry/contract/hosts/host";
 import type { JoinToken } from "@skerry/contract/joining/join-token";
 import type { CallOptions, HttpClient } from "./http.ts";
@@ -49,6 +50,23 @@ export class Hosts {
   ): Promise<void> {
     const query = force ? { force: "true" } : {};
     await this.#http.done({ method: "DELETE", path: hostPath(id), query }, options);
+  }
+
+  /** The authority that certifies control and its hosts, and how far a change of it is. */
+  authority(options: CallOptions = {}): Promise<Authority> {
+    return this.#http.json<Authority>({ method: "GET", path: "/v1/authority" }, options);
+  }
+
+  /**
+   * Begins to change the authority for a new one, or goes on with a change that is under way. It waits for every host; `leaveOffline`: not
+   * for those that are offline, which have to join again. Answers at once; `authority()` tells how far it is.
+   */
+  rotateAuthority(
+    { leaveOffline = false }: { readonly leaveOffline?: boolean } = {},
+    options: CallOptions = {},
+  ): Promise<Authority> {
+    const json = leaveOffline ? { leave_offline: true } : {};
+    return this.#http.json<Authority>({ method: "POST", path: "/v1/authority/rotate", json }, options);
   }
 
   /** A token by which one machine becomes a host within the next hour. It is in `token` of this answer and nowhere else. */

@@ -112,6 +112,7 @@ export type {
   OrganizationCreateRequest,
   OrganizationUpdateRequest,
 } from "@skerry/contract/organizations/organization";
+export type { Authority } from "@skerry/contract/joining/authority";
 export type { Host } from "@skerry/contract/hosts/host";
 export type { JoinToken } from "@skerry/contract/joining/join-token";
 export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/organizations/token";

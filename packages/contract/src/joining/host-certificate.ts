@@ -63,7 +63,11 @@ export const HostCertificate = Type.Object(
   {
     host_id: Type.String({ pattern: idPattern("host") }),
     certificate: Pem,
-    authority: Type.String({ maxLength: 8_192, description: "Certificate of the authority, PEM." }),
+    authority: Type.String({
+      maxLength: 8_192,
+      description:
+        "Certificates of the authorities to trust, PEM: one, or two while the cluster changes its authority.",
+    }),
   },
   closed,
 );

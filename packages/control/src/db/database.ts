@@ -107,11 +107,16 @@ export interface Tables {
     last_heartbeat: Time;
     key_sha256: Buffer | null;
     certificate_expires_at: MaybeTime;
+    certified_by: number | null;
+    trusts: Generated<readonly number[]>;
     joined: Generated<boolean>;
     removed_at: MaybeTime;
   };
   authority: {
-    id: Generated<boolean>;
+    number: Generated<number>;
+    status: Generated<"next" | "current" | "previous">;
+    status_since: Generated<Date>;
+    leave_offline: Generated<boolean>;
     certificate: string;
     private_key: string;
     created_at: Generated<Date>;
@@ -123,6 +128,7 @@ export interface Tables {
     created_by: string;
     created_at: Generated<Date>;
     expires_at: Time;
+    authority: number | null;
     host_id: string | null;
   };
   sandboxes: {

@@ -16,6 +16,7 @@ import { roomEntries } from "./migrations/0011-room-entries.ts";
 import { disksThatStay } from "./migrations/0012-disks-that-stay.ts";
 import { sharedLimits } from "./migrations/0013-shared-limits.ts";
 import { privateCidrs } from "./migrations/0014-private-cidrs.ts";
+import { authorityRotation } from "./migrations/0015-authority-rotation.ts";
 
 /**
  * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
@@ -36,6 +37,7 @@ const migrations = [
   { number: 12, name: "disks-that-stay", text: disksThatStay },
   { number: 13, name: "shared-limits", text: sharedLimits },
   { number: 14, name: "private-cidrs", text: privateCidrs },
+  { number: 15, name: "authority-rotation", text: authorityRotation },
 ] as const;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */

@@ -12,6 +12,8 @@ export interface HostView extends Selectable<Tables["hosts"]> {
   readonly used_vcpus: number;
   readonly used_memory_mib: number;
   readonly vms: number;
+  /** What it could be reached by is trusted no more, or has ended. */
+  readonly left_behind: boolean;
 }
 
 /** Newest first. */
@@ -27,7 +29,10 @@ async function hostViews(db: Queries, which: ReturnType<typeof sql>, limit: numb
   const { rows } = await sql<HostView>`
     select h.*, greatest(0, extract(epoch from now() - h.last_heartbeat))::double precision as heartbeat_age_s,
       coalesce(used.vcpus, 0)::integer as used_vcpus, coalesce(used.memory_mib, 0)::integer as used_memory_mib,
-      coalesce(used.vms, 0)::integer as vms
+      coalesce(used.vms, 0)::integer as vms,
+      h.joined and (h.certificate_expires_at <= now()
+        or not exists (select 1 from authority a where a.number = h.certified_by)
+        or not exists (select 1 from authority a where a.status = 'current' and a.number = any(h.trusts))) as left_behind
     from (select * from hosts where removed_at is null and (${which}) order by id desc limit ${limit}) h
     cross join lateral (
       select sum(vcpus) as vcpus, sum(memory_mib) as memory_mib, count(*) as vms from ${vmsOf("h.id")} as vms

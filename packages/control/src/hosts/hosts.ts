@@ -58,6 +58,13 @@ async function findOrThrow(context: Context, id: string): Promise<HostView> {
   });
 }
 
+function waitsFor({ status, unsettled, left_behind, waits_for }: HostView): string | null {
+  if (status === "offline") return left_behind ? LEFT_BEHIND : waits_for;
+  return unsettled ? SETTLING : waits_for;
+}
+
+const LEFT_BEHIND =
+  "its certificate has ended, or is of an authority that was changed while it was away; have its machine join again: `skerry host join`";
 const SETTLING = "what it came back with is not all in its place yet; until then it gets no new VMs";
 
 function hostOf(view: HostView, context: Context): Host {
@@ -68,7 +75,7 @@ function hostOf(view: HostView, context: Context): Host {
     status: view.status,
     status_since: view.status_since.toISOString(),
     desired: view.desired,
-    waits_for: view.unsettled && view.status !== "offline" ? SETTLING : view.waits_for,
+    waits_for: waitsFor(view),
     last_heartbeat: view.last_heartbeat.toISOString(),
     heartbeat_age_s: view.heartbeat_age_s,
     capacity: {

@@ -1,12 +1,16 @@
-// The cluster's own authority, made when it is needed first and kept in the database, so that all replicas share it. Hosts trust each holder
-// of a certificate for control that it has signed, and control trusts hosts in the same way.
+// The cluster's own authority, made when it is needed first and kept in the database, so that all replicas share it. Hosts trust the holders of
+// certificates that name control, and control trusts hosts in the same way.
+//
+// While it is changed for another one (`authority-rotation.ts`), both are trusted. Replicas look at which ones there are every few seconds, at
+// their next connection, so a change that waits for longer than that between its steps finds every replica prepared for the next one.
 
 import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
 import { CONTROL_URI, hostUri, type HostCertificate } from "@skerry/contract/joining/host-certificate";
 import type { ControlCredentials } from "../host-client/mutual-tls.ts";
 import {
-  findCertificateAuthority,
-  keepFirstCertificateAuthority,
+  addCertificateAuthority,
+  findCertificateAuthorities,
+  type Certification,
   type CertificateAuthorityRow,
 } from "./certificate-authority-store.ts";
 import type { Database, Queries } from "../db/database.ts";
@@ -19,74 +23,145 @@ const CONTROL_RENEWED_AFTER_MS = 6 * HOUR_MS;
 /** A host's is renewed every day; it lasts longer so that control may be away for some days. */
 export const HOST_LIFETIME_MS = 7 * 24 * HOUR_MS;
 export const HOST_RENEWED_AFTER_MS = 24 * HOUR_MS;
+/** So long a replica believes what it knows of the authorities. */
+const KNOWN_MS = 5_000;
+
+/** A certificate for a host, and what is remembered of it. */
+export interface IssuedCertificate {
+  readonly certificate: HostCertificate;
+  readonly certification: Certification;
+}
+
+interface Own {
+  readonly credentials: ControlCredentials;
+  /** The authorities that it was made by. */
+  readonly numbers: string;
+  readonly madeAtMs: number;
+}
 
 export class CertificateAuthority {
   readonly #db: Database;
-  #own: { readonly credentials: ControlCredentials; readonly madeAtMs: number } | undefined;
-  #renewal: Promise<ControlCredentials> | undefined;
+  #own: Own | undefined;
+  #lookedAtMs = -Infinity;
+  #look: Promise<ControlCredentials> | undefined;
 
   constructor(db: Database) {
     this.#db = db;
   }
 
-  /** What hosts know this process by. Renewed on the way; where the database is away for a while, the one before goes on. */
+  /** What hosts know this process by, and whom it trusts. Renewed on the way; where the database is away for a while, the one before goes on. */
   async credentials(): Promise<ControlCredentials> {
     const own = this.#own;
     const ageMs = own === undefined ? Infinity : Date.now() - own.madeAtMs;
-    if (own !== undefined && ageMs < CONTROL_RENEWED_AFTER_MS) return own.credentials;
-    this.#renewal ??= this.#certifyOurselves().finally(() => (this.#renewal = undefined));
-    return this.#renewal.catch((error: unknown) => {
+    const isKnown = performance.now() - this.#lookedAtMs < KNOWN_MS;
+    if (own !== undefined && isKnown && ageMs < CONTROL_RENEWED_AFTER_MS) return own.credentials;
+    this.#look ??= this.#lookAgain().finally(() => (this.#look = undefined));
+    return this.#look.catch((error: unknown) => {
       if (own !== undefined && ageMs < CONTROL_LIFETIME_MS) return own.credentials;
       throw error;
     });
   }
 
-  async certifyHost(id: string, publicKey: KeyObject, queries?: Queries): Promise<HostCertificate> {
-    const { authority, keys } = await this.#open(queries);
-    const certificate = certify(keys, {
-      uri: hostUri(id),
-      publicKey,
-      // Server towards control; client towards another host, to which it sends a VM.
-      purposes: ["server", "client"],
-      lifetimeMs: HOST_LIFETIME_MS,
-    });
-    return { host_id: id, certificate, authority };
+  /** For a host that is one already: it is told to trust all authorities that are trusted now. */
+  async certifyHost(id: string, publicKey: KeyObject): Promise<IssuedCertificate> {
+    const trusted = await this.#trusted(this.#db);
+    return issue(trusted, { id, publicKey, trusts: trusted });
   }
 
-  /** The authority's certificate, PEM. */
-  async certificate(): Promise<string> {
-    return (await this.#open()).authority;
+  /** For a machine that joins. It can check one authority, that of its token, and is told of no other; its first renewal, which control brings
+   *  it, does that. No authority changes its status until the transaction ends. */
+  async certifyJoining(queries: Queries, id: string, publicKey: KeyObject): Promise<IssuedCertificate> {
+    const trusted = await this.#trusted(queries, "share");
+    return issue(trusted, { id, publicKey, trusts: trusted.slice(0, 1) });
   }
 
-  async #certifyOurselves(): Promise<ControlCredentials> {
-    const { authority, keys } = await this.#open();
-    const { publicKey, privateKey } = newKeyPair();
-    const cert = certify(keys, {
-      uri: CONTROL_URI,
-      publicKey,
-      purposes: ["client"],
-      lifetimeMs: CONTROL_LIFETIME_MS,
-    });
-    const credentials = { ca: authority, cert, key: pemOf(privateKey) };
-    this.#own = { credentials, madeAtMs: Date.now() };
-    return credentials;
+  /** The one that signs. */
+  async current(
+    queries: Queries = this.#db,
+  ): Promise<Pick<CertificateAuthorityRow, "number" | "certificate">> {
+    return signerOf(await this.#trusted(queries));
   }
 
-  /** Its key is asked for each time and not kept: it is needed some times a day. */
-  async #open(queries: Queries = this.#db): Promise<{
-    readonly authority: string;
-    readonly keys: { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
-  }> {
-    const row = (await findCertificateAuthority(queries)) ?? (await makeFirst(queries));
-    const keys = {
-      privateKey: createPrivateKey(row.private_key),
-      publicKey: new X509Certificate(row.certificate).publicKey,
-    };
-    return { authority: row.certificate, keys };
+  async #lookAgain(): Promise<ControlCredentials> {
+    const lookedAtMs = performance.now();
+    const trusted = await this.#trusted(this.#db);
+    const numbers = numbersOf(trusted).join();
+    const own = this.#own;
+    const isFresh = own !== undefined && Date.now() - own.madeAtMs < CONTROL_RENEWED_AFTER_MS;
+    // The one that signs is the first, so they are the same only where it is.
+    const now = isFresh && own.numbers === numbers ? own : certifyOurselves(trusted, numbers);
+    this.#own = now;
+    this.#lookedAtMs = lookedAtMs;
+    return now.credentials;
+  }
+
+  /** Keys are asked for each time and not kept: they are needed some times a day. */
+  async #trusted(queries: Queries, locked?: "share"): Promise<readonly CertificateAuthorityRow[]> {
+    const found = await findCertificateAuthorities(queries, locked);
+    if (found.length > 0) return found;
+    await addCertificateAuthority(queries, newAuthority("current"));
+    return findCertificateAuthorities(queries, locked);
   }
 }
 
-function makeFirst(queries: Queries): Promise<CertificateAuthorityRow> {
+export function newAuthority(
+  status: CertificateAuthorityRow["status"],
+): Pick<CertificateAuthorityRow, "certificate" | "private_key" | "status"> {
   const { certificate, privateKey } = makeAuthority();
-  return keepFirstCertificateAuthority(queries, { certificate, private_key: privateKey });
+  return { certificate, private_key: privateKey, status };
+}
+
+export function numbersOf(authorities: readonly CertificateAuthorityRow[]): number[] {
+  return authorities.map(({ number }) => number);
+}
+
+function certifyOurselves(trusted: readonly CertificateAuthorityRow[], numbers: string): Own {
+  const { publicKey, privateKey } = newKeyPair();
+  const cert = certify(keysOf(signerOf(trusted)), {
+    uri: CONTROL_URI,
+    publicKey,
+    purposes: ["client"],
+    lifetimeMs: CONTROL_LIFETIME_MS,
+  });
+  const credentials = { ca: pemOfAll(trusted), cert, key: pemOf(privateKey) };
+  return { credentials, numbers, madeAtMs: Date.now() };
+}
+
+function issue(
+  trusted: readonly CertificateAuthorityRow[],
+  host: {
+    readonly id: string;
+    readonly publicKey: KeyObject;
+    readonly trusts: readonly CertificateAuthorityRow[];
+  },
+): IssuedCertificate {
+  const signer = signerOf(trusted);
+  const certificate = certify(keysOf(signer), {
+    uri: hostUri(host.id),
+    publicKey: host.publicKey,
+    // Server towards control; client towards another host, to which it sends a VM.
+    purposes: ["server", "client"],
+    lifetimeMs: HOST_LIFETIME_MS,
+  });
+  return {
+    certificate: { host_id: host.id, certificate, authority: pemOfAll(host.trusts) },
+    certification: { certifiedBy: signer.number, trusts: numbersOf(host.trusts) },
+  };
+}
+
+function signerOf(trusted: readonly CertificateAuthorityRow[]): CertificateAuthorityRow {
+  const [first] = trusted;
+  if (first?.status !== "current") throw new Error("no authority signs");
+  return first;
+}
+
+function keysOf({ certificate, private_key }: CertificateAuthorityRow) {
+  return {
+    privateKey: createPrivateKey(private_key),
+    publicKey: new X509Certificate(certificate).publicKey,
+  };
+}
+
+function pemOfAll(authorities: readonly CertificateAuthorityRow[]): string {
+  return authorities.map(({ certificate }) => certificate).join("");
 }

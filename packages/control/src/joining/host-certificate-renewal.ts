@@ -1,6 +1,7 @@
 // Brings every host its next certificate, long before the one that it has ends. Control asks for the request and carries the answer, over
 // the connection that it has: a host never calls control. The host beside control gets its first one here too, with which it hands VMs to others.
 
+import { advanceRotation, rotationNow, wantedCertification } from "./authority-rotation.ts";
 import { HOST_LIFETIME_MS, HOST_RENEWED_AFTER_MS } from "./certificate-authority.ts";
 import { keyDigest, requestedKey } from "./x509.ts";
 import type { Context } from "../context.ts";
@@ -8,14 +9,18 @@ import { hostsToCertify, recordHostCertificate } from "./host-certificate-store.
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 const BATCH = 32;
+const HOST_CERTIFICATES = "host-certificates";
+/** While the authority is changed: the next step may be due before the next turn. */
+const ROTATION_LOOK_MS = 10_000;
 
 export function hostCertificateRenewal(context: Context, everyMs: number): BackgroundService {
   return {
-    name: "host-certificates",
+    name: HOST_CERTIFICATES,
     everyMs,
     async activate(stop) {
       const withinMs = HOST_LIFETIME_MS - HOST_RENEWED_AFTER_MS;
-      const hosts = await hostsToCertify(context.db, { withinMs, limit: BATCH });
+      const wanted = await wantedCertification(context);
+      const hosts = await hostsToCertify(context.db, { withinMs, wanted, limit: BATCH });
       const results = await Promise.allSettled(hosts.map((host) => renew(context, host, stop)));
       for (const [index, result] of results.entries()) {
         if (result.status === "rejected" && !stop.aborted)
@@ -25,7 +30,13 @@ export function hostCertificateRenewal(context: Context, everyMs: number): Backg
           );
       }
       const progress = results.some((result) => result.status === "fulfilled");
-      return reportOf(results, { examined: hosts.length, more: progress && hosts.length === BATCH });
+      const advanced = await advanceRotation(context, HOST_CERTIFICATES);
+      const more = advanced || (progress && hosts.length === BATCH);
+      const { step } = await rotationNow(context);
+      return {
+        ...reportOf(results, { examined: hosts.length, more }),
+        ...(step === "none" ? {} : { nextMs: Math.min(everyMs, ROTATION_LOOK_MS) }),
+      };
     },
   };
 }
@@ -36,8 +47,12 @@ async function renew(
   stop: AbortSignal,
 ): Promise<void> {
   const client = context.hosts.client(address);
+  // In this order. A host takes the answer to its latest request alone, so what a replica that was overtaken brings late is refused, unless it
+  // has asked after the other one; and then it looks at the authorities after that one, too.
   const key = requestedKey(await client.requestCertificate(stop));
-  await client.installCertificate(await context.authority.certifyHost(id, key), stop);
+  const { certificate, certification } = await context.authority.certifyHost(id, key);
+  await client.installCertificate(certificate, stop);
   // Should this not be written, the next activation brings another one.
-  await recordHostCertificate(context.db, id, { keySha256: keyDigest(key), lifetimeMs: HOST_LIFETIME_MS });
+  const brought = { keySha256: keyDigest(key), lifetimeMs: HOST_LIFETIME_MS, ...certification };
+  await recordHostCertificate(context.db, id, brought);
 }

@@ -1,28 +1,41 @@
 import { sql } from "kysely";
 import type { Queries } from "../db/database.ts";
+import type { Certification } from "./certificate-authority-store.ts";
 
-/** Hosts that answer and whose certificate ends within this time, or that have none. */
+/** Hosts that answer and whose certificate ends within this time, that have none, or that have another than they are to have. In no order: one
+ *  that fails again and again does not keep the others waiting. */
 export async function hostsToCertify(
   db: Queries,
-  { withinMs, limit }: { readonly withinMs: number; readonly limit: number },
+  {
+    withinMs,
+    wanted,
+    limit,
+  }: { readonly withinMs: number; readonly wanted: Certification; readonly limit: number },
 ): Promise<readonly { readonly id: string; readonly address: string }[]> {
   const { rows } = await sql<{ id: string; address: string }>`
     select id, address from hosts
     where removed_at is null and status in ('online', 'draining')
-      and coalesce(certificate_expires_at, now()) < now() + ${withinMs}::double precision * interval '1 millisecond'
-    order by certificate_expires_at nulls first
+      and (coalesce(certificate_expires_at, now()) < now() + ${withinMs}::double precision * interval '1 millisecond'
+        or certified_by is distinct from ${wanted.certifiedBy}
+        or not (trusts @> ${wanted.trusts}::integer[] and trusts <@ ${wanted.trusts}::integer[]))
+    order by random()
     limit ${limit}`.execute(db);
   return rows;
+}
+
+export interface BroughtCertificate extends Certification {
+  readonly keySha256: Buffer;
+  readonly lifetimeMs: number;
 }
 
 export async function recordHostCertificate(
   db: Queries,
   id: string,
-  { keySha256, lifetimeMs }: { readonly keySha256: Buffer; readonly lifetimeMs: number },
+  { keySha256, lifetimeMs, certifiedBy, trusts }: BroughtCertificate,
 ): Promise<void> {
   await sql`
     update hosts set
-      key_sha256 = ${keySha256},
+      key_sha256 = ${keySha256}, certified_by = ${certifiedBy}, trusts = ${trusts}::integer[],
       certificate_expires_at = now() + ${lifetimeMs}::double precision * interval '1 millisecond'
     where id = ${id}`.execute(db);
 }

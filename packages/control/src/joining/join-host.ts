@@ -49,10 +49,12 @@ export function joinTokenCreation(context: Context, caller: Caller): Creation<Jo
 }
 
 async function createJoinToken(context: Context, caller: Caller, attempt: Attempt): Promise<JoinToken> {
-  const fingerprint = fingerprintOf(await context.authority.certificate());
+  const { number: authority, certificate } = await context.authority.current();
+  const fingerprint = fingerprintOf(certificate);
   const id = newId("join");
   const secret = randomBytes(SECRET_BYTES).toString("base64url");
-  const row = { id, secret_sha256: secretDigest(secret), org_id: caller.orgId, created_by: caller.userId };
+  const owner = { org_id: caller.orgId, created_by: caller.userId };
+  const row = { id, secret_sha256: secretDigest(secret), authority, ...owner };
   return context.db.transaction().execute(async (transaction) => {
     const expiresAt = await insertJoinToken(transaction, row, TOKEN_LIFETIME_MS);
     const token = joinTokenText({ id, secret, fingerprint });
@@ -75,10 +77,16 @@ export function joinHost(context: Context, request: JoinRequest): Promise<JoinAn
     const address = securedAddress(id, checkedEndpoint(endpoint));
     if (!(await writeJoiningHost(transaction, { id, name, address }))) throw nameTaken(name);
     await useJoinToken(transaction, request.token_id, id);
-    await recordHostCertificate(transaction, id, { keySha256, lifetimeMs: HOST_LIFETIME_MS });
+    const { certificate, certification } = await context.authority.certifyJoining(transaction, id, publicKey);
+    if (token.authority !== null && token.authority !== certification.certifiedBy) throw otherAuthority();
+    await recordHostCertificate(transaction, id, {
+      keySha256,
+      lifetimeMs: HOST_LIFETIME_MS,
+      ...certification,
+    });
     const act = { service: "host-join", action: "host.join", resource: "host" };
     await recordOwnActs(transaction, act, [{ id, org_id: token.org_id }]);
-    return context.authority.certifyHost(id, publicKey, transaction);
+    return certificate;
   });
 }
 
@@ -139,6 +147,17 @@ function checkedEndpoint(endpoint: string): string {
     remediation: "Use ADDRESS:PORT, for example 192.0.2.7:7071 or [2001:db8::7]:7071.",
     context: { field: "address" },
   });
+}
+
+/** The machine would refuse the answer: it looks for the authority that its token names. */
+function otherAuthority(): SkerryError {
+  return new SkerryError(
+    "unauthorized",
+    "The cluster's authority was changed after the join token was made.",
+    {
+      remediation: "Make another one with `skerry host token`.",
+    },
+  );
 }
 
 function usedToken(): SkerryError {

@@ -1,3 +1,4 @@
+import { Authority, AuthorityRotateRequest } from "@skerry/contract/joining/authority";
 import { HostJoined, JoinAnswer, JoinConfirmation, JoinRequest } from "@skerry/contract/joining/join-request";
 import { JoinToken } from "@skerry/contract/joining/join-token";
 import type { Operations } from "../api/operation.ts";
@@ -17,6 +18,33 @@ export const joinOperations = {
     answers: { 201: JoinToken },
     access: { scope: "hosts:write", role: "admin", rate: "expensive" },
     audit: { action: "host.token", resource: "host" },
+    errors: [],
+  },
+  getAuthority: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/authority",
+    tag: "hosts",
+    summary: "The authority that certifies control and its hosts, and how far a change of it is",
+    answers: { 200: Authority },
+    access: { scope: "hosts:read", role: "viewer", rate: "read" },
+    audit: { action: "authority.get", resource: "authority" },
+    errors: [],
+  },
+  rotateAuthority: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/authority/rotate",
+    tag: "hosts",
+    summary: "Change the authority that certifies control and its hosts for a new one, while they go on",
+    description:
+      "Answers at once; the change goes on by itself, and waits for every host, also for one that is offline, until its certificate ends. " +
+      "Asked for again while one is under way, it begins no other.",
+    body: AuthorityRotateRequest,
+    isBodyOptional: true,
+    answers: { 200: Authority },
+    access: { scope: "hosts:write", role: "admin", rate: "write" },
+    audit: { action: "authority.rotate", resource: "authority" },
     errors: [],
   },
   // The callers of these two have no API token, and prove that they have a join token.

@@ -5,6 +5,7 @@ import { callerOf } from "../api/authenticate-hook.ts";
 import { countingFailures } from "../api/enforce-rate-limit.ts";
 import { routes } from "../api/routes.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
+import { describeAuthority, rotateAuthority } from "./authority-rotation.ts";
 import { joinOperations } from "./join-operations.ts";
 import { confirmHost, joinHost, joinTokenCreation } from "./join-host.ts";
 
@@ -15,6 +16,8 @@ export const joinRoutes = routes(joinOperations, (context) => {
     countingFailures(attempts, { address: ip, secretSha256: proof }, work);
   return {
     createJoinToken: (request) => joinTokenCreation(context, callerOf(request)),
+    getAuthority: () => describeAuthority(context),
+    rotateAuthority: (request) => rotateAuthority(context, request.body),
     joinHost: (request) => guarded(request, request.body.proof, () => joinHost(context, request.body)),
     confirmHost: (request) => guarded(request, request.body.proof, () => confirmHost(context, request.body)),
   };

@@ -6,13 +6,15 @@ export interface NewJoinToken {
   readonly secret_sha256: Buffer;
   readonly org_id: string;
   readonly created_by: string;
+  /** Its number. */
+  readonly authority: number;
 }
 
 /** When it ends. */
 export async function insertJoinToken(db: Queries, token: NewJoinToken, lifetimeMs: number): Promise<Date> {
   const { rows } = await sql<{ expires_at: Date }>`
-    insert into join_tokens (id, secret_sha256, org_id, created_by, expires_at)
-    values (${token.id}, ${token.secret_sha256}, ${token.org_id}, ${token.created_by},
+    insert into join_tokens (id, secret_sha256, org_id, created_by, authority, expires_at)
+    values (${token.id}, ${token.secret_sha256}, ${token.org_id}, ${token.created_by}, ${token.authority},
             now() + ${lifetimeMs}::double precision * interval '1 millisecond')
     returning expires_at`.execute(db);
   const [row] = rows;
@@ -24,13 +26,15 @@ export interface JoinTokenRow {
   readonly secret_sha256: Buffer;
   readonly org_id: string;
   readonly host_id: string | null;
+  /** Null: the token is from before authorities had numbers. */
+  readonly authority: number | null;
   readonly expired: boolean;
 }
 
 /** No other request uses the token until the transaction ends. */
 export async function lockJoinToken(db: Queries, id: string): Promise<JoinTokenRow | undefined> {
   const { rows } = await sql<JoinTokenRow>`
-    select secret_sha256, org_id, host_id, expires_at <= now() as expired
+    select secret_sha256, org_id, host_id, authority, expires_at <= now() as expired
     from join_tokens where id = ${id} for update`.execute(db);
   return rows[0];
 }

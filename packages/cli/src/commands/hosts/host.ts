@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
+import { registerAuthorityCommands } from "./host-authority.ts";
 import { registerHostViewCommands } from "./host-view.ts";
 
 export function registerHostCommands(program: Command, cli: Cli): void {
@@ -11,6 +12,7 @@ export function registerHostCommands(program: Command, cli: Cli): void {
   registerToken(host, cli);
   registerJoin(host, cli);
   registerRemove(host, cli);
+  registerAuthorityCommands(host, cli);
   registerRecoverDisk(host, cli);
 }
 
