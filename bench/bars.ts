@@ -6,7 +6,7 @@
 //   max ≤ 2 × its median
 //   none fails
 //
-// Whatever it says, a bar is not met where an attempt has failed, nor where it is written wrongly: a run takes half an hour, so that is
+// A bar is never met where an attempt has failed, nor where it is written wrongly: a run takes half an hour, so that is
 // told in its table and not by an exception.
 
 import type { Measure } from "./report.ts";

@@ -16,7 +16,7 @@ import {
   WINDOW_BYTES,
   type Frame,
 } from "@skerry/contract/frames";
-import type { GuestOperation } from "@skerry/contract/guest-api";
+import type { GuestOperation } from "@skerry/contract/guest-api/guest-operations";
 
 const DEADLINE_MS = 60_000;
 const FILE_MODE = 0o644;

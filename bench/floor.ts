@@ -98,7 +98,7 @@ export class Floor implements AsyncDisposable {
     }
   }
 
-  /** Also ends what nobody has ended. */
+  /** Also ends the QEMUs that still run. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#running].map((qemu) => this.#kill(qemu)));
     for (const name of this.#namespaces) await run("ip", "netns", "del", name).catch(() => undefined);

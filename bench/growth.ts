@@ -58,7 +58,7 @@ async function createOnce(
   await sandbox?.destroy();
 }
 
-/** A host that nobody reaches, and whose sandboxes nobody takes for lost. The row of the sandbox that is copied has to be there before. */
+/** A host that control cannot reach, and whose sandboxes control does not take for lost. The row of the sandbox that is copied has to be there before. */
 function prepare(id: string): string {
   return `
     insert into hosts

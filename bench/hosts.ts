@@ -4,11 +4,11 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findSize } from "@skerry/contract/sizes";
-import { heartbeat } from "../packages/control/src/hosts/host-heartbeat.ts";
+import { heartbeat } from "../packages/control/src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../packages/control/src/hosts/host-health-monitor.ts";
 import type { Context } from "../packages/control/src/context.ts";
 import { reserve } from "../packages/control/src/capacity/reservation.ts";
-import { bootstrap } from "../packages/control/src/organizations/token-service.ts";
+import { bootstrap } from "../packages/control/src/organizations/tokens.ts";
 import { openDatabase } from "../packages/control/src/db/database.ts";
 import { migrate } from "../packages/control/src/db/migrations.ts";
 import { simulatedContext } from "../packages/control/tests/support/simulated-context.ts";

@@ -83,7 +83,7 @@ async function wrk(platform: Platform, paths: readonly string[]): Promise<Run> {
 
 const PAGE_ITEMS = 50;
 
-/** Pages are read in turn, so that whatever else the machine does meets both. */
+/** Pages are read in turn, so that other load of the machine meets both. */
 async function measurePages(platform: Platform, lastCursorId: string): Promise<Measure[]> {
   const cursor = Buffer.from(lastCursorId).toString("base64url");
   const first: number[] = [];

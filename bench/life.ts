@@ -1,4 +1,4 @@
-// From the wish to the first command's answer and to the end: with clones that wait, without, and what podman and QEMU alone need.
+// From the request to the first command's answer and to the end: with clones that wait, without, and what podman and QEMU alone need.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Platform } from "../tests/support/platform.ts";

@@ -38,7 +38,7 @@ export function watchMemory(platform: Platform): () => Promise<{ [Name in Servic
   };
   const control = watch("control");
   const host = watch("host");
-  for (const growth of [control, host]) growth.catch(() => undefined); // whoever stops it hears of it
+  for (const growth of [control, host]) growth.catch(() => undefined); // the returned function throws it
   return async () => {
     stop.abort();
     return { control: await control, host: await host };

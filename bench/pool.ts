@@ -11,7 +11,7 @@ const QUIET_MS = 500;
 const POLL_MS = 50;
 const REST_DEADLINE_MS = 60_000;
 
-/** Resolves once clones wait and nobody makes more: what is measured next finds one, and has the machine to itself. */
+/** Resolves once clones wait and the host makes no more: what is measured next finds one, and has the machine to itself. */
 export async function poolAtRest(platform: Pick<Platform, "state">): Promise<void> {
   const endMs = performance.now() + REST_DEADLINE_MS;
   let seen = "";

@@ -62,7 +62,7 @@ export function report(results: Results, previous: Results | undefined, pictures
 
 function introduction({ quick, machine, commit, settings }: Results): string[] {
   return [
-    "This page, its pictures and `benchmarks/latest.json` (every sample) are written by the program; nobody edits them.",
+    "This page, its pictures and `benchmarks/latest.json` (every sample) are written by the program, never by hand.",
     "",
     "```sh",
     "npm run bench -- --quick          # within about 3 minutes, with fewer samples",
@@ -77,7 +77,7 @@ function introduction({ quick, machine, commit, settings }: Results): string[] {
     "It starts a platform of its own with the same command as a user, measures through the published client over HTTP, and stops it",
     "again. What is compared takes turns in the same run, so that noise hits all alike: the _bare script_ (`bench/floor.ts`) starts the",
     "same QEMU from the same frozen template and speaks to it directly, without control plane and host, which is the floor for",
-    "whatever has no clone waiting; podman runs the same Debian root. An attempt that fails is counted and never left out.",
+    "answers that no waiting clone speeds up; podman runs the same Debian root. An attempt that fails is counted and never left out.",
     "`last` is the median of the last committed run. The p99 of a rate is its slow end.",
     "",
     "## The machine",

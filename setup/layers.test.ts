@@ -3,6 +3,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import {
+  filesOf,
+  floorFault,
+  importsOf,
+  unlisted,
+  type Floors,
+  type Import as FloorImport,
+} from "./import-floors.ts";
 
 const packages = join(import.meta.dirname, "../packages");
 
@@ -97,4 +105,48 @@ test.each<[Import, boolean]>([
   [{ from: "templates/frozen.ts", to: "vm/qemu/qmp.ts" }, false],
 ])("the import %j is a fault: %s", (one, isFault) => {
   expect(hostFault(one) !== undefined).toBe(isFault);
+});
+
+/** The rooms of the packages that share control's nouns; control's own are in its tests. A new room is a word here. */
+const floorsOf: Readonly<Record<string, Floors>> = {
+  contract: [
+    ["."],
+    ["audit", "guest-api", "joining", "limits", "moves", "platform", "templates", "vms"],
+    ["host-api", "machines", "organizations", "sandboxes"],
+    ["hosts"],
+  ],
+  cli: [
+    ["."],
+    ["local/system"],
+    ["local/servers"],
+    ["local", "commands/vms"],
+    ["commands/hosts", "commands/machines", "commands/organizations", "commands/sandboxes"],
+    ["commands"],
+    ["main.ts"],
+  ],
+};
+
+test.each(Object.entries(floorsOf))("the rooms of %s import from lower floors only", (name, floors) => {
+  const src = join(packages, name, "src");
+  const files = filesOf(src);
+  const own = importsOf(src).filter(({ to }) => files.includes(to));
+  expect(files.length).toBeGreaterThan(40);
+  expect(own.length).toBeGreaterThan(80);
+  expect(unlisted(floors, files)).toEqual([]);
+  expect(own.flatMap((one) => floorFault(floors, one) ?? [])).toEqual([]);
+});
+
+test.each<[string, FloorImport]>([
+  ["contract", { from: "vms/egress.ts", to: "hosts/host.ts", isType: true }],
+  ["contract", { from: "sandboxes/sandbox.ts", to: "machines/machine.ts", isType: false }],
+  ["contract", { from: "errors.ts", to: "audit/audit-event.ts", isType: false }],
+  ["cli", { from: "local/system/layout.ts", to: "local/servers/postgres.ts", isType: true }],
+  ["cli", { from: "commands/vms/vm-exec.ts", to: "main.ts", isType: false }],
+])("in %s the import %j is a fault", (name, one) => {
+  expect(floorFault(floorsOf[name] ?? [], one)).toContain("not a lower floor");
+});
+
+test("a folder that no floor lists is found, and a floor without a folder", () => {
+  expect(unlisted([["."], ["hosts"]], ["errors.ts", "hosts/host.ts", "disks/disk.ts"])).toEqual(["disks"]);
+  expect(unlisted([["."], ["hosts"]], ["errors.ts"])).toEqual(["hosts"]);
 });

@@ -6,7 +6,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import type { DirectoryListing, Sandbox } from "@skerry/contract/sandboxes";
+import type { DirectoryListing } from "@skerry/contract/vms/files";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { destroySandbox, getSandbox, outputOf } from "./support/api.ts";
 import { sharedPlatform } from "./support/shared.ts";
 

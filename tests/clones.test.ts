@@ -6,7 +6,7 @@ import { readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Sandbox } from "@skerry/contract/sandboxes";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { createSandbox, destroySandbox, execute, outputOf } from "./support/api.ts";
 import { machineAddresses } from "./support/machine-addresses.ts";
 import { qemuPidOf } from "./support/platform.ts";

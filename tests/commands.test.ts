@@ -1,7 +1,8 @@
 // Commands that mean well: what comes back of them, and what is left of them afterwards.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ExecuteExit, ExecuteRequest, Sandbox } from "@skerry/contract/sandboxes";
+import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/vms/execute";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { createSandbox, destroySandbox, execute, outputOf, refusal } from "./support/api.ts";
 import { call, until } from "./support/platform.ts";
 import { sharedPlatform } from "./support/shared.ts";

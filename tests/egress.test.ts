@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
-import type { Egress, EgressDenial, EgressRequest } from "@skerry/contract/egress";
+import type { Egress, EgressDenial, EgressRequest } from "@skerry/contract/vms/egress";
 import type { HostClient } from "../packages/control/src/host-client/host-client.ts";
 import { addressOfSocket, HostDirectory } from "../packages/control/src/host-client/host-directory.ts";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import type { Vm, VmList, VmSpec } from "@skerry/contract/host-api";
+import type { Vm, VmList, VmSpec } from "@skerry/contract/host-api/vm";
 import { qemuProcesses } from "./support/leftovers.ts";
 import { LoneHost } from "./support/lone-host.ts";
 import { freePort, newInstallation, openPlatform, skerry, until } from "./support/platform.ts";

@@ -3,7 +3,8 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { ExecuteRequest, Sandbox } from "@skerry/contract/sandboxes";
+import type { ExecuteRequest } from "@skerry/contract/vms/execute";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { OUTPUT_MAX_BYTES } from "@skerry/contract/limits";
 import {
   createSandbox,

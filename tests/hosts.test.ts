@@ -7,7 +7,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import type { HostInfo } from "@skerry/contract/host-api";
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { Machine, Sandbox } from "../packages/sdk/src/skerry.ts";
 import { makeAuthority } from "../packages/control/src/joining/x509.ts";
 import { qemuProcesses } from "./support/leftovers.ts";

@@ -3,7 +3,8 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import type { HostInfo, Vm, VmSpec } from "@skerry/contract/host-api";
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
+import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { consoleLogs, namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
 import { LoneHost } from "./support/lone-host.ts";
 import { until } from "./support/platform.ts";

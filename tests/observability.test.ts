@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
-import type { AuditList } from "@skerry/contract/audit";
+import type { AuditList } from "@skerry/contract/audit/audit-event";
 import { call, eagerServices, skerry, startPlatform, until } from "./support/platform.ts";
 
 // One of its own: nobody else counts in its figures.

@@ -1,8 +1,8 @@
 // The life of a sandbox from its first request to its last trace, with real microVMs behind it.
 
 import { afterAll, describe, expect, inject, test } from "vitest";
-import type { Sandbox, SandboxList } from "@skerry/contract/sandboxes";
-import type { TokenCreated } from "@skerry/contract/tokens";
+import type { Sandbox, SandboxList } from "@skerry/contract/sandboxes/sandbox";
+import type { TokenCreated } from "@skerry/contract/organizations/token";
 import {
   createSandbox,
   destroySandbox,

@@ -4,8 +4,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import type { EgressReport } from "@skerry/contract/egress";
-import type { HostInfo, Vm, VmSpec } from "@skerry/contract/host-api";
+import type { EgressReport } from "@skerry/contract/vms/egress";
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
+import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { LoneHost, type Answer } from "./support/lone-host.ts";
 import { until } from "./support/platform.ts";
 

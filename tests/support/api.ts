@@ -1,7 +1,8 @@
 // The REST API as its document has it, for tests that look at statuses, codes and fields rather than at the client library.
 
 import { expect } from "vitest";
-import type { ExecuteRequest, ExecuteResponse, Sandbox } from "@skerry/contract/sandboxes";
+import type { ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import type { ErrorBody } from "@skerry/contract/errors";
 import { call, type Platform } from "./platform.ts";
 

@@ -9,7 +9,7 @@ import { request, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { FrameParser, frameTypes, parseJsonPayload } from "@skerry/contract/frames";
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { until } from "./platform.ts";
 
 const root = join(import.meta.dirname, "../..");

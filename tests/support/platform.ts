@@ -6,7 +6,7 @@ import { appendFile, chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promi
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { limitNames } from "@skerry/contract/quotas";
+import { limitNames } from "@skerry/contract/limits/quotas";
 import { Skerry } from "../../packages/sdk/src/skerry.ts";
 import { namespacesInUse, qemuProcesses } from "./leftovers.ts";
 

@@ -15,7 +15,7 @@ export interface LocalSource extends AsyncDisposable {
 }
 
 /** A regular file as a blob, which is read as it is sent and whose length the server learns first; all else as a stream. */
-export async function openLocal(path: string): Promise<LocalSource> {
+export async function openLocalFile(path: string): Promise<LocalSource> {
   if (path === STDIO) return streamSource(process.stdin);
   const stats = await stat(path);
   if (stats.isDirectory())
@@ -42,7 +42,7 @@ export interface SavedFile {
   readonly bytes: number;
 }
 
-export interface SaveWish {
+export interface SaveOptions {
   /** For a target that is a directory. */
   readonly name: string;
   /** Undefined: what fits on the disk, with a reserve. */
@@ -50,10 +50,10 @@ export interface SaveWish {
 }
 
 /** Writes beside the target and renames, so that the target is whole or as it was. */
-export async function saveLocal(
+export async function saveLocalFile(
   content: ReadableStream<Uint8Array>,
   target: string,
-  { name, maxBytes }: SaveWish,
+  { name, maxBytes }: SaveOptions,
 ): Promise<SavedFile> {
   try {
     const path = (await statIfThere(target))?.isDirectory() === true ? join(target, name) : target;

@@ -4,13 +4,13 @@
 import { Command } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { Cli } from "./cli.ts";
-import { registerAuditCommands } from "./commands/audit.ts";
-import { registerHostCommands } from "./commands/host.ts";
-import { registerMachineCommands } from "./commands/machine.ts";
+import { registerAuditCommands } from "./commands/organizations/audit.ts";
+import { registerHostCommands } from "./commands/hosts/host.ts";
+import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
-import { registerSandboxCommands } from "./commands/sandbox.ts";
+import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
-import { registerOrganizationCommands } from "./commands/organizations.ts";
+import { registerOrganizationCommands } from "./commands/organizations/organizations.ts";
 import { DEFAULT_API_URL } from "./config.ts";
 import { endingOf } from "./errors.ts";
 

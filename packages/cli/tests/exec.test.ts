@@ -7,7 +7,7 @@ import {
   ScriptedServer,
   sendJson,
 } from "../../sdk/tests/support/scripted-server.ts";
-import { shellCommand } from "../src/commands/vm-exec.ts";
+import { shellCommand } from "../src/commands/vms/vm-exec.ts";
 import { ended, Shell } from "./support/shell.ts";
 
 test("exec writes every byte of both outputs and exits with the command's own code", async () => {

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/prom
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readLayout, type Layout } from "../src/local/layout.ts";
-import { openLog, rotateLogs } from "../src/local/logs.ts";
+import { readLayout, type Layout } from "../src/local/system/layout.ts";
+import { openLog, rotateLogs } from "../src/local/servers/logs.ts";
 
 let layout: Layout;
 beforeEach(async () => {

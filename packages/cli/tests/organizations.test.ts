@@ -175,3 +175,25 @@ test("limits shows what is taken of each quota, and how often a token may ask", 
   expect(api.last.url).toBe("/v1/limits");
   expect(JSON.parse((await shell.run("org", "limits", "--json")).stdout.toString())).toEqual(limits);
 });
+
+test("limits with an id shows and sets those of any organization, for the operator", async () => {
+  const limits = {
+    organization_id: "org_1",
+    rates: { read: { per_minute: 3000, burst: 1500 } },
+    quotas: { sandboxes: { used: 3, limit: 500 } },
+    exceptions: { quota_sandboxes: 500 },
+  };
+  await using api = await ScriptedServer.start((response) => sendJson(response, 200, limits));
+  await using shell = await Shell.forServer(api);
+  const shown = await shell.run("org", "limits", "org_1");
+  expect(shown.stdout.toString()).toMatch(/sandboxes +3 +500 \(set for it\)\n/);
+  expect([api.last.method, api.last.url]).toEqual(["GET", "/v1/orgs/org_1/limits"]);
+  const set = await shell.run(
+    ...["org", "limits", "org_1", "--set", "quota_sandboxes=500", "--set", "rate_read_burst=default"],
+  );
+  expect(set.code).toBe(0);
+  expect([api.last.method, api.last.url]).toEqual(["PATCH", "/v1/orgs/org_1/limits"]);
+  expect(JSON.parse(api.last.body.toString())).toEqual({ quota_sandboxes: 500, rate_read_burst: null });
+  expect((await shell.run("org", "limits", "org_1", "--set", "quota_sandbox=1")).code).toBe(2);
+  expect((await shell.run("org", "limits", "--set", "quota_sandboxes=1")).code).toBe(2);
+});

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { Value } from "typebox/value";
-import { ErrorResponse } from "@skerry/contract/common";
+import { ErrorResponse } from "@skerry/contract/error-response";
 import { errorFromBody, errorStatus, SkerryError, type ErrorCode } from "@skerry/contract/errors";
 
 const codes = Object.keys(errorStatus) as ErrorCode[];

@@ -1,4 +1,5 @@
-import type { Role, Scope } from "@skerry/contract/access";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Scope } from "@skerry/contract/organizations/scopes";
 
 /** On whose behalf a request runs. */
 export interface Caller {

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
-import type { OrganizationLimits } from "@skerry/contract/quotas";
+import type { OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { HostDirectory } from "./host-client/host-directory.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Database } from "./db/database.ts";
 import type { AccessWatch } from "./auth/access-watch.ts";
-import type { Authority } from "./joining/certificate-authority.ts";
+import type { CertificateAuthority } from "./joining/certificate-authority.ts";
 import type { TokenCache } from "./auth/token-cache.ts";
 import type { HostCapacity } from "./capacity/host-capacity.ts";
 import type { VmLocations } from "./vms/vm-locations.ts";
@@ -17,7 +17,7 @@ export interface Context {
   readonly hostCapacity: HostCapacity;
   /** Where VMs are. */
   readonly vmLocations: VmLocations;
-  readonly authority: Authority;
+  readonly authority: CertificateAuthority;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Of validated tokens. */

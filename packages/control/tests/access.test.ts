@@ -1,6 +1,7 @@
 import fastify from "fastify";
 import { expect, test } from "vitest";
-import { hasRole, lowestRole, roles, scopes, usableScopes } from "@skerry/contract/access";
+import { hasRole, roles } from "@skerry/contract/organizations/roles";
+import { lowestRole, scopes, usableScopes } from "@skerry/contract/organizations/scopes";
 import { requireDeclarations } from "../src/api/register-routes.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
 import { useWorld } from "./support/world.ts";

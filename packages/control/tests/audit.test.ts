@@ -2,12 +2,12 @@
 
 import { sql } from "kysely";
 import { beforeEach, afterEach, expect, test } from "vitest";
-import type { AuditEvent, AuditList } from "@skerry/contract/audit";
+import type { AuditEvent, AuditList } from "@skerry/contract/audit/audit-event";
 import { auditSweeper } from "../src/audit/audit-sweeper.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
-import { bootstrap } from "../src/organizations/token-service.ts";
+import { bootstrap } from "../src/organizations/tokens.ts";
 import { calls } from "./support/calls.ts";
 import { eventually, World } from "./support/world.ts";
 

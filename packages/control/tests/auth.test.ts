@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
-import { bootstrap } from "../src/organizations/token-service.ts";
+import { bootstrap } from "../src/organizations/tokens.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Sandbox } from "@skerry/contract/sandboxes";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
-import type { Report } from "../src/background/task-loop.ts";
+import type { Report } from "../src/background/background-service.ts";
 import { World } from "./support/world.ts";
 
 let world: World;

@@ -5,7 +5,7 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, expect, test } from "vitest";
 import { buildServer, type Server } from "../src/app/server.ts";
-import type { ConnectionLimits } from "../src/http/transport.ts";
+import type { ConnectionLimits } from "../src/http/http-server.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { sizes } from "@skerry/contract/sizes";
-import { decide } from "../src/sandboxes/sandbox-reconcile.ts";
+import { sandboxReconcileActions } from "../src/sandboxes/sandbox-reconcile.ts";
 import { fits, place, type PlaceableHost } from "../src/capacity/placement.ts";
 import type { SandboxFact } from "../src/sandboxes/sandbox-facts.ts";
 
@@ -97,7 +97,8 @@ const vm = (extra: Partial<Vm>): Vm => ({
   started_at: "2026-01-01T00:00:00.000Z",
   ...extra,
 });
-const kinds = (...given: Parameters<typeof decide>) => decide(...given).map((action) => action.kind);
+const kinds = (...given: Parameters<typeof sandboxReconcileActions>) =>
+  sandboxReconcileActions(...given).map((action) => action.kind);
 
 test("a sandbox that began to run while the host was read is not missing", () => {
   expect(kinds([], [], [row({})])).toEqual([]);
@@ -124,7 +125,7 @@ test("a microVM that came back with its host is taken back, one that has ended o
 });
 
 test("an ended microVM fails its row even where the host does not say why", () => {
-  const actions = decide([row({})], [vm({ status: "gone" })], [row({})]);
+  const actions = sandboxReconcileActions([row({})], [vm({ status: "gone" })], [row({})]);
   expect(actions).toMatchObject([{ kind: "fail", reason: "the microVM ended: its host does not know why" }]);
 });
 

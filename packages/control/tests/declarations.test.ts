@@ -2,7 +2,7 @@
 
 import { Type } from "typebox";
 import { expect, test } from "vitest";
-import { named } from "@skerry/contract/common";
+import { named } from "@skerry/contract/named";
 import type { Operation, Operations } from "../src/api/operation.ts";
 import { routes } from "../src/api/routes.ts";
 import { namedSchemasIn } from "../src/http/schemas.ts";

@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { EgressReport } from "@skerry/contract/egress";
+import type { EgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Sandbox } from "@skerry/contract/sandboxes";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
-import type { Report } from "../src/background/task-loop.ts";
+import type { Report } from "../src/background/background-service.ts";
 import { egress as egressMigration } from "../src/db/migrations/0002-egress.ts";
 import { denial } from "./support/fake-host.ts";
 import { eventually, World, type Answer } from "./support/world.ts";

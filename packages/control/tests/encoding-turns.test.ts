@@ -1,6 +1,6 @@
 import { setImmediate as loopTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { EncodingTurns } from "../src/vms/encoding-turns.ts";
+import { EncodingTurns } from "../src/vms/execute/encoding-turns.ts";
 
 /** Encodes so many pieces for an organization and writes down whose they were. */
 async function encode(turns: EncodingTurns, orgId: string, pieces: number, log: string[]): Promise<void> {

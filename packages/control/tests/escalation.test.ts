@@ -2,8 +2,8 @@
 
 import { request } from "node:http";
 import { beforeAll, expect, test } from "vitest";
-import type { Organization } from "@skerry/contract/organizations";
-import type { Token } from "@skerry/contract/tokens";
+import type { Organization } from "@skerry/contract/organizations/organization";
+import type { Token } from "@skerry/contract/organizations/token";
 import { done, Members, refused } from "./support/members.ts";
 import { useWorld } from "./support/world.ts";
 

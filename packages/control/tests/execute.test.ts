@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
-import type { ExecuteResponse } from "@skerry/contract/sandboxes";
+import type { ExecuteResponse } from "@skerry/contract/vms/execute";
 import { buildServer } from "../src/app/server.ts";
 import { cleanExit } from "./support/fake-commands.ts";
 import { eventually, useWorld } from "./support/world.ts";

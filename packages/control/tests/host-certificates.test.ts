@@ -3,11 +3,11 @@
 import { X509Certificate } from "node:crypto";
 import { sql } from "kysely";
 import { beforeAll, expect, test, vi } from "vitest";
-import { hostCertificates } from "../src/joining/host-certificate-renewal.ts";
+import { hostCertificateRenewal } from "../src/joining/host-certificate-renewal.ts";
 import { securedAddress } from "../src/host-client/host-directory.ts";
-import { Authority } from "../src/joining/certificate-authority.ts";
 import { JoiningHost, newJoinToken } from "./support/joining-host.ts";
 import { useWorld } from "./support/world.ts";
+import { CertificateAuthority } from "../src/joining/certificate-authority.ts";
 
 const HOUR_MS = 3_600_000;
 const never = new AbortController().signal;
@@ -29,7 +29,7 @@ async function endsIn(id: string, hours: number): Promise<void> {
   );
 }
 
-const renew = () => hostCertificates(world.context, 60_000).activate(never);
+const renew = () => hostCertificateRenewal(world.context, 60_000).activate(never);
 
 test("a certificate that is a day old is replaced while the host serves, and a younger one stays", async () => {
   const { host, id, address } = await joined();
@@ -87,7 +87,7 @@ async function localHost(): Promise<{ id: string }> {
 }
 
 test("control's own certificate is short-lived, valid from an hour ago, and renewed on the way", async () => {
-  const authority = new Authority(world.db);
+  const authority = new CertificateAuthority(world.db);
   vi.useFakeTimers({ toFake: ["Date"] });
   try {
     const first = await authority.credentials();

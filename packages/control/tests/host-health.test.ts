@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { heartbeat } from "../src/hosts/host-heartbeat.ts";
-import { endMachine } from "../src/machines/machine-ended.ts";
+import { heartbeat } from "../src/hosts/heartbeat.ts";
+import { endMachine } from "../src/machines/end-machine.ts";
 import { machineFacts } from "../src/machines/machine-facts.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 import { eventually, waitingForLocks } from "./support/world.ts";

@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { heartbeat } from "../src/hosts/host-heartbeat.ts";
+import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { JoiningHost, newJoinToken } from "./support/joining-host.ts";

@@ -2,8 +2,8 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { HostList } from "@skerry/contract/hosts";
-import { hostDrain } from "../src/moves/drain-task.ts";
+import type { HostList } from "@skerry/contract/hosts/host";
+import { hostDrain } from "../src/moves/host-drain.ts";
 import { restartManager } from "../src/machines/restart-manager.ts";
 import { refused } from "./support/members.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Host } from "@skerry/contract/hosts";
-import { hostDrain } from "../src/moves/drain-task.ts";
+import type { Host } from "@skerry/contract/hosts/host";
+import { hostDrain } from "../src/moves/host-drain.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
@@ -20,7 +20,7 @@ async function host(name: string): Promise<Host> {
   return (await two.world.call<Host>("GET", `/v1/hosts/${found.id}`)).body;
 }
 
-async function wish(name: string, verb: "drain" | "activate") {
+async function params(name: string, verb: "drain" | "activate") {
   return two.world.call<Host & { code?: string }>("POST", `/v1/hosts/${(await host(name)).id}/${verb}`);
 }
 
@@ -56,7 +56,7 @@ test("hosts are listed newest first, page by page", async () => {
 
 test("a host that is drained gets nothing new, and is in maintenance when its last VM has gone", async () => {
   const id = await two.sandboxOn(two.second);
-  expect((await wish("second", "drain")).body).toMatchObject({ status: "draining", desired: "drained" });
+  expect((await params("second", "drain")).body).toMatchObject({ status: "draining", desired: "drained" });
   await two.world.createSandbox();
   expect(two.second.vms.size).toBe(1);
   await hostDrain(two.world.context, 1_000).activate(never);
@@ -71,19 +71,19 @@ test("a host that is drained gets nothing new, and is in maintenance when its la
 });
 
 test("an empty host is in maintenance at once, and asking again changes nothing", async () => {
-  const first = await wish("second", "drain");
+  const first = await params("second", "drain");
   expect([first.status, first.body.status]).toEqual([200, "maintenance"]);
-  const again = await wish("second", "drain");
+  const again = await params("second", "drain");
   expect({ ...again.body, heartbeat_age_s: 0 }).toEqual({ ...first.body, heartbeat_age_s: 0 });
-  expect((await wish("second", "activate")).body).toMatchObject({ status: "online", desired: "active" });
-  expect((await wish("second", "activate")).body).toMatchObject({ status: "online", desired: "active" });
+  expect((await params("second", "activate")).body).toMatchObject({ status: "online", desired: "active" });
+  expect((await params("second", "activate")).body).toMatchObject({ status: "online", desired: "active" });
 });
 
 test("activate takes a drain back", async () => {
   await two.sandboxOn(two.second);
-  await wish("second", "drain");
+  await params("second", "drain");
   await sql`update hosts set waits_for = 'room'`.execute(two.world.db);
-  expect((await wish("second", "activate")).body).toMatchObject({ status: "online", waits_for: null });
+  expect((await params("second", "activate")).body).toMatchObject({ status: "online", waits_for: null });
   await hostDrain(two.world.context, 1_000).activate(never);
   expect((await host("second")).status).toBe("online");
 });
@@ -92,28 +92,28 @@ test("a host that is offline is drained when it is back, or not, as was wished l
   await two.second.stop();
   await two.silence();
   await two.judge();
-  expect((await wish("second", "drain")).body).toMatchObject({ status: "offline", desired: "drained" });
-  expect((await wish("second", "activate")).body).toMatchObject({ status: "offline", desired: "active" });
-  await wish("second", "drain");
+  expect((await params("second", "drain")).body).toMatchObject({ status: "offline", desired: "drained" });
+  expect((await params("second", "activate")).body).toMatchObject({ status: "offline", desired: "active" });
+  await params("second", "drain");
   await two.second.start();
   await two.ask();
   expect((await host("second")).status).toBe("draining");
 });
 
 test("a host in maintenance that is switched off cannot be activated before it answers", async () => {
-  await wish("second", "drain");
+  await params("second", "drain");
   await two.second.stop();
   await two.silence();
-  const refused = await wish("second", "activate");
+  const refused = await params("second", "activate");
   expect([refused.status, refused.body.code]).toEqual([409, "host_silent"]);
   await two.second.start();
   await two.ask();
-  expect((await wish("second", "activate")).body.status).toBe("online");
+  expect((await params("second", "activate")).body.status).toBe("online");
 });
 
 test("a drain and a creation at the same time: the VM is on the host before it, or somewhere else", async () => {
   const creations = Array.from({ length: 8 }, () => two.world.createSandbox());
-  await wish("second", "drain");
+  await params("second", "drain");
   const created = await Promise.all(creations);
   await hostDrain(two.world.context, 1_000).activate(never);
   const shown = await host("second");

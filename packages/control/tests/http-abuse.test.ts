@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import type { ErrorBody } from "@skerry/contract/errors";
 import { buildServer, type Server } from "../src/app/server.ts";
-import { connectionLimits } from "../src/http/transport.ts";
+import { connectionLimits } from "../src/http/http-server.ts";
 import { answersOf, open, send, type RawAnswer } from "./support/raw-requests.ts";
 import { eventually, useWorld } from "./support/world.ts";
 

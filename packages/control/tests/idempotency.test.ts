@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Sandbox } from "@skerry/contract/sandboxes";
-import { sweeper } from "../src/app/expired-rows-sweeper.ts";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
+import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
 import { SkerryError } from "@skerry/contract/errors";
 import { openReplica, startControl, type Replica } from "./support/replica.ts";
 import { type Answer, eventually, useWorld } from "./support/world.ts";
@@ -20,14 +20,21 @@ afterAll(async () => {
   await other[Symbol.asyncDispose]();
 });
 
-interface Wish {
+interface CreateOptions {
   readonly body?: object;
   readonly token?: string;
   readonly url?: string;
 }
 
-function create(key: string, { body = { template: "base" }, ...wish }: Wish = {}): Promise<Answer<Sandbox>> {
-  return world.call<Sandbox>("POST", "/v1/sandboxes", { body, headers: { "idempotency-key": key }, ...wish });
+function create(
+  key: string,
+  { body = { template: "base" }, ...options }: CreateOptions = {},
+): Promise<Answer<Sandbox>> {
+  return world.call<Sandbox>("POST", "/v1/sandboxes", {
+    body,
+    headers: { "idempotency-key": key },
+    ...options,
+  });
 }
 
 async function sandboxCount(): Promise<number> {
@@ -281,7 +288,7 @@ test("a key is forgotten after 24 hours, also before the sweeper has come by", a
     where key in (${reused}, ${swept})`.execute(world.db);
   expect((await create(kept)).body).toEqual(answers[0].body);
   expect((await create(reused, { body: { template: "base", name: "later" } })).status).toBe(201);
-  const report = await sweeper(world.context, 1_000).activate(new AbortController().signal);
+  const report = await expiredRowsSweeper(world.context, 1_000).activate(new AbortController().signal);
   expect(report).toEqual({ examined: 1, changed: 1, failed: 0, more: false });
   expect([await ledgerOf(swept), (await ledgerOf(kept))?.resource_id]).toEqual([
     undefined,

@@ -3,7 +3,8 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeAll, expect, test } from "vitest";
-import { hasRole, lowestRole, roles, scopes, type Role, type Scope } from "@skerry/contract/access";
+import { hasRole, roles, type Role } from "@skerry/contract/organizations/roles";
+import { lowestRole, scopes, type Scope } from "@skerry/contract/organizations/scopes";
 import type { Access } from "../src/api/operation.ts";
 import { answersStream } from "../src/api/register-routes.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";

@@ -3,7 +3,8 @@
 import { createHash, generateKeyPairSync, X509Certificate } from "node:crypto";
 import { sql } from "kysely";
 import { expect, test } from "vitest";
-import { confirmationProof, fingerprintOf, joinProof, secretDigest } from "@skerry/contract/joining";
+import { confirmationProof, joinProof } from "@skerry/contract/joining/join-request";
+import { fingerprintOf, secretDigest } from "@skerry/contract/joining/join-token";
 import { securedAddress } from "../src/host-client/host-directory.ts";
 import { JoiningHost, newJoinToken } from "./support/joining-host.ts";
 import { openReplica } from "./support/replica.ts";

@@ -4,7 +4,11 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Wakeups } from "../src/background/wakeups.ts";
 import { Leases } from "../src/background/lease.ts";
-import { runService, type BackgroundService, type FencedService } from "../src/background/task-loop.ts";
+import {
+  runService,
+  type BackgroundService,
+  type FencedService,
+} from "../src/background/background-service.ts";
 import { fencedDatabase, openDatabase } from "../src/db/database.ts";
 import { LeaseLostError, type Fence } from "../src/db/fence.ts";
 import { listLeases } from "../src/background/lease-store.ts";
@@ -45,19 +49,19 @@ async function userNames(): Promise<string[]> {
   return rows.map((row) => row.name);
 }
 
-test("a service goes on after an error, hears the bell, and ends when told to", async () => {
+test("a service goes on after an error, hears a wake-up, and ends when told to", async () => {
   const stop = new AbortController();
-  const bells = new Wakeups();
+  const wakeups = new Wakeups();
   const errors: unknown[] = [];
   let runs = 0;
   const service = sweeperThat(async () => {
     runs += 1;
     if (runs === 3) stop.abort();
-    else await bells.ring(world.db, "sweeper");
+    else await wakeups.wake(world.db, "sweeper");
     if (runs === 1) throw new Error("database gone");
     return nothing;
   });
-  await runService(service, bells.of("sweeper"), {
+  await runService(service, wakeups.of("sweeper"), {
     stop: stop.signal,
     leases: new Leases(world.db, "here"),
     observer: { onReport: () => undefined, onError: (_, error) => errors.push(error) },
@@ -65,9 +69,9 @@ test("a service goes on after an error, hears the bell, and ends when told to", 
   expect([runs, errors.length]).toEqual([3, 1]);
 });
 
-test("of several replicas one runs a service, and whoever rings on another one is heard", async () => {
+test("of several replicas one runs a service, and a wake-up on another one is heard", async () => {
   const stop = new AbortController();
-  const bells = [new Wakeups(), new Wakeups(), new Wakeups()];
+  const wakeups = [new Wakeups(), new Wakeups(), new Wakeups()];
   let runs = 0;
   let atOnce = 0;
   let mostAtOnce = 0;
@@ -79,7 +83,7 @@ test("of several replicas one runs a service, and whoever rings on another one i
     atOnce -= 1;
     return nothing;
   };
-  const replicas = bells.map((own, index) =>
+  const replicas = wakeups.map((own, index) =>
     runService(sweeperThat(work), own.of("sweeper"), {
       stop: stop.signal,
       leases: new Leases(world.db, `replica ${index}`),
@@ -87,8 +91,8 @@ test("of several replicas one runs a service, and whoever rings on another one i
     }),
   );
   await eventually(() => runs === 1, "the service runs");
-  for (const [index, own] of bells.entries()) {
-    await own.ring(world.db, "sweeper");
+  for (const [index, own] of wakeups.entries()) {
+    await own.wake(world.db, "sweeper");
     await eventually(() => runs === index + 2, `replica ${index} is heard`);
   }
   stop.abort();
@@ -96,18 +100,18 @@ test("of several replicas one runs a service, and whoever rings on another one i
   expect([runs, mostAtOnce]).toEqual([4, 1]);
 });
 
-test("a bell that rings while the service runs makes it run once more", async () => {
+test("a wake-up while the service runs makes it run once more", async () => {
   const stop = new AbortController();
-  const bells = new Wakeups();
+  const wakeups = new Wakeups();
   const elsewhere = new Wakeups();
   let runs = 0;
   const service = sweeperThat(async () => {
     runs += 1;
-    if (runs === 1) await elsewhere.ring(world.db, "sweeper");
+    if (runs === 1) await elsewhere.wake(world.db, "sweeper");
     else stop.abort();
     return nothing;
   });
-  await runService(service, bells.of("sweeper"), {
+  await runService(service, wakeups.of("sweeper"), {
     stop: stop.signal,
     leases: new Leases(world.db, "here"),
     observer: deaf,
@@ -115,28 +119,28 @@ test("a bell that rings while the service runs makes it run once more", async ()
   expect(runs).toBe(2);
 });
 
-test("a bell that rings while the database is away is heard once it is back", async () => {
+test("a wake-up while the database is away is heard once it is back", async () => {
   await using proxy = await PausableProxy.open(world.databaseUrl);
   const db = openDatabase(proxy.databaseUrl, () => undefined);
   const stop = new AbortController();
-  const bells = new Wakeups();
+  const wakeups = new Wakeups();
   let runs = 0;
   const work = async () => {
     runs += 1;
     return nothing;
   };
-  // It is the bell that it hears, and not its time that has come.
+  // It is the wake-up that it hears, and not its time that has come.
   const service = sweeperThat(work, 3_600_000);
-  const running = runService(service, bells.of("sweeper"), {
+  const running = runService(service, wakeups.of("sweeper"), {
     stop: stop.signal,
     leases: new Leases(db, "here"),
     observer: deaf,
   });
   await eventually(async () => (await listLeases(world.db))[0]?.last_run != null, "the service has run");
   proxy.pause("closed");
-  await expect(bells.ring(db, "sweeper")).rejects.toThrow();
+  await expect(wakeups.wake(db, "sweeper")).rejects.toThrow();
   proxy.resume();
-  await eventually(() => runs === 2, "the bell is heard");
+  await eventually(() => runs === 2, "the wake-up is heard");
   stop.abort();
   await running;
   await db.destroy();
@@ -241,18 +245,18 @@ test("a holder that is stopped in the middle of a transaction neither keeps its 
 test("how the last run went is kept for every replica to read", async () => {
   const stop = new AbortController();
   const db = openDatabase(world.databaseUrl, () => undefined);
-  const bells = new Wakeups();
+  const wakeups = new Wakeups();
   let runs = 0;
   const seen: unknown[] = [];
   const service = sweeperThat(async () => {
     seen.push((await listLeases(world.db))[0]);
     runs += 1;
     if (runs === 3) stop.abort();
-    else await bells.ring(db, "sweeper");
+    else await wakeups.wake(db, "sweeper");
     if (runs === 2) throw new Error("not today");
     return { ...nothing, examined: 7, changed: 3 };
   });
-  await runService(service, bells.of("sweeper"), {
+  await runService(service, wakeups.of("sweeper"), {
     stop: stop.signal,
     leases: new Leases(db, "here"),
     observer: deaf,

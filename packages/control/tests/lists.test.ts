@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
-import type { SandboxList } from "@skerry/contract/sandboxes";
+import type { SandboxList } from "@skerry/contract/sandboxes/sandbox";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();

@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { heartbeat } from "../src/hosts/host-heartbeat.ts";
+import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { FakeHost } from "./support/fake-host.ts";
 import { MachineUpkeep } from "./support/machine-upkeep.ts";
 import { refused } from "./support/members.ts";

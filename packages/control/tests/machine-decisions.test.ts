@@ -1,10 +1,15 @@
 // What becomes of a machine, as tables.
 
 import { expect, test } from "vitest";
-import type { Vm } from "@skerry/contract/host-api";
-import { decideMachines, type MachineAction } from "../src/machines/machine-reconcile.ts";
-import { endingOf } from "../src/machines/machine-exit-reason.ts";
-import { backoffMs, giveUpReason, nextStep, type EndedMachine } from "../src/values/restart-policy.ts";
+import type { Vm } from "@skerry/contract/host-api/vm";
+import { machineReconcileActions, type MachineAction } from "../src/machines/machine-reconcile.ts";
+import { endingOf } from "../src/machines/machine-ending.ts";
+import {
+  backoffMs,
+  giveUpReason,
+  applyRestartPolicy,
+  type EndedMachine,
+} from "../src/values/restart-policy.ts";
 import type { MachineFact } from "../src/machines/machine-facts.ts";
 
 const row = (extra: Partial<MachineFact> = {}): MachineFact => ({
@@ -46,7 +51,7 @@ function decided(machine: MachineFact | undefined, listed: Vm | undefined, hostI
   const rows = machine === undefined ? [] : [machine];
   const here = rows.filter((one) => one.host_id === hostId);
   const vms = listed === undefined ? [] : [listed];
-  return decideMachines(hostId, here, vms, rows).map((action: MachineAction) => action.kind);
+  return machineReconcileActions(hostId, here, vms, rows).map((action: MachineAction) => action.kind);
 }
 
 const stopped = vm({ status: "stopped" });
@@ -179,7 +184,7 @@ test.each<[string, Vm | undefined, string[]]>([
 
 test("a machine that began to run while its host was read has not ended", () => {
   const starting = row({ status: "starting", claimed: true });
-  expect(decideMachines("h", [starting], [], [row()])).toEqual([]);
+  expect(machineReconcileActions("h", [starting], [], [row()])).toEqual([]);
 });
 
 test.each<[string, Vm | undefined, string, number | null]>([
@@ -256,16 +261,16 @@ test.each<[string, Partial<EndedMachine>, boolean, string]>([
   ["no retries at all", { restart_max_retries: 0 }, false, "give_up"],
   ["retries without end", { restart_max_retries: null, retries: 1_000 }, false, "restart"],
 ])("%s", (_, machine, succeeded, kind) => {
-  expect(nextStep(machineThat(machine), succeeded, 0).kind).toBe(kind);
+  expect(applyRestartPolicy(machineThat(machine), succeeded, 0).kind).toBe(kind);
 });
 
 test("ten healthy minutes make the backoff begin anew", () => {
-  expect(nextStep(machineThat({ retries: 8 }), false, 0)).toEqual({
+  expect(applyRestartPolicy(machineThat({ retries: 8 }), false, 0)).toEqual({
     kind: "restart",
     retries: 9,
     delayMs: 128_000,
   });
-  expect(nextStep(machineThat({ retries: 8, ran_well: true }), false, 0)).toEqual({
+  expect(applyRestartPolicy(machineThat({ retries: 8, ran_well: true }), false, 0)).toEqual({
     kind: "restart",
     retries: 1,
     delayMs: 500,

@@ -2,7 +2,9 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Machine } from "@skerry/contract/machines";
+import type { Limits } from "@skerry/contract/limits/limits-report";
+import type { Machine } from "@skerry/contract/machines/machine";
+import { setLimits } from "../src/limits/organization-limits.ts";
 import { MachineUpkeep } from "./support/machine-upkeep.ts";
 import { TwoHosts } from "./support/two-hosts.ts";
 
@@ -176,4 +178,43 @@ test("the disk of a machine that the database does not know stays, as after a re
     unsettled: boolean;
   }>`select unsettled from hosts where name = 'second'`.execute(two.world.db);
   expect(rows).toEqual([{ unsettled: false }]);
+});
+
+test("a new disk that is larger than the one before takes the quota that it needs, like that of a new machine", async () => {
+  const quota = async () => (await two.world.call<Limits>("GET", "/v1/limits")).body.quotas.disk_gib;
+  const before = (await quota()).used;
+  await call("stop");
+  // Its template has been made anew meanwhile.
+  for (const host of [two.first, two.second]) host.template.disk_gib = 5;
+  await two.ask();
+  await setLimits(two.world.db, two.world.orgId, [["quota_disk_gib", before + 3]]);
+  const refused = await call("start", { new_disk: true });
+  expect([refused.status, refused.body.code]).toEqual([403, "quota_exceeded"]);
+  expect(refused.body).toMatchObject({
+    context: { quota: "disk_gib", used: before, requested: 4, limit: before + 3 },
+  });
+  expect([(await upkeep.get(id)).status, (await quota()).used]).toEqual(["stopped", before]);
+  // The disk that it has is no larger than it was.
+  expect((await call("start")).status).toBe(200);
+  await call("stop");
+  await setLimits(two.world.db, two.world.orgId, [["quota_disk_gib", before + 4]]);
+  expect((await call("start", { new_disk: true })).status).toBe(200);
+  expect((await quota()).used).toBe(before + 4);
+});
+
+test("a machine that is placed anew because its host is lost waits where its larger disk is over the quota, and says so", async () => {
+  await upkeep.set(id, "restart_disk = 'disposable'");
+  two.first.template.disk_gib = 5;
+  await two.ask();
+  await setLimits(two.world.db, two.world.orgId, [["quota_disk_gib", 1]]);
+  await loseHost();
+  await upkeep.allDue();
+  await upkeep.startWaiting();
+  const waiting = await upkeep.get(id);
+  expect(waiting.status).toBe("failed");
+  expect(waiting.reason).toContain("its next start waits: The organization has");
+  await setLimits(two.world.db, two.world.orgId, [["quota_disk_gib", null]]);
+  await upkeep.allDue();
+  await upkeep.startWaiting();
+  expect((await upkeep.get(id)).status).toBe("running");
 });

@@ -1,7 +1,7 @@
 // The console logs of machines.
 
 import { expect, test } from "vitest";
-import type { Machine } from "@skerry/contract/machines";
+import type { Machine } from "@skerry/contract/machines/machine";
 import { type Answer, eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();

@@ -3,9 +3,9 @@
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Limits } from "@skerry/contract/limits-report";
-import type { Machine, MachineList } from "@skerry/contract/machines";
-import type { Status } from "@skerry/contract/platform";
+import type { Limits } from "@skerry/contract/limits/limits-report";
+import type { Machine, MachineList } from "@skerry/contract/machines/machine";
+import type { Status } from "@skerry/contract/platform/status";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { refused } from "./support/members.ts";
 import { type Answer, useWorld } from "./support/world.ts";

@@ -6,9 +6,9 @@ import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
 import { runSchedule } from "../src/app/schedule.ts";
 import { Wakeups } from "../src/background/wakeups.ts";
-import { Scraper } from "../src/platform/metrics-scraper.ts";
 import { parseExposition, valueOf, type Exposition } from "./support/exposition.ts";
 import { eventually, useWorld } from "./support/world.ts";
+import { MetricsScraper } from "../src/platform/metrics-scraper.ts";
 
 const world = useWorld();
 beforeAll(async () => {
@@ -33,7 +33,7 @@ async function scrape(accept = "text/plain"): Promise<Exposition> {
 
 /** As the database is now: figures are read at most once a second. */
 async function freshScrape(): Promise<Exposition> {
-  return parseExposition(await new Scraper(world.context).text("prometheus"), PLAIN);
+  return parseExposition(await new MetricsScraper(world.context).text("prometheus"), PLAIN);
 }
 
 const PLAIN = "text/plain; version=0.0.4; charset=utf-8";
@@ -225,7 +225,7 @@ test("each background service tells its runs, how long they took, what they did 
       auditKeptDays: 365,
       reaperIntervalMs: every,
     },
-    { bells: new Wakeups(), stop: stop.signal },
+    { wakeups: new Wakeups(), stop: stop.signal },
   );
   const of = async (name: string, labels: Record<string, string>) => valueOf(await scrape(), name, labels);
   await eventually(

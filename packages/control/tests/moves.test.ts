@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/moves/mover.ts";
-import type { Report } from "../src/background/task-loop.ts";
+import type { Report } from "../src/background/background-service.ts";
 import type { FakeHost } from "./support/fake-host.ts";
 import type { MoveStep } from "./support/fake-moves.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
@@ -37,7 +37,7 @@ async function hostId(fake: FakeHost): Promise<string> {
   return row.id;
 }
 
-async function wish(fake: FakeHost, what: "drain" | "activate"): Promise<void> {
+async function params(fake: FakeHost, what: "drain" | "activate"): Promise<void> {
   const { status } = await two.world.call("POST", `/v1/hosts/${await hostId(fake)}/${what}`);
   expect(status).toBe(200);
 }
@@ -64,7 +64,7 @@ async function later(): Promise<void> {
 }
 
 test("a drain moves what runs to the other host, under the policy of its row, and the source keeps nothing", async () => {
-  await wish(two.first, "drain");
+  await params(two.first, "drain");
   everyStep("after", async () => expect(runningOn().length).toBeLessThan(2));
   await activate();
   const sandbox = await two.sandbox(id);
@@ -79,7 +79,7 @@ test("a drain moves what runs to the other host, under the policy of its row, an
 for (const step of steps) {
   for (const when of ["before", "after"] as const) {
     test(`a move whose host fails ${when} "${step}" leaves the VM running once`, async () => {
-      await wish(two.first, "drain");
+      await params(two.first, "drain");
       let failures = 0;
       everyStep(when, async (at) => {
         expect(runningOn().length).toBeLessThan(2);
@@ -103,7 +103,7 @@ for (const step of steps) {
     });
 
     test(`a move whose control dies ${when} "${step}" is carried on by the next one`, async () => {
-      await wish(two.first, "drain");
+      await params(two.first, "drain");
       const death = new AbortController();
       everyStep(when, async (at) => {
         expect(runningOn().length).toBeLessThan(2);
@@ -127,17 +127,17 @@ test.each([
   ["a machine for a sandbox", { machine: { command: null } }],
 ])("a source that claims %s moves nothing", async (_what, lies) => {
   two.first.moves.lies = lies;
-  await wish(two.first, "drain");
+  await params(two.first, "drain");
   await activate();
   expect(await moves()).toEqual([{ status: "failed", reason: "failed: the source describes another VM" }]);
   expect([runningOn(), two.second.vms.has(id)]).toEqual([[two.first], false]);
 });
 
 test("a drain that is taken back while a VM is on its way leaves it where it is", async () => {
-  await wish(two.first, "drain");
+  await params(two.first, "drain");
   two.first.moves.before = async (step) => {
     if (step !== "send") return;
-    await wish(two.first, "activate");
+    await params(two.first, "activate");
   };
   await activate();
   expect(runningOn()).toEqual([two.first]);
@@ -146,7 +146,7 @@ test("a drain that is taken back while a VM is on its way leaves it where it is"
 });
 
 test("a sandbox that is destroyed on its way is gone from both hosts", async () => {
-  await wish(two.first, "drain");
+  await params(two.first, "drain");
   two.first.moves.after = async (step) => {
     if (step === "send") await two.world.call("DELETE", `/v1/sandboxes/${id}`);
   };
@@ -156,7 +156,7 @@ test("a sandbox that is destroyed on its way is gone from both hosts", async () 
 });
 
 test("who compares rows and VMs leaves alone what arrives, and removes it when its move has ended", async () => {
-  await wish(two.first, "drain");
+  await params(two.first, "drain");
   two.first.moves.before = async (step) => {
     if (step !== "send") return;
     await two.cleanUp();
@@ -170,7 +170,7 @@ test("who compares rows and VMs leaves alone what arrives, and removes it when i
 test("a drain says what it waits for, and what has no room stays where it runs", async () => {
   two.second.memoryMib = 100;
   await two.ask();
-  await wish(two.first, "drain");
+  await params(two.first, "drain");
   await activate();
   const { body } = await two.world.call<{ waits_for: string }>("GET", `/v1/hosts/${await hostId(two.first)}`);
   expect(body.waits_for).toContain(`${id} (256 MiB, 1 vCPUs)`);
@@ -199,7 +199,7 @@ test("a transfer that takes long keeps no other VM from going on where it has go
     quickRuns,
     new Promise((resolve) => (stop.signal.onabort = resolve)),
   ]);
-  await wish(two.first, "drain");
+  await params(two.first, "drain");
   await activate(stop.signal);
   expect(two.second.moves.runs(quick)).toBe(true);
   expect(runningOn()).toEqual([two.second]);
@@ -208,7 +208,7 @@ test("a transfer that takes long keeps no other VM from going on where it has go
 test.for(["first", "second"] as const)(
   "a move whose %s host falls silent on the way breaks off",
   async (name) => {
-    await wish(two.first, "drain");
+    await params(two.first, "drain");
     let silent = true;
     two.first.moves.before = async (step) => {
       if (step !== "send" || !silent) return;
@@ -230,7 +230,7 @@ test.for(["first", "second"] as const)(
 test("a host that a VM is on its way to is removed only by force", async () => {
   await sql`update hosts set joined = true where name = 'second'`.execute(two.world.db);
   const second = await hostId(two.second);
-  await wish(two.first, "drain");
+  await params(two.first, "drain");
   const answers: number[] = [];
   two.first.moves.before = async (step) => {
     if (step !== "send") return;
@@ -247,7 +247,7 @@ test("a host that a VM is on its way to is removed only by force", async () => {
 
 for (const gone of ["status = 'offline'", "removed_at = now()"]) {
   test(`a VM does not move to a host of which it is said meanwhile: ${gone}`, async () => {
-    await wish(two.first, "drain");
+    await params(two.first, "drain");
     two.second.moves.after = async (step) => {
       if (step !== "whole") return;
       await sql`update hosts set ${sql.raw(gone)} where name = 'second'`.execute(two.world.db);

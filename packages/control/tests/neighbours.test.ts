@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
-import type { Sandbox } from "@skerry/contract/sandboxes";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { readEvents } from "../../sdk/src/event-stream.ts";
 import type { Read } from "./support/reading-client.ts";
 import { gateOf } from "./support/fake-commands.ts";

@@ -69,7 +69,10 @@ test("no schema is a union: its serializer would be compiled when the first call
 
 test("an answer that the document does not know is found out", () => {
   const document = new ApiDocument(world.server.app.swagger());
-  const heard = { method: "GET", path: "/v1/sandboxes/sbx_1", type: "application/json; charset=utf-8" };
+  const headers = { ratelimit: '"read";r=1;t=1', "ratelimit-policy": '"read";q=60;w=60;burst=2' };
+  const heard = {
+    ...{ method: "GET", path: "/v1/sandboxes/sbx_1", type: "application/json; charset=utf-8", headers },
+  };
   const fault = (status: number, body: unknown) =>
     document.faultOf({ ...heard, status, text: JSON.stringify(body) });
   expect(fault(404, { code: "sandbox_not_found", message: "There is none." })).toBeUndefined();
@@ -78,6 +81,42 @@ test("an answer that the document does not know is found out", () => {
   expect(fault(418, {})).toContain("not documented");
   expect(fault(200, {})).toContain("required");
   expect(document.faultOf({ ...heard, status: 404, type: "text/html", text: "" })).toContain("text/html");
+});
+
+test("a header that tells of limits is found out where it is missing, not documented or of another form", () => {
+  const document = new ApiDocument(world.server.app.swagger());
+  const limits = { ratelimit: '"read";r=1;t=1', "ratelimit-policy": '"read";q=60;w=60;burst=2' };
+  const heard = { method: "GET", type: "application/json; charset=utf-8" };
+  const fault = (path: string, status: number, headers: Record<string, string>, body: unknown) =>
+    document.faultOf({ ...heard, path, status, headers, text: JSON.stringify(body) });
+  const error = (code: string) => ({ code, message: "It is refused." });
+  expect(fault("/v1/limits", 200, {}, {})).toBe("the header RateLimit is missing");
+  expect(fault("/v1/limits", 200, { ...limits, ratelimit: "1" }, {})).toContain('RateLimit is "1"');
+  expect(fault("/v1/limits", 200, { ...limits, "retry-after": "1" }, {})).toContain("not documented");
+  expect(fault("/v1/health", 200, limits, { status: "healthy" })).toContain("not documented");
+  expect(fault("/v1/limits", 429, limits, error("rate_limited"))).toBe("the header Retry-After is missing");
+  expect(fault("/v1/limits", 429, { "retry-after": "9" }, error("rate_limited"))).toBeUndefined();
+});
+
+test("a stream of events tells of limits like every other answer", async () => {
+  const { id } = await world.createMachine();
+  const answer = await fetch(`${world.url}/v1/machines/${id}/execute`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${world.token}`,
+      "content-type": "application/json",
+      accept: "text/event-stream",
+    },
+    body: JSON.stringify({ command: "true" }),
+  });
+  const text = await answer.text();
+  expect(answer.headers.get("content-type")).toContain("text/event-stream");
+  const headers = Object.fromEntries(answer.headers);
+  expect(Object.keys(headers)).toContain("ratelimit");
+  new ApiDocument(world.server.app.swagger()).check({
+    ...{ method: "POST", path: `/v1/machines/${id}/execute`, status: answer.status },
+    ...{ type: "text/event-stream", headers, text },
+  });
 });
 
 test("the requests that are shown as examples work", async () => {

@@ -1,10 +1,11 @@
 // All tokens of an organization together ask too often, over two replicas that share one PostgreSQL.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RateLimiter } from "../src/rate-limits/rate-limit-service.ts";
+import { RateLimiter } from "../src/rate-limits/rate-limiter.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { openReplica, type Replica } from "./support/replica.ts";
-import { countingQueries, granted, sendConcurrently, slowLimits } from "./support/concurrent-requests.ts";
+import { countingQueries, granted, slowLimits, sendConcurrently } from "./support/concurrent-requests.ts";
+import { done, Members } from "./support/members.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -103,4 +104,62 @@ test("tokens whose organization has nothing left do not ask the database again a
     expect(await take(`tok_${n}`)).toMatchObject({ of: "organization", remaining: 0 });
   }
   expect(queries).toBe(before);
+});
+
+test("an owner finds and ends four tokens of a member that flood the organization", async () => {
+  const members = new Members(world);
+  const { id: orgId, path: home } = await members.newOrganization();
+  const { secret: owner } = await members.newMember("owner", home);
+  const member = await members.newMember("member", home);
+  const mint = (token: string, count: number) =>
+    Promise.all(Array.from({ length: count }, () => done(201, members.mint(token))));
+  const [doomed, flooding] = [await mint(owner, 25), await mint(member.secret, 4)];
+  // The owner's own bucket has tickets for all of it, the organization's has none.
+  await setLimits(world.db, orgId, [
+    ["rate_write_burst", 40],
+    ["rate_read_burst", 40],
+  ]);
+  const flood = new AbortController();
+  const answers: number[] = [];
+  const floods = flooding.flatMap(({ token }) =>
+    [
+      ["DELETE", "/v1/sandboxes/sbx_00000000000000000000000000"],
+      ["GET", "/v1/sizes"],
+    ].map(async ([method = "", path = ""]) => {
+      while (!flood.signal.aborted)
+        answers.push((await world.call(method, path, { token, url: replicas[0].url })).status);
+    }),
+  );
+  const isEmpty = async (method: string, path: string) => {
+    const token = doomed[0]?.token ?? "";
+    const { body } = await world.call(method, path, { token, url: replicas[0].url });
+    return (body["context"] as { of?: string } | undefined)?.of === "organization";
+  };
+  await eventually(
+    async () =>
+      (await isEmpty("DELETE", "/v1/sandboxes/sbx_00000000000000000000000000")) &&
+      (await isEmpty("GET", "/v1/sizes")),
+    "the organization's tickets are used up",
+  );
+  const call = (method: string, path: string, url: string) =>
+    world.call<{ items: { id: string; name: string }[] }>(method, path, { token: owner, url });
+  const listed = await call("GET", "/v1/auth/tokens?limit=100", replicas[0].url);
+  expect(listed.status, listed.text).toBe(200);
+  expect((await call("GET", `${home}/members`, replicas[1].url)).status).toBe(200);
+  const { token_id: own } = await members.me(owner);
+  const others = listed.body.items.filter(({ id }) => id !== own && id !== member.token.id);
+  const ended = await Promise.all(
+    others
+      .slice(0, 25)
+      .map(({ id }, n) => call("DELETE", `/v1/auth/tokens/${id}`, replicas[n % 2]?.url ?? "")),
+  );
+  expect(ended.map(({ status }) => status)).toEqual(Array.from({ length: 25 }, () => 204));
+  const gone = await call("DELETE", `${home}/members/${member.user_id}`, replicas[1].url);
+  expect(gone.status, gone.text).toBe(204);
+  flood.abort();
+  await Promise.all(floods);
+  expect(answers).toContain(429);
+  // What the member had has ended; what is the owner's goes on.
+  for (const { token } of flooding)
+    expect((await world.call("GET", "/v1/auth/me", { token })).status).toBe(401);
 });

@@ -2,9 +2,9 @@
 
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
-import { roles } from "@skerry/contract/access";
-import type { Member, Organization } from "@skerry/contract/organizations";
-import type { Sandbox } from "@skerry/contract/sandboxes";
+import { roles } from "@skerry/contract/organizations/roles";
+import type { Member, Organization } from "@skerry/contract/organizations/organization";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { done, Members, refused, type Body } from "./support/members.ts";
 import { useWorld } from "./support/world.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FIRST_BLOCK_BYTES, OutputBudget } from "../src/vms/output-budget.ts";
-import { OutputCollector } from "../src/vms/output.ts";
+import { FIRST_BLOCK_BYTES, OutputBudget } from "../src/vms/execute/output-budget.ts";
+import { OutputCollector } from "../src/vms/execute/output.ts";
 
 const MIB = 1024 * 1024;
 const PLENTY = 1_000 * MIB;

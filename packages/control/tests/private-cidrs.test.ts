@@ -2,10 +2,10 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { AuditList } from "@skerry/contract/audit";
-import type { EgressReport, HostEgress } from "@skerry/contract/egress";
-import type { Organization } from "@skerry/contract/organizations";
-import { withGrants } from "@skerry/contract/networks";
+import type { AuditList } from "@skerry/contract/audit/audit-event";
+import type { EgressReport, HostEgress } from "@skerry/contract/vms/egress";
+import type { Organization } from "@skerry/contract/organizations/organization";
+import { withGrants } from "@skerry/contract/vms/networks";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { changePrivateCidrs } from "../src/organizations/private-cidrs.ts";
 import { privateCidrs as migration } from "../src/db/migrations/0014-private-cidrs.ts";

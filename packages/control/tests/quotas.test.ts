@@ -5,10 +5,10 @@ import { promisify } from "node:util";
 import { sql } from "kysely";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Limits } from "@skerry/contract/limits-report";
-import type { Sandbox } from "@skerry/contract/sandboxes";
-import { heartbeat } from "../src/hosts/host-heartbeat.ts";
-import { bootstrap } from "../src/organizations/token-service.ts";
+import type { Limits } from "@skerry/contract/limits/limits-report";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
+import { heartbeat } from "../src/hosts/heartbeat.ts";
+import { bootstrap } from "../src/organizations/tokens.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { FakeHost } from "./support/fake-host.ts";
 import { openReplica, type Replica } from "./support/replica.ts";
@@ -43,8 +43,8 @@ async function beat(): Promise<void> {
   );
 }
 
-function create(body: object = {}, wish: { url?: string; token?: string } = {}): Promise<Answer<Sandbox>> {
-  return world.call<Sandbox>("POST", "/v1/sandboxes", { body: { template: "base", ...body }, ...wish });
+function create(body: object = {}, params: { url?: string; token?: string } = {}): Promise<Answer<Sandbox>> {
+  return world.call<Sandbox>("POST", "/v1/sandboxes", { body: { template: "base", ...body }, ...params });
 }
 
 test("thirty requests at once over two replicas and two hosts get exactly what the quota has left", async () => {

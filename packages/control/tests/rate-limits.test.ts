@@ -2,9 +2,9 @@
 
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { limitDefaults } from "@skerry/contract/quotas";
+import { limitDefaults } from "@skerry/contract/limits/quotas";
 import { neighbourhood } from "../src/rate-limits/auth-failures.ts";
-import { RateLimiter } from "../src/rate-limits/rate-limit-service.ts";
+import { RateLimiter } from "../src/rate-limits/rate-limiter.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { openReplica, type Replica } from "./support/replica.ts";
 import { countingQueries, granted, sendConcurrently, slowLimits } from "./support/concurrent-requests.ts";

@@ -2,9 +2,9 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { AuditEvent, AuditList } from "@skerry/contract/audit";
+import type { AuditEvent, AuditList } from "@skerry/contract/audit/audit-event";
 import { newId } from "@skerry/contract/ids";
-import { recordRefusals } from "../src/audit/audit-service.ts";
+import { recordRefusals } from "../src/audit/audit-log.ts";
 import { Refusals } from "../src/audit/refusals.ts";
 import type { NewAuditEvent } from "../src/audit/audit-event.ts";
 import { openReplica } from "./support/replica.ts";

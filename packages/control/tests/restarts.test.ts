@@ -3,9 +3,9 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Vm } from "@skerry/contract/host-api";
-import type { Machine } from "@skerry/contract/machines";
-import { startMachine } from "../src/machines/machine-start.ts";
+import type { Vm } from "@skerry/contract/host-api/vm";
+import type { Machine } from "@skerry/contract/machines/machine";
+import { startMachine } from "../src/machines/start-machine.ts";
 import { machineById } from "../src/machines/machine-store.ts";
 import { MachineUpkeep } from "./support/machine-upkeep.ts";
 import { eventually, World } from "./support/world.ts";

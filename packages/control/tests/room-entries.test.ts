@@ -2,9 +2,9 @@
 
 import { sql } from "kysely";
 import { beforeAll, beforeEach, expect, test } from "vitest";
-import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machine-states";
-import { moveStatusesOnTarget, moveTransitions } from "@skerry/contract/move-states";
-import { sandboxStatuses, sandboxStatusesOnHost } from "@skerry/contract/sandbox-states";
+import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machines/machine-status";
+import { moveStatusesOnTarget, moveTransitions } from "@skerry/contract/moves/move-status";
+import { sandboxStatuses, sandboxStatusesOnHost } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Queries } from "../src/db/database.ts";
 import { roomEntries } from "../src/db/migrations/0011-room-entries.ts";
 import { availableHosts, held, lockCapacity } from "../src/capacity/capacity-store.ts";

@@ -1,13 +1,22 @@
 // Which room may import which. A room is a folder of src/ with all that one resource has; the rooms lie on floors, and a room imports from
 // lower floors only. Rooms on one floor do not know each other.
 
-import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import {
+  filesOf,
+  floorFault,
+  importsOf,
+  roomOf,
+  unlisted,
+  type Floors,
+  type Import,
+} from "../../../setup/import-floors.ts";
 
 /** From the ground up. A new room is a line here. */
-const floors: readonly (readonly string[])[] = [
-  ["values", "metrics", "db", "host-client"],
+const floors: Floors = [
+  ["values", "metrics", "db/migrations", "host-client"],
+  ["db"],
   ["http"],
   // Types alone: what every room is given, and on whose behalf a request runs.
   ["context.ts", "caller.ts"],
@@ -22,6 +31,8 @@ const floors: readonly (readonly string[])[] = [
   ["capacity"],
   ["moves"],
   ["vms"],
+  ["vms/egress", "vms/execute", "vms/files"],
+  ["vms/creation"],
   ["sandboxes", "machines"],
   ["docs", "platform"],
   ["app"],
@@ -31,28 +42,10 @@ const floors: readonly (readonly string[])[] = [
 const CONTEXT = "context.ts";
 const FILES_MIN = 200;
 
-interface Import {
-  readonly from: string;
-  readonly to: string;
-  readonly isType: boolean;
-}
-
 const src = join(import.meta.dirname, "../src");
-const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
-const imports = files.flatMap(importsOf);
+const files = filesOf(src);
+const imports = importsOf(src);
 
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(src, file), "utf8");
-  const statements = /^(import|export)( type)?\b[^;]*?from "([^"]+)"|\bimport\("([^"]+)"\)/gm;
-  return [...text.matchAll(statements)].flatMap(([, , type, target = "", dynamic]) => {
-    const to = dynamic ?? target;
-    const path = to.startsWith(".") ? relative(src, join(src, file, "..", to)) : to;
-    return [{ from: file, to: path, isType: type !== undefined }];
-  });
-}
-
-const roomOf = (file: string): string => file.split("/")[0] ?? file;
-const floorOf = (file: string): number => floors.findIndex((rooms) => rooms.includes(roomOf(file)));
 const isOurs = ({ to }: Import): boolean => !to.startsWith("@") && files.includes(to);
 const told = ({ from, to }: Import): string => `${from} -> ${to}`;
 
@@ -60,16 +53,15 @@ const told = ({ from, to }: Import): string => `${from} -> ${to}`;
 function fault(one: Import): string | undefined {
   if (one.to.startsWith("@skerry/"))
     return one.to.startsWith("@skerry/contract/") ? undefined : `${told(one)}: another package`;
-  if (!isOurs(one) || roomOf(one.from) === roomOf(one.to)) return undefined;
+  if (!isOurs(one) || roomOf(floors, one.from) === roomOf(floors, one.to)) return undefined;
   if (one.to.endsWith("-store.ts")) return `${told(one)}: a store is its own room's alone`;
   if (one.from === CONTEXT) return one.isType ? undefined : `${told(one)}: context.ts imports types alone`;
-  return floorOf(one.to) < floorOf(one.from) ? undefined : `${told(one)}: not a lower floor`;
+  return floorFault(floors, one);
 }
 
 test("every folder and file of src is on a floor, and as many files were read as there are", () => {
   expect(files.length).toBeGreaterThan(FILES_MIN);
-  expect([...new Set(files.map(roomOf))].filter((room) => floorOf(room) === -1)).toEqual([]);
-  expect(floors.flat().filter((room) => !files.some((file) => roomOf(file) === room))).toEqual([]);
+  expect(unlisted(floors, files)).toEqual([]);
   expect(imports.filter(isOurs).length).toBeGreaterThan(FILES_MIN);
 });
 
@@ -78,20 +70,21 @@ test("rooms import from lower floors only, no room from another one's store, and
 });
 
 const planted: readonly (readonly [what: string, fault: Import, why: string])[] = [
-  [
-    "a room above",
-    { from: "hosts/host-lookup.ts", to: "moves/mover.ts", isType: false },
-    "not a lower floor",
-  ],
+  ["a room above", { from: "hosts/host-rows.ts", to: "moves/mover.ts", isType: false }, "not a lower floor"],
   [
     "a room beside it",
-    { from: "sandboxes/sandbox-service.ts", to: "machines/machine-service.ts", isType: false },
+    { from: "sandboxes/sandboxes.ts", to: "machines/machines.ts", isType: false },
     "not a lower floor",
   ],
-  ["a type of a room above", { from: "http/transport.ts", to: CONTEXT, isType: true }, "not a lower floor"],
+  ["a type of a room above", { from: "http/http-server.ts", to: CONTEXT, isType: true }, "not a lower floor"],
+  [
+    "a folder of its own room that stands above it",
+    { from: "vms/vm-kind.ts", to: "vms/egress/egress.ts", isType: true },
+    "not a lower floor",
+  ],
   [
     "another room's store",
-    { from: "machines/machine-start.ts", to: "moves/move-store.ts", isType: false },
+    { from: "machines/start-machine.ts", to: "moves/move-store.ts", isType: false },
     "its own room's",
   ],
   [

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Sandbox, SandboxList } from "@skerry/contract/sandboxes";
+import type { Sandbox, SandboxList } from "@skerry/contract/sandboxes/sandbox";
 import { eventually, useWorld, World } from "./support/world.ts";
 
 const world = useWorld();

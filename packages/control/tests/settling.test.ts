@@ -5,12 +5,12 @@ import fc from "fast-check";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AddressInfo } from "node:net";
-import { hostDrain } from "../src/moves/drain-task.ts";
-import { heartbeat } from "../src/hosts/host-heartbeat.ts";
+import { hostDrain } from "../src/moves/host-drain.ts";
+import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { restartManager } from "../src/machines/restart-manager.ts";
-import type { BackgroundService } from "../src/background/task-loop.ts";
+import type { BackgroundService } from "../src/background/background-service.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { buildServer, type Server } from "../src/app/server.ts";
 import type { Context } from "../src/context.ts";
@@ -38,7 +38,8 @@ beforeAll(async () => {
     db,
     hosts,
     hostCapacity: new HostCapacity(db),
-    vmLocations: new VmLocations(),
+    // No second replica has routes that a destruction would have to wait for.
+    vmLocations: new VmLocations(10),
   };
   server = await buildServer(context);
   await server.app.listen({ host: "127.0.0.1", port: 0 });

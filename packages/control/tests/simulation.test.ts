@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
-import { heartbeat } from "../src/hosts/host-heartbeat.ts";
+import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import type { Context } from "../src/context.ts";
 import { HostCapacity } from "../src/capacity/host-capacity.ts";

@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Limits } from "@skerry/contract/limits-report";
+import type { Limits } from "@skerry/contract/limits/limits-report";
 import { restartManager } from "../src/machines/restart-manager.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CertificateError, readKeyPair, renewCertificate } from "../src/app/tls-certificate.ts";
+import { CertificateError, readKeyPair, renewTlsCertificate } from "../src/app/tls-certificate.ts";
 import { readConfig } from "../src/app/config.ts";
 import { buildServer, type Server } from "../src/app/server.ts";
 import { send } from "./support/raw-requests.ts";
@@ -154,7 +154,7 @@ test("over TLS the API is the same, browsers stay with it, and a renewed certifi
   const secured = server.overTls(pair);
   secured.listen(0, "127.0.0.1");
   await once(secured, "listening");
-  using _renewal = renewCertificate(secured, { tls, pair, everyMs: 20, log });
+  using _renewal = renewTlsCertificate(secured, { tls, pair, everyMs: 20, log });
   const { port } = secured.address() as AddressInfo;
   const ca = [first, second].map(({ certFile }) => readFileSync(certFile, "utf8")).join("");
   expect(await ask(port, ca)).toEqual({ status: 200, hsts: "max-age=31536000", name: "first" });

@@ -1,4 +1,4 @@
-// What a host asks for: the JSON of an OPEN frame as a request. contract/src/guest-api.ts has the shapes.
+// What a host asks for: the JSON of an OPEN frame as a request. contract/src/guest-api/guest-operations.ts has the shapes.
 #ifndef SKERRY_OPERATIONS_H
 #define SKERRY_OPERATIONS_H
 

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { HOST_NAME } from "@skerry/contract/host-identity";
+import { HOST_NAME } from "@skerry/contract/joining/host-certificate";
 import { AddressRange, SMALLEST_RANGE_PREFIX } from "./network/addresses.ts";
 import { formatNetwork, parseNetwork } from "./network/ipv4.ts";
 import { parseServer, type NameServer } from "./network/name-servers.ts";

@@ -4,9 +4,9 @@
 import { chmod, copyFile, mkdir, readFile, rename, stat } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import type { HostInfo } from "@skerry/contract/host-api";
-import { memoryForVmsMib } from "@skerry/contract/host-capacity";
-import type { HostCompatibility } from "@skerry/contract/host-moves";
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
+import { memoryForVmsMib } from "@skerry/contract/hosts/memory-for-vms";
+import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";

@@ -19,7 +19,7 @@ import {
   hostUri,
   type CertificateRequest,
   type HostCertificate,
-} from "@skerry/contract/host-identity";
+} from "@skerry/contract/joining/host-certificate";
 
 const FILE = "identity.json";
 const CURVE = "prime256v1";
@@ -124,7 +124,7 @@ function faultOf({ host_id, certificate, authority }: HostCertificate, key: KeyO
   const { certificate: own, authority: issuer } = parsed;
   if (!issuer.ca || !own.checkIssued(issuer) || !own.verify(issuer.publicKey))
     return "it is not by the authority that came with it";
-  if (own.subjectAltName !== `URI:${hostUri(host_id)}`) return "it is for somebody else";
+  if (own.subjectAltName !== `URI:${hostUri(host_id)}`) return "it is for another holder";
   if (!own.checkPrivateKey(key)) return "it is for another key";
   const now = Date.now();
   if (now < Date.parse(own.validFrom) || now > Date.parse(own.validTo))

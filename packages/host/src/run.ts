@@ -77,7 +77,7 @@ export function startProgram(
           ),
         );
     },
-    lost: () => reject(new RunError(`${program}: nobody knows how it ended`)),
+    lost: () => reject(new RunError(`${program}: its exit was not seen`)),
   };
   const { cwd, env, signal } = options;
   const isPlain = cwd === undefined && env === undefined && signal === undefined;

@@ -2,7 +2,7 @@
 // of /proc.
 
 import { readFile, statfs } from "node:fs/promises";
-import type { HostUsage } from "@skerry/contract/host-api";
+import type { HostUsage } from "@skerry/contract/host-api/host-info";
 
 type MachineUsage = Omit<HostUsage, "warm_pool">;
 

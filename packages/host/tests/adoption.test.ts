@@ -7,7 +7,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress.ts";
 import { saveBelow } from "../src/vm/disk/disk-below.ts";
 import type { VmEngine } from "../src/vm/engine.ts";
-import { filesBelow, type VmRecord } from "../src/vm/record.ts";
+import { filesBelow } from "../src/vm/files-below.ts";
+import { type VmRecord } from "../src/vm/record.ts";
 import { identityOf, leave, ownerOf, recordIn } from "./support/records.ts";
 import { idle, EngineStub, noMoves } from "./support/stub-engine.ts";
 
@@ -168,6 +169,22 @@ test("a damaged record is written anew from what lies beside the disk, and the d
   expect(again.get("mch_a")).toMatchObject({ status: "gone", reason: "its record was recovered" });
   expect((await filesBelow(vms, ownerOf(vms)))?.size).toBe(2);
   expect(await engine.recover("mch_a")).toMatchObject({ status: "gone" });
+});
+
+test("a machine that is destroyed while its record is written anew is gone, and so is one that was recovered", async () => {
+  for (const isLater of [false, true]) {
+    const { folder, execution_id } = await stoppedMachine();
+    await saveBelow(folder, below);
+    await writeFile(join(folder, "vm.json"), "garbage");
+    const host = room.engineIn(vms);
+    await host.adopt(noMoves);
+    const recovered = host.recover("mch_a");
+    if (isLater) await recovered;
+    const [outcome] = await Promise.allSettled([recovered, host.destroy("mch_a", execution_id)]);
+    expect(outcome.status).toBe("fulfilled");
+    expect(host.has("mch_a")).toBe(false);
+    await expect(readFile(join(folder, "vm.json"))).rejects.toThrow("ENOENT");
+  }
 });
 
 test("a record is not written anew where nothing says what the disk stands on, or where a newer version wrote it", async () => {

@@ -1,6 +1,7 @@
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
-import { ExecuteExit, DirectoryListing } from "@skerry/contract/sandboxes";
+import { ExecuteExit } from "@skerry/contract/vms/execute";
+import { DirectoryListing } from "@skerry/contract/vms/files";
 import { Value } from "typebox/value";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import {

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import type { ArrivalOrder } from "@skerry/contract/host-moves";
+import type { ArrivalOrder } from "@skerry/contract/host-api/move-calls";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Arrival, type ArrivalOptions } from "../src/move/arrival.ts";

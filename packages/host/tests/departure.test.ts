@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { MOVE_PROTOCOL } from "@skerry/contract/host-moves";
+import { MOVE_PROTOCOL } from "@skerry/contract/host-api/move-calls";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Departure, type DepartureOptions } from "../src/move/departure.ts";

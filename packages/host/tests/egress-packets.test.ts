@@ -1,4 +1,4 @@
-import type { Egress, HostEgress } from "@skerry/contract/egress";
+import type { Egress, HostEgress } from "@skerry/contract/vms/egress";
 import { createSocket } from "node:dgram";
 import { readFile } from "node:fs/promises";
 import { once } from "node:events";

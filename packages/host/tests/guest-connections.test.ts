@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino, type Logger } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CONNECTION_TABLE_FILE, connectionShare } from "@skerry/contract/host-capacity";
+import { CONNECTION_TABLE_FILE, connectionShare } from "@skerry/contract/hosts/connection-share";
 import { connectionsPerGuest } from "../src/network/guest-connections.ts";
 import { Slots } from "../src/network/slots.ts";
 import { runProgram } from "../src/run.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { memoryForVmsMib } from "@skerry/contract/host-capacity";
+import { memoryForVmsMib } from "@skerry/contract/hosts/memory-for-vms";
 import { mapsPrivately, versionOf } from "../src/host.ts";
 import { tscKhz, tscKhzOf } from "../src/vm/qemu/accelerator.ts";
 

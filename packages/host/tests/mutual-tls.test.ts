@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { once } from "node:events";
 import type { ConnectionOptions } from "node:tls";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
-import { CONTROL_URI, hostUri, type HostCertificate } from "@skerry/contract/host-identity";
+import { CONTROL_URI, hostUri, type HostCertificate } from "@skerry/contract/joining/host-certificate";
 import { newId } from "@skerry/contract/ids";
 import { fastify } from "fastify";
 import { pino } from "pino";

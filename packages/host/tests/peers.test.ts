@@ -8,7 +8,7 @@ import { createServer as createPlainServer, type AddressInfo, type Socket } from
 import { join } from "node:path";
 import { Readable, type Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { MOVE_PROTOCOL } from "@skerry/contract/host-moves";
+import { MOVE_PROTOCOL } from "@skerry/contract/host-api/move-calls";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Peers, type Destination } from "../src/move/peers.ts";
 

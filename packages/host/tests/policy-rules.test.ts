@@ -1,4 +1,4 @@
-import type { Egress, HostEgress } from "@skerry/contract/egress";
+import type { Egress, HostEgress } from "@skerry/contract/vms/egress";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { policyRulesScript } from "../src/network/policy-rules.ts";

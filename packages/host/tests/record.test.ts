@@ -3,7 +3,8 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "nod
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readBelow, saveBelow } from "../src/vm/disk/disk-below.ts";
-import { filesBelow, prepareRecord, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
+import { filesBelow } from "../src/vm/files-below.ts";
+import { prepareRecord, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
 import { identityOf, ownerOf, recordIn, recordsIn } from "./support/records.ts";
 
 let vms: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Value } from "typebox/value";
-import { HostUsage } from "@skerry/contract/host-api";
+import { HostUsage } from "@skerry/contract/host-api/host-info";
 import { cpuSecondsOf, defaultLinksOf, measureUsage, memoryOf, trafficOf } from "../src/usage.ts";
 
 const routes = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT

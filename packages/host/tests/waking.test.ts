@@ -1,4 +1,4 @@
-// A clone that waited is promised to whoever wished for a VM before it is awake. Nothing of theirs may notice.
+// A clone that waited is promised to a caller before it is awake. The caller must not notice.
 
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";

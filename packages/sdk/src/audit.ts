@@ -1,6 +1,6 @@
 // Who did what in the organization.
 
-import type { AuditEvent } from "@skerry/contract/audit";
+import type { AuditEvent } from "@skerry/contract/audit/audit-event";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
 

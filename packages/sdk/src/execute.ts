@@ -2,7 +2,7 @@
 // carries the exact bytes.
 
 import { OUTPUT_MAX_BYTES } from "@skerry/contract/limits";
-import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/sandboxes";
+import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents, type ServerEvent } from "./event-stream.ts";
 import { concat, type CallOptions, type HttpClient } from "./http.ts";

@@ -1,6 +1,6 @@
 // Files in a microVM. Streams go through as they come; nothing here holds a file, except where the caller asks for one.
 
-import type { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
+import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import { SkerryInputError, SkerryTooLargeError } from "./errors.ts";
 import { collect, type CallOptions, type HttpClient } from "./http.ts";
 import { directoryPath, filePath } from "./paths.ts";

@@ -1,7 +1,7 @@
 // Machines that VMs run on. They are the operator's.
 
-import type { Host } from "@skerry/contract/hosts";
-import type { JoinToken } from "@skerry/contract/joining";
+import type { Host } from "@skerry/contract/hosts/host";
+import type { JoinToken } from "@skerry/contract/joining/join-token";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { hostPath } from "./paths.ts";

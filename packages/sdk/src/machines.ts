@@ -6,7 +6,7 @@ import type {
   MachineListQuery,
   MachineLogs,
   MachineStartRequest,
-} from "@skerry/contract/machines";
+} from "@skerry/contract/machines/machine";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import type { CallOptions, HttpClient } from "./http.ts";
@@ -85,17 +85,17 @@ export class Machines extends VmCalls {
    *  `newDisk` it starts with a new disk of its template, and what is on the old one is given up. */
   start(id: string, { newDisk, ...options }: StartOptions = {}): Promise<Machine> {
     const body = newDisk === true ? { new_disk: true } : undefined;
-    return this.#wish(id, { act: "start", answerWithinMs: START_WITHIN_MS, body }, options);
+    return this.#setPower(id, { act: "start", answerWithinMs: START_WITHIN_MS, body }, options);
   }
 
   /** SIGTERM to its main process, SIGKILL after its `stop_timeout`. Its disk is kept, and nothing starts it again by itself. */
   stop(id: string, options: CallOptions = {}): Promise<Machine> {
-    return this.#wish(id, { act: "stop", answerWithinMs: STOP_WITHIN_MS }, options);
+    return this.#setPower(id, { act: "stop", answerWithinMs: STOP_WITHIN_MS }, options);
   }
 
   /** Stops a machine and starts it again; one that does not run is started. */
   restart(id: string, options: CallOptions = {}): Promise<Machine> {
-    return this.#wish(id, { act: "restart", answerWithinMs: STOP_WITHIN_MS + START_WITHIN_MS }, options);
+    return this.#setPower(id, { act: "restart", answerWithinMs: STOP_WITHIN_MS + START_WITHIN_MS }, options);
   }
 
   /** Destroys a machine and its disk. Works from every status, and more than once. */
@@ -133,7 +133,7 @@ export class Machines extends VmCalls {
     throw new SkerryConnectionError(this.http.baseUrl, message);
   }
 
-  #wish(id: string, { act, answerWithinMs, body }: MachineWish, options: CallOptions): Promise<Machine> {
+  #setPower(id: string, { act, answerWithinMs, body }: PowerCall, options: CallOptions): Promise<Machine> {
     return this.http.json<Machine>(
       {
         method: "POST",
@@ -146,7 +146,7 @@ export class Machines extends VmCalls {
   }
 }
 
-interface MachineWish {
+interface PowerCall {
   readonly act: "start" | "stop" | "restart";
   readonly answerWithinMs: number;
   readonly body?: MachineStartRequest | undefined;

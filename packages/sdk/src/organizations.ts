@@ -1,6 +1,6 @@
 // Organizations and their members. Each call names its organization, also where it is not the client's own.
 
-import type { Role } from "@skerry/contract/access";
+import type { Role } from "@skerry/contract/organizations/roles";
 import type {
   Member,
   MemberAdded,
@@ -8,10 +8,11 @@ import type {
   Organization,
   OrganizationCreateRequest,
   OrganizationUpdateRequest,
-} from "@skerry/contract/organizations";
+} from "@skerry/contract/organizations/organization";
+import type { LimitsChangeRequest, OrganizationLimitsReport } from "@skerry/contract/limits/limits-report";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
-import { memberPath, membersPath, organizationPath } from "./paths.ts";
+import { memberPath, membersPath, organizationLimitsPath, organizationPath } from "./paths.ts";
 
 export class Organizations {
   readonly #http: HttpClient;
@@ -50,6 +51,26 @@ export class Organizations {
   update(id: string, request: OrganizationUpdateRequest, options: CallOptions = {}): Promise<Organization> {
     return this.#http.json<Organization>(
       { method: "PATCH", path: organizationPath(id), json: request },
+      options,
+    );
+  }
+
+  /** As the operator: what any organization may do and hold, how much of it is taken, and what was set for it. */
+  limits(id: string, options: CallOptions = {}): Promise<OrganizationLimitsReport> {
+    return this.#http.json<OrganizationLimitsReport>(
+      { method: "GET", path: organizationLimitsPath(id) },
+      options,
+    );
+  }
+
+  /** As the operator: sets what is named, such as `quota_sandboxes` or `rate_read_burst`; null takes the installation's setting again. */
+  setLimits(
+    id: string,
+    changes: LimitsChangeRequest,
+    options: CallOptions = {},
+  ): Promise<OrganizationLimitsReport> {
+    return this.#http.json<OrganizationLimitsReport>(
+      { method: "PATCH", path: organizationLimitsPath(id), json: changes },
       options,
     );
   }

@@ -26,6 +26,10 @@ export function organizationPath(id: string): string {
   return `/v1/orgs/${segment(id)}`;
 }
 
+export function organizationLimitsPath(id: string): string {
+  return `${organizationPath(id)}/limits`;
+}
+
 export function membersPath(organizationId: string): string {
   return `${organizationPath(organizationId)}/members`;
 }

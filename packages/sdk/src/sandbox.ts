@@ -1,12 +1,9 @@
 // A sandbox in hand: what the server last said about it, and everything that one does with it.
 
-import type { EgressReport, EgressRequest } from "@skerry/contract/egress";
-import type {
-  DirectoryListing,
-  ExecuteResponse,
-  FileWritten,
-  Sandbox as SandboxInfo,
-} from "@skerry/contract/sandboxes";
+import type { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
+import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+import type { ExecuteResponse } from "@skerry/contract/vms/execute";
+import type { Sandbox as SandboxInfo } from "@skerry/contract/sandboxes/sandbox";
 import type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 import type { CallOptions } from "./http.ts";

@@ -4,7 +4,7 @@ import type {
   SandboxCreateRequest,
   Sandbox as SandboxInfo,
   SandboxListQuery,
-} from "@skerry/contract/sandboxes";
+} from "@skerry/contract/sandboxes/sandbox";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { Sandbox } from "./sandbox.ts";

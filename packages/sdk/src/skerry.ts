@@ -1,15 +1,17 @@
 // The entry of the package: the client, and the names that its users need. (A published package has one door; this
 // is the only file that passes on what others define.)
 
-import type { Limits } from "@skerry/contract/limits-report";
-import type { Me } from "@skerry/contract/organizations";
-import type { Health, Status } from "@skerry/contract/platform";
+import type { Limits } from "@skerry/contract/limits/limits-report";
+import type { Me } from "@skerry/contract/organizations/organization";
+import type { Health } from "@skerry/contract/platform/health";
+import type { Status } from "@skerry/contract/platform/status";
 import { Audit } from "./audit.ts";
 import { Hosts } from "./hosts.ts";
 import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
 import { Machines } from "./machines.ts";
 import { Organizations } from "./organizations.ts";
-import { Sizes, Templates } from "./platform.ts";
+import { Sizes } from "./sizes.ts";
+import { Templates } from "./templates.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import { Tokens } from "./tokens.ts";
 
@@ -79,26 +81,28 @@ export type { CallOptions, SkerryOptions } from "./http.ts";
 export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";
-export type { Size } from "./platform.ts";
+export type { Size } from "./sizes.ts";
 export type { SandboxFilter, Sandboxes } from "./sandboxes.ts";
 export type { LogOptions, MachineFilter, Machines, StartOptions } from "./machines.ts";
-export type { Machine, MachineCreateRequest } from "@skerry/contract/machines";
+export type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
 export { Sandbox } from "./sandbox.ts";
 export type { VmCalls } from "./vm-calls.ts";
-export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/egress";
-export type {
-  DirectoryEntry,
-  DirectoryListing,
-  ExecuteResponse,
-  FileWritten,
-  Sandbox as SandboxInfo,
-  SandboxCreateRequest,
-} from "@skerry/contract/sandboxes";
+export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
+export type { DirectoryEntry, DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+export type { ExecuteResponse } from "@skerry/contract/vms/execute";
+export type { Sandbox as SandboxInfo, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 export type { AuditFilter } from "./audit.ts";
-export type { AuditEvent } from "@skerry/contract/audit";
-export type { Limits } from "@skerry/contract/limits-report";
-export type { Health, Status, Template } from "@skerry/contract/platform";
-export type { Role, Scope } from "@skerry/contract/access";
+export type { AuditEvent } from "@skerry/contract/audit/audit-event";
+export type {
+  Limits,
+  LimitsChangeRequest,
+  OrganizationLimitsReport as OrganizationLimits,
+} from "@skerry/contract/limits/limits-report";
+export type { Health } from "@skerry/contract/platform/health";
+export type { Status } from "@skerry/contract/platform/status";
+export type { Template } from "@skerry/contract/templates/template";
+export type { Role } from "@skerry/contract/organizations/roles";
+export type { Scope } from "@skerry/contract/organizations/scopes";
 export type {
   Me,
   Member,
@@ -107,7 +111,7 @@ export type {
   Organization,
   OrganizationCreateRequest,
   OrganizationUpdateRequest,
-} from "@skerry/contract/organizations";
-export type { Host } from "@skerry/contract/hosts";
-export type { JoinToken } from "@skerry/contract/joining";
-export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";
+} from "@skerry/contract/organizations/organization";
+export type { Host } from "@skerry/contract/hosts/host";
+export type { JoinToken } from "@skerry/contract/joining/join-token";
+export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/organizations/token";

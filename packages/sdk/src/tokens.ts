@@ -1,6 +1,6 @@
 // API tokens of the organization.
 
-import type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/tokens";
+import type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/organizations/token";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { tokenPath } from "./paths.ts";

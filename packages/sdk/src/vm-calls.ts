@@ -1,7 +1,8 @@
 // What reaches into a microVM: the same for sandboxes and for machines.
 
-import type { EgressReport, EgressRequest } from "@skerry/contract/egress";
-import type { DirectoryListing, ExecuteResponse, FileWritten } from "@skerry/contract/sandboxes";
+import type { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
+import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+import type { ExecuteResponse } from "@skerry/contract/vms/execute";
 import { collectCommand, streamCommand, type ExecuteEvent, type ExecuteOptions } from "./execute.ts";
 import {
   downloadAsStream,

@@ -9,7 +9,7 @@ import type { Cli } from "../cli.ts";
 import { configPath, readSaved, readSettings, writeConfig, type Flags } from "../config.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { addExamples, given } from "../options.ts";
-import { registerTokenCommands } from "./tokens.ts";
+import { registerTokenCommands } from "./organizations/tokens.ts";
 
 export function registerAuthCommands(program: Command, cli: Cli): void {
   const auth = program.command("auth").description("Access to the API.");

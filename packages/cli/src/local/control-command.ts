@@ -2,10 +2,10 @@
 
 import { environment } from "../config.ts";
 import { CliError } from "../errors.ts";
-import type { Layout } from "./layout.ts";
-import { run } from "./run.ts";
-import { controlEnvironment } from "./services.ts";
-import { findSystemUser } from "./system-user.ts";
+import type { Layout } from "./system/layout.ts";
+import { run } from "./system/run.ts";
+import { controlEnvironment } from "./servers/services.ts";
+import { findSystemUser } from "./system/system-user.ts";
 
 /** What it prints, which is JSON. `failure` is the code of the error where it says that it could not. */
 export async function controlCommand(

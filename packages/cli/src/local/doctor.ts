@@ -4,17 +4,17 @@ import {
   CONNECTION_TABLE_FILE,
   connectionShare,
   GUEST_CONNECTIONS_MAX,
-  memoryForVmsMib,
-} from "@skerry/contract/host-capacity";
+} from "@skerry/contract/hosts/connection-share";
+import { memoryForVmsMib } from "@skerry/contract/hosts/memory-for-vms";
 import { cpus, freemem, totalmem } from "node:os";
 import { access, constants, open, readdir, readFile, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { VmList } from "@skerry/contract/host-api";
+import type { VmList } from "@skerry/contract/host-api/vm";
 import { environment } from "../config.ts";
-import { isThere } from "./files.ts";
-import { askHost } from "./host-socket.ts";
-import type { Layout } from "./layout.ts";
-import { run } from "./run.ts";
+import { fileExists } from "./system/files.ts";
+import { askHost } from "./ask-host.ts";
+import type { Layout } from "./system/layout.ts";
+import { run } from "./system/run.ts";
 
 export type Verdict = "ok" | "warning" | "fault";
 
@@ -128,7 +128,7 @@ async function checkKvm(layout: Layout): Promise<Outcome> {
   const advice = /\b(vmx|svm)\b/.test(flags)
     ? "Load kvm_intel or kvm_amd, and check that nothing else holds the CPU's virtualization."
     : "Use a machine with hardware virtualization (or nested virtualization); emulation is slow and no security boundary.";
-  if (!(await isThere("/dev/kvm"))) return warning("no /dev/kvm: guests are emulated", advice);
+  if (!(await fileExists("/dev/kvm"))) return warning("no /dev/kvm: guests are emulated", advice);
   const kept = await readFile(join(layout.hostAssets, "accelerator.json"), "utf8").then(
     (text) => JSON.parse(text) as { verdict: { accelerator: string; reason: string } },
     () => undefined,
@@ -270,7 +270,7 @@ async function checkBuild(layout: Layout): Promise<Outcome> {
     "native/private-memory.so",
   ];
   for (const file of files) {
-    if (!(await isThere(join(layout.dist, file))))
+    if (!(await fileExists(join(layout.dist, file))))
       return fault(`${file} is missing`, "Run npm run quickstart; it builds.");
   }
   const launch = await access(join(layout.dist, "native/launch"), constants.X_OK).then(
@@ -285,7 +285,7 @@ async function checkBuild(layout: Layout): Promise<Outcome> {
 async function nearestFolder(path: string): Promise<string> {
   let folder = path;
   // A folder that this user may not enter is as good as none: the check is about those above it.
-  while (!(await isThere(folder).catch(() => false))) folder = dirname(folder);
+  while (!(await fileExists(folder).catch(() => false))) folder = dirname(folder);
   return folder;
 }
 

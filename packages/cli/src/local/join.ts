@@ -5,27 +5,29 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { connect, isIP } from "node:net";
 import { hostname } from "node:os";
 import { errorFromBody } from "@skerry/contract/errors";
-import { HOST_NAME, type CertificateRequest } from "@skerry/contract/host-identity";
+import { HOST_NAME, type CertificateRequest } from "@skerry/contract/joining/host-certificate";
 import {
   confirmationProof,
-  fingerprintOf,
   joinProof,
-  readJoinToken,
-  secretDigest,
   type HostJoined,
   type JoinAnswer,
+} from "@skerry/contract/joining/join-request";
+import {
+  fingerprintOf,
+  readJoinToken,
+  secretDigest,
   type JoinTokenParts,
-} from "@skerry/contract/joining";
+} from "@skerry/contract/joining/join-token";
 import { environment } from "../config.ts";
 import { CliError, exitCodes } from "../errors.ts";
-import { isThere } from "./files.ts";
-import { commandHost } from "./host-socket.ts";
-import { joinedFile, type Joined, type Layout } from "./layout.ts";
-import { lockCommands } from "./lock.ts";
-import { stopProcess } from "./processes.ts";
-import { step } from "./progress.ts";
-import { makeFolders } from "./supervisor.ts";
-import { runningSupervisor } from "./supervisor-state.ts";
+import { fileExists } from "./system/files.ts";
+import { commandHost } from "./ask-host.ts";
+import { joinedFile, type Joined, type Layout } from "./system/layout.ts";
+import { lockCommands } from "./system/lock.ts";
+import { stopProcess } from "./system/processes.ts";
+import { step } from "./system/step.ts";
+import { makeFolders } from "./servers/supervise.ts";
+import { runningSupervisor } from "./servers/supervisor-state.ts";
 import { DOWN_DEADLINE_MS, requireRoot, startUnlessRunning } from "./up.ts";
 
 export interface JoinFlags {
@@ -42,11 +44,11 @@ const CONTROL_DEADLINE_MS = 30_000;
 export async function joinCluster(layout: Layout, flags: JoinFlags): Promise<HostJoined> {
   const token = readJoinToken(flags.token);
   if (token === undefined) throw usage("--token is not a join token; `skerry host token` makes one.");
-  const joined = await wishedHost(layout, flags);
+  const joined = await hostToJoin(layout, flags);
   requireRoot("host join");
   await makeFolders(layout);
   await lockCommands(layout);
-  if (layout.joined === undefined && (await isThere(layout.postgresData))) throw hasControl(layout);
+  if (layout.joined === undefined && (await fileExists(layout.postgresData))) throw hasControl(layout);
   const own = { ...layout, joined };
   await remember(own, joined);
   try {
@@ -97,7 +99,7 @@ function isSigned(answer: JoinAnswer, { fingerprint }: JoinTokenParts): boolean 
   }
 }
 
-async function wishedHost(layout: Layout, flags: JoinFlags): Promise<Joined> {
+async function hostToJoin(layout: Layout, flags: JoinFlags): Promise<Joined> {
   const url = URL.parse(flags.control);
   if (url === null || !/^https?:$/.test(url.protocol))
     throw usage("--control is not an address such as https://skerry.example.org:7443.");
@@ -179,7 +181,7 @@ function foreignAuthority(control: string): CliError {
     `What answers at ${control} is not the control plane that made the token.`,
     {
       remediation:
-        "Somebody may be in between, or the address is another installation's. Nothing was given away.",
+        "The connection may be intercepted, or the address is another installation's. Nothing was given away.",
     },
   );
 }

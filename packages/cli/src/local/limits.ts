@@ -1,7 +1,7 @@
-// An operator's exceptions for one organization. They are set past the API, so that no token can raise limits.
+// An operator's exceptions for one organization, set on the machine of the control plane, where no token is needed.
 
 import { controlCommand } from "./control-command.ts";
-import type { Layout } from "./layout.ts";
+import type { Layout } from "./system/layout.ts";
 
 /** All exceptions of the organization as they are afterwards. A change is `NAME=NUMBER` or `NAME=default`. */
 export function changeLimits(layout: Layout, orgId: string, changes: readonly string[]): Promise<unknown> {

@@ -1,7 +1,7 @@
 // How late control's event loop was lately. It makes every answer late at once, and only the operator needs to see it: control tells it
 // among its metrics, which need a token of the operator's organization.
 
-import type { Layout } from "./layout.ts";
+import type { Layout } from "./system/layout.ts";
 import { savedToken } from "./token.ts";
 
 const DEADLINE_MS = 3_000;

@@ -1,8 +1,8 @@
 // `skerry host recover-disk`: on the machine of the host, for a machine whose record is damaged.
 
-import type { Vm } from "@skerry/contract/host-api";
-import { commandHost } from "./host-socket.ts";
-import type { Layout } from "./layout.ts";
+import type { Vm } from "@skerry/contract/host-api/vm";
+import { commandHost } from "./ask-host.ts";
+import type { Layout } from "./system/layout.ts";
 import { requireRoot } from "./up.ts";
 
 /** Throws what the host refuses with: where nothing says what the disk stands on, it says what to restore. */

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { ownLayout } from "./layout.ts";
+import { ownLayout } from "./system/layout.ts";
 import { registerServiceCommands } from "./service.ts";
 
 export function registerLocalCommands(program: Command, cli: Cli): void {
@@ -58,7 +58,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
   registerOperatorCommands(program, cli);
   registerServiceCommands(program, cli);
   program.command("supervise", { hidden: true }).action(async () => {
-    const { supervise } = await import("./supervisor.ts");
+    const { supervise } = await import("./servers/supervise.ts");
     await supervise(ownLayout());
   });
 }

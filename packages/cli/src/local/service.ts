@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { addExamples } from "../options.ts";
 import { controlCommand } from "./control-command.ts";
-import { ownLayout } from "./layout.ts";
+import { ownLayout } from "./system/layout.ts";
 
 /** More than control itself gives a run. */
 const RUN_WITHIN_MS = 150_000;
@@ -31,7 +31,7 @@ export function registerServiceCommands(program: Command, cli: Cli): void {
     .description("the background services of control: how they ran last, and one run of one of them");
   const list = service
     .command("list")
-    .description("list the services with how their last run went, on whichever replica")
+    .description("list the services with how their last run went, and on which replica")
     .option("--json", "print JSON")
     .action(async (flags: { readonly json?: boolean }) => {
       const states = await controlCommand(ownLayout(), ["service", "list"], { failure: "services_unknown" });

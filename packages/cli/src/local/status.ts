@@ -1,12 +1,13 @@
 // `skerry status`: what runs on this machine, and what the host says of itself.
 
-import type { HostInfo, VmList } from "@skerry/contract/host-api";
-import { askHost } from "./host-socket.ts";
-import type { Joined, Layout } from "./layout.ts";
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
+import type { VmList } from "@skerry/contract/host-api/vm";
+import { askHost } from "./ask-host.ts";
+import type { Joined, Layout } from "./system/layout.ts";
 import { longestLoopDelayS } from "./loop-delay.ts";
-import { isAlive, type ProcessIdentity } from "./processes.ts";
-import { portHolder, type PortHolder } from "./port.ts";
-import { readSupervisorState, type SupervisorState } from "./supervisor-state.ts";
+import { isAlive, type ProcessIdentity } from "./system/processes.ts";
+import { portHolder, type PortHolder } from "./servers/port.ts";
+import { readSupervisorState, type SupervisorState } from "./servers/supervisor-state.ts";
 
 export interface StatusRow {
   readonly what: string;

@@ -3,10 +3,10 @@
 
 import { readFile, rm } from "node:fs/promises";
 import { configPath, DEFAULT_API_URL, environment, localConfigPath, writeConfig } from "../config.ts";
-import type { Layout } from "./layout.ts";
-import { mustRun, run } from "./run.ts";
-import { controlEnvironment } from "./services.ts";
-import type { SystemUser } from "./system-user.ts";
+import type { Layout } from "./system/layout.ts";
+import { mustRun, run } from "./system/run.ts";
+import { controlEnvironment } from "./servers/services.ts";
+import type { SystemUser } from "./system/system-user.ts";
 
 interface Caller {
   readonly uid: number;

@@ -6,19 +6,24 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { environment } from "../config.ts";
 import { CliError } from "../errors.ts";
-import { isThere } from "./files.ts";
-import { askHost } from "./host-socket.ts";
-import type { Layout } from "./layout.ts";
-import { lockCommands } from "./lock.ts";
-import { lastLines, openLog } from "./logs.ts";
-import { portHolder, portTaken } from "./port.ts";
-import { Postgres } from "./postgres.ts";
-import { stopProcess } from "./processes.ts";
-import { beginStep, step, type Step } from "./progress.ts";
-import { hostEnvironment } from "./services.ts";
-import { makeFolders, STOP_GRACE_MS } from "./supervisor.ts";
-import { buildDigest, readSupervisorState, runningSupervisor, stopOrphans } from "./supervisor-state.ts";
-import { ensureSystemUser, type SystemUser } from "./system-user.ts";
+import { fileExists } from "./system/files.ts";
+import { askHost } from "./ask-host.ts";
+import type { Layout } from "./system/layout.ts";
+import { lockCommands } from "./system/lock.ts";
+import { lastLines, openLog } from "./servers/logs.ts";
+import { portHolder, portTaken } from "./servers/port.ts";
+import { Postgres } from "./servers/postgres.ts";
+import { stopProcess } from "./system/processes.ts";
+import { beginStep, step, type Step } from "./system/step.ts";
+import { hostEnvironment } from "./servers/services.ts";
+import { makeFolders, STOP_GRACE_MS } from "./servers/supervise.ts";
+import {
+  buildDigest,
+  readSupervisorState,
+  runningSupervisor,
+  stopOrphans,
+} from "./servers/supervisor-state.ts";
+import { ensureSystemUser, type SystemUser } from "./system/system-user.ts";
 import { ensureToken } from "./token.ts";
 
 const READY_DEADLINE_MS = 60_000;
@@ -77,7 +82,7 @@ function programsOf({ joined }: Layout): string {
 /** Stops control, host and PostgreSQL. The VMs are destroyed, unless they are to be kept for the next `skerry up`. */
 export async function down(layout: Layout, keepVms: boolean): Promise<void> {
   requireRoot("down");
-  if (!(await isThere(layout.run))) {
+  if (!(await fileExists(layout.run))) {
     process.stdout.write(`Nothing is set up in ${layout.state}, so there is nothing to stop.\n`);
     return;
   }
@@ -92,7 +97,11 @@ export async function down(layout: Layout, keepVms: boolean): Promise<void> {
   }
   const user = await userOf(layout);
   if (!keepVms) await step("Destroy the sandboxes, stop the machines", () => runHost(layout, user, "clear"));
-  if (user !== undefined && layout.externalDatabaseUrl === undefined && (await isThere(layout.postgresData)))
+  if (
+    user !== undefined &&
+    layout.externalDatabaseUrl === undefined &&
+    (await fileExists(layout.postgresData))
+  )
     await (await Postgres.open(layout, user)).stop();
 }
 
@@ -125,14 +134,14 @@ async function isReady(layout: Layout): Promise<boolean> {
   if (layout.joined !== undefined) return typeof (await askHost<object>(layout, "/info")) === "object";
   const holder = await portHolder(layout);
   if (holder.state === "other") throw portTaken(layout, holder.who);
-  if (holder.state === "nobody") return false;
+  if (holder.state === "free") return false;
   const healthy = await fetch(`${layout.apiUrl}/v1/health`, {
     signal: AbortSignal.timeout(HEALTH_DEADLINE_MS),
   }).then(
     (response) => response.ok,
     () => false,
   );
-  return healthy && (await isThere(layout.hostSocket));
+  return healthy && (await fileExists(layout.hostSocket));
 }
 
 /** Takes long the first time only: kernel, root disk, frozen template. */

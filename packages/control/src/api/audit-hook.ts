@@ -12,13 +12,13 @@ import {
   succeeded,
   type CallerAct,
   type Ending,
-} from "../audit/audit-service.ts";
+} from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import { Refusals } from "../audit/refusals.ts";
 import type { NewAuditEvent } from "../audit/audit-event.ts";
 import { operationOf } from "./operation.ts";
 import { knownCallerOf } from "./authenticate-hook.ts";
-import { countedRequestOf } from "../http/request-tracking.ts";
+import { countedRequestOf } from "../http/counted-request.ts";
 
 const recorded = new WeakMap<FastifyRequest, Ending["outcome"]>();
 const answeredIds = new WeakMap<FastifyRequest, string>();
@@ -26,7 +26,7 @@ const answeredIds = new WeakMap<FastifyRequest, string>();
 type Store = (act: CallerAct, ending: Ending) => Promise<void>;
 
 /** Call it before the routes are registered. */
-export function keepAuditTrail(app: FastifyInstance, context: Context): void {
+export function addAuditHook(app: FastifyInstance, context: Context): void {
   const refusals = new Refusals((events) => recordRefusals(context, events));
   const store: Store = (act, ending) =>
     ending.outcome === "denied"

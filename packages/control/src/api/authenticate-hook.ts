@@ -2,13 +2,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { authenticate, readCredentials } from "../auth/authentication.ts";
+import { authenticate, readCredentials } from "../auth/authenticate.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
-import { RateLimiter } from "../rate-limits/rate-limit-service.ts";
+import { RateLimiter } from "../rate-limits/rate-limiter.ts";
 import { operationOf, type Access } from "./operation.ts";
-import { countedRequestOf } from "../http/request-tracking.ts";
-import { countingFailures, takeTicket } from "./rate-limit-hook.ts";
-import { refuseUnlessAllowed } from "./required-access.ts";
+import { countedRequestOf } from "../http/counted-request.ts";
+import { countingFailures, enforceRateLimit } from "./enforce-rate-limit.ts";
+import { authorize } from "./authorize.ts";
 
 interface Authenticated {
   readonly caller: Caller;
@@ -18,7 +18,7 @@ interface Authenticated {
 const known = new WeakMap<FastifyRequest, Authenticated>();
 
 /** Every call but the public ones needs a token that may make it. Call it before the routes are registered. */
-export function requireAccess(app: FastifyInstance, context: Context): void {
+export function addAuthenticateHook(app: FastifyInstance, context: Context): void {
   const limiter = new RateLimiter(context.db, context.limits.organization);
   const attempts = new AuthFailures(context.limits.authFailuresPerMinute);
   app.addHook("onRequest", async (request, reply) => {
@@ -29,9 +29,9 @@ export function requireAccess(app: FastifyInstance, context: Context): void {
     const attempt = { address: request.ip, secretSha256: credentials.secretSha256 };
     const caller = await countingFailures(attempts, attempt, () => authenticate(context, credentials));
     countedRequestOf(request).caller = caller;
-    const check = (current: Caller) => refuseUnlessAllowed(current, access);
+    const check = (current: Caller) => authorize(current, access);
     known.set(request, { caller, watch: (end) => context.watch.add({ credentials, check, end }) });
-    await takeTicket(limiter, { caller, rateClass: access.rate }, reply);
+    await enforceRateLimit(limiter, caller, access, reply);
     check(caller);
   });
 }
@@ -51,7 +51,7 @@ export function watchAccess(
 
 export function callerOf(request: FastifyRequest): Caller {
   const caller = knownCallerOf(request);
-  if (caller === undefined) throw new Error("this call needs no token, so nobody is known to make it");
+  if (caller === undefined) throw new Error("this call needs no token, so its caller is not known");
   return caller;
 }
 

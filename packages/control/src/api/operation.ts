@@ -3,10 +3,12 @@
 
 import type { FastifyRequest } from "fastify";
 import type { TNull, TSchema } from "typebox";
-import type { NeededScope, RateClass, Role } from "@skerry/contract/access";
-import type { Named } from "@skerry/contract/common";
+import type { NeededScope } from "@skerry/contract/organizations/scopes";
+import type { RateClass } from "@skerry/contract/limits/rate-classes";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Named } from "@skerry/contract/named";
 import type { ErrorCode } from "@skerry/contract/errors";
-import type { Act } from "../audit/audit-service.ts";
+import type { Act } from "../audit/audit-log.ts";
 
 /** What an operation belongs to. */
 export type Surface = "v1";
@@ -20,6 +22,9 @@ export interface Access {
   /** In the organization that the request is for. */
   readonly role: Role;
   readonly rate: RateClass;
+  /** Its ticket comes from the token's bucket alone, not from the organization's too: tokens that flood the organization cannot use up
+   *  the calls that find them and end them. Only for calls that cost little, because nothing bounds what all tokens together may make. */
+  readonly ticketOf?: "token";
   /** The organization is the one in the path (`:id`), and `X-Org-ID` says nothing. */
   readonly organization?: "path";
 }

@@ -2,11 +2,11 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import type { Context } from "../context.ts";
-import { takeBytes } from "../http/byte-bodies.ts";
+import { takeByteBodies } from "../http/byte-bodies.ts";
 import { emptyBodyIsObject } from "../http/json-bodies.ts";
 import { referTo } from "../http/schemas.ts";
-import type { Creation } from "../idempotency/idempotency-service.ts";
-import { created } from "./idempotent-create.ts";
+import type { Creation } from "../idempotency/create-once.ts";
+import { createIdempotently } from "./create-idempotently.ts";
 import { isDocumented, type Operation } from "./operation.ts";
 import type { Routes } from "./routes.ts";
 
@@ -29,7 +29,7 @@ export function registerRoutes(app: FastifyInstance, context: Context, group: Ro
     else {
       // In a scope of its own: the parsers of bodies are changed there.
       void app.register(async (scope) => {
-        takeBytes(scope);
+        takeByteBodies(scope);
         scope.route(route);
       });
     }
@@ -74,7 +74,7 @@ function sending(context: Context, { answers }: Operation, handle: Handle): Hand
     return async (request, reply) => {
       // The type of a handler whose operation answers 201.
       const creation = handle(request, reply) as Creation<unknown>;
-      return reply.code(201).send(await created(context, { request, reply }, creation));
+      return reply.code(201).send(await createIdempotently(context, { request, reply }, creation));
     };
   }
   if (answers[204] !== undefined) {

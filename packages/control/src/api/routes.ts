@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Static, TNull, TSchema } from "typebox";
 import type { Context } from "../context.ts";
-import type { Creation } from "../idempotency/idempotency-service.ts";
+import type { Creation } from "../idempotency/create-once.ts";
 import type { Operation, Operations, WrittenAnswer } from "./operation.ts";
 
 type Part<O, Name extends string> =

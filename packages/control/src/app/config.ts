@@ -2,7 +2,7 @@
 
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/limits";
 import { isIP } from "node:net";
-import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
+import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { InstallationLimits } from "../context.ts";
 
 export interface Config {

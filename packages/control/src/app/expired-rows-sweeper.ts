@@ -2,23 +2,23 @@
 // even before this has come by: an old key is as good as unused, an old bucket is full, an old join token has expired.
 
 import type { Context } from "../context.ts";
-import { sweepKeys } from "../idempotency/idempotency-service.ts";
-import { sweepJoinTokens } from "../joining/join-service.ts";
+import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
+import { sweepJoinTokens } from "../joining/join-host.ts";
 import { sweepMoves } from "../moves/mover.ts";
-import { sweepBuckets } from "../rate-limits/rate-limit-service.ts";
+import { sweepRateBuckets } from "../rate-limits/rate-limiter.ts";
 
-import type { BackgroundService } from "../background/task-loop.ts";
+import type { BackgroundService } from "../background/background-service.ts";
 
 const BATCH = 1_000;
 
-export function sweeper(context: Context, everyMs: number): BackgroundService {
+export function expiredRowsSweeper(context: Context, everyMs: number): BackgroundService {
   return {
     name: "sweeper",
     everyMs,
     async activate() {
       const swept = [
-        await sweepKeys(context.db, BATCH),
-        await sweepBuckets(context.db, BATCH),
+        await sweepIdempotencyKeys(context.db, BATCH),
+        await sweepRateBuckets(context.db, BATCH),
         await sweepJoinTokens(context.db, BATCH),
         await sweepMoves(context.db, BATCH),
       ];

@@ -9,9 +9,9 @@ import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { serve } from "./serve.ts";
 import { serviceCommand } from "./service-command.ts";
-import { changeLimits } from "../limits/limit-overrides.ts";
+import { changeLimits } from "../limits/change-limits.ts";
 import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
-import { bootstrap } from "../organizations/token-service.ts";
+import { bootstrap } from "../organizations/tokens.ts";
 import { openForMigration, type Database } from "../db/database.ts";
 import { migrate } from "../db/migrations.ts";
 

@@ -7,7 +7,7 @@ import { HostCapacity } from "../capacity/host-capacity.ts";
 import type { Context } from "../context.ts";
 import type { Database } from "../db/database.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
-import { Authority } from "../joining/certificate-authority.ts";
+import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import { VmLocations } from "../vms/vm-locations.ts";
 
@@ -20,7 +20,7 @@ export function makeContext(
   log: Logger,
   given: Pick<Parts, "limits"> & Partial<Parts>,
 ): Context {
-  const authority = new Authority(db);
+  const authority = new CertificateAuthority(db);
   const tokenCache = new TokenCache(db);
   return {
     db,

@@ -13,8 +13,8 @@ export interface OpenedContext extends AsyncDisposable {
   /** The same for the background services, with connections of their own: a request gets the one that was used last, and a connection to
    *  which its statements are new takes some 20 ms more for a creation. */
   readonly background: Context;
-  /** Those that `context.wake` rings. */
-  readonly bells: Wakeups;
+  /** Those that `context.wake` wakes. */
+  readonly wakeups: Wakeups;
 }
 
 export function openContext(config: Config, log: Logger): OpenedContext {
@@ -25,18 +25,20 @@ export function openContext(config: Config, log: Logger): OpenedContext {
   };
   const db = openDatabase(config.databaseUrl, onLostConnection);
   const background = openDatabase(config.databaseUrl, onLostConnection);
-  const bells = new Wakeups();
+  const wakeups = new Wakeups();
   const context: Context = makeContext(db, log, {
     hosts: new HostDirectory(() => context.authority.credentials(), config.hostSocket),
     limits: config.limits,
     wake: (service) => {
-      bells.ring(db, service).catch((error: unknown) => log.debug({ err: error, service }, "could not ring"));
+      wakeups
+        .wake(db, service)
+        .catch((error: unknown) => log.debug({ err: error, service }, "could not wake a service"));
     },
   });
   return {
     context,
     background: { ...context, db: background },
-    bells,
+    wakeups,
     async [Symbol.asyncDispose]() {
       await context.hosts.close();
       await Promise.all([db.destroy(), background.destroy()]);

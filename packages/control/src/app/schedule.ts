@@ -2,10 +2,10 @@
 //
 //   host-heartbeat         10 s   asks every host how it is; also sees which of them are silent
 //   host-health-monitor    15 s   hosts without a heartbeat for 30 s are offline, and what ran on them has failed
-//   vm-cleanup             30 s   rows against microVMs; also whenever the bell rings, or something's time comes
+//   vm-cleanup             30 s   rows against microVMs; also whenever it is woken, or something's time comes
 //   host-drain             10 s   draining hosts that are empty are in maintenance
 //   sandbox-reaper         10 s   sandboxes past their expiry
-//   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever the bell rings
+//   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
 //   cache-cleanup         10 min  images and frozen templates that nothing needs any more
@@ -15,29 +15,29 @@
 
 import { hostname } from "node:os";
 import type { Config } from "./config.ts";
-import { countRun } from "../metrics/task-metrics.ts";
+import { countRun } from "../metrics/count-run.ts";
 import type { Context, ServiceName } from "../context.ts";
 import { fencedDatabase } from "../db/database.ts";
 import type { Fence } from "../db/fence.ts";
 import { auditSweeper } from "../audit/audit-sweeper.ts";
 import type { Wakeups } from "../background/wakeups.ts";
 import { cacheCleanup } from "../hosts/cache-cleanup.ts";
-import { hostDrain } from "../moves/drain-task.ts";
-import { heartbeat } from "../hosts/host-heartbeat.ts";
-import { hostCertificates } from "../joining/host-certificate-renewal.ts";
+import { hostDrain } from "../moves/host-drain.ts";
+import { heartbeat } from "../hosts/heartbeat.ts";
+import { hostCertificateRenewal } from "../joining/host-certificate-renewal.ts";
 import { hostHealthMonitor } from "../hosts/host-health-monitor.ts";
 import { Leases } from "../background/lease.ts";
 import { mover } from "../moves/mover.ts";
 import { proxyHealthChecker } from "../platform/proxy-health.ts";
 import { restartManager } from "../machines/restart-manager.ts";
-import { sweeper } from "./expired-rows-sweeper.ts";
+import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
 import { sandboxReaper } from "../sandboxes/sandbox-reaper.ts";
 import {
   runService,
   type BackgroundService,
   type FencedService,
   type Observer,
-} from "../background/task-loop.ts";
+} from "../background/background-service.ts";
 import { vmCleanup } from "../platform/vm-cleanup.ts";
 
 type Settings = Pick<
@@ -69,12 +69,12 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => hostDrain(own, config.drainIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
     fenced((own) => mover(own, config.moverIntervalMs)),
-    fenced((own) => hostCertificates(own, config.certificatesIntervalMs)),
+    fenced((own) => hostCertificateRenewal(own, config.certificatesIntervalMs)),
     fenced((own) => restartManager(own)),
     fenced((own) => cacheCleanup(own, config.cacheCleanupIntervalMs)),
     fenced(() => proxyHealthChecker(config.proxyCheckIntervalMs)),
     fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),
-    fenced((own) => sweeper(own, config.sweeperIntervalMs)),
+    fenced((own) => expiredRowsSweeper(own, config.sweeperIntervalMs)),
   ];
 }
 
@@ -85,13 +85,13 @@ const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup", "
 export async function runSchedule(
   context: Context,
   config: Settings,
-  { bells, stop }: { readonly bells: Wakeups; readonly stop: AbortSignal },
+  { wakeups, stop }: { readonly wakeups: Wakeups; readonly stop: AbortSignal },
 ): Promise<void> {
   const leases = newLeases(context);
   const run = { stop, leases, observer: observerOf(context) };
   for (const service of RUNG_AT_START) context.wake(service);
   await Promise.all(
-    allServices(context, config).map((fenced) => runService(fenced, bells.of(fenced.service.name), run)),
+    allServices(context, config).map((fenced) => runService(fenced, wakeups.of(fenced.service.name), run)),
   );
 }
 

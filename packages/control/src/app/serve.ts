@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino, type Logger } from "pino";
 
 import { runSchedule } from "./schedule.ts";
-import { readKeyPair, renewCertificate } from "./tls-certificate.ts";
+import { readKeyPair, renewTlsCertificate } from "./tls-certificate.ts";
 import type { Config, TlsConfig } from "./config.ts";
 import { openContext } from "./open-context.ts";
 import { buildMetricsServer } from "../platform/metrics-routes.ts";
@@ -33,9 +33,9 @@ export async function serve(config: Config): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
 
   await migrateWhenReady(config.databaseUrl, log, stop);
-  const { context, background, bells } = cleanup.use(openContext(config, log));
+  const { context, background, wakeups } = cleanup.use(openContext(config, log));
 
-  const schedule = runSchedule(background, config, { bells, stop });
+  const schedule = runSchedule(background, config, { wakeups, stop });
   cleanup.defer(async () => {
     // An error brings us here, and no signal to stop.
     stopping.abort();
@@ -78,7 +78,7 @@ async function serveTls(server: Server, tls: TlsConfig, log: Logger): Promise<Di
   const secured = server.overTls(pair);
   await listenBeside("SKERRY_TLS_LISTEN", secured, tls.listen);
   log.info({ address: secured.address() }, "serving HTTPS");
-  return renewCertificate(secured, { tls, pair, everyMs: CERTIFICATE_LOOK_MS, log });
+  return renewTlsCertificate(secured, { tls, pair, everyMs: CERTIFICATE_LOOK_MS, log });
 }
 
 async function hostIsKnown(db: Database, stop: AbortSignal): Promise<void> {

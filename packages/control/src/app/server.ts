@@ -1,31 +1,31 @@
 import type { Server as HttpsServer } from "node:https";
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
-import { ErrorResponse } from "@skerry/contract/common";
+import { ErrorResponse } from "@skerry/contract/error-response";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import { registerRoutes, requireDeclarations } from "../api/register-routes.ts";
-import { requireAccess } from "../api/authenticate-hook.ts";
-import { keepAuditTrail } from "../api/audit-hook.ts";
+import { addAuthenticateHook } from "../api/authenticate-hook.ts";
+import { addAuditHook } from "../api/audit-hook.ts";
 import { limitJsonBodies, takeJsonOnly } from "../http/json-bodies.ts";
-import { requireCreation } from "../api/idempotent-create.ts";
+import { requireCreation } from "../api/create-idempotently.ts";
 import { answerBrokenHttp, sendError } from "../http/errors.ts";
 import { rejectAmbiguousHeaders } from "../http/request-headers.ts";
-import type { CountedRequest } from "../http/request-tracking.ts";
-import { refuseOtherMethods } from "../http/method-not-allowed.ts";
+import type { CountedRequest } from "../http/counted-request.ts";
+import { answerMethodNotAllowed } from "../http/method-not-allowed.ts";
 import { registerOpenapi } from "../docs/openapi.ts";
-import { noteRoutes } from "../http/request-metrics.ts";
+import { noteRoutes } from "../http/count-requests.ts";
 import { namedSchemasIn, registerSchemas } from "../http/schemas.ts";
 import {
   connectionLimits,
   listenerOf,
-  plainServer,
-  tlsServer,
+  httpServer,
+  httpsServer,
   type ConnectionLimits,
   type KeyPair,
   type Listener,
-} from "../http/transport.ts";
-import { buildSerializer } from "../http/serialization.ts";
-import { validatorCompiler } from "../http/validation.ts";
+} from "../http/http-server.ts";
+import { buildSerializer } from "../http/build-serializer.ts";
+import { validatorCompiler } from "../http/validator-compiler.ts";
 import { allRoutes, operations } from "./operations.ts";
 
 /** Largest JSON body. The largest that can be right, a full environment, is far below. */
@@ -66,7 +66,7 @@ export async function buildServer(
     serverFactory: (handler) => {
       const served = listenerOf(context, new Set(corsOrigins), handler);
       listener.resolve(served);
-      return plainServer(served, limits);
+      return httpServer(served, limits);
     },
     bodyLimit: JSON_BODY_MAX_BYTES,
     schemaController: { compilersFactory: { buildSerializer } },
@@ -102,7 +102,7 @@ export async function buildServer(
   return {
     app,
     overTls: (pair) => {
-      const server = tlsServer(served, limits, pair);
+      const server = httpsServer(served, limits, pair);
       lifecycle.secured.push(server);
       return server;
     },
@@ -112,10 +112,10 @@ export async function buildServer(
 
 async function registerAll(app: FastifyInstance, context: Context): Promise<void> {
   requireDeclarations(app);
-  keepAuditTrail(app, context);
-  requireAccess(app, context);
+  addAuditHook(app, context);
+  addAuthenticateHook(app, context);
   requireCreation(app);
-  const refuse = refuseOtherMethods(app);
+  const refuse = answerMethodNotAllowed(app);
   for (const routes of allRoutes) registerRoutes(app, context, routes);
   await app.register(async (scope) => refuse(scope));
 }

@@ -5,7 +5,7 @@ import type { Server } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { Logger } from "pino";
 import type { TlsConfig } from "./config.ts";
-import type { KeyPair } from "../http/transport.ts";
+import type { KeyPair } from "../http/http-server.ts";
 
 /** The files cannot be used; the message says which setting to look at. */
 export class CertificateError extends Error {
@@ -29,7 +29,7 @@ export async function readKeyPair({ certFile, keyFile }: TlsConfig): Promise<Key
 }
 
 /** Looks at the files every `everyMs`. What cannot be used is reported, and the certificate in use stays. */
-export function renewCertificate(
+export function renewTlsCertificate(
   server: Server,
   { tls, pair, everyMs, log }: { tls: TlsConfig; pair: KeyPair; everyMs: number; log: Logger },
 ): Disposable {

@@ -2,7 +2,7 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { pino } from "pino";
-import { limitDefaults } from "@skerry/contract/quotas";
+import { limitDefaults } from "@skerry/contract/limits/quotas";
 import { buildServer } from "./server.ts";
 import { openDatabase } from "../db/database.ts";
 import { makeContext } from "./make-context.ts";

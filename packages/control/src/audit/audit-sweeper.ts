@@ -2,7 +2,7 @@
 
 import type { Context } from "../context.ts";
 import { forgetAuditEvents } from "./audit-store.ts";
-import type { BackgroundService } from "../background/task-loop.ts";
+import type { BackgroundService } from "../background/background-service.ts";
 
 const BATCH = 1_000;
 

@@ -6,8 +6,8 @@
 // what has come, however late it was, and a tick that is late itself ends nothing.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Credentials } from "./token-lookup-store.ts";
-import { confirmedCaller } from "./authentication.ts";
+import type { Credentials } from "./bearer-store.ts";
+import { confirmedCaller } from "./authenticate.ts";
 import { CONFIRMED_MS, REVOCATION_MAX_MS, type TokenCache } from "./token-cache.ts";
 import type { Caller } from "../caller.ts";
 

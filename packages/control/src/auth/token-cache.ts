@@ -2,10 +2,11 @@
 // a member who is removed and a role that is changed stop counting within REVOCATION_MAX_MS on every replica, because nothing
 // is believed for longer: no notification has to arrive, and a database that is away confirms nothing.
 
-import { usableScopes } from "@skerry/contract/access";
-import { findBearer, keyOf, recordUse, type Bearer, type Credentials } from "./token-lookup-store.ts";
+import { usableScopes } from "@skerry/contract/organizations/scopes";
+import { findBearer, keyOf, recordUse, type Bearer, type Credentials } from "./bearer-store.ts";
 import type { Database } from "../db/database.ts";
 import type { Caller } from "../caller.ts";
+import { BoundedMap } from "../values/bounded-map.ts";
 
 /** What the API promises of revocations; requests that last are held to it too. */
 export const REVOCATION_MAX_MS = 5_000;
@@ -27,7 +28,7 @@ export interface Confirmed {
 
 export class TokenCache {
   readonly #db: Database;
-  readonly #confirmed = new Map<string, Confirmed>();
+  readonly #confirmed = new BoundedMap<string, Confirmed>(ENTRIES_MAX);
   /** Counts what was forgotten: the answer to a question from before that may be out of date and is not kept. */
   #forgotten = 0;
 
@@ -52,9 +53,7 @@ export class TokenCache {
   /** What was confirmed for this user is asked again: on this replica the next request sees the change. */
   forget(userId: string): void {
     this.#forgotten += 1;
-    for (const [key, confirmed] of this.#confirmed) {
-      if (confirmed.userId === userId) this.#confirmed.delete(key);
-    }
+    this.#confirmed.deleteWhere((confirmed) => confirmed.userId === userId);
   }
 
   async #ask(key: string, credentials: Credentials): Promise<Confirmed | undefined> {
@@ -71,16 +70,8 @@ export class TokenCache {
       untilMs: askedAtMs + believedMs,
     };
     // A request for an organization of others is an error each time and takes no room here.
-    if (confirmed.caller !== null && forgotten === this.#forgotten) this.#keep(key, confirmed);
+    if (confirmed.caller !== null && forgotten === this.#forgotten) this.#confirmed.set(key, confirmed);
     return confirmed;
-  }
-
-  #keep(key: string, confirmed: Confirmed): void {
-    this.#confirmed.delete(key);
-    this.#confirmed.set(key, confirmed);
-    if (this.#confirmed.size <= ENTRIES_MAX) return;
-    const [oldest] = this.#confirmed.keys();
-    if (oldest !== undefined) this.#confirmed.delete(oldest);
   }
 }
 

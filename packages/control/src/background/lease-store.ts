@@ -2,6 +2,7 @@
 
 import { sql } from "kysely";
 import type { Database, LeaseRun } from "../db/database.ts";
+import { SET_BACK } from "../db/set-back.ts";
 
 /** What the holder of a lease shows to keep it. */
 export interface HeldLease {
@@ -18,10 +19,6 @@ export interface LeaseState {
   readonly last_run_at: Date | null;
   readonly last_run: LeaseRun | null;
 }
-
-/** Times later than a lease lasts, or than now, are from before the database's clock was set back. Less than this may be the time that a
- *  transaction has waited for another one. */
-const SET_BACK = sql`interval '1 minute'`;
 
 /** The token, where the service is due and no replica runs it; otherwise how long until that may be so. Where the clock was set back, the service
  *  is due, instead of waiting until it has gone that far again. */
@@ -74,7 +71,7 @@ export async function finishLease(
 }
 
 /** The service should run now, or again once it has run. A service that never ran is due anyway. */
-export async function ringLease(db: Database, name: string): Promise<void> {
+export async function makeLeaseDue(db: Database, name: string): Promise<void> {
   await sql`update leases set rung = true, due_at = now() where name = ${name}`.execute(db);
 }
 

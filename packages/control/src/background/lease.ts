@@ -25,9 +25,9 @@ export class Leases {
     this.#holder = holder;
   }
 
-  /** What was rung while the database was away. */
-  async passOn(bell: Wakeup, service: ServiceName): Promise<void> {
-    if (bell.isOwed) await bell.tell(this.#db, service);
+  /** The wake-ups that came while the database was away. */
+  async passOn(wakeup: Wakeup, service: ServiceName): Promise<void> {
+    if (wakeup.isPending) await wakeup.tell(this.#db, service);
   }
 
   /** Where it is not due or another replica runs it: how long until that may have changed. */

@@ -1,10 +1,10 @@
 // One run of one background service, for an operator who wants to see what it does. It takes the service's lease as a replica does.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { ringLease } from "./lease-store.ts";
+import { makeLeaseDue } from "./lease-store.ts";
 import type { Context } from "../context.ts";
 import type { Leases } from "./lease.ts";
-import { pauseAfter, type FencedService, type Report } from "./task-loop.ts";
+import { pauseAfter, type FencedService, type Report } from "./background-service.ts";
 
 const LOOK_EVERY_MS = 250;
 
@@ -16,7 +16,7 @@ export async function runOnce(
 ): Promise<Report> {
   for (;;) {
     stop.throwIfAborted();
-    await ringLease(context.db, service.name);
+    await makeLeaseDue(context.db, service.name);
     const lease = await leases.take(service.name, fence, stop);
     if ("waitMs" in lease) {
       await sleep(LOOK_EVERY_MS, undefined, { signal: stop });

@@ -3,32 +3,32 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServiceName } from "../context.ts";
 import type { Database } from "../db/database.ts";
-import { ringLease } from "./lease-store.ts";
+import { makeLeaseDue } from "./lease-store.ts";
 
-export { ringLease } from "./lease-store.ts";
+export { makeLeaseDue } from "./lease-store.ts";
 
-/** Ends a wait early. Rings coalesce: many rings, one activation. */
+/** Ends a wait early. Wake-ups coalesce: many of them, one activation. */
 export class Wakeup {
-  #rung = new AbortController();
+  #woken = new AbortController();
   /** A service was woken, and the database could not be told. */
-  isOwed = false;
+  isPending = false;
 
-  ring(): void {
-    this.#rung.abort();
+  wake(): void {
+    this.#woken.abort();
   }
 
   async wait(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#rung.signal }).catch(() => undefined);
-    this.#rung = new AbortController();
+    await sleep(ms, undefined, { signal: this.#woken.signal }).catch(() => undefined);
+    this.#woken = new AbortController();
   }
 
   /** Says in the lease that the service is due. Where that fails, the service says it itself before its next turn. */
   async tell(db: Database, service: ServiceName): Promise<void> {
     try {
-      await ringLease(db, service);
-      this.isOwed = false;
+      await makeLeaseDue(db, service);
+      this.isPending = false;
     } catch (error) {
-      this.isOwed = true;
+      this.isPending = true;
       throw error;
     }
   }
@@ -36,23 +36,23 @@ export class Wakeup {
 
 /** One for each service. */
 export class Wakeups {
-  readonly #bells = new Map<ServiceName, Wakeup>();
+  readonly #wakeups = new Map<ServiceName, Wakeup>();
 
   of(service: ServiceName): Wakeup {
-    const known = this.#bells.get(service);
+    const known = this.#wakeups.get(service);
     if (known !== undefined) return known;
-    const bell = new Wakeup();
-    this.#bells.set(service, bell);
-    return bell;
+    const wakeup = new Wakeup();
+    this.#wakeups.set(service, wakeup);
+    return wakeup;
   }
 
   /** Says that the service is due. Then this replica looks, unless another one is at it, which will look again. */
-  async ring(db: Database, service: ServiceName): Promise<void> {
-    const bell = this.of(service);
+  async wake(db: Database, service: ServiceName): Promise<void> {
+    const wakeup = this.of(service);
     try {
-      await bell.tell(db, service);
+      await wakeup.tell(db, service);
     } finally {
-      bell.ring();
+      wakeup.wake();
     }
   }
 }

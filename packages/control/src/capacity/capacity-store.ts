@@ -1,12 +1,12 @@
 // What is free on hosts, and what an organization holds: what a VM that is to be placed depends on.
 
 import { sql, type RawBuilder } from "kysely";
-import type { Egress } from "@skerry/contract/egress";
-import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/host-states";
-import type { Template } from "@skerry/contract/platform";
-import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/quotas";
+import type { Egress } from "@skerry/contract/vms/egress";
+import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
+import type { Template } from "@skerry/contract/templates/template";
+import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/limits/quotas";
 import type { Database, Queries } from "../db/database.ts";
-import { opening } from "../db/pipelined-begin.ts";
+import { pipelined } from "../db/pipelined-begin.ts";
 import type { EgressSettings } from "../organizations/egress-settings.ts";
 import { prepared } from "../db/prepared.ts";
 
@@ -22,7 +22,7 @@ export interface HostLoad {
 }
 
 /** An organization and a host as they are while both are locked. */
-export interface Room {
+export interface LockedCapacity {
   /** Undefined where the host may not get VMs any more. */
   readonly host: HostLoad | undefined;
   readonly held: Readonly<Record<VmQuotaName, number>>;
@@ -41,14 +41,18 @@ export async function availableHosts(db: Queries): Promise<HostLoad[]> {
 
 /** Until the transaction ends no other transaction adds anything to the organization or to the host. What it writes need not be on the disk when it
  *  commits: its effect is reported only after a later commit, and that brings this one along. */
-export async function lockCapacity(transaction: Queries, orgId: string, hostId: string): Promise<Room> {
+export async function lockCapacity(
+  transaction: Queries,
+  orgId: string,
+  hostId: string,
+): Promise<LockedCapacity> {
   // The organization first, everywhere: who locks in another order waits for each other.
-  const locked = sql`${opening}
-    with asyncCommit as (select set_config('synchronous_commit', 'off', true)),
+  const locked = sql`${pipelined}
+    with async_commit as (select set_config('synchronous_commit', 'off', true)),
     organization as materialized (select id from organizations where id = ${orgId} for no key update)
-    select 1 from asyncCommit, organization, hosts where hosts.id = ${hostId} for no key update of hosts ${prepared}`;
+    select 1 from async_commit, organization, hosts where hosts.id = ${hostId} for no key update of hosts ${prepared}`;
   // A statement of its own, carried out after it: sums taken before the locks would miss what their holders before us wrote.
-  const summed = sql<RoomRow>`${opening}
+  const summed = sql<CapacityRow>`${pipelined}
     select o.egress_default, o.allowed_private_cidrs, held.*, h.*,
       (select json_object_agg(name, value) from organization_limits where org_id = o.id) as exceptions
     from organizations o
@@ -62,7 +66,7 @@ export async function lockCapacity(transaction: Queries, orgId: string, hostId: 
   const [row] = rows;
   if (row === undefined) throw new Error(`there is no organization ${orgId}`);
   if (row.held_entries + (row.used_entries ?? 0) > ENTRIES_MAX) await balance(transaction, [orgId, hostId]);
-  return roomOf(row);
+  return capacityOf(row);
 }
 
 /** Entries that are added up again and again before they are folded into one. */
@@ -77,7 +81,7 @@ async function balance(transaction: Queries, accounts: readonly string[]): Promi
     from balanced group by account`.execute(transaction);
 }
 
-interface RoomRow extends HeldRow, Omit<HostLoad, "id"> {
+interface CapacityRow extends HeldRow, Omit<HostLoad, "id"> {
   readonly egress_default: Egress["mode"];
   readonly allowed_private_cidrs: readonly string[];
   readonly exceptions: Partial<Record<LimitName, number>> | null;
@@ -85,7 +89,7 @@ interface RoomRow extends HeldRow, Omit<HostLoad, "id"> {
   readonly used_entries: number | null;
 }
 
-function roomOf(row: RoomRow): Room {
+function capacityOf(row: CapacityRow): LockedCapacity {
   const { id, address, cpus, memory_mib, templates, used_memory_mib, used_vcpus } = row;
   return {
     host: id === null ? undefined : { id, address, cpus, memory_mib, templates, used_memory_mib, used_vcpus },

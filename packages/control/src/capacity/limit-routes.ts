@@ -1,8 +1,10 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
+import { changeOrganizationLimits, limitsReport, organizationLimitsReport } from "./limit-service.ts";
 import { limitOperations } from "./limit-operations.ts";
-import { limitsReport } from "./quotas.ts";
 
 export const limitRoutes = routes(limitOperations, (context) => ({
-  getLimits: (request) => limitsReport(context, callerOf(request)),
+  getLimits: (request) => limitsReport(context, callerOf(request).orgId),
+  getOrganizationLimits: (request) => organizationLimitsReport(context, request.params.id),
+  setOrganizationLimits: (request) => changeOrganizationLimits(context, request.params.id, request.body),
 }));

@@ -2,15 +2,15 @@
 // that no number of replicas together promises anything twice.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Template } from "@skerry/contract/platform";
+import type { Template } from "@skerry/contract/templates/template";
 import type { Size } from "@skerry/contract/sizes";
 import type { Queries } from "../db/database.ts";
-import { lockCapacity, type HostLoad, type Room } from "./capacity-store.ts";
+import { lockCapacity, type HostLoad, type LockedCapacity } from "./capacity-store.ts";
 import type { Context } from "../context.ts";
 import { loaded } from "./host-capacity.ts";
 import { fits, place } from "./placement.ts";
 import { checkQuotas, type Amounts } from "./quotas.ts";
-import { findTemplate, hostsWithTemplate } from "../templates/template-service.ts";
+import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
 
 export { lockCapacity, type HostLoad } from "./capacity-store.ts";
 
@@ -30,7 +30,7 @@ export interface Found {
   /** As the host has it. */
   readonly template: Template;
   readonly host: HostLoad;
-  readonly egress: Room["egress"];
+  readonly egress: LockedCapacity["egress"];
 }
 
 export interface Reservation<Row> {
@@ -47,39 +47,39 @@ const TRIES_MAX = 8;
  *  `no_capacity` or `host_unavailable`. */
 export async function reserve<Row>(
   context: Context,
-  wish: PlacementRequest,
+  request: PlacementRequest,
   write: (transaction: Queries, found: Found) => Promise<Row>,
 ): Promise<Reservation<Row>> {
   await context.hostCapacity.refresh();
-  const recently = candidates(context, wish, context.hostCapacity.hosts);
-  const first = recently instanceof SkerryError ? undefined : await tryAll(context, wish, recently, write);
+  const recently = candidates(context, request, context.hostCapacity.hosts);
+  const first = recently instanceof SkerryError ? undefined : await tryAll(context, request, recently, write);
   if (first !== undefined) return first;
   // A request must not be refused because of figures that are out of date.
   await context.hostCapacity.refreshNow();
-  const now = candidates(context, wish, context.hostCapacity.hosts);
+  const now = candidates(context, request, context.hostCapacity.hosts);
   if (now instanceof SkerryError) throw now;
-  const second = await tryAll(context, wish, now, write);
+  const second = await tryAll(context, request, now, write);
   if (second !== undefined) return second;
-  throw noCapacity(wish, "Others took what was free.");
+  throw noCapacity(request, "Others took what was free.");
 }
 
 /** Hosts to try, best first. */
 function candidates(
   context: Context,
-  wish: PlacementRequest,
+  request: PlacementRequest,
   online: readonly HostLoad[],
 ): readonly string[] | SkerryError {
-  const usable = online.filter(({ id }) => (wish.on ?? id) === id);
-  const hosts = hostsWithTemplate(usable, wish.template);
+  const usable = online.filter(({ id }) => (request.on ?? id) === id);
+  const hosts = hostsWithTemplate(usable, request.template);
   if (hosts instanceof SkerryError) return hosts;
-  const placement = place(hosts, wish.size, context.limits.vcpusPerCpu);
+  const placement = place(hosts, request.size, context.limits.vcpusPerCpu);
   if (placement.kind === "candidates") return placement.hostIds;
-  if (placement.kind === "too_large") return tooLarge(wish, placement.largestMemoryMib);
+  if (placement.kind === "too_large") return tooLarge(request, placement.largestMemoryMib);
   const { lackMemory, lackCpus } = placement;
   const lacks = [lackMemory > 0 ? "memory" : "", lackCpus > 0 ? "CPUs" : ""].filter((what) => what !== "");
   return noCapacity(
-    wish,
-    wish.on === undefined
+    request,
+    request.on === undefined
       ? `Of ${hosts.length} hosts, ${lackMemory} lack memory and ${lackCpus} lack CPUs.`
       : `The host that has its disk lacks ${lacks.join(" and ")}.`,
   );
@@ -87,25 +87,25 @@ function candidates(
 
 async function tryAll<Row>(
   context: Context,
-  wish: PlacementRequest,
+  request: PlacementRequest,
   hostIds: readonly string[],
   write: (transaction: Queries, found: Found) => Promise<Row>,
 ): Promise<Reservation<Row> | undefined> {
   for (const hostId of hostIds.slice(0, TRIES_MAX)) {
-    using _pending = context.hostCapacity.hold(hostId, wish.size);
+    using _pending = context.hostCapacity.hold(hostId, request.size);
     const reserved = await context.db.transaction().execute(async (transaction) => {
-      const room = await lockCapacity(transaction, wish.orgId, hostId);
-      const { host, egress } = room;
+      const capacity = await lockCapacity(transaction, request.orgId, hostId);
+      const { host, egress } = capacity;
       context.hostCapacity.saw(hostId, host);
-      const template = host && findTemplate(host.templates, wish.template);
+      const template = host && findTemplate(host.templates, request.template);
       if (host === undefined || template === undefined) return undefined;
-      const { vcpus, memory_mib } = wish.size;
-      checkQuotas(context, room, { ...wish.quotas(template), vcpus, memory_mib });
-      if (!fits(host, wish.size, context.limits.vcpusPerCpu)) return undefined;
+      const { vcpus, memory_mib } = request.size;
+      checkQuotas(context, capacity, { ...request.quotas(template), vcpus, memory_mib });
+      if (!fits(host, request.size, context.limits.vcpusPerCpu)) return undefined;
       return { host, row: await write(transaction, { template, host, egress }) };
     });
     if (reserved === undefined) continue;
-    context.hostCapacity.saw(hostId, loaded(reserved.host, wish.size));
+    context.hostCapacity.saw(hostId, loaded(reserved.host, request.size));
     return { row: reserved.row, address: reserved.host.address };
   }
   return undefined;

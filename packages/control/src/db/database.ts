@@ -9,17 +9,23 @@ import {
   type Transaction,
 } from "kysely";
 import pg from "pg";
-import type { Role, Scope } from "@skerry/contract/access";
-import type { Egress } from "@skerry/contract/egress";
-import type { HostUsage } from "@skerry/contract/host-api";
-import type { HostStatus, HostWish } from "@skerry/contract/host-states";
-import type { MachineStatus, MachineWish, RestartDisk, RestartPolicy } from "@skerry/contract/machine-states";
-import type { MoveStatus } from "@skerry/contract/move-states";
-import type { Template } from "@skerry/contract/platform";
-import type { SandboxStatus } from "@skerry/contract/sandbox-states";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Scope } from "@skerry/contract/organizations/scopes";
+import type { Egress } from "@skerry/contract/vms/egress";
+import type { HostUsage } from "@skerry/contract/host-api/host-info";
+import type { HostStatus, HostDesired } from "@skerry/contract/hosts/host-status";
+import type {
+  MachineStatus,
+  MachineDesired,
+  RestartDisk,
+  RestartPolicy,
+} from "@skerry/contract/machines/machine-status";
+import type { MoveStatus } from "@skerry/contract/moves/move-status";
+import type { Template } from "@skerry/contract/templates/template";
+import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import { boundedPool } from "./bounded-pool.ts";
 import { FencedDialect, type Fence } from "./fence.ts";
-import { openingPool } from "./pipelined-begin.ts";
+import { poolWithPipelinedBegin } from "./pipelined-begin.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -85,7 +91,7 @@ export interface Tables {
     name: string;
     address: string;
     status: HostStatus;
-    desired: Generated<HostWish>;
+    desired: Generated<HostDesired>;
     version: Generated<number>;
     status_since: Time;
     waits_for: string | null;
@@ -159,7 +165,7 @@ export interface Tables {
     memory_mib: number;
     disk_gib: number;
     status: MachineStatus;
-    desired: Generated<MachineWish>;
+    desired: Generated<MachineDesired>;
     restart_wished: Generated<boolean>;
     version: Generated<number>;
     execution_id: string;
@@ -260,7 +266,7 @@ function open(
   pool.on("error", onLostConnection);
   // The pool listens only to connections that are idle; one that breaks while a query holds it would end the process.
   pool.on("connect", (client) => client.on("error", onLostConnection));
-  const bounded = openingPool(boundedPool(pool, answerMs));
+  const bounded = poolWithPipelinedBegin(boundedPool(pool, answerMs));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: bounded }) });
   pools.set(db, { pool, bounded });
   return db;

@@ -12,7 +12,7 @@ import {
   type QueryResult,
   type TransactionSettings,
 } from "kysely";
-import { OPENING } from "./pipelined-begin.ts";
+import { PIPELINED } from "./pipelined-begin.ts";
 
 /** The lease that its holder writes under at this moment. Undefined: none, so nothing may be written. */
 export interface Fence {
@@ -100,7 +100,7 @@ class FencedDriver implements Driver {
     const { held } = this.#fence;
     if (held === undefined) throw new LeaseLostError(undefined);
     const { rows } = await connection.executeQuery(
-      CompiledQuery.raw(`${OPENING} select 1 from leases where name = $1 and token = $2 for key share`, [
+      CompiledQuery.raw(`${PIPELINED} select 1 from leases where name = $1 and token = $2 for key share`, [
         held.name,
         held.token,
       ]),

@@ -4,16 +4,16 @@ import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kyse
 import { sql } from "kysely";
 
 /** At the start of such a statement, where it is not built of `sql`. */
-export const OPENING = "/* opening */";
+export const PIPELINED = "/* pipelined */";
 
 /** The start of a statement that writes nothing, and so may be sent before `begin` was answered: where `begin` alone fails, it has done
  *  nothing by itself. Its result is not told before `begin` has succeeded. */
-export const opening = sql.raw(OPENING);
+export const pipelined = sql.raw(PIPELINED);
 
 const UNANSWERED: PostgresQueryResult<never> = { command: "SELECT", rowCount: 0, rows: [] };
 
 /** The clients of `pool` must send without waiting for the answer to what they sent before (`pipeline`). */
-export function openingPool(pool: PostgresPool): PostgresPool {
+export function poolWithPipelinedBegin(pool: PostgresPool): PostgresPool {
   return {
     options: pool.options,
     end: () => pool.end(),
@@ -39,7 +39,7 @@ export function openingPool(pool: PostgresPool): PostgresPool {
           return UNANSWERED;
         }
         if (begun === undefined) return client.query<Row>(text, values);
-        inOrder ||= !text.startsWith(OPENING);
+        inOrder ||= !text.startsWith(PIPELINED);
         if (inOrder) await begun;
         const [result] = await Promise.all([client.query<Row>(text, values), begun]);
         return result;

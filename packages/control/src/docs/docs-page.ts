@@ -1,6 +1,6 @@
 // The OpenAPI document as a page for people. Pure: a document in, HTML out, without a script and without anything from elsewhere.
 
-import { Html, html, prose } from "./docs-html.ts";
+import { Html, html, prose } from "./html.ts";
 import { docsStyle } from "./docs-style.ts";
 
 export type Json = Readonly<Record<string, unknown>>;

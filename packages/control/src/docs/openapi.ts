@@ -2,8 +2,9 @@
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { documentAccess } from "./openapi-access.ts";
-import { documentErrors } from "./openapi-errors.ts";
+import { documentAccess } from "./document-access.ts";
+import { documentErrors } from "./document-errors.ts";
+import { documentAnswerHeaders, sharedHeaders } from "./openapi-headers.ts";
 import type { Operation, Operations } from "../api/operation.ts";
 import { BYTES } from "../http/byte-bodies.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
@@ -47,6 +48,7 @@ function completed(document: Json, operations: Operations): Json {
   plain["paths"] = paths;
   const shared: Json = {};
   (plain["components"] as Json)["responses"] = shared;
+  (plain["components"] as Json)["headers"] = sharedHeaders;
   for (const path of Object.values(paths)) {
     for (const operation of Object.values(path as Json) as Json[]) {
       const id = String(operation["operationId"]);
@@ -55,6 +57,7 @@ function completed(document: Json, operations: Operations): Json {
       addStreams(operation, declared);
       documentAccess(operation, declared.access);
       addIdempotencyKey(operation);
+      documentAnswerHeaders(operation);
       documentErrors(operation, declared.errors, shared);
     }
   }

@@ -3,22 +3,21 @@
 import type { Readable } from "node:stream";
 import type { Pool } from "undici";
 import { Compile } from "typebox/compile";
-import { EgressReport, type HostEgress } from "@skerry/contract/egress";
-import { CertificateRequest, type HostCertificate } from "@skerry/contract/host-identity";
+import { EgressReport, type HostEgress } from "@skerry/contract/vms/egress";
+import { CertificateRequest, type HostCertificate } from "@skerry/contract/joining/host-certificate";
+import { CacheSwept, HostInfo } from "@skerry/contract/host-api/host-info";
 import {
-  CacheSwept,
-  HostInfo,
   VmList,
   Vm,
   type EgressChange,
   type ExecuteCommand,
   type StopVm,
   type VmSpec,
-} from "@skerry/contract/host-api";
-import { DirectoryListing, FileWritten } from "@skerry/contract/sandboxes";
+} from "@skerry/contract/host-api/vm";
+import { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import { Deadline } from "./deadline.ts";
-import { executionEvents, type ExecutionEvent } from "./execute-stream.ts";
-import { errorOfFailedCall } from "./host-errors.ts";
+import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
+import { hostErrorOfCall } from "./host-errors.ts";
 import { HostTransport, readJson } from "./host-transport.ts";
 import { MoveCalls } from "./move-calls.ts";
 
@@ -243,6 +242,6 @@ async function* guarded(body: AsyncIterable<Buffer>, deadline: Deadline): AsyncG
   try {
     yield* executionEvents(body);
   } catch (error) {
-    throw errorOfFailedCall(error, owned.signal);
+    throw hostErrorOfCall(error, owned.signal);
   }
 }

@@ -5,7 +5,7 @@ import { idPattern } from "@skerry/contract/ids";
 import { SkerryError } from "@skerry/contract/errors";
 import { Pool } from "undici";
 import { HostClient } from "./host-client.ts";
-import { connectorTo, type ControlCredentials } from "./mutual-tls.ts";
+import { mutualTlsConnector, type ControlCredentials } from "./mutual-tls.ts";
 
 const UNIX = "unix:";
 const SECURED = new RegExp(`^https://(${idPattern("host").slice(1, -1)})@(.+)$`);
@@ -75,7 +75,7 @@ export class HostDirectory {
     }
     return new Pool(`https://${endpoint}`, {
       connections: CONNECTIONS_MAX,
-      connect: connectorTo(hostId, this.#credentials, CONNECT_WITHIN_MS),
+      connect: mutualTlsConnector(hostId, this.#credentials, CONNECT_WITHIN_MS),
     });
   }
 }

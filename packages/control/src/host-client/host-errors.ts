@@ -10,7 +10,7 @@ const RETRY_AFTER_S = 5;
 const ERROR_BODY_MAX_BYTES = 64 * 1024;
 
 /** The call brought no answer: the host is down, too slow, or the caller gave up. */
-export function errorOfFailedCall(error: unknown, signal: AbortSignal): SkerryError {
+export function hostErrorOfCall(error: unknown, signal: AbortSignal): SkerryError {
   if (error instanceof SkerryError) return error;
   if (signal.aborted && !(signal.reason instanceof DeadlineError)) {
     return new SkerryError("canceled", "The request was canceled.", { cause: error });
@@ -29,7 +29,7 @@ export function errorOfFailedCall(error: unknown, signal: AbortSignal): SkerryEr
 }
 
 /** The host answered with an error of its own. */
-export async function errorOfAnswer(status: number, body: AsyncIterable<Buffer>): Promise<SkerryError> {
+export async function hostErrorOfAnswer(status: number, body: AsyncIterable<Buffer>): Promise<SkerryError> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {

@@ -4,7 +4,7 @@
 import type { Dispatcher, Pool } from "undici";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Deadline } from "./deadline.ts";
-import { errorOfAnswer, errorOfFailedCall } from "./host-errors.ts";
+import { hostErrorOfAnswer, hostErrorOfCall } from "./host-errors.ts";
 
 /** Bound of every JSON answer; a directory listing of 10,000 entries is the largest. */
 const JSON_MAX_BYTES = 16 * 1024 * 1024;
@@ -40,7 +40,7 @@ export class HostTransport {
       const answer = await this.#request(call, owned.signal);
       await answer.body.dump();
     } catch (error) {
-      throw errorOfFailedCall(error, owned.signal);
+      throw hostErrorOfCall(error, owned.signal);
     }
   }
 
@@ -50,14 +50,14 @@ export class HostTransport {
     try {
       return await readJson(await this.#request(call, owned.signal), shape);
     } catch (error) {
-      throw errorOfFailedCall(error, owned.signal);
+      throw hostErrorOfCall(error, owned.signal);
     }
   }
 
   /** For an answer that is read as it comes. */
   open(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     return this.#request(call, signal).catch((error: unknown) => {
-      throw errorOfFailedCall(error, signal);
+      throw hostErrorOfCall(error, signal);
     });
   }
 
@@ -80,7 +80,7 @@ export class HostTransport {
       headersTimeout: call.idleMs ?? 0,
       bodyTimeout: call.idleMs ?? 0,
     });
-    if (answer.statusCode >= 400) throw await errorOfAnswer(answer.statusCode, answer.body);
+    if (answer.statusCode >= 400) throw await hostErrorOfAnswer(answer.statusCode, answer.body);
     return answer;
   }
 }

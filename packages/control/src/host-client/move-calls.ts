@@ -2,7 +2,7 @@
 // better when nothing moves any more.
 
 import { Compile } from "typebox/compile";
-import { Vm } from "@skerry/contract/host-api";
+import { Vm } from "@skerry/contract/host-api/vm";
 import {
   ArrivalNeeds,
   Departed,
@@ -10,7 +10,7 @@ import {
   type ArrivalOrder,
   type DepartureOrder,
   type ResumeOrder,
-} from "@skerry/contract/host-moves";
+} from "@skerry/contract/host-api/move-calls";
 import { Deadline } from "./deadline.ts";
 import type { HostTransport } from "./host-transport.ts";
 

@@ -1,7 +1,7 @@
 // Connections to hosts on other machines: TLS 1.3, both sides with certificates of the cluster's authority and of no other. Who answers
 // must be the host that was meant: address and name do not matter.
 
-import { peerNamed } from "@skerry/contract/host-identity";
+import { peerNamed } from "@skerry/contract/joining/host-certificate";
 import { buildConnector } from "undici";
 
 /** Control's certificate and key, and the authority that hosts must have been certified by; all PEM. */
@@ -17,7 +17,7 @@ export class WrongHostError extends Error {
 }
 
 /** Connects to this host only. Credentials are asked for with each connection, so that a renewal needs nothing more. */
-export function connectorTo(
+export function mutualTlsConnector(
   hostId: string,
   credentials: () => Promise<ControlCredentials>,
   connectWithinMs: number,

@@ -2,8 +2,8 @@
 // it starts. Build caches come with apps.
 
 import type { Context } from "../context.ts";
-import { hostsInReach } from "./host-lookup.ts";
-import type { BackgroundService } from "../background/task-loop.ts";
+import { hostsInReach } from "./host-rows.ts";
+import type { BackgroundService } from "../background/background-service.ts";
 
 /** Hosts that are asked at the same time: it is work for their disks, and no caller waits for it. */
 const AT_ONCE = 16;

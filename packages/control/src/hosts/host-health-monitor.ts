@@ -2,9 +2,9 @@
 // nothing was lost after all. A host that was removed does not come back: what is left to destroy on it counts as destroyed.
 
 import type { Context } from "../context.ts";
-import { failLost } from "./host-offline.ts";
-import { destroyOnRemovedHosts } from "./host-removal-store.ts";
-import type { BackgroundService } from "../background/task-loop.ts";
+import { failLostVms } from "./fail-lost-vms.ts";
+import { destroyOnRemovedHosts } from "./removed-host-store.ts";
+import type { BackgroundService } from "../background/background-service.ts";
 
 const SERVICE = "host-health-monitor";
 
@@ -13,7 +13,9 @@ export function hostHealthMonitor(context: Context, everyMs: number): Background
     name: SERVICE,
     everyMs,
     async activate() {
-      const losses = await context.db.transaction().execute((transaction) => failLost(transaction, SERVICE));
+      const losses = await context.db
+        .transaction()
+        .execute((transaction) => failLostVms(transaction, SERVICE));
       const hosts = losses.filter(({ kind }) => kind === "host");
       for (const { id, name } of hosts) context.log.warn({ host_id: id, name }, "a host is offline");
       if (losses.some(({ kind }) => kind === "machine")) context.wake("restart-manager");

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { PageQuery } from "@skerry/contract/common";
-import { Host, HostList } from "@skerry/contract/hosts";
+import { PageQuery } from "@skerry/contract/page";
+import { Host, HostList } from "@skerry/contract/hosts/host";
 import type { Operations } from "../api/operation.ts";
 
 export const HostParams = Type.Object({ id: Type.String() });

@@ -1,7 +1,7 @@
 import { routes } from "../api/routes.ts";
 import { hostOperations } from "./host-operations.ts";
-import { removeHost } from "./host-removal.ts";
-import { getHost, listHosts } from "./host-service.ts";
+import { removeHost } from "./remove-host.ts";
+import { getHost, listHosts } from "./hosts.ts";
 
 export const hostRoutes = routes(hostOperations, (context) => ({
   listHosts: (request) => listHosts(context, request.query),

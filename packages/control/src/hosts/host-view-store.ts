@@ -1,10 +1,10 @@
-// Hosts with what is taken of them, as their operator sees them, and the operator's wishes for them.
+// Hosts with what is taken of them, as their operator sees them, and the state that the operator wants.
 
 import { sql, type Selectable } from "kysely";
-import { machineStatusesOnHost } from "@skerry/contract/machine-states";
-import { moveStatusesOnTarget } from "@skerry/contract/move-states";
-import { canHostTransition, type HostStatus, type HostWish } from "@skerry/contract/host-states";
-import { sandboxStatusesOnHost } from "@skerry/contract/sandbox-states";
+import { machineStatusesOnHost } from "@skerry/contract/machines/machine-status";
+import { moveStatusesOnTarget } from "@skerry/contract/moves/move-status";
+import { canHostTransition, type HostStatus, type HostDesired } from "@skerry/contract/hosts/host-status";
+import { sandboxStatusesOnHost } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
 
 export interface HostView extends Selectable<Tables["hosts"]> {
@@ -51,7 +51,7 @@ function vmsOf(host: string) {
 }
 
 export interface HostChange {
-  readonly desired: HostWish;
+  readonly desired: HostDesired;
   readonly status: HostStatus;
 }
 

@@ -3,7 +3,7 @@
 
 import { isLocalAddress, securedAddress } from "../host-client/host-directory.ts";
 import type { Queries } from "../db/database.ts";
-import { reachOf } from "./host-lookup.ts";
+import { reachOf } from "./host-rows.ts";
 
 /** Where `fromId` reaches `toId`; undefined where it cannot. */
 export async function peerAddress(db: Queries, fromId: string, toId: string): Promise<string | undefined> {

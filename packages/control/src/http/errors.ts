@@ -5,10 +5,10 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
-import { answerHeaderLines } from "./response-headers.ts";
-import { headTooLarge } from "./request-headers.ts";
+import { responseHeaderLines } from "./response-headers.ts";
+import { requestHeadersTooLarge } from "./request-headers.ts";
 import { isDatabaseOutage } from "../db/database.ts";
-import { countedRequestOf } from "./request-tracking.ts";
+import { countedRequestOf } from "./counted-request.ts";
 
 const DATABASE_RETRY_S = 2;
 
@@ -80,12 +80,12 @@ export function answerBrokenHttp(error: Error & { code?: string }, socket: Socke
   const requestId = newId("request");
   const body = JSON.stringify(known.toBody(requestId));
   socket.end(
-    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status]}\r\nX-Request-Id: ${requestId}\r\n${answerHeaderLines}Content-Type: application/json; charset=utf-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    `HTTP/1.1 ${known.status} ${STATUS_CODES[known.status]}\r\nX-Request-Id: ${requestId}\r\n${responseHeaderLines}Content-Type: application/json; charset=utf-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
 
 function brokenHttp(code: string | undefined): SkerryError {
-  if (code === "HPE_HEADER_OVERFLOW") return headTooLarge();
+  if (code === "HPE_HEADER_OVERFLOW") return requestHeadersTooLarge();
   if (code !== "ERR_HTTP_REQUEST_TIMEOUT") {
     return new SkerryError("bad_request", "The request is not valid HTTP.");
   }

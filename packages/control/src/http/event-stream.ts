@@ -1,18 +1,24 @@
 import { once } from "node:events";
-import type { ServerResponse } from "node:http";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
 
 /** Something on the way may cut a connection on which nothing moves; a comment moves. */
 const KEEPALIVE_MS = 15_000;
 
-/** Server-sent events on a response, as fast as the client takes them. */
+/** Server-sent events as the answer, with the headers that it has got so far, as fast as the client takes them. The framework does not
+ *  send it, and forgets it. */
 export class EventStream implements AsyncDisposable {
   readonly #response: ServerResponse;
   readonly #timer: NodeJS.Timeout;
   readonly #closed = new AbortController();
 
-  constructor(response: ServerResponse) {
+  constructor(reply: FastifyReply) {
+    reply.hijack();
+    const response = reply.raw;
     this.#response = response;
     response.writeHead(200, {
+      // Those that are set on the reply are the framework's to send, which has just been told not to.
+      ...definedHeaders(reply),
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
       "x-accel-buffering": "no",
@@ -36,4 +42,10 @@ export class EventStream implements AsyncDisposable {
     clearInterval(this.#timer);
     this.#response.end();
   }
+}
+
+function definedHeaders(reply: FastifyReply): OutgoingHttpHeaders {
+  return Object.fromEntries(
+    Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined),
+  ) as OutgoingHttpHeaders;
 }

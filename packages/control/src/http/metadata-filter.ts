@@ -1,7 +1,7 @@
 const METADATA = "metadata.";
 
 /** A query as a filter: labels come as `metadata.KEY` beside the other fields. */
-export function withLabels<Query extends object>(
+export function withMetadataFilter<Query extends object>(
   query: Query,
 ): Query & { readonly metadata: Readonly<Record<string, string>> } {
   const entries = Object.entries(query);

@@ -4,7 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 const METHODS: readonly HTTPMethods[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /** Answers 405 where a path exists but not with this method. Call before the routes are registered. */
-export function refuseOtherMethods(app: FastifyInstance): (scope: FastifyInstance) => void {
+export function answerMethodNotAllowed(app: FastifyInstance): (scope: FastifyInstance) => void {
   const known = new Map<string, Set<HTTPMethods>>();
   app.addHook("onRoute", (route) => {
     const methods = known.get(route.url) ?? new Set();

@@ -30,7 +30,7 @@ export function rejectAmbiguousHeaders(app: FastifyInstance): void {
 }
 
 function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): SkerryError | undefined {
-  if (rawHeaders.length > 2 * FIELDS_MAX) return headTooLarge();
+  if (rawHeaders.length > 2 * FIELDS_MAX) return requestHeadersTooLarge();
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]?.toLowerCase() ?? "";
@@ -53,7 +53,7 @@ function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): SkerryE
   });
 }
 
-export function headTooLarge(): SkerryError {
+export function requestHeadersTooLarge(): SkerryError {
   return new SkerryError(
     "headers_too_large",
     `The head of the request is larger than 16 KiB, or has more than ${FIELDS_MAX} fields.`,

@@ -18,11 +18,11 @@ const entries = Object.entries(always);
 /** A year, as browsers ask for; not for subdomains, which are none of our business. */
 const HSTS = "max-age=31536000";
 
-export function setAnswerHeaders(request: IncomingMessage, response: ServerResponse): void {
+export function setResponseHeaders(request: IncomingMessage, response: ServerResponse): void {
   for (const [name, value] of entries) response.setHeader(name, value);
   // Over plain HTTP the header means nothing, and behind a proxy it is the proxy's to say.
   if (request.socket instanceof TLSSocket) response.setHeader("strict-transport-security", HSTS);
 }
 
 /** The same for an answer that is written by hand. */
-export const answerHeaderLines = entries.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+export const responseHeaderLines = entries.map(([name, value]) => `${name}: ${value}\r\n`).join("");

@@ -1,17 +1,20 @@
 import type { Queries } from "../db/database.ts";
 
 /** As PEM. */
-export interface AuthorityRow {
+export interface CertificateAuthorityRow {
   readonly certificate: string;
   readonly private_key: string;
 }
 
-export function findAuthority(db: Queries): Promise<AuthorityRow | undefined> {
+export function findCertificateAuthority(db: Queries): Promise<CertificateAuthorityRow | undefined> {
   return db.selectFrom("authority").select(["certificate", "private_key"]).executeTakeFirst();
 }
 
 /** The authority afterwards: this one, or that of the replica that was first. */
-export async function keepFirstAuthority(db: Queries, made: AuthorityRow): Promise<AuthorityRow> {
+export async function keepFirstCertificateAuthority(
+  db: Queries,
+  made: CertificateAuthorityRow,
+): Promise<CertificateAuthorityRow> {
   await db
     .insertInto("authority")
     .values(made)

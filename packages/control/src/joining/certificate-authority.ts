@@ -1,10 +1,14 @@
-// The cluster's own authority, made when it is needed first and kept in the database, so that all replicas share it. Hosts trust whoever it
-// has certified as control, and control trusts hosts in the same way.
+// The cluster's own authority, made when it is needed first and kept in the database, so that all replicas share it. Hosts trust each holder
+// of a certificate for control that it has signed, and control trusts hosts in the same way.
 
 import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";
-import { CONTROL_URI, hostUri, type HostCertificate } from "@skerry/contract/host-identity";
+import { CONTROL_URI, hostUri, type HostCertificate } from "@skerry/contract/joining/host-certificate";
 import type { ControlCredentials } from "../host-client/mutual-tls.ts";
-import { findAuthority, keepFirstAuthority, type AuthorityRow } from "./certificate-authority-store.ts";
+import {
+  findCertificateAuthority,
+  keepFirstCertificateAuthority,
+  type CertificateAuthorityRow,
+} from "./certificate-authority-store.ts";
 import type { Database, Queries } from "../db/database.ts";
 import { certify, makeAuthority, newKeyPair, pemOf } from "./x509.ts";
 
@@ -16,7 +20,7 @@ const CONTROL_RENEWED_AFTER_MS = 6 * HOUR_MS;
 export const HOST_LIFETIME_MS = 7 * 24 * HOUR_MS;
 export const HOST_RENEWED_AFTER_MS = 24 * HOUR_MS;
 
-export class Authority {
+export class CertificateAuthority {
   readonly #db: Database;
   #own: { readonly credentials: ControlCredentials; readonly madeAtMs: number } | undefined;
   #renewal: Promise<ControlCredentials> | undefined;
@@ -73,7 +77,7 @@ export class Authority {
     readonly authority: string;
     readonly keys: { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
   }> {
-    const row = (await findAuthority(queries)) ?? (await makeFirst(queries));
+    const row = (await findCertificateAuthority(queries)) ?? (await makeFirst(queries));
     const keys = {
       privateKey: createPrivateKey(row.private_key),
       publicKey: new X509Certificate(row.certificate).publicKey,
@@ -82,7 +86,7 @@ export class Authority {
   }
 }
 
-function makeFirst(queries: Queries): Promise<AuthorityRow> {
+function makeFirst(queries: Queries): Promise<CertificateAuthorityRow> {
   const { certificate, privateKey } = makeAuthority();
-  return keepFirstAuthority(queries, { certificate, private_key: privateKey });
+  return keepFirstCertificateAuthority(queries, { certificate, private_key: privateKey });
 }

@@ -4,12 +4,12 @@
 import { HOST_LIFETIME_MS, HOST_RENEWED_AFTER_MS } from "./certificate-authority.ts";
 import { keyDigest, requestedKey } from "./x509.ts";
 import type { Context } from "../context.ts";
-import { hostsToCertify, recordCertificate } from "./host-certificate-store.ts";
-import { reportOf, type BackgroundService } from "../background/task-loop.ts";
+import { hostsToCertify, recordHostCertificate } from "./host-certificate-store.ts";
+import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 const BATCH = 32;
 
-export function hostCertificates(context: Context, everyMs: number): BackgroundService {
+export function hostCertificateRenewal(context: Context, everyMs: number): BackgroundService {
   return {
     name: "host-certificates",
     everyMs,
@@ -39,5 +39,5 @@ async function renew(
   const key = requestedKey(await client.requestCertificate(stop));
   await client.installCertificate(await context.authority.certifyHost(id, key), stop);
   // Should this not be written, the next activation brings another one.
-  await recordCertificate(context.db, id, { keySha256: keyDigest(key), lifetimeMs: HOST_LIFETIME_MS });
+  await recordHostCertificate(context.db, id, { keySha256: keyDigest(key), lifetimeMs: HOST_LIFETIME_MS });
 }

@@ -15,7 +15,7 @@ export async function hostsToCertify(
   return rows;
 }
 
-export async function recordCertificate(
+export async function recordHostCertificate(
   db: Queries,
   id: string,
   { keySha256, lifetimeMs }: { readonly keySha256: Buffer; readonly lifetimeMs: number },

@@ -1,4 +1,5 @@
-import { HostJoined, JoinAnswer, JoinConfirmation, JoinRequest, JoinToken } from "@skerry/contract/joining";
+import { HostJoined, JoinAnswer, JoinConfirmation, JoinRequest } from "@skerry/contract/joining/join-request";
+import { JoinToken } from "@skerry/contract/joining/join-token";
 import type { Operations } from "../api/operation.ts";
 
 /** What proves to have a join token can be answered. */

@@ -2,11 +2,11 @@
 
 import type { FastifyRequest } from "fastify";
 import { callerOf } from "../api/authenticate-hook.ts";
-import { countingFailures } from "../api/rate-limit-hook.ts";
+import { countingFailures } from "../api/enforce-rate-limit.ts";
 import { routes } from "../api/routes.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { joinOperations } from "./join-operations.ts";
-import { confirmHost, joinHost, joinTokenCreation } from "./join-service.ts";
+import { confirmHost, joinHost, joinTokenCreation } from "./join-host.ts";
 
 export const joinRoutes = routes(joinOperations, (context) => {
   const attempts = new AuthFailures(context.limits.authFailuresPerMinute);

@@ -13,7 +13,7 @@ import {
 import { AsnConvert, OctetString } from "@peculiar/asn1-schema";
 import * as asn1 from "@peculiar/asn1-x509";
 import { SkerryError } from "@skerry/contract/errors";
-import { CERTIFICATE_REQUEST, type CertificateRequest } from "@skerry/contract/host-identity";
+import { CERTIFICATE_REQUEST, type CertificateRequest } from "@skerry/contract/joining/host-certificate";
 
 export interface Certified {
   /** PEM. */

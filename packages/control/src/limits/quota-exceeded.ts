@@ -1,5 +1,5 @@
 import { SkerryError } from "@skerry/contract/errors";
-import type { QuotaName } from "@skerry/contract/quotas";
+import type { QuotaName } from "@skerry/contract/limits/quotas";
 
 const nouns: Readonly<Record<QuotaName, string>> = {
   sandboxes: "sandboxes",

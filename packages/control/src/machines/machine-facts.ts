@@ -1,7 +1,9 @@
 // What the background services ask about machines of all organizations.
 
 import { sql, type Selectable } from "kysely";
-import { HEALTHY_AFTER_S } from "@skerry/contract/machine-states";
+import { HEALTHY_AFTER_S } from "@skerry/contract/machines/machine-status";
+import { isClaimed } from "../db/claims.ts";
+import { isPostponed } from "../vms/postpone.ts";
 import type { Database, Tables } from "../db/database.ts";
 
 type Row = Selectable<Tables["machines"]>;
@@ -42,13 +44,13 @@ export interface MachineFact extends Pick<
 const FACTS = sql`
   id, org_id, status, desired, restart_wished, version, execution_id, host_id, stop_timeout_ms, restart_policy,
   restart_max_retries, retries, host_lost, reason,
-  coalesce(claimed_until > now(), false) as claimed, egress_applied <> egress_version as egress_due,
-  retry_at > now() as waiting, started_at is not null as has_run,
+  ${isClaimed()} as claimed, egress_applied <> egress_version as egress_due,
+  ${isPostponed} as waiting, started_at is not null as has_run,
   status = 'running' and started_at <= now() - ${HEALTHY_AFTER_S} * interval '1 second' as ran_well,
   exists (select 1 from restarts where machine_id = machines.id) as queued,
   ceil(extract(epoch from case
-    when status in ('creating', 'starting', 'stopping') and claimed_until > now() then claimed_until
-    when retry_at > now() and (status in ('destroying', 'stopping') or status = 'running' and egress_applied <> egress_version)
+    when status in ('creating', 'starting', 'stopping') and ${isClaimed()} then claimed_until
+    when ${isPostponed} and (status in ('destroying', 'stopping') or status = 'running' and egress_applied <> egress_version)
       then retry_at
   end - now()) * 1000)::double precision as due_in_ms`;
 

@@ -2,23 +2,23 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { CONSOLE_LINES_DEFAULT } from "@skerry/contract/limits";
-import { followLogs, readLogs } from "./machine-logs.ts";
+import { followMachineLogs, readMachineLogs } from "./machine-logs.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { toSkerryError } from "../http/errors.ts";
 import { EventStream } from "../http/event-stream.ts";
-import { endOf } from "../api/request-lifetime.ts";
+import { requestSignal } from "../api/request-signal.ts";
 import { routes } from "../api/routes.ts";
 import { machineLogOperations } from "./machine-operations.ts";
 
 export const machineLogRoutes = routes(machineLogOperations, (context) => ({
   getMachineLogs: async (request, reply) => {
-    const wish = {
+    const params = {
       id: request.params.id,
       lines: request.query.lines ?? CONSOLE_LINES_DEFAULT,
-      gone: endOf(reply),
+      gone: requestSignal(reply),
     };
-    if (request.query.follow !== true) return readLogs(context, callerOf(request), wish);
-    await sendLines(await followLogs(context, callerOf(request), wish), request, reply);
+    if (request.query.follow !== true) return readMachineLogs(context, callerOf(request), params);
+    await sendLines(await followMachineLogs(context, callerOf(request), params), request, reply);
     return reply;
   },
 }));
@@ -28,8 +28,7 @@ async function sendLines(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  reply.hijack();
-  await using stream = new EventStream(reply.raw);
+  await using stream = new EventStream(reply);
   try {
     for await (const line of lines) await stream.send("line", { line });
     await stream.send("end", {});

@@ -4,14 +4,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StringDecoder } from "node:string_decoder";
 import { SkerryError } from "@skerry/contract/errors";
 import { CONSOLE_LINES_MAX } from "@skerry/contract/limits";
-import type { MachineLogs } from "@skerry/contract/machines";
+import type { MachineLogs } from "@skerry/contract/machines/machine";
 import { machineById, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { getMachine } from "./machine-service.ts";
+import { getMachine } from "./machines.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 
-export interface LogsWish {
+export interface LogParams {
   readonly id: string;
   readonly lines: number;
   /** The caller went away, or may not go on. */
@@ -25,14 +25,18 @@ const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 /** Between the end of a log and the look whether it goes on elsewhere: its machine may have moved to another host. */
 const AGAIN_MS = 1_000;
 
-export async function readLogs(context: Context, caller: Caller, wish: LogsWish): Promise<MachineLogs> {
-  const row = await machineWithLog(context, caller, wish.id);
-  if (wish.lines === 0) return { lines: [] };
+export async function readMachineLogs(
+  context: Context,
+  caller: Caller,
+  params: LogParams,
+): Promise<MachineLogs> {
+  const row = await machineWithLog(context, caller, params.id);
+  if (params.lines === 0) return { lines: [] };
   const lines: string[] = [];
   let chars = 0;
-  for await (const line of linesOf(await open(context, row, { ...wish, follow: false }))) {
+  for await (const line of linesOf(await open(context, row, { ...params, follow: false }))) {
     lines.push(line);
-    if (lines.length > wish.lines) lines.shift();
+    if (lines.length > params.lines) lines.shift();
     // An end of line counts too: a host may send nothing else.
     chars += line.length + 1;
     if (chars > ANSWER_MAX_CHARS) break;
@@ -41,13 +45,13 @@ export async function readLogs(context: Context, caller: Caller, wish: LogsWish)
 }
 
 /** The last lines and then every one that comes. Ends when the machine is destroyed; throws the reason of `gone`. */
-export async function followLogs(
+export async function followMachineLogs(
   context: Context,
   caller: Caller,
-  wish: LogsWish,
+  params: LogParams,
 ): Promise<AsyncGenerator<string>> {
-  const row = await machineWithLog(context, caller, wish.id);
-  return following(context, row, await open(context, row, { ...wish, follow: true }), wish.gone);
+  const row = await machineWithLog(context, caller, params.id);
+  return following(context, row, await open(context, row, { ...params, follow: true }), params.gone);
 }
 
 async function* following(
@@ -81,7 +85,7 @@ async function machineWithLog(context: Context, caller: Caller, id: string): Pro
 async function open(
   context: Context,
   row: MachineRow,
-  { lines, follow, gone }: Omit<LogsWish, "id"> & { readonly follow: boolean },
+  { lines, follow, gone }: Omit<LogParams, "id"> & { readonly follow: boolean },
 ): Promise<AsyncIterable<Buffer>> {
   const client = await clientOf(context, row);
   const body = await client.console(row.id, { lines, follow }, gone).catch((error: unknown) => {

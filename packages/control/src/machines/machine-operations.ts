@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { NoFields } from "@skerry/contract/common";
+import { NoFields } from "@skerry/contract/named";
 import {
   Machine,
   MachineCreateRequest,
@@ -8,14 +8,14 @@ import {
   MachineLogs,
   MachineLogsQuery,
   MachineStartRequest,
-} from "@skerry/contract/machines";
+} from "@skerry/contract/machines/machine";
 import type { Operations } from "../api/operation.ts";
-import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
-import { executeOperation } from "../vms/execute-operations.ts";
-import { downloadOperation, uploadOperation } from "../vms/file-operations.ts";
+import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
+import { executeOperation } from "../vms/execute/execute-operations.ts";
+import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors, startErrors } from "../vms/vm-errors.ts";
 import { vmParams } from "../vms/vm-params.ts";
-import { machineVms } from "./machine-service.ts";
+import { machineVms } from "./machines.ts";
 
 const params = vmParams("machine");
 
@@ -69,7 +69,7 @@ export const machineOperations = {
     method: "DELETE",
     path: "/v1/machines/:id",
     tag: "machines",
-    summary: "Destroy a machine and its disk, whatever its status; a second time does nothing",
+    summary: "Destroy a machine and its disk, from every status; a second time does nothing",
     params,
     answers: { 204: Type.Null({ description: "It is destroyed." }) },
     access: { scope: "machines:write", role: "member", rate: "write" },
@@ -155,6 +155,6 @@ export const machineVmOperations = {
   setMachineEgress: setEgressOperation(machineVms),
   getMachineEgress: getEgressOperation(machineVms),
   executeInMachine: executeOperation(machineVms),
-  uploadMachineFile: uploadOperation(machineVms),
-  downloadMachineFile: downloadOperation(machineVms),
+  uploadMachineFile: uploadFileOperation(machineVms),
+  downloadMachineFile: downloadFileOperation(machineVms),
 } as const satisfies Operations;

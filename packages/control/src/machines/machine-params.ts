@@ -6,15 +6,15 @@ import {
   STOP_TIMEOUT_DEFAULT_MS,
   STOP_TIMEOUT_MAX_MS,
 } from "@skerry/contract/limits";
-import type { MachineCreateRequest } from "@skerry/contract/machines";
-import type { RestartDisk, RestartPolicy } from "@skerry/contract/machine-states";
+import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
+import type { RestartDisk, RestartPolicy } from "@skerry/contract/machines/machine-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
-import { readEgressParams, type EgressParams } from "../vms/egress-policy.ts";
+import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv, checkMetadata, checkText, checkTogether } from "../values/env.ts";
 import { readSize } from "../values/sizes.ts";
 
-export interface MachineWish {
+export interface MachineParams {
   readonly name: string | null;
   /** Name or id. */
   readonly template: string;
@@ -31,7 +31,7 @@ export interface MachineWish {
   };
 }
 
-export function readMachineParams(request: MachineCreateRequest): MachineWish {
+export function readMachineParams(request: MachineCreateRequest): MachineParams {
   const env = checkEnv(request.env ?? {});
   const command = request.command === undefined ? null : checkText("command", request.command);
   if (command !== null) checkTogether({ command, env });
@@ -59,7 +59,7 @@ function readRestart({
   policy = "on-failure",
   max_retries: maxRetries,
   disk = "keep",
-}: NonNullable<MachineCreateRequest["restart"]>): MachineWish["restart"] {
+}: NonNullable<MachineCreateRequest["restart"]>): MachineParams["restart"] {
   if (policy === "no" && maxRetries !== undefined && maxRetries !== null) {
     throw new SkerryError("bad_request", `"restart.max_retries" means nothing with the policy "no".`, {
       remediation: 'Leave it out, or use the policy "on-failure" or "always".',

@@ -1,8 +1,8 @@
-// Start, stop and restart as their owner asks for them. A wish is stored first and then carried out as far as it goes at once; what is
+// Start, stop and restart as their owner asks for them. The desired state is stored first and then carried out as far as it goes at once; what is
 // left of it then, because another replica works on the machine or its host does not answer, is finished by VM cleanup.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { MachineStatus } from "@skerry/contract/machine-states";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import {
   changeMachine,
   transitionMachine,
@@ -10,40 +10,44 @@ import {
   type MachineChange,
   type MachineRow,
 } from "./machine-store.ts";
-import { cancelRestart } from "./restart-queue-store.ts";
+import { cancelRestart } from "./restart-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { startMachine } from "./machine-start.ts";
-import { finishStopping } from "./machine-stop.ts";
-import { getMachine } from "./machine-service.ts";
-import { retryOnConflict } from "../db/optimistic-retry.ts";
+import { startMachine } from "./start-machine.ts";
+import { stopMachineOnHost } from "./stop-machine.ts";
+import { getMachine } from "./machines.ts";
+import { retryOnConflict } from "../db/retry-on-conflict.ts";
 
-export const machineActs = ["start", "stop", "restart"] as const;
-export type MachineAct = (typeof machineActs)[number];
+export const machinePowerActions = ["start", "stop", "restart"] as const;
+export type MachinePowerAction = (typeof machinePowerActions)[number];
 
 /** The machine as it is when what can be done at once is done. */
-export function carryOutWish(
+export function carryOutPowerAction(
   context: Context,
   caller: Caller,
-  { id, act, newDisk = false }: { readonly id: string; readonly act: MachineAct; readonly newDisk?: boolean },
+  {
+    id,
+    act,
+    newDisk = false,
+  }: { readonly id: string; readonly act: MachinePowerAction; readonly newDisk?: boolean },
 ): Promise<MachineRow> {
   return retryOnConflict(async () => {
     const row = await getMachine(context, caller, id);
     if (row.status === "destroying" || row.status === "destroyed") throw destroyed(row.status);
     if (newDisk && !isAtRest(row)) throw notAtRest(row.status);
-    return newDisk ? startByWish(context, row, newDisk) : acts[act](context, row);
+    return newDisk ? startByRequest(context, row, newDisk) : acts[act](context, row);
   }, busy);
 }
 
 /** Undefined where another writer was first, and everything is to be decided again. */
 type Do = (context: Context, row: MachineRow) => Promise<MachineRow | undefined>;
 
-const acts: Readonly<Record<MachineAct, Do>> = {
+const acts: Readonly<Record<MachinePowerAction, Do>> = {
   start: async (context, row) => {
-    if (isAtRest(row)) return startByWish(context, row);
+    if (isAtRest(row)) return startByRequest(context, row);
     if (row.status === "running" && row.desired === "running") return row;
-    const wish = { desired: "running", restart_wished: row.status === "stopping" } as const;
-    return changeMachine(context.db, row, wish);
+    const change = { desired: "running", restart_wished: row.status === "stopping" } as const;
+    return changeMachine(context.db, row, change);
   },
   stop: async (context, row) => {
     if (row.status === "running") return stopNow(context, row, { desired: "stopped", restart_wished: false });
@@ -51,10 +55,10 @@ const acts: Readonly<Record<MachineAct, Do>> = {
     return changeMachine(context.db, row, { desired: "stopped", restart_wished: false });
   },
   restart: async (context, row) => {
-    if (isAtRest(row)) return startByWish(context, row);
+    if (isAtRest(row)) return startByRequest(context, row);
     if (row.status === "running") return stopNow(context, row, { desired: "running", restart_wished: true });
-    const wish = { desired: "running", restart_wished: row.status === "stopping" } as const;
-    return changeMachine(context.db, row, wish);
+    const change = { desired: "running", restart_wished: row.status === "stopping" } as const;
+    return changeMachine(context.db, row, change);
   },
 };
 
@@ -63,7 +67,7 @@ function isAtRest({ status }: MachineRow): boolean {
 }
 
 /** Its automatic restarts do not count against a start by request. */
-function startByWish(context: Context, row: MachineRow, newDisk = false): Promise<MachineRow | undefined> {
+function startByRequest(context: Context, row: MachineRow, newDisk = false): Promise<MachineRow | undefined> {
   return startMachine(context, row, { newDisk, change: { desired: "running", retries: 0 } });
 }
 
@@ -85,16 +89,16 @@ function stopAtRest(context: Context, row: MachineRow): Promise<MachineRow | und
 async function stopNow(
   context: Context,
   row: MachineRow,
-  wish: MachineChange,
+  change: MachineChange,
 ): Promise<MachineRow | undefined> {
-  const stopping = await transitionMachine(context.db, row, "stopping", wish);
+  const stopping = await transitionMachine(context.db, row, "stopping", change);
   if (stopping === undefined) return undefined;
-  const stopped = await finishStopping(context, stopping).catch((error: unknown) => {
+  const stopped = await stopMachineOnHost(context, stopping).catch((error: unknown) => {
     context.log.warn({ err: error, machine_id: row.id }, "a host did not confirm a stop");
     context.wake("vm-cleanup");
     return stopping;
   });
-  // The wish may have changed meanwhile: the row says what it is now.
+  // The desired state may have changed meanwhile: the row says what it is now.
   return stopped?.status === "stopped" && stopped.desired === "running"
     ? startMachine(context, stopped, { change: { retries: 0 } })
     : stopped;

@@ -1,34 +1,34 @@
 // What the difference between the rows of machines and the VMs of one host means. Pure: two readings of the rows and one of the host in,
 // actions out.
 
-import type { Vm } from "@skerry/contract/host-api";
-import type { MachineStatus } from "@skerry/contract/machine-states";
-import { isUnreadable } from "../vms/unreadable-vm.ts";
-import { diskGone, endingOf, type Ending } from "./machine-exit-reason.ts";
+import type { Vm } from "@skerry/contract/host-api/vm";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
+import { isUnreadableVm } from "../vms/unreadable-vm.ts";
+import { diskGone, endingOf, type MachineEnding } from "./machine-ending.ts";
 import type { MachineFact } from "./machine-facts.ts";
 
 export type MachineAction =
   /** Its VM has ended, or the replica that worked on it has died: its policy decides. */
-  | { readonly kind: "end"; readonly row: MachineFact; readonly ending: Ending }
+  | { readonly kind: "end"; readonly row: MachineFact; readonly ending: MachineEnding }
   /** It runs although its row does not say so: the replica that started it died, or its host was taken for dead. */
   | { readonly kind: "adopt"; readonly row: MachineFact }
   /** It should not run any more; its disk stays. */
   | { readonly kind: "stop"; readonly row: MachineFact }
   /** It was stopped to be started again, and that start has not come. */
   | { readonly kind: "queue"; readonly row: MachineFact }
-  /** The host has not confirmed the egress policy that is wished for. */
+  /** The host has not confirmed the egress policy of the row. */
   | { readonly kind: "egress"; readonly row: MachineFact }
   /** Its end was requested; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: MachineFact }
   /** A VM that runs and should not, of a machine whose disk is here. */
   | { readonly kind: "halt"; readonly vm: Vm }
   /** Its host is back, and it does not run there. */
-  | { readonly kind: "return"; readonly row: MachineFact; readonly ending: Ending }
+  | { readonly kind: "return"; readonly row: MachineFact; readonly ending: MachineEnding }
   /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host. */
   | { readonly kind: "discard"; readonly vm: Vm };
 
 /** `before` was read before the host's list and `after` after it: see `sandbox-reconcile.ts`. */
-export function decideMachines(
+export function machineReconcileActions(
   hostId: string,
   before: readonly MachineFact[],
   vms: readonly Vm[],
@@ -45,7 +45,7 @@ export function decideMachines(
 function rowAction(row: MachineFact, listed: Vm | undefined): MachineAction | undefined {
   if (row.status === "failed") return returnAction(row, listed);
   // One of an earlier life says nothing about this one; of one that is not understood the life is not known.
-  const isThis = listed !== undefined && (listed.execution_id === row.execution_id || isUnreadable(listed));
+  const isThis = listed !== undefined && (listed.execution_id === row.execution_id || isUnreadableVm(listed));
   return actionOf[row.status](row, isThis ? listed : undefined);
 }
 
@@ -65,7 +65,7 @@ const actionOf: Readonly<Record<MachineStatus, Decide>> = {
   running: runningAction,
   stopping: (row, vm) => {
     if (row.claimed || row.waiting) return undefined;
-    return vm !== undefined && isUnreadable(vm)
+    return vm !== undefined && isUnreadableVm(vm)
       ? { kind: "end", row, ending: endingOf(vm) }
       : { kind: "stop", row };
   },
@@ -104,13 +104,13 @@ function vmAction(hostId: string, vm: Vm, row: MachineFact | undefined): Machine
  * over. What is still being made here is no exception: it is the target of a move that was given up.
  */
 function isLeftBehind(vm: Vm, row: MachineFact): boolean {
-  if (row.status !== "running" || isUnreadable(vm)) return false;
+  if (row.status !== "running" || isUnreadableVm(vm)) return false;
   return vm.status === "creating" || vm.execution_id < row.execution_id;
 }
 
 /** Of a VM on the host that its row names. */
 function atHomeAction(vm: Vm, row: MachineFact): MachineAction | undefined {
-  if (isUnreadable(vm) && row.status === "stopped") return { kind: "end", row, ending: endingOf(vm) };
+  if (isUnreadableVm(vm) && row.status === "stopped") return { kind: "end", row, ending: endingOf(vm) };
   // What does not run is the machine's disk.
   if (haltAction(vm) === undefined) return undefined;
   if (row.execution_id !== vm.execution_id) return { kind: "halt", vm };
@@ -128,7 +128,7 @@ function unwantedAction(vm: Vm, row: MachineFact): MachineAction {
   return row.has_run || row.host_lost ? { kind: "halt", vm } : { kind: "discard", vm };
 }
 
-function died(what: "creating" | "starting"): Ending {
+function died(what: "creating" | "starting"): MachineEnding {
   return {
     reason: `the control plane stopped while it was ${what} the machine`,
     exitCode: null,

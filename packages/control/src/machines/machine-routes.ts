@@ -1,38 +1,38 @@
 import type { FastifyReply } from "fastify";
-import type { Machine } from "@skerry/contract/machines";
+import type { Machine } from "@skerry/contract/machines/machine";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
-import { withLabels } from "../http/metadata-filter.ts";
-import { getEgressHandler, setEgressHandler } from "../vms/egress-routes.ts";
-import { executeHandler } from "../vms/execute-routes.ts";
-import { downloadHandler, uploadHandler } from "../vms/file-routes.ts";
-import { machineCreation } from "./machine-create.ts";
-import { destroyMachine } from "./machine-destroy.ts";
+import { withMetadataFilter } from "../http/metadata-filter.ts";
+import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
+import { executeHandler } from "../vms/execute/execute-routes.ts";
+import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
+import { machineCreation } from "./machine-creation.ts";
+import { destroyMachine } from "./destroy-machine.ts";
 import { machineOperations, machinePowerOperations, machineVmOperations } from "./machine-operations.ts";
-import { carryOutWish } from "./machine-power-actions.ts";
-import { getMachine, listMachinesOf, machineOf, machineVms } from "./machine-service.ts";
+import { carryOutPowerAction } from "./machine-power-actions.ts";
+import { getMachine, listMachinesOf, machineOf, machineVms } from "./machines.ts";
 import type { MachineRow } from "./machine-store.ts";
 
 export const machineRoutes = routes(machineOperations, (context) => ({
-  // A client that goes away stops nothing: the row is a wish, and is carried out.
+  // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
   createMachine: (request) => machineCreation(context, callerOf(request), request.body),
-  listMachines: (request) => listMachinesOf(context, callerOf(request), withLabels(request.query)),
+  listMachines: (request) => listMachinesOf(context, callerOf(request), withMetadataFilter(request.query)),
   getMachine: async (request) => machineOf(await getMachine(context, callerOf(request), request.params.id)),
   destroyMachine: (request) => destroyMachine(context, callerOf(request), request.params.id),
 }));
 
 export const machinePowerRoutes = routes(machinePowerOperations, (context) => ({
   startMachine: async (request, reply) => {
-    const wish = { id: request.params.id, act: "start", newDisk: request.body.new_disk ?? false } as const;
-    return settled("running", await carryOutWish(context, callerOf(request), wish), reply);
+    const params = { id: request.params.id, act: "start", newDisk: request.body.new_disk ?? false } as const;
+    return settled("running", await carryOutPowerAction(context, callerOf(request), params), reply);
   },
   stopMachine: async (request, reply) => {
-    const wish = { id: request.params.id, act: "stop" } as const;
-    return settled("stopped", await carryOutWish(context, callerOf(request), wish), reply);
+    const params = { id: request.params.id, act: "stop" } as const;
+    return settled("stopped", await carryOutPowerAction(context, callerOf(request), params), reply);
   },
   restartMachine: async (request, reply) => {
-    const wish = { id: request.params.id, act: "restart" } as const;
-    return settled("running", await carryOutWish(context, callerOf(request), wish), reply);
+    const params = { id: request.params.id, act: "restart" } as const;
+    return settled("running", await carryOutPowerAction(context, callerOf(request), params), reply);
   },
 }));
 
@@ -46,6 +46,6 @@ export const machineVmRoutes = routes(machineVmOperations, (context) => ({
   setMachineEgress: setEgressHandler(context, machineVms),
   getMachineEgress: getEgressHandler(context, machineVms),
   executeInMachine: executeHandler(context, machineVms),
-  uploadMachineFile: uploadHandler(context, machineVms),
-  downloadMachineFile: downloadHandler(context, machineVms),
+  uploadMachineFile: uploadFileHandler(context, machineVms),
+  downloadMachineFile: downloadFileHandler(context, machineVms),
 }));

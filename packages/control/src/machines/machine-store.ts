@@ -6,11 +6,11 @@ import {
   type MachineStatus,
   type RestartDisk,
   type RestartPolicy,
-} from "@skerry/contract/machine-states";
+} from "@skerry/contract/machines/machine-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
-import type { NewVm } from "../vms/new-vm-row.ts";
+import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 
 export interface MachineRow extends Selectable<Tables["machines"]> {
@@ -18,7 +18,7 @@ export interface MachineRow extends Selectable<Tables["machines"]> {
   readonly restart_at: Date | null;
 }
 
-export interface NewMachine extends NewVm {
+export interface NewMachine extends NewVmRow {
   readonly command: string | null;
   readonly stop_timeout_ms: number;
   readonly restart_policy: RestartPolicy;
@@ -140,8 +140,8 @@ export async function transitionMachine(
 }
 
 /**
- * The same without a change of status: what is wished for, or why it waits. It leaves the version alone, because the replica that works on the
- * machine goes on, and reads the wish when it is done; but for who says otherwise.
+ * The same without a change of status: the desired state, or why it waits. It leaves the version alone, because the replica that works on the
+ * machine goes on, and reads the desired state when it is done, unless the caller says otherwise.
  */
 export async function changeMachine(
   db: Queries,

@@ -2,12 +2,12 @@
 // be finished. A few at a time, so that hundreds that come back together leave room for new requests.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { MachineStatus } from "@skerry/contract/machine-states";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Context } from "../context.ts";
-import { startMachine } from "./machine-start.ts";
+import { startMachine } from "./start-machine.ts";
 import { changeMachine, machineById, restartedAgain, type MachineRow } from "./machine-store.ts";
-import { cancelRestart, nextRestartInMs, postponeRestart, takeDueRestarts } from "./restart-queue-store.ts";
-import { reportOf, type BackgroundService } from "../background/task-loop.ts";
+import { cancelRestart, nextRestartInMs, postponeRestart, takeDueRestarts } from "./restart-store.ts";
+import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 /** Starts of one activation, and of them at the same time. */
 const BATCH = 64;

@@ -27,12 +27,12 @@ export class Metrics {
     help: "HTTP requests that have not ended.",
   });
   readonly sandboxCreation = new Histogram("skerry_sandbox_create_duration_seconds", {
-    help: "From the wish for a sandbox until it is usable, or until it is known why not.",
+    help: "Time from the request for a sandbox until it is ready or has failed.",
     labels: ["outcome"],
     bounds: SANDBOX_BOUNDS_S,
   });
   readonly machineStart = new Histogram("skerry_machine_start_duration_seconds", {
-    help: "From the wish that a machine runs until it does, or until it is known why not; restarts by policy included.",
+    help: "Time from the request, or the restart by policy, until the machine runs or has failed to start.",
     labels: ["outcome"],
     bounds: SANDBOX_BOUNDS_S,
   });

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { moveStatusesOnTarget } from "@skerry/contract/move-states";
+import { moveStatusesOnTarget } from "@skerry/contract/moves/move-status";
 import type { Queries } from "../db/database.ts";
 
 /** Leaves out what is on its way to a host and not the host's yet. Read it after the host's list and before the rows. */

@@ -1,8 +1,8 @@
 // Where a VM goes that has to leave its host: to the one with most room, if it can go on there as it is.
 
 import { randomBytes } from "node:crypto";
-import { incompatibility } from "@skerry/contract/migration-compatibility";
-import { HostCompatibility } from "@skerry/contract/host-moves";
+import { incompatibility } from "@skerry/contract/moves/host-compatibility";
+import { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import { Compile } from "typebox/compile";
 import {

@@ -1,4 +1,4 @@
-import { Host } from "@skerry/contract/hosts";
+import { Host } from "@skerry/contract/hosts/host";
 import type { Operations } from "../api/operation.ts";
 import { HostParams } from "../hosts/host-operations.ts";
 

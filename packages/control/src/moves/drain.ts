@@ -1,15 +1,15 @@
 // Drains: the request, taking it back, and the end, which either the request sees, where the host is empty, or the task that looks again.
 
-import type { Host } from "@skerry/contract/hosts";
-import { finishDrains, getHost, wishHost } from "../hosts/host-service.ts";
+import type { Host } from "@skerry/contract/hosts/host";
+import { finishDrains, getHost, setHostDesired } from "../hosts/hosts.ts";
 import { cancelMovesFrom } from "./move-store.ts";
 import { operatorOrganization } from "../organizations/operator-organization.ts";
-import { recordOwnActs } from "../audit/audit-service.ts";
+import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 
 /** It gets no new VMs, and those that it has leave it. Asked again it changes nothing. */
 export async function drainHost(context: Context, id: string): Promise<Host> {
-  await wishHost(context, id, "drained");
+  await setHostDesired(context, id, "drained");
   // An empty one is done.
   await endDrains(context);
   context.wake("mover");
@@ -18,7 +18,7 @@ export async function drainHost(context: Context, id: string): Promise<Host> {
 
 /** Takes a drain back, also one that has ended. */
 export async function activateHost(context: Context, id: string): Promise<Host> {
-  const host = await wishHost(context, id, "active");
+  const host = await setHostDesired(context, id, "active");
   // What has not left yet stays.
   if ((await cancelMovesFrom(context.db, id, "canceled: its host stays")) > 0) context.wake("mover");
   return host;

@@ -1,12 +1,14 @@
 // Moves under way, and the one statement by which a VM changes its host.
 
 import { sql, type Selectable } from "kysely";
-import type { Egress } from "@skerry/contract/egress";
+import type { Egress } from "@skerry/contract/vms/egress";
 import { newId } from "@skerry/contract/ids";
-import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/move-states";
-import type { HostCompatibility } from "@skerry/contract/host-moves";
+import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/contract/moves/move-status";
+import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
+import { backoff } from "../db/backoff.ts";
 import type { Queries, Tables } from "../db/database.ts";
-import { tableOf } from "../db/vm-tables.ts";
+import { isAhead } from "../db/set-back.ts";
+import { vmTable } from "../db/vm-table.ts";
 
 export type MoveRow = Selectable<Tables["moves"]>;
 
@@ -41,7 +43,7 @@ const FAILED_FOR_S = 5;
 const FAILED_FOR_MAX_S = 60;
 
 export async function findVm(db: Queries, id: string): Promise<MovableVm | undefined> {
-  const { rows } = await sql<MovableVm>`select ${COLUMNS} from ${tableOf(id)} where id = ${id}`.execute(db);
+  const { rows } = await sql<MovableVm>`select ${COLUMNS} from ${vmTable(id)} where id = ${id}`.execute(db);
   return rows[0];
 }
 
@@ -104,7 +106,7 @@ export async function insertMove(
   const { rows } = await sql<MoveRow>`
     insert into moves (id, vm_id, from_host_id, to_host_id, from_execution_id, to_execution_id, ticket, vcpus, memory_mib, status)
     select ${newId("move")}, id, host_id, ${toHostId}, execution_id, ${newId("execution")}, ${ticket}, vcpus, memory_mib, 'preparing'
-    from ${tableOf(vm.id)}
+    from ${vmTable(vm.id)}
     where id = ${vm.id} and status = 'running' and host_id = ${vm.host_id} and execution_id = ${vm.execution_id}
       -- The operator may have changed his mind.
       and exists (select 1 from hosts where id = ${vm.host_id} and status = 'draining')
@@ -116,7 +118,7 @@ export async function insertMove(
 /** Those that are due now, and that are not `inHand` yet. */
 export async function dueMoves(db: Queries, inHand: readonly string[]): Promise<MoveRow[]> {
   const { rows } = await sql<MoveRow>`
-    select * from moves where ${underWay} and retry_at <= now() and id <> all(${inHand}::text[]) order by id`.execute(
+    select * from moves where ${underWay} and not ${isAhead("retry_at", RETRY_MAX_S * 1_000)} and id <> all(${inHand}::text[]) order by id`.execute(
     db,
   );
   return rows;
@@ -160,7 +162,7 @@ export async function proceed(
     update moves set
       status = ${to}, version = version + 1, status_since = now(), attempts = 0, retry_at = now(),
       reason = coalesce(reason, ${reason}),
-      -- Nobody needs it any more.
+      -- The streams that it admits have ended.
       ticket = case when ${to} in ('done', 'canceled', 'failed') then '' else ticket end
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
     returning *`.execute(db);
@@ -176,7 +178,7 @@ export async function switchHost(db: Queries, move: MoveRow): Promise<MovableVm 
       select id as target_id from hosts
       where id = ${move.to_host_id} and status <> 'offline' and removed_at is null for share
     )
-    update ${tableOf(move.vm_id)} set
+    update ${vmTable(move.vm_id)} set
       host_id = target_id, execution_id = ${move.to_execution_id}, version = version + 1,
       egress_applied = egress_version
     from target
@@ -201,7 +203,7 @@ export async function postponeMove(db: Queries, { id, status }: MoveRow): Promis
   await sql`
     update moves set
       attempts = attempts + 1,
-      retry_at = now() + least(power(2, least(attempts, 10)), ${RETRY_MAX_S}) * interval '1 second'
+      retry_at = now() + ${backoff(sql`attempts`, RETRY_MAX_S)}
     where id = ${id} and status = ${status}`.execute(db);
 }
 

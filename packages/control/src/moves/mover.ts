@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { beginMove } from "./begin-move.ts";
-import { carryOn } from "./run-move.ts";
+import { runMove } from "./run-move.ts";
 import type { Context } from "../context.ts";
 import {
   countMovesFrom,
@@ -15,7 +15,7 @@ import {
   type DrainingHost,
   type MoveRow,
 } from "./move-store.ts";
-import { reportOf, type BackgroundService } from "../background/task-loop.ts";
+import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 export { sweepMoves } from "./move-store.ts";
 
@@ -73,7 +73,7 @@ class Hand {
   }
 
   take(move: MoveRow): void {
-    const work = this.#carryOn(move).then(
+    const work = this.#runMove(move).then(
       (value) => this.results.push({ status: "fulfilled", value }),
       (reason: unknown) => this.results.push({ status: "rejected", reason }),
     );
@@ -96,9 +96,9 @@ class Hand {
     await Promise.allSettled(this.#moves.values());
   }
 
-  async #carryOn(move: MoveRow): Promise<MoveRow> {
+  async #runMove(move: MoveRow): Promise<MoveRow> {
     try {
-      return await carryOn(this.#context, move, { service: SERVICE, stop: this.#stop });
+      return await runMove(this.#context, move, { service: SERVICE, stop: this.#stop });
     } catch (error) {
       await postponeMove(this.#context.db, move);
       throw error;

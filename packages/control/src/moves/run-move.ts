@@ -5,11 +5,11 @@
 import { kindOf } from "@skerry/contract/ids";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
-import type { VmManifest } from "@skerry/contract/host-moves";
+import type { VmManifest } from "@skerry/contract/host-api/move-calls";
 import type { HostClient } from "../host-client/host-client.ts";
 import { isDatabaseOutage } from "../db/database.ts";
 import { LeaseLostError } from "../db/fence.ts";
-import { hostAddress } from "../hosts/host-lookup.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
 import {
   findMove,
   findVm,
@@ -19,7 +19,7 @@ import {
   type MovableVm,
   type MoveRow,
 } from "./move-store.ts";
-import { recordOwnActs } from "../audit/audit-service.ts";
+import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import { peerAddress } from "../hosts/peer-address.ts";
 import { hostEgress } from "../organizations/private-cidrs.ts";
@@ -36,7 +36,7 @@ interface Ends {
 }
 
 /** Resolves when the move has ended, well or not. Rejects where it can only be carried on later. */
-export async function carryOn(
+export async function runMove(
   context: Context,
   move: MoveRow,
   { service, stop }: { readonly service: string; readonly stop: AbortSignal },

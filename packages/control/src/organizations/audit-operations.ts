@@ -1,4 +1,4 @@
-import { AuditList, AuditQuery } from "@skerry/contract/audit";
+import { AuditList, AuditQuery } from "@skerry/contract/audit/audit-event";
 import type { Operations } from "../api/operation.ts";
 
 export const auditOperations = {

@@ -1,4 +1,4 @@
-import type { Egress } from "@skerry/contract/egress";
+import type { Egress } from "@skerry/contract/vms/egress";
 import type { Queries } from "../db/database.ts";
 
 /** What an organization says about the policies of its sandboxes and machines. */

@@ -1,12 +1,12 @@
 import { Type } from "typebox";
-import { PageQuery } from "@skerry/contract/common";
+import { PageQuery } from "@skerry/contract/page";
 import {
   Member,
   MemberAdded,
   MemberAddRequest,
   MemberList,
   MemberUpdateRequest,
-} from "@skerry/contract/organizations";
+} from "@skerry/contract/organizations/organization";
 import type { Operations } from "../api/operation.ts";
 import { OrganizationParams } from "./organization-operations.ts";
 
@@ -25,7 +25,7 @@ export const memberOperations = {
     params: OrganizationParams,
     query: PageQuery,
     answers: { 200: MemberList },
-    access: { scope: "org:read", role: "viewer", rate: "read", organization: "path" },
+    access: { scope: "org:read", role: "viewer", rate: "read", ticketOf: "token", organization: "path" },
     audit: { action: "member.list", resource: "member" },
     errors: [],
   },
@@ -63,7 +63,7 @@ export const memberOperations = {
     summary: "Remove a member; the member's tokens in this organization end",
     params: MemberParams,
     answers: { 204: Type.Null({ description: "The member is removed." }) },
-    access: { scope: "org:write", role: "admin", rate: "write", organization: "path" },
+    access: { scope: "org:write", role: "admin", rate: "write", ticketOf: "token", organization: "path" },
     audit: { action: "member.remove", resource: "member" },
     errors: ["member_not_found", "last_owner"],
   },

@@ -1,7 +1,7 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
 import { memberOperations } from "./member-operations.ts";
-import { changeRole, listMembersOf, memberAddition, removeMember } from "./member-service.ts";
+import { changeRole, listMembersOf, memberAddition, removeMember } from "./members.ts";
 
 export const memberRoutes = routes(memberOperations, (context) => ({
   listMembers: (request) => listMembersOf(context, callerOf(request), request.query),

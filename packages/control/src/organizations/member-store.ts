@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Role } from "@skerry/contract/access";
+import type { Role } from "@skerry/contract/organizations/roles";
 import type { Queries } from "../db/database.ts";
 
 export interface MemberRow {

@@ -1,11 +1,11 @@
 import { Type } from "typebox";
-import { PageQuery } from "@skerry/contract/common";
+import { PageQuery } from "@skerry/contract/page";
 import {
   Organization,
   OrganizationCreateRequest,
   OrganizationList,
   OrganizationUpdateRequest,
-} from "@skerry/contract/organizations";
+} from "@skerry/contract/organizations/organization";
 import type { Operations } from "../api/operation.ts";
 
 /** The caller is a member of the organization in the path. */

@@ -6,7 +6,7 @@ import {
   getOrganization,
   listOrganizationsOf,
   organizationCreation,
-} from "./organization-service.ts";
+} from "./organizations.ts";
 
 export const organizationRoutes = routes(organizationOperations, (context) => ({
   createOrganization: (request) => organizationCreation(context, callerOf(request), request.body),

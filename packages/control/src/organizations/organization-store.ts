@@ -1,6 +1,6 @@
 import { sql, type Selectable } from "kysely";
-import type { Role } from "@skerry/contract/access";
-import type { Egress } from "@skerry/contract/egress";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Egress } from "@skerry/contract/vms/egress";
 import { newId } from "@skerry/contract/ids";
 import type { Database, Queries, Tables } from "../db/database.ts";
 

@@ -2,13 +2,13 @@
 // token can reach the operator's networks by itself.
 
 import { cidrOf, formatCidr, parseCidr } from "@skerry/contract/cidrs";
-import { PRIVATE_CIDRS_MAX, type Egress, type HostEgress } from "@skerry/contract/egress";
+import { PRIVATE_CIDRS_MAX, type Egress, type HostEgress } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/networks";
+import { isPrivate, privateNetworks, whyNever, withGrants } from "@skerry/contract/vms/networks";
 import type { Database, Queries } from "../db/database.ts";
-import { ringLease } from "../background/wakeups.ts";
+import { makeLeaseDue } from "../background/wakeups.ts";
 import { listGranted, privateCidrsOf, setPrivateCidrs, type Granted } from "./private-cidr-store.ts";
-import { recordOwnActs } from "../audit/audit-service.ts";
+import { recordOwnActs } from "../audit/audit-log.ts";
 import { canonicalCidrs } from "../values/cidrs.ts";
 
 /** What a host is told of the policy of a row. The grants are read after the row: a change of them raises the row's version in the same
@@ -39,7 +39,7 @@ export async function changePrivateCidrs(
         [{ id: orgId, org_id: orgId }],
       );
     if (!(await setPrivateCidrs(db, { orgId, cidrs: granted }, record))) throw notFound(orgId);
-    await ringLease(db, "vm-cleanup");
+    await makeLeaseDue(db, "vm-cleanup");
   }
   const allowed_private_cidrs = await privateCidrsOf(db, orgId);
   if (allowed_private_cidrs === undefined) throw notFound(orgId);

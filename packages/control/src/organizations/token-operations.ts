@@ -1,7 +1,7 @@
 import { Type } from "typebox";
-import { PageQuery } from "@skerry/contract/common";
-import { Me } from "@skerry/contract/organizations";
-import { TokenCreated, TokenCreateRequest, TokenList } from "@skerry/contract/tokens";
+import { PageQuery } from "@skerry/contract/page";
+import { Me } from "@skerry/contract/organizations/organization";
+import { TokenCreated, TokenCreateRequest, TokenList } from "@skerry/contract/organizations/token";
 import type { Operations } from "../api/operation.ts";
 
 export const tokenOperations = {
@@ -28,7 +28,7 @@ export const tokenOperations = {
     summary: "The tokens of the organization, newest first, without their secrets",
     query: PageQuery,
     answers: { 200: TokenList },
-    access: { scope: "tokens:read", role: "viewer", rate: "read" },
+    access: { scope: "tokens:read", role: "viewer", rate: "read", ticketOf: "token" },
     audit: { action: "token.list", resource: "token" },
     errors: [],
   },
@@ -40,7 +40,7 @@ export const tokenOperations = {
     summary: "Revoke a token and all that it minted; the next request with any of them is refused",
     params: Type.Object({ id: Type.String() }),
     answers: { 204: Type.Null({ description: "It is revoked." }) },
-    access: { scope: "tokens:write", role: "viewer", rate: "write" },
+    access: { scope: "tokens:write", role: "viewer", rate: "write", ticketOf: "token" },
     audit: { action: "token.revoke", resource: "token" },
     errors: ["token_not_found"],
   },

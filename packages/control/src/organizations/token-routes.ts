@@ -1,8 +1,8 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
-import { describeCaller } from "./organization-service.ts";
+import { describeCaller } from "./organizations.ts";
 import { tokenOperations } from "./token-operations.ts";
-import { listTokensOf, revoke, tokenCreation } from "./token-service.ts";
+import { listTokensOf, revoke, tokenCreation } from "./tokens.ts";
 
 export const tokenRoutes = routes(tokenOperations, (context) => ({
   createToken: (request) => tokenCreation(context, callerOf(request), request.body),

@@ -1,5 +1,6 @@
 import { sql, type RawBuilder, type Selectable } from "kysely";
-import type { Role, Scope } from "@skerry/contract/access";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Scope } from "@skerry/contract/organizations/scopes";
 import type { Database, Queries, Tables } from "../db/database.ts";
 
 export type TokenRow = Omit<Selectable<Tables["api_tokens"]>, "secret_sha256" | "parent_id">;
@@ -59,8 +60,8 @@ export interface Parent {
 }
 
 /**
- * A token that is about to mint another one, and whether it ends before `lifetimeMs` is over. Until this transaction ends nobody
- * can revoke it or remove its user, so that no child slips in behind. Undefined where it is not valid any more.
+ * A token that is about to mint another one, and whether it ends before `lifetimeMs` is over. Until this transaction ends no other
+ * one can revoke it or remove its user, so that no child token slips in behind. Undefined where it is not valid any more.
  */
 export async function holdParent(
   transaction: Queries,

@@ -1,9 +1,13 @@
 // Counts for status and metrics. Each is read from an index alone, and none grows with the sandboxes that are destroyed.
 
 import { sql, type Selectable } from "kysely";
-import { HOST_OFFLINE_AFTER_S, type HostStatus } from "@skerry/contract/host-states";
-import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machine-states";
-import { sandboxStatuses, sandboxStatusesOnHost, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import { HOST_OFFLINE_AFTER_S, type HostStatus } from "@skerry/contract/hosts/host-status";
+import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machines/machine-status";
+import {
+  sandboxStatuses,
+  sandboxStatusesOnHost,
+  type SandboxStatus,
+} from "@skerry/contract/sandboxes/sandbox-status";
 import type { Queries, Tables } from "../db/database.ts";
 import { expirable } from "../sandboxes/sandbox-facts.ts";
 

@@ -3,9 +3,9 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { Format } from "../metrics/families.ts";
 import type { Context } from "../context.ts";
-import { Scraper } from "./metrics-scraper.ts";
+import { MetricsScraper } from "./metrics-scraper.ts";
 import { routes } from "../api/routes.ts";
-import { metricsOperations } from "./platform-operations.ts";
+import { metricsOperations } from "./metrics-operations.ts";
 
 const contentTypes: Readonly<Record<Format, string>> = {
   prometheus: "text/plain; version=0.0.4; charset=utf-8",
@@ -13,7 +13,7 @@ const contentTypes: Readonly<Record<Format, string>> = {
 };
 
 export const metricsRoutes = routes(metricsOperations, (context) => {
-  const scraper = new Scraper(context);
+  const scraper = new MetricsScraper(context);
   return {
     getMetrics: async (request, reply) => {
       const format = wantedFormat(request.headers.accept);
@@ -27,7 +27,7 @@ const CONNECTIONS_MAX = 64;
 
 /** A server that answers scrapes and nothing else, to each client that can reach it. */
 export function buildMetricsServer(context: Context): Server {
-  const scraper = new Scraper(context);
+  const scraper = new MetricsScraper(context);
   const server = createServer({ headersTimeout: HEAD_DEADLINE_MS, requestTimeout: HEAD_DEADLINE_MS });
   server.maxConnections = CONNECTIONS_MAX;
   server.on("request", (request, response) => {

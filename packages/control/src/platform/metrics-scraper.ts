@@ -2,7 +2,7 @@
 // scrape, and left out where the database does not answer: a scrape must say so and not hang.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { hostStatuses } from "@skerry/contract/host-states";
+import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import { textOf, type Format } from "../metrics/families.ts";
 import { DatabaseMetrics } from "../metrics/metrics.ts";
 import {
@@ -21,7 +21,7 @@ const FRESH_MS = 1_000;
 const DATABASE_DEADLINE_MS = 2_000;
 const MIB = 1024 * 1024;
 
-export class Scraper {
+export class MetricsScraper {
   readonly #context: Context;
   readonly #database = new DatabaseMetrics();
   #reading: Promise<void> | undefined;

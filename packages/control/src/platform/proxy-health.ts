@@ -1,7 +1,7 @@
 // Checks the VMs that the proxy sends requests to, and rotates unhealthy ones out. The proxy is not there yet, and so there are none:
 // this is the place and the interface that it will find.
 
-import type { BackgroundService } from "../background/task-loop.ts";
+import type { BackgroundService } from "../background/background-service.ts";
 
 /** A VM behind a route. */
 interface Backend {

@@ -1,6 +1,6 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
-import { statusOperations } from "./platform-operations.ts";
+import { statusOperations } from "./status-operations.ts";
 import { getStatus } from "./status.ts";
 
 export const statusRoutes = routes(statusOperations, (context) => ({

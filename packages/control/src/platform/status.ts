@@ -1,7 +1,7 @@
 // How an organization stands: what it has, and whether there are hosts for it.
 
-import { hostStatuses } from "@skerry/contract/host-states";
-import type { Status } from "@skerry/contract/platform";
+import { hostStatuses } from "@skerry/contract/hosts/host-status";
+import type { Status } from "@skerry/contract/platform/status";
 import { countedStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";

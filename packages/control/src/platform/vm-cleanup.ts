@@ -1,18 +1,18 @@
 // Makes rows and microVMs agree again after a crash, a lost VM or a call without an answer. Where a host cannot be reached
 // nothing is concluded about it.
 
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { isId } from "@skerry/contract/ids";
 import type { Context } from "../context.ts";
-import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-lookup.ts";
+import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-rows.ts";
 import { withoutArrivals } from "../moves/arrivals.ts";
 import { machineFacts, machinesOnHost } from "../machines/machine-facts.ts";
-import { applyToSandbox } from "../sandboxes/sandbox-apply.ts";
+import { applyToSandbox } from "../sandboxes/apply-to-sandbox.ts";
 import { sandboxesOnHost, sandboxFacts } from "../sandboxes/sandbox-facts.ts";
-import { applyToMachine } from "../machines/machine-apply.ts";
-import { decideMachines } from "../machines/machine-reconcile.ts";
-import { decide } from "../sandboxes/sandbox-reconcile.ts";
-import { reportOf, type BackgroundService, type Report } from "../background/task-loop.ts";
+import { applyToMachine } from "../machines/apply-to-machine.ts";
+import { machineReconcileActions } from "../machines/machine-reconcile.ts";
+import { sandboxReconcileActions } from "../sandboxes/sandbox-reconcile.ts";
+import { reportOf, type BackgroundService, type Report } from "../background/background-service.ts";
 
 const SERVICE = "vm-cleanup";
 /** Actions per host and activation. */
@@ -43,10 +43,10 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   const machinesAfter = await machineFacts(context.db, idsOf(ofMachines));
   tellUnknown(context, host, { vms: ofMachines, known: machinesAfter });
   const actions = [
-    ...decide(sandboxes, ofSandboxes, sandboxesAfter).map(
+    ...sandboxReconcileActions(sandboxes, ofSandboxes, sandboxesAfter).map(
       (action) => () => applyToSandbox(context, { client, action, stop, service: SERVICE }),
     ),
-    ...decideMachines(host.id, machines, ofMachines, machinesAfter).map(
+    ...machineReconcileActions(host.id, machines, ofMachines, machinesAfter).map(
       (action) => () => applyToMachine(context, { client, action, stop, service: SERVICE }),
     ),
   ];

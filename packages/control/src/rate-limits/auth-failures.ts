@@ -2,6 +2,7 @@
 // which cannot be guessed. Neighbours share an address, so a client that has had a valid token is not held up by their failures.
 
 import { isIPv6 } from "node:net";
+import { BoundedMap } from "../values/bounded-map.ts";
 
 const MINUTE_MS = 60_000;
 /** How many failures in a row an address may have, in minutes' worth. */
@@ -14,9 +15,9 @@ export class AuthFailures {
   readonly #perMinute: number;
   readonly #burst: number;
   /** Failures that an address still has free, as of a moment. */
-  readonly #addresses = new Map<string, { free: number; atMs: number }>();
+  readonly #addresses = new BoundedMap<string, { free: number; atMs: number }>(ADDRESSES_MAX);
   /** By their SHA-256. */
-  readonly #knownSecrets = new Set<string>();
+  readonly #knownSecrets = new BoundedMap<string, true>(SECRETS_MAX);
 
   constructor(perMinute: number) {
     this.#perMinute = perMinute;
@@ -33,15 +34,11 @@ export class AuthFailures {
   failed(address: string): void {
     const key = neighbourhood(address);
     const free = this.#free(key) - 1;
-    // Set anew, so that the oldest entry of the map is the one that was quiet for longest.
-    this.#addresses.delete(key);
     this.#addresses.set(key, { free, atMs: performance.now() });
-    dropOldest(this.#addresses, ADDRESSES_MAX);
   }
 
   succeeded(secretSha256: string): void {
-    this.#knownSecrets.add(secretSha256);
-    dropOldest(this.#knownSecrets, SECRETS_MAX);
+    this.#knownSecrets.set(secretSha256, true);
   }
 
   #free(key: string): number {
@@ -63,11 +60,4 @@ export function neighbourhood(address: string): string {
   const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0");
   const groups = [...before, ...(tail === undefined ? [] : zeros), ...after].slice(0, 4);
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
-}
-
-function dropOldest(entries: Map<string, unknown> | Set<string>, max: number): void {
-  for (const key of entries.keys()) {
-    if (entries.size <= max) return;
-    entries.delete(key);
-  }
 }

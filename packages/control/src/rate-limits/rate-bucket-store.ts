@@ -1,9 +1,9 @@
 // Tickets for requests: each class of call has a bucket for every token and one for every organization, and a request needs a ticket of
-// both. A ticket is gone from here before a request uses it, so replicas that share this table never grant more than there is.
+// both, or of the token's alone. A ticket is gone from here before a request uses it, so replicas that share this table never grant more than there is.
 
 import { sql } from "kysely";
-import type { RateClass } from "@skerry/contract/access";
-import { ORGANIZATION_RATE_FACTOR } from "@skerry/contract/quotas";
+import type { RateClass } from "@skerry/contract/limits/rate-classes";
+import { ORGANIZATION_RATE_FACTOR } from "@skerry/contract/limits/quotas";
 import type { Database } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
 
@@ -12,9 +12,13 @@ export interface Rate {
   readonly burst: number;
 }
 
-export interface TicketWish {
+/** Which buckets a ticket comes from: the token's and its organization's, or the token's alone. */
+export type TicketOf = "both" | "token";
+
+export interface TicketRequest {
   readonly tokenId: string;
   readonly rateClass: RateClass;
+  readonly ticketOf: TicketOf;
   /** Whose exceptions count, and whose bucket is the second one. */
   readonly orgId: string;
   readonly count: number;
@@ -34,17 +38,19 @@ export interface Bucket {
 export interface Tickets {
   readonly granted: number;
   readonly token: Bucket;
-  readonly organization: Bucket;
+  /** Undefined where the tickets are the token's alone. */
+  readonly organization: Bucket | undefined;
 }
 
-/** Takes as many tickets as both buckets have, up to `count`, from both. */
-export async function takeTickets(db: Database, wish: TicketWish): Promise<Tickets> {
-  const { tokenId, rateClass, orgId, count, rate, slackS } = wish;
+/** Takes as many tickets as all asked buckets have, up to `count`, from each of them. */
+export async function takeTickets(db: Database, request: TicketRequest): Promise<Tickets> {
+  const { tokenId, rateClass, ticketOf, orgId, count, rate, slackS } = request;
+  const buckets = ticketOf === "both" ? 2 : 1;
   const perMinute = `rate_${rateClass}_per_minute`;
   const burst = `rate_${rateClass}_burst`;
   const { rows } = await sql<{
     given: number;
-    left_over: readonly [number, number];
+    left_over: readonly [ofToken: number, ofOrganization?: number];
     per_minute: number;
     burst: number;
   }>`
@@ -61,7 +67,7 @@ export async function takeTickets(db: Database, wish: TicketWish): Promise<Ticke
     )
     select given, left_over, per_minute, burst
     from policy, take_tickets(
-      array[${tokenId}, ${orgId}]::text[], ${rateClass}, ${count}::integer,
+      (array[${tokenId}, ${orgId}]::text[])[1:${buckets}::integer], ${rateClass}, ${count}::integer,
       array[per_minute, factor * per_minute],
       array[greatest(least(1, burst), burst - slack), greatest(least(1, factor * burst), factor * (burst - slack))]
     ) ${prepared}`.execute(db);
@@ -76,7 +82,10 @@ export async function takeTickets(db: Database, wish: TicketWish): Promise<Ticke
   return {
     granted: row.given,
     token: { of: "token", available: ofToken, rate: own },
-    organization: { of: "organization", available: ofOrganization, rate: shared },
+    organization:
+      ofOrganization === undefined
+        ? undefined
+        : { of: "organization", available: ofOrganization, rate: shared },
   };
 }
 
@@ -84,7 +93,7 @@ export async function takeTickets(db: Database, wish: TicketWish): Promise<Ticke
 export const SLACK_BURST_MIN = 128;
 
 /** Removes up to `limit` buckets that were not used for a day: by now they are full, as a new one is. Returns how many. */
-export async function sweepBuckets(db: Database, limit: number): Promise<number> {
+export async function sweepRateBuckets(db: Database, limit: number): Promise<number> {
   const { rows } = await sql`
     delete from rate_buckets where (token_id, class) in (
       select token_id, class from rate_buckets

@@ -1,8 +1,10 @@
 // What the background services ask about sandboxes of all organizations.
 
 import { sql, type Selectable } from "kysely";
-import { sandboxStatuses, canSandboxTransition } from "@skerry/contract/sandbox-states";
+import { sandboxStatuses, canSandboxTransition } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
+import { isClaimed } from "../db/claims.ts";
+import { isPostponed } from "../vms/postpone.ts";
 import type { SandboxRow } from "./sandbox-store.ts";
 
 type Row = Selectable<Tables["sandboxes"]>;
@@ -23,12 +25,12 @@ export interface SandboxFact extends Pick<Row, "id" | "status" | "version" | "ex
 
 const FACTS = sql`
   id, status, version, execution_id, host_id,
-  coalesce(claimed_until > now(), false) as claimed, egress_applied <> egress_version as egress_due,
-  retry_at > now() as waiting,
+  ${isClaimed()} as claimed, egress_applied <> egress_version as egress_due,
+  ${isPostponed} as waiting,
   (status = 'unreachable' or status = 'failed' and host_lost) and expires_at > now() as lost,
   ceil(extract(epoch from case
-    when status = 'creating' and claimed_until > now() then claimed_until
-    when retry_at > now() and (status = 'destroying' or status = 'running' and egress_applied <> egress_version) then retry_at
+    when status = 'creating' and ${isClaimed()} then claimed_until
+    when ${isPostponed} and (status = 'destroying' or status = 'running' and egress_applied <> egress_version) then retry_at
   end - now()) * 1000)::double precision as due_in_ms`;
 
 /** Bound of one comparison. A host with more sandboxes than this would need another design first. */
@@ -62,7 +64,7 @@ export async function expireSandboxes(db: Queries, limit: number): Promise<Sandb
     where id in (
       select id from sandboxes
       where expires_at < now() and status in (${sql.join(expirable)})
-        and (claimed_until is null or claimed_until < now())
+        and not ${isClaimed()}
       order by expires_at limit ${limit} for update skip locked
     )
     returning *`.execute(db);

@@ -5,14 +5,14 @@ import {
   SandboxCreateRequest,
   SandboxList,
   SandboxListQuery,
-} from "@skerry/contract/sandboxes";
+} from "@skerry/contract/sandboxes/sandbox";
 import type { Operations } from "../api/operation.ts";
-import { getEgressOperation, setEgressOperation } from "../vms/egress-operations.ts";
-import { executeOperation } from "../vms/execute-operations.ts";
-import { downloadOperation, uploadOperation } from "../vms/file-operations.ts";
+import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
+import { executeOperation } from "../vms/execute/execute-operations.ts";
+import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors } from "../vms/vm-errors.ts";
 import { vmParams } from "../vms/vm-params.ts";
-import { sandboxVms } from "./sandbox-service.ts";
+import { sandboxVms } from "./sandboxes.ts";
 
 const params = vmParams("sandbox");
 
@@ -75,7 +75,7 @@ export const sandboxOperations = {
     method: "DELETE",
     path: "/v1/sandboxes/:id",
     tag: "sandboxes",
-    summary: "Destroy a sandbox, whatever its status; a second time does nothing",
+    summary: "Destroy a sandbox, from every status; a second time does nothing",
     params,
     answers: { 204: Type.Null({ description: "It is destroyed." }) },
     access: { scope: "sandboxes:write", role: "member", rate: "write" },
@@ -103,6 +103,6 @@ export const sandboxVmOperations = {
   setSandboxEgress: setEgressOperation(sandboxVms),
   getSandboxEgress: getEgressOperation(sandboxVms),
   execute: executeOperation(sandboxVms),
-  uploadFile: uploadOperation(sandboxVms),
-  downloadFile: downloadOperation(sandboxVms),
+  uploadFile: uploadFileOperation(sandboxVms),
+  downloadFile: downloadFileOperation(sandboxVms),
 } as const satisfies Operations;

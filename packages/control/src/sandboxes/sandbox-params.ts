@@ -2,10 +2,10 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
-import type { SandboxCreateRequest } from "@skerry/contract/sandboxes";
+import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
-import { readEgressParams, type EgressParams } from "../vms/egress-policy.ts";
+import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv, checkMetadata, checkText } from "../values/env.ts";
 import { readSize } from "../values/sizes.ts";
 
@@ -21,7 +21,7 @@ export interface SandboxParams {
   readonly egress: EgressParams;
 }
 
-export function readWish(request: SandboxCreateRequest): SandboxParams {
+export function readSandboxParams(request: SandboxCreateRequest): SandboxParams {
   return {
     name: request.name === undefined ? null : checkText("name", request.name),
     template: checkText("template", request.template),

@@ -1,11 +1,11 @@
 // Destroys sandboxes whose time is over. All are marked in one statement; a host that does not answer delays only its own, which
 // the reconciler finishes.
 
-import { recordOwnActs } from "../audit/audit-service.ts";
-import { finishDestroying } from "./sandbox-destroy.ts";
+import { recordOwnActs } from "../audit/audit-log.ts";
+import { finishDestroying } from "./destroy-sandbox.ts";
 import type { Context } from "../context.ts";
 import { expireSandboxes } from "./sandbox-facts.ts";
-import { reportOf, type BackgroundService } from "../background/task-loop.ts";
+import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 const SERVICE = "sandbox-reaper";
 const BATCH = 32;

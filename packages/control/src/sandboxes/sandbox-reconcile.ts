@@ -1,13 +1,13 @@
 // What the difference between rows and VMs means. Pure: two readings of the rows and one of the host in, actions out.
 
-import type { Vm } from "@skerry/contract/host-api";
-import { isUnreadable } from "../vms/unreadable-vm.ts";
+import type { Vm } from "@skerry/contract/host-api/vm";
+import { isUnreadableVm } from "../vms/unreadable-vm.ts";
 import type { SandboxFact } from "./sandbox-facts.ts";
 
 export type Action =
   /** The VM of a row is gone, or no replica works on the row any more. */
   | { readonly kind: "fail"; readonly row: SandboxFact; readonly reason: string }
-  /** The host has not confirmed the egress policy that is wished for. */
+  /** The host has not confirmed the egress policy of the row. */
   | { readonly kind: "egress"; readonly row: SandboxFact }
   /** Its end was requested; the host has to confirm it. */
   | { readonly kind: "finish"; readonly row: SandboxFact }
@@ -22,7 +22,7 @@ export type Action =
  * `before` was read before the host's list and `after` after it. A missing VM is judged by `before`: a row that began to run in
  * between is not missing. A superfluous VM is judged by `after`: its row may have been written in between.
  */
-export function decide(
+export function sandboxReconcileActions(
   before: readonly SandboxFact[],
   vms: readonly Vm[],
   after: readonly SandboxFact[],
@@ -84,7 +84,7 @@ function endOf(row: SandboxFact, vm: Vm | undefined): string | undefined {
 const ended: ReadonlySet<string> = new Set(["failed", "destroyed"]);
 
 function vmAction(vm: Vm, row: SandboxFact | undefined): Action | undefined {
-  if (row !== undefined && isUnreadable(vm))
+  if (row !== undefined && isUnreadableVm(vm))
     return ended.has(row.status) ? { kind: "discard", vm } : undefined;
   if (row === undefined || row.execution_id !== vm.execution_id) return { kind: "discard", vm };
   if (row.lost && vm.status === "running") return { kind: "adopt", row };

@@ -1,18 +1,18 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
-import { withLabels } from "../http/metadata-filter.ts";
-import { getEgressHandler, setEgressHandler } from "../vms/egress-routes.ts";
-import { executeHandler } from "../vms/execute-routes.ts";
-import { downloadHandler, uploadHandler } from "../vms/file-routes.ts";
-import { sandboxCreation } from "./sandbox-create.ts";
-import { destroySandbox } from "./sandbox-destroy.ts";
+import { withMetadataFilter } from "../http/metadata-filter.ts";
+import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
+import { executeHandler } from "../vms/execute/execute-routes.ts";
+import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
+import { sandboxCreation } from "./sandbox-creation.ts";
+import { destroySandbox } from "./destroy-sandbox.ts";
 import { sandboxOperations, sandboxVmOperations } from "./sandbox-operations.ts";
-import { getSandbox, keepAlive, listSandboxesOf, sandboxOf, sandboxVms } from "./sandbox-service.ts";
+import { getSandbox, keepAlive, listSandboxesOf, sandboxOf, sandboxVms } from "./sandboxes.ts";
 
 export const sandboxRoutes = routes(sandboxOperations, (context) => ({
-  // A client that goes away stops nothing: the row is a wish, and is carried out.
+  // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
   createSandbox: (request) => sandboxCreation(context, callerOf(request), request.body),
-  listSandboxes: (request) => listSandboxesOf(context, callerOf(request), withLabels(request.query)),
+  listSandboxes: (request) => listSandboxesOf(context, callerOf(request), withMetadataFilter(request.query)),
   getSandbox: async (request) => sandboxOf(await getSandbox(context, callerOf(request), request.params.id)),
   destroySandbox: (request) => destroySandbox(context, callerOf(request), request.params.id),
   keepSandboxAlive: (request) =>
@@ -23,6 +23,6 @@ export const sandboxVmRoutes = routes(sandboxVmOperations, (context) => ({
   setSandboxEgress: setEgressHandler(context, sandboxVms),
   getSandboxEgress: getEgressHandler(context, sandboxVms),
   execute: executeHandler(context, sandboxVms),
-  uploadFile: uploadHandler(context, sandboxVms),
-  downloadFile: downloadHandler(context, sandboxVms),
+  uploadFile: uploadFileHandler(context, sandboxVms),
+  downloadFile: downloadFileHandler(context, sandboxVms),
 }));

@@ -1,18 +1,18 @@
 // Rows of sandboxes. A change of status names the version that the decision was about, and is refused when that is old.
 
 import { sql, type RawBuilder, type Selectable } from "kysely";
-import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandbox-states";
+import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import { auditEventFrom, type NewAuditEvent } from "../audit/audit-event.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
-import { claimedAnew } from "../db/claims.ts";
+import { claimedAnew, isClaimed } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
-import type { NewVm } from "../vms/new-vm-row.ts";
+import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
 
-export interface NewSandbox extends NewVm {
+export interface NewSandbox extends NewVmRow {
   readonly mode: "ephemeral" | "persistent";
   readonly timeout_ms: number;
 }
@@ -161,12 +161,12 @@ export const statusesPastSaving: readonly SandboxStatus[] = ["failed", "destroyi
  */
 export async function keepSandboxAlive(
   db: Database,
-  wish: { orgId: string; id: string; timeoutMs: number },
+  params: { orgId: string; id: string; timeoutMs: number },
 ): Promise<SandboxRow | undefined> {
   const { rows } = await sql<SandboxRow>`
-    update sandboxes set expires_at = greatest(expires_at, now() + ${wish.timeoutMs} * interval '1 millisecond')
-    where id = ${wish.id} and org_id = ${wish.orgId} and status not in (${sql.join(statusesPastSaving)})
-      and (expires_at > now() or claimed_until > now())
+    update sandboxes set expires_at = greatest(expires_at, now() + ${params.timeoutMs} * interval '1 millisecond')
+    where id = ${params.id} and org_id = ${params.orgId} and status not in (${sql.join(statusesPastSaving)})
+      and (expires_at > now() or ${isClaimed()})
     returning *`.execute(db);
   return rows[0];
 }

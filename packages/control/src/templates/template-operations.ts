@@ -1,5 +1,6 @@
 import { Type } from "typebox";
-import { SizeList, Template, TemplateList } from "@skerry/contract/platform";
+import { SizeList } from "@skerry/contract/platform/size-list";
+import { Template, TemplateList } from "@skerry/contract/templates/template";
 import type { Access, Operations } from "../api/operation.ts";
 
 const read = { scope: "templates:read", role: "viewer", rate: "read" } as const satisfies Access;

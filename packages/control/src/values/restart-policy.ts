@@ -5,9 +5,9 @@ import {
   BACKOFF_FIRST_S,
   BACKOFF_MAX_S,
   HEALTHY_AFTER_S,
-  type MachineWish,
+  type MachineDesired,
   type RestartPolicy,
-} from "@skerry/contract/machine-states";
+} from "@skerry/contract/machines/machine-status";
 
 /**
  * The pause before the next start: 1 s, 2 s, 4 s and so on up to 5 min, with equal jitter: one half of it is sure, so that nothing is
@@ -21,7 +21,7 @@ export function backoffMs(retries: number, chance: number): number {
 
 /** What is known of a machine at its end. */
 export interface EndedMachine {
-  readonly desired: MachineWish;
+  readonly desired: MachineDesired;
   readonly restart_policy: RestartPolicy;
   readonly restart_max_retries: number | null;
   readonly retries: number;
@@ -39,7 +39,7 @@ export type NextStep =
   | { readonly kind: "rest" };
 
 /** `succeeded`: its main process exited with 0. */
-export function nextStep(machine: EndedMachine, succeeded: boolean, chance: number): NextStep {
+export function applyRestartPolicy(machine: EndedMachine, succeeded: boolean, chance: number): NextStep {
   if (machine.desired !== "running" || !machine.has_run || !isRestarted(machine.restart_policy, succeeded))
     return { kind: "rest" };
   const retries = machine.ran_well ? 0 : machine.retries;

@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { postpone } from "./backoff.ts";
+import { postpone } from "./postpone.ts";
 
 /** What cannot be done now is tried again later and later, so that a stuck VM does not hide the others. */
 export async function orPostpone(

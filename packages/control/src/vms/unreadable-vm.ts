@@ -1,6 +1,6 @@
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 
 /** Its host does not understand its record of the VM, and does not know which incarnation it is. */
-export function isUnreadable({ cause }: Vm): boolean {
+export function isUnreadableVm({ cause }: Vm): boolean {
   return cause === "disk_unreadable" || cause === "not_adopted";
 }

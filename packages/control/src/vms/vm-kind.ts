@@ -1,9 +1,9 @@
 // What calls into a microVM need to know of whose microVM it is: a sandbox's or a machine's.
 
-import type { Egress } from "@skerry/contract/egress";
+import type { Egress } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostClient } from "../host-client/host-client.ts";
-import { hostAddress } from "../hosts/host-lookup.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
@@ -34,7 +34,7 @@ export interface VmKind {
   busy(cause: SkerryError): SkerryError;
 }
 
-export interface VmWish {
+export interface VmRef {
   readonly kind: VmKind;
   readonly id: string;
 }
@@ -43,12 +43,13 @@ export interface VmWish {
 export async function runningVm(
   context: Context,
   caller: Caller,
-  { kind, id }: VmWish,
+  { kind, id }: VmRef,
 ): Promise<{ row: VmRow; client: HostClient }> {
+  const askedMs = performance.now();
   const row = await kind.get(context, caller, id);
   if (row.status !== "running") throw kind.notRunning(row);
   const address = await addressOf(context, row);
-  context.vmLocations.keep(row, address);
+  context.vmLocations.keep({ ...row, address }, askedMs);
   return { row, client: context.hosts.client(address) };
 }
 
@@ -56,14 +57,15 @@ export async function runningVm(
 export async function callVm<T>(
   context: Context,
   caller: Caller,
-  wish: VmWish,
+  ref: VmRef,
   call: (vm: VmAtHost, client: HostClient) => Promise<T>,
 ): Promise<T> {
-  const { row, client } = knownVm(context, caller, wish) ?? (await runningVm(context, caller, wish));
+  const { row, client } = knownVm(context, caller, ref) ?? (await runningVm(context, caller, ref));
   return call(row, client).catch(async (error: unknown) => {
     context.vmLocations.forget(row.id);
-    if (!isNotThere(error)) throw error;
-    const now = await runningVm(context, caller, wish);
+    // `vm_moving`: the call has waited at the source of a move, which may have ended since.
+    if (!isNotThere(error) && !(error instanceof SkerryError && error.code === "vm_moving")) throw error;
+    const now = await runningVm(context, caller, ref);
     if (now.row.execution_id === row.execution_id) throw error;
     return call(now.row, now.client);
   });
@@ -75,7 +77,7 @@ export type VmAtHost = Pick<VmRow, "id" | "execution_id">;
 function knownVm(
   context: Context,
   { orgId }: Caller,
-  { kind, id }: VmWish,
+  { kind, id }: VmRef,
 ): { row: VmAtHost; client: HostClient } | undefined {
   const route = kind.isId(id) ? context.vmLocations.find(orgId, id) : undefined;
   return route === undefined ? undefined : { row: route, client: context.hosts.client(route.address) };
@@ -85,10 +87,10 @@ function knownVm(
 export async function unlessMoved(
   context: Context,
   caller: Caller,
-  { row, wish, error }: { readonly row: VmRow; readonly wish: VmWish; readonly error: unknown },
+  { row, ref, error }: { readonly row: VmRow; readonly ref: VmRef; readonly error: unknown },
 ): Promise<unknown> {
   if (!isNotThere(error)) return error;
-  const now = await wish.kind.get(context, caller, wish.id);
+  const now = await ref.kind.get(context, caller, ref.id);
   if (now.status !== "running" || now.execution_id === row.execution_id) return error;
   return new SkerryError("vm_moving", "The microVM has just moved to another host.", {
     remediation: "Try again.",

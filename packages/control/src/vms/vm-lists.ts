@@ -3,10 +3,10 @@
 import type { VmFilter } from "./vm-filter.ts";
 import type { Caller } from "../caller.ts";
 import { checkText } from "../values/env.ts";
-import { readPage, type Page, type PageWish } from "../values/pagination.ts";
+import { readPage, type Page, type PageParams } from "../values/page.ts";
 import type { VmKind } from "./vm-kind.ts";
 
-export interface VmListWish<Status extends string> extends PageWish {
+export interface VmListParams<Status extends string> extends PageParams {
   readonly status?: Status;
   readonly template?: string;
   readonly metadata: Readonly<Record<string, string>>;
@@ -15,13 +15,13 @@ export interface VmListWish<Status extends string> extends PageWish {
 export async function readVmPage<Row extends { readonly id: string }, Status extends string>(
   noun: VmKind["noun"],
   { orgId }: Caller,
-  wish: VmListWish<Status>,
+  params: VmListParams<Status>,
   list: (filter: VmFilter<Status>) => Promise<Row[]>,
 ): Promise<Page<Row>> {
-  for (const [name, value] of Object.entries(wish.metadata)) checkText(`metadata.${name}`, name + value);
-  if (wish.template !== undefined) checkText("template", wish.template);
-  const { limit: _limit, cursor: _cursor, ...filter } = wish;
-  return readPage(noun, wish, (before, limit) =>
+  for (const [name, value] of Object.entries(params.metadata)) checkText(`metadata.${name}`, name + value);
+  if (params.template !== undefined) checkText("template", params.template);
+  const { limit: _limit, cursor: _cursor, ...filter } = params;
+  return readPage(noun, params, (before, limit) =>
     list({ ...filter, orgId, limit, ...(before === undefined ? {} : { before }) }),
   );
 }

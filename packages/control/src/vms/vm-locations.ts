@@ -1,5 +1,16 @@
-// Where VMs ran a moment ago, so that one call into a VM after the other needs no look into the database. A route that is no longer true
-// does no harm: it names the incarnation that is meant, and a host where that does not run says so. Whose VM it is never changes.
+// Where VMs ran a moment ago, so that one call into a VM after the other needs no look into the database. Whose VM it is never changes, and
+// a route of another replica that is no longer true does no harm:
+//
+//   moved      it names the incarnation that is meant. A host where that does not run any more says so, and so does the source of a move that
+//              has ended but for the source's own end; the call is then made where the VM is now.
+//   stopped    the answer says that it has stopped, and comes when its host has confirmed that.
+//   destroyed  the same, and where the host does not confirm, the answer waits until no replica has a route (`allLapsed`).
+//
+// So nothing has to be announced to the other replicas, and nothing depends on an announcement that may be lost.
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { BoundedMap } from "../values/bounded-map.ts";
 
 /** A host that was removed on another replica is not called for longer; tokens are believed for about as long. */
 const FRESH_MS = 3_000;
@@ -20,8 +31,12 @@ interface Kept {
 }
 
 export class VmLocations {
-  /** Oldest first. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #freshMs: number;
+  readonly #kept = new BoundedMap<string, Kept>(ROUTES_MAX);
+
+  constructor(freshMs = FRESH_MS) {
+    this.#freshMs = freshMs;
+  }
 
   find(orgId: string, id: string): VmRoute | undefined {
     const kept = this.#kept.get(id);
@@ -30,11 +45,13 @@ export class VmLocations {
     return kept.route;
   }
 
-  keep({ id, org_id, execution_id }: Omit<VmRoute, "address">, address: string): void {
-    const route = { id, org_id, execution_id, address };
-    this.forget(id);
-    this.#kept.set(id, { route, untilMs: performance.now() + FRESH_MS });
-    if (this.#kept.size > ROUTES_MAX) this.#dropOldest();
+  /** `askedMs`: when the database was asked for it; what has changed since may be unknown. */
+  keep(route: VmRoute, askedMs: number): void {
+    const { id, org_id, execution_id, address } = route;
+    this.#kept.set(id, {
+      route: { id, org_id, execution_id, address },
+      untilMs: askedMs + this.#freshMs,
+    });
   }
 
   forget(id: string): void {
@@ -43,10 +60,11 @@ export class VmLocations {
 
   /** All to this address. */
   forgetHost(address: string): void {
-    for (const [id, { route }] of this.#kept) if (route.address === address) this.forget(id);
+    this.#kept.deleteWhere(({ route }) => route.address === address);
   }
 
-  #dropOldest(): void {
-    for (const id of this.#kept.keys()) return this.forget(id);
+  /** Resolves when no replica has a route any more that it knew before this moment of ours. */
+  async allLapsed(sinceMs: number): Promise<void> {
+    await sleep(Math.max(0, sinceMs + this.#freshMs - performance.now()));
   }
 }

@@ -1,4 +1,4 @@
-// Holds an answer against the OpenAPI document: its status, its type, its code and its shape.
+// Holds an answer against the OpenAPI document: its status, its type, its code, its shape, and the headers that tell of limits.
 
 import { Compile } from "typebox/schema";
 
@@ -10,17 +10,28 @@ export interface Heard {
   readonly path: string;
   readonly status: number;
   readonly type: string;
+  /** By their names in small letters. */
+  readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
 }
 
 interface Answer {
   readonly $ref?: string;
+  readonly headers?: Readonly<Record<string, { readonly $ref?: string }>>;
   readonly content?: Readonly<Record<string, { readonly schema?: Json }>>;
+}
+
+interface DescribedHeader {
+  readonly required?: boolean;
+  readonly schema: { readonly pattern?: string };
 }
 
 interface Described {
   readonly responses: Readonly<Record<string, Answer>>;
 }
+
+const LIMIT_HEADERS = ["RateLimit", "RateLimit-Policy", "Retry-After"];
+const POSITIVE_INTEGER = /^[1-9]\d*$/;
 
 export class ApiDocument {
   readonly #paths: readonly (readonly [RegExp, Readonly<Record<string, Described>>])[];
@@ -34,18 +45,14 @@ export class ApiDocument {
   }
 
   /** What is wrong with an answer; undefined where it is as documented, or where no path of the document was called. */
-  faultOf({ method, path, status, type, text }: Heard): string | undefined {
+  faultOf({ method, path, status, type, headers, text }: Heard): string | undefined {
     const pathname = path.split(/[?#]/, 1)[0] ?? "";
     const operations = this.#paths.find(([pattern]) => pattern.test(pathname))?.[1];
     const operation = operations?.[method.toLowerCase()];
     if (operation === undefined) return undefined;
     const answer = this.#answerOf(operation.responses[String(status)]);
     if (answer === undefined) return `${status} is not documented: ${text.slice(0, 300)}`;
-    if (answer.content === undefined) return text === "" ? undefined : "the answer should be empty";
-    const found = answer.content[type.split(";", 1)[0] ?? ""];
-    if (found === undefined) return `the type ${type} is not documented`;
-    const isJson = found.schema !== undefined && type.startsWith("application/json");
-    return isJson ? this.#mismatch(found.schema, text) : undefined;
+    return this.#headersFault(answer, headers) ?? this.#contentFault(answer, { type, text });
   }
 
   /** Throws where there is a fault. */
@@ -55,11 +62,29 @@ export class ApiDocument {
     throw new Error(`${heard.method} ${heard.path} answers what it does not document: ${fault}`);
   }
 
+  #contentFault({ content }: Answer, { type, text }: Pick<Heard, "type" | "text">): string | undefined {
+    if (content === undefined) return text === "" ? undefined : "the answer should be empty";
+    const found = content[type.split(";", 1)[0] ?? ""];
+    if (found === undefined) return `the type ${type} is not documented`;
+    const isJson = found.schema !== undefined && type.startsWith("application/json");
+    return isJson ? this.#mismatch(found.schema, text) : undefined;
+  }
+
   #mismatch(schema: Json, text: string): string | undefined {
     const shape = this.#shapeOf(schema);
     const value: unknown = JSON.parse(text);
     if (shape.Check(value)) return undefined;
     return `${JSON.stringify(shape.Errors(value)[1])}: ${text.slice(0, 300)}`;
+  }
+
+  #headersFault(answer: Answer, headers: Heard["headers"]): string | undefined {
+    const components = this.#components["headers"] as Record<string, DescribedHeader>;
+    for (const name of LIMIT_HEADERS) {
+      const reference = answer.headers?.[name]?.$ref?.split("/").at(-1) ?? "";
+      const fault = headerFault(components[reference], headers[name.toLowerCase()]);
+      if (fault !== undefined) return `the header ${name} ${fault}`;
+    }
+    return undefined;
   }
 
   #answerOf(answer: Answer | undefined): Answer | undefined {
@@ -72,6 +97,14 @@ export class ApiDocument {
     this.#shapes.set(schema, shape);
     return shape;
   }
+}
+
+function headerFault(described: DescribedHeader | undefined, value: unknown): string | undefined {
+  if (value === undefined) return described?.required === true ? "is missing" : undefined;
+  if (described === undefined) return "is not documented";
+  const isSane =
+    typeof value === "string" && new RegExp(described.schema.pattern ?? POSITIVE_INTEGER).test(value);
+  return isSane ? undefined : `is ${JSON.stringify(value)}`;
 }
 
 /** `{path}` is the rest of a path, every other parameter is one segment of it. */

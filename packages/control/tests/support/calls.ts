@@ -42,6 +42,9 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   joinHost: async (world) => call("POST", "/v1/hosts/join", await joinRequest(world)),
   confirmHost: async (world) => call("POST", "/v1/hosts/join/confirm", await confirmation(world)),
   getLimits: async () => call("GET", "/v1/limits"),
+  getOrganizationLimits: async ({ orgId }) => call("GET", `/v1/orgs/${orgId}/limits`),
+  setOrganizationLimits: async ({ orgId }) =>
+    call("PATCH", `/v1/orgs/${orgId}/limits`, { quota_machines: 1_000 }),
   listSizes: async () => call("GET", "/v1/sizes"),
   listTemplates: async () => call("GET", "/v1/templates"),
   getTemplate: async () => call("GET", "/v1/templates/base"),

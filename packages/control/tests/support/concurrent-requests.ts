@@ -1,7 +1,7 @@
 // Many requests at once, against rate limits whose buckets hardly refill while a test runs.
 
 import type { KyselyPlugin } from "kysely";
-import { limitDefaults } from "@skerry/contract/quotas";
+import { limitDefaults } from "@skerry/contract/limits/quotas";
 import type { InstallationLimits } from "../../src/context.ts";
 import type { Answer } from "./world.ts";
 

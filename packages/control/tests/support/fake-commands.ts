@@ -4,8 +4,8 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
-import { FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api";
-import type { ExecuteExit } from "@skerry/contract/sandboxes";
+import { FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api/vm";
+import type { ExecuteExit } from "@skerry/contract/vms/execute";
 
 const STREAM = 1;
 

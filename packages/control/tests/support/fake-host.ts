@@ -7,19 +7,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { EgressDenial, EgressReport } from "@skerry/contract/egress";
+import type { EgressDenial, EgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import type { CertificateRequest, HostCertificate } from "@skerry/contract/host-identity";
-import {
-  type EgressChange,
-  type ExecuteCommand,
-  type HostInfo,
-  type HostUsage,
-  type StopVm,
-  type Vm,
-  type VmSpec,
-} from "@skerry/contract/host-api";
-import type { Template } from "@skerry/contract/platform";
+import type { CertificateRequest, HostCertificate } from "@skerry/contract/joining/host-certificate";
+import type { EgressChange, ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
+import type { HostInfo, HostUsage } from "@skerry/contract/host-api/host-info";
+import type { Template } from "@skerry/contract/templates/template";
 import { playCommand, sendAll } from "./fake-commands.ts";
 import { fakes, FakeMoves, compatibility } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";

@@ -3,14 +3,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Vm, VmSpec } from "@skerry/contract/host-api";
+import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import type {
   ArrivalOrder,
   DepartureOrder,
-  HostCompatibility,
   VmManifest,
   ResumeOrder,
-} from "@skerry/contract/host-moves";
+} from "@skerry/contract/host-api/move-calls";
+import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 
 export const compatibility: HostCompatibility = {
   accelerator: "tcg",

@@ -8,18 +8,20 @@ import {
   CERTIFICATE_REQUEST,
   type CertificateRequest,
   type HostCertificate,
-} from "@skerry/contract/host-identity";
+} from "@skerry/contract/joining/host-certificate";
 import {
   confirmationProof,
   joinProof,
-  readJoinToken,
-  secretDigest,
   type JoinAnswer,
   type JoinConfirmation,
   type JoinRequest,
+} from "@skerry/contract/joining/join-request";
+import {
+  readJoinToken,
+  secretDigest,
   type JoinToken,
   type JoinTokenParts,
-} from "@skerry/contract/joining";
+} from "@skerry/contract/joining/join-token";
 import { FakeHost } from "./fake-host.ts";
 import type { Answer, World } from "./world.ts";
 

@@ -1,9 +1,9 @@
 // Members of the organization of a world, and what they call, through the API alone.
 
 import { expect } from "vitest";
-import type { Role } from "@skerry/contract/access";
-import type { Me, MemberAdded, Organization } from "@skerry/contract/organizations";
-import type { TokenCreated } from "@skerry/contract/tokens";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Me, MemberAdded, Organization } from "@skerry/contract/organizations/organization";
+import type { TokenCreated } from "@skerry/contract/organizations/token";
 import type { Answer, World } from "./world.ts";
 
 export type Body = Record<string, unknown>;

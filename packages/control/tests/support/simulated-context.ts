@@ -1,7 +1,7 @@
 // What services work with, on simulated hosts, and without limits.
 
 import { pino } from "pino";
-import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
+import { limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import { makeContext } from "../../src/app/make-context.ts";
 import type { Context } from "../../src/context.ts";
 import type { Database } from "../../src/db/database.ts";

@@ -3,7 +3,8 @@
 import { sql } from "kysely";
 import { Pool } from "undici";
 import { SkerryError } from "@skerry/contract/errors";
-import type { HostInfo, Vm, VmSpec } from "@skerry/contract/host-api";
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
+import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { newId } from "@skerry/contract/ids";
 import { HostClient, type VmRef } from "../../src/host-client/host-client.ts";
 import { HostDirectory } from "../../src/host-client/host-directory.ts";

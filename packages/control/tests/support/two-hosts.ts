@@ -1,11 +1,11 @@
 // A world with a second host, whose silence passes in no time.
 
 import { sql } from "kysely";
-import type { HostStatus, HostWish } from "@skerry/contract/host-states";
-import type { Sandbox } from "@skerry/contract/sandboxes";
-import { heartbeat } from "../../src/hosts/host-heartbeat.ts";
+import type { HostStatus, HostDesired } from "@skerry/contract/hosts/host-status";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
+import { heartbeat } from "../../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../../src/hosts/host-health-monitor.ts";
-import type { Report } from "../../src/background/task-loop.ts";
+import type { Report } from "../../src/background/background-service.ts";
 import { vmCleanup } from "../../src/platform/vm-cleanup.ts";
 import { FakeHost } from "./fake-host.ts";
 import { World } from "./world.ts";
@@ -15,7 +15,7 @@ export const never = new AbortController().signal;
 export interface HostFacts {
   readonly name: string;
   readonly status: HostStatus;
-  readonly desired: HostWish;
+  readonly desired: HostDesired;
   readonly cpus: number;
 }
 

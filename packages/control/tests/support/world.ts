@@ -5,14 +5,14 @@ import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, inject } from "vitest";
-import type { Machine } from "@skerry/contract/machines";
-import { limitNames, type OrganizationLimits } from "@skerry/contract/quotas";
-import type { Sandbox } from "@skerry/contract/sandboxes";
-import { heartbeat } from "../../src/hosts/host-heartbeat.ts";
+import type { Machine } from "@skerry/contract/machines/machine";
+import { limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
+import { heartbeat } from "../../src/hosts/heartbeat.ts";
 import { makeContext } from "../../src/app/make-context.ts";
 import { buildServer, type Server } from "../../src/app/server.ts";
 import type { Context, InstallationLimits, ServiceName } from "../../src/context.ts";
-import { bootstrap } from "../../src/organizations/token-service.ts";
+import { bootstrap } from "../../src/organizations/tokens.ts";
 import { openDatabase, type Database } from "../../src/db/database.ts";
 import { ApiDocument } from "./api-document.ts";
 import { FakeHost } from "./fake-host.ts";
@@ -134,7 +134,14 @@ export class World implements AsyncDisposable {
     });
     const text = await response.text();
     const type = response.headers.get("content-type") ?? "";
-    this.#document?.check({ method, path, status: response.status, type, text });
+    this.#document?.check({
+      method,
+      path,
+      status: response.status,
+      type,
+      headers: Object.fromEntries(response.headers),
+      text,
+    });
     const json = type.includes("json");
     return {
       status: response.status,

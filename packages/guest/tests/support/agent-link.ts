@@ -15,7 +15,7 @@ import {
   parseJsonPayload,
   WINDOW_BYTES,
 } from "@skerry/contract/frames";
-import type { ExecuteOperation, GuestOperation } from "@skerry/contract/guest-api";
+import type { ExecuteOperation, GuestOperation } from "@skerry/contract/guest-api/guest-operations";
 
 const GRANT_BYTES = 64 * 1024;
 const DEADLINE_MS = 30_000;

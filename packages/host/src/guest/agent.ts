@@ -2,11 +2,16 @@
 // refusals into errors of the API.
 
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
-import type { ConfigureOperation, ExecuteOperation, GuestErrorCode } from "@skerry/contract/guest-api";
+import type {
+  ConfigureOperation,
+  ExecuteOperation,
+  GuestErrorCode,
+} from "@skerry/contract/guest-api/guest-operations";
 import { FrameError } from "@skerry/contract/frames";
-import type { MainExit } from "@skerry/contract/host-api";
+import type { MainExit } from "@skerry/contract/host-api/vm";
 import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
-import type { DirectoryListing, ExecuteExit } from "@skerry/contract/sandboxes";
+import type { DirectoryListing } from "@skerry/contract/vms/files";
+import type { ExecuteExit } from "@skerry/contract/vms/execute";
 import { randomBytes } from "node:crypto";
 import { signalName } from "../signals.ts";
 import type { GuestChannel } from "./channel.ts";

@@ -18,7 +18,7 @@ import {
   WINDOW_BYTES,
   type Frame,
 } from "@skerry/contract/frames";
-import type { GuestOperation } from "@skerry/contract/guest-api";
+import type { GuestOperation } from "@skerry/contract/guest-api/guest-operations";
 import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_MAX_STREAMS } from "@skerry/contract/limits";
 import { dial } from "../vm/qemu/qmp.ts";

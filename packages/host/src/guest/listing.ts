@@ -2,7 +2,7 @@
 // that a guest can make us hold no more than the entries that were asked for.
 
 import { parseJsonPayload } from "@skerry/contract/frames";
-import type { DirectoryEntry } from "@skerry/contract/sandboxes";
+import type { DirectoryEntry } from "@skerry/contract/vms/files";
 import { integer, natural } from "./numbers.ts";
 
 /** The guest sent an answer that is not a listing. */

@@ -1,4 +1,4 @@
-import type { CacheSwept } from "@skerry/contract/host-api";
+import type { CacheSwept } from "@skerry/contract/host-api/host-info";
 import { sweepCaches } from "../caches.ts";
 import type { Host } from "../host.ts";
 import type { HostServer } from "./conventions.ts";

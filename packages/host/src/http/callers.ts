@@ -5,7 +5,7 @@
 import type { IncomingMessage } from "node:http";
 import { TLSSocket } from "node:tls";
 import { SkerryError } from "@skerry/contract/errors";
-import { peerNamed, type Peer } from "@skerry/contract/host-identity";
+import { peerNamed, type Peer } from "@skerry/contract/joining/host-certificate";
 import type { FastifyRequest } from "fastify";
 import type { HostServer } from "./conventions.ts";
 

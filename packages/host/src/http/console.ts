@@ -1,7 +1,7 @@
 // A machine's console: its last lines, and with `follow` what comes then, also across its stops and starts,
 // until it is destroyed.
 
-import { ConsoleQuery } from "@skerry/contract/host-api";
+import { ConsoleQuery } from "@skerry/contract/host-api/vm";
 import type { Host } from "../host.ts";
 import { readConsole } from "../vm/qemu/console-log.ts";
 import { writeBodyPiece } from "./body.ts";

@@ -3,7 +3,7 @@
 
 import type { ServerResponse } from "node:http";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
-import { ExecuteCommand, FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api";
+import { ExecuteCommand, FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api/vm";
 import { exitOf, startExecute, withDeadline } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import type { GuestStream } from "../guest/stream.ts";

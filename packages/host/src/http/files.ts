@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkerryError } from "@skerry/contract/errors";
-import { FileWriteHostQuery, PathQuery } from "@skerry/contract/host-api";
+import { FileWriteHostQuery, PathQuery } from "@skerry/contract/host-api/vm";
 import {
   firstPiece,
   listDirectory,

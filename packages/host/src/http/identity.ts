@@ -1,4 +1,4 @@
-import { CertificateRequestQuery, HostCertificate } from "@skerry/contract/host-identity";
+import { CertificateRequestQuery, HostCertificate } from "@skerry/contract/joining/host-certificate";
 import type { Host } from "../host.ts";
 import { isLocal } from "./callers.ts";
 import type { HostServer } from "./conventions.ts";

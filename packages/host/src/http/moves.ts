@@ -3,7 +3,7 @@
 
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { ExecutionQuery } from "@skerry/contract/host-api";
+import { ExecutionQuery } from "@skerry/contract/host-api/vm";
 import {
   ArrivalOrder,
   DepartureOrder,
@@ -14,7 +14,7 @@ import {
   ResumeOrder,
   TICKET_HEADER,
   type MoveStream,
-} from "@skerry/contract/host-moves";
+} from "@skerry/contract/host-api/move-calls";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Host } from "../host.ts";
 import type { HostMoves } from "../move/moves.ts";
@@ -79,7 +79,8 @@ export async function upgradeMove(
     const [, id, stream] = STREAM_PATH.exec(request.url ?? "") ?? [];
     if (id === undefined || request.method !== "GET" || request.headers.upgrade !== MOVE_PROTOCOL)
       throw new SkerryError("not_found", "There is no such stream.");
-    if (callerOf(request) === undefined) throw new SkerryError("forbidden", "Nobody knows the caller.");
+    if (callerOf(request) === undefined)
+      throw new SkerryError("forbidden", "The caller has no certificate of this cluster.");
     const arrival = moves.arrival(id);
     arrival.admit(stream ?? "", ticketOf(request));
     await arrival.ready;

@@ -1,4 +1,4 @@
-import { EgressChange, ExecutionQuery, StopVm, VmSpec } from "@skerry/contract/host-api";
+import { EgressChange, ExecutionQuery, StopVm, VmSpec } from "@skerry/contract/host-api/vm";
 import type { Host } from "../host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 

@@ -8,7 +8,12 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { addAbortSignal, type Duplex, type Readable } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
-import type { ArrivalNeeds, ArrivalOrder, MoveStream, ResumeOrder } from "@skerry/contract/host-moves";
+import type {
+  ArrivalNeeds,
+  ArrivalOrder,
+  MoveStream,
+  ResumeOrder,
+} from "@skerry/contract/host-api/move-calls";
 import type { Size } from "@skerry/contract/sizes";
 import { wakeGuest } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
@@ -16,13 +21,14 @@ import { emptyQcow2 } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { LiveVm } from "../vm/start/clone.ts";
 import { makeNewFolder, type NewVm } from "../vm/creation/creation.ts";
-import { saveBelow } from "../vm/disk/disk-below.ts";
-import { watchDiskReserve, checkDiskReserve, withinDiskReserve } from "../vm/disk/disk-reserve.ts";
-import { fileMibOf, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
+import { saveBelow, type DiskBelow } from "../vm/disk/disk-below.ts";
+import { watchDiskReserve, checkDiskReserve } from "../vm/disk/disk-reserve.ts";
+import { startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { vmPaths } from "../vm/qemu/qemu.ts";
 import { ANSWER_DEADLINE_MS, HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qemu/qmp.ts";
 import { saveRecord, syncFolder } from "../vm/record.ts";
 import type { Layers } from "./layers.ts";
+import { MissingLayers } from "./missing-layers.ts";
 import { splice } from "./peers.ts";
 import { arrived, awaitArrival, moveSockets } from "../vm/qemu/migration.ts";
 
@@ -35,7 +41,6 @@ export interface ArrivalOptions {
 
 type Policy = Pick<ResumeOrder, "egress" | "egress_version">;
 
-const MIB = 1024 ** 2;
 const CHANNEL_DEADLINE_MS = 7_000;
 const CHANNEL_ATTEMPTS = 4;
 
@@ -43,10 +48,7 @@ export class Arrival {
   readonly #options: ArrivalOptions;
   readonly #order: ArrivalOrder | undefined;
   readonly #needs = Promise.withResolvers<ArrivalNeeds>();
-  readonly #layers = new Map<
-    string,
-    { readonly came: PromiseWithResolvers<void>; readonly maxBytes: number }
-  >();
+  readonly #missing: MissingLayers;
   readonly #ready = Promise.withResolvers<void>();
   readonly #memoryComes = Promise.withResolvers<void>();
   readonly #whole = Promise.withResolvers<void>();
@@ -62,6 +64,7 @@ export class Arrival {
   constructor(options: ArrivalOptions, order: ArrivalOrder | undefined) {
     this.#options = options;
     this.#order = order;
+    this.#missing = new MissingLayers(options);
     for (const { promise } of [this.#needs, this.#ready, this.#memoryComes, this.#whole, this.#resumed])
       promise.catch(() => undefined); // each caller that awaits it gets the error
   }
@@ -126,18 +129,7 @@ export class Arrival {
 
   /** Receives a layer that `needs` has named. Call `admit` first. */
   async receiveLayer(digest: string, content: Readable): Promise<void> {
-    const { layers, vmsFolder } = this.#options;
-    const missing = this.#layers.get(digest);
-    if (missing === undefined) throw new SkerryError("move_refused", "Nobody has asked for this layer.");
-    const { came, maxBytes } = missing;
-    try {
-      const bounded = withinDiskReserve(vmsFolder, addAbortSignal(this.#over.signal, content));
-      await layers.receive({ digest, maxBytes }, bounded);
-      came.resolve();
-    } catch (error) {
-      came.reject(error);
-      throw error;
-    }
+    await this.#missing.receive(digest, addAbortSignal(this.#over.signal, content));
   }
 
   /** Connects the source's QEMU with ours. Call `admit` first, and await `ready`. */
@@ -189,27 +181,10 @@ export class Arrival {
     await saveRecord(newVm.record);
   }
 
-  async #collectLayers(order: ArrivalOrder, lost: Promise<never>) {
-    const { library, layers } = this.#options;
-    const { template, below, disk_gib: diskGib } = order.manifest;
-    const maxBytes = fileMibOf(diskGib) * MIB;
-    const own = await library.disks(template);
-    const missing: string[] = [];
-    for (const [kind, digest] of Object.entries(below)) {
-      if ((await layers.find(digest, own[kind as keyof typeof own])) !== undefined) continue;
-      missing.push(digest);
-      const came = Promise.withResolvers<void>();
-      came.promise.catch(() => undefined);
-      this.#layers.set(digest, { came, maxBytes });
-    }
-    this.#needs.resolve({ layers: missing });
-    for (const { came } of this.#layers.values()) await Promise.race([came.promise, lost]);
-    const file = async (kind: keyof typeof own): Promise<string> => {
-      const found = await layers.find(below[kind], own[kind]);
-      if (found === undefined) throw new Error(`a layer has gone: ${below[kind]}`);
-      return found;
-    };
-    return { root_image: await file("root_image"), frozen_disk: await file("frozen_disk") };
+  /** Names the layers that this host does not have, and resolves with all files when they have come. */
+  async #collectLayers({ manifest }: ArrivalOrder, lost: Promise<never>): Promise<DiskBelow> {
+    this.#needs.resolve({ layers: await this.#missing.ask(manifest) });
+    return Promise.race([this.#missing.files(manifest), lost]);
   }
 
   async #start(newVm: NewVm, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {

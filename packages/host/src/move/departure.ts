@@ -8,7 +8,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { addAbortSignal, Readable, type Duplex } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Departed, DepartureOrder, MoveStream } from "@skerry/contract/host-moves";
+import type { Departed, DepartureOrder, MoveStream } from "@skerry/contract/host-api/move-calls";
 import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
 import type { LiveVm } from "../vm/start/clone.ts";

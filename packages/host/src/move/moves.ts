@@ -4,17 +4,17 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import { incompatibility } from "@skerry/contract/migration-compatibility";
-import type { Vm } from "@skerry/contract/host-api";
+import { incompatibility } from "@skerry/contract/moves/host-compatibility";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import type {
   ArrivalNeeds,
   ArrivalOrder,
   Departed,
   DepartureOrder,
-  HostCompatibility,
   VmManifest,
   ResumeOrder,
-} from "@skerry/contract/host-moves";
+} from "@skerry/contract/host-api/move-calls";
+import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";

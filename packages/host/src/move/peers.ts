@@ -7,8 +7,8 @@ import { connect, type Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { connect as connectTls, type SecureContextOptions, type TLSSocket } from "node:tls";
 import { SkerryError } from "@skerry/contract/errors";
-import { peerNamed } from "@skerry/contract/host-identity";
-import { MOVE_PROTOCOL, TICKET_HEADER, type MoveStream } from "@skerry/contract/host-moves";
+import { peerNamed } from "@skerry/contract/joining/host-certificate";
+import { MOVE_PROTOCOL, TICKET_HEADER, type MoveStream } from "@skerry/contract/host-api/move-calls";
 
 export interface Destination {
   readonly address: string;

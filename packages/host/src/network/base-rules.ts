@@ -3,7 +3,7 @@
 // nothing that the policy has not marked, so no policy is the strictest one, and counters, limits and denials
 // outlive a change of policy.
 
-import { denyRules } from "@skerry/contract/egress";
+import { denyRules } from "@skerry/contract/vms/egress";
 import { DNS_PORT, GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, TAP, UPLINK } from "./guest-link.ts";
 import { denyMarks, PASS_MARK, type DenyRule } from "./packet-marks.ts";
 

@@ -1,6 +1,6 @@
 // Parses nft's JSON of a slot's base table into the report for the owner of the VM.
 
-import { denyRules, type EgressCounters, type EgressDenial } from "@skerry/contract/egress";
+import { denyRules, type EgressCounters, type EgressDenial } from "@skerry/contract/vms/egress";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { DENIAL_MEMORY_S, denialSets } from "./base-rules.ts";

@@ -1,7 +1,7 @@
 // Loads egress policies into slots and reads their counters. The kernel holds the state of a slot; this class
 // keeps none.
 
-import type { Egress, EgressReport, HostEgress } from "@skerry/contract/egress";
+import type { Egress, EgressReport, HostEgress } from "@skerry/contract/vms/egress";
 import type { AddressRange } from "./addresses.ts";
 import { BASE_TABLE } from "./base-rules.ts";
 import { readEgressReport } from "./egress-report.ts";

@@ -7,7 +7,7 @@ import {
   CONNECTION_TABLE_FILE,
   connectionShare,
   GUEST_CONNECTIONS_MAX,
-} from "@skerry/contract/host-capacity";
+} from "@skerry/contract/hosts/connection-share";
 
 export interface GuestConnectionsOptions {
   readonly vmMemoryMib: number;

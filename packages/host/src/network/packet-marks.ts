@@ -2,7 +2,7 @@
 // base table accepts or refuses it by its mark. A packet without a mark, because no policy is loaded or none
 // of its rules matched, is dropped.
 
-import type { denyRules } from "@skerry/contract/egress";
+import type { denyRules } from "@skerry/contract/vms/egress";
 
 export type DenyRule = (typeof denyRules)[number];
 

@@ -4,8 +4,8 @@
 // Every packet, of both directions, is decided anew by the destination that its connection had at first (`ct
 // original`), so a live change cuts connections that it forbids. The order of decision is the contract's.
 
-import type { HostEgress } from "@skerry/contract/egress";
-import { neverNetworks, openPrivateCidrs, privateNetworks } from "@skerry/contract/networks";
+import type { HostEgress } from "@skerry/contract/vms/egress";
+import { neverNetworks, openPrivateCidrs, privateNetworks } from "@skerry/contract/vms/networks";
 import { DNS_PORT, GATEWAY_ADDRESS, TAP } from "./guest-link.ts";
 import { denyMarks, PASS_MARK } from "./packet-marks.ts";
 

@@ -5,7 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { GUEST_CONNECTIONS_MAX } from "@skerry/contract/host-capacity";
+import { GUEST_CONNECTIONS_MAX } from "@skerry/contract/hosts/connection-share";
 import type { AddressRange } from "./addresses.ts";
 import { Connections } from "./connections.ts";
 import { loadRules, netnsFileOf, startLoadingRules } from "./netns-exec.ts";

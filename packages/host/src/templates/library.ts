@@ -3,7 +3,7 @@
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Template } from "@skerry/contract/platform";
+import type { Template } from "@skerry/contract/templates/template";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostResources } from "../vm/vm-resources.ts";

@@ -3,15 +3,15 @@
 // keeps the two in step and survives being killed at any line.
 
 import { join } from "node:path";
-import type { EgressReport } from "@skerry/contract/egress";
+import type { EgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api";
+import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { Adopter } from "./adoption/adopter.ts";
-import { claimSlots, findVms, type Found, type InFlightMoves } from "./adoption/adoption.ts";
+import { claimSlotsOnly, findVms, type Found, type InFlightMoves } from "./adoption/adoption.ts";
 import { boundedWait } from "./lifecycle/bounded-wait.ts";
 import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { mainOf, type LiveVm } from "./start/clone.ts";
@@ -29,17 +29,11 @@ import {
 import type { HostResources } from "./vm-resources.ts";
 import { changePolicy, reportPolicy } from "./lifecycle/policy.ts";
 import { vmPaths } from "./qemu/qemu.ts";
-import {
-  filesBelow,
-  keepsDisk,
-  readRecords,
-  saveRecord,
-  shown,
-  type RecordOwner,
-  type VmRecord,
-} from "./record.ts";
+import { filesBelow } from "./files-below.ts";
+import { keepsDisk, saveRecord, shown, type RecordOwner, type VmRecord } from "./record.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import { diskGone, diskUnreadable, endUnreadable, recoverMachine } from "./lifecycle/unreadable.ts";
+import { diskGone } from "./lifecycle/unreadable.ts";
+import { StateRequests } from "./state-requests.ts";
 import type { WarmPool } from "./warm/warm-pool.ts";
 
 type Bring = (newVm: NewVm, signal: AbortSignal) => Promise<LiveVm>;
@@ -65,6 +59,7 @@ export class VmEngine {
   readonly #slotWork = new KeyedQueue();
   readonly #lifecycle: VmLifecycle;
   readonly #adopter: Adopter;
+  readonly #requests: StateRequests;
 
   constructor(options: EngineOptions) {
     const { resources, log } = options;
@@ -72,6 +67,12 @@ export class VmEngine {
     this.#options = options;
     this.#lifecycle = new VmLifecycle(parts);
     this.#adopter = new Adopter({ ...parts, lifecycle: this.#lifecycle });
+    this.#requests = new StateRequests({
+      ...options,
+      table: this.#table,
+      lifecycle: this.#lifecycle,
+      adopter: this.#adopter,
+    });
   }
 
   list(): Vm[] {
@@ -113,12 +114,20 @@ export class VmEngine {
       if (spec.machine?.disk === "kept") throw diskGone();
       return this.#begin(id, spec, undefined);
     }
-    if (entry.state !== "unreadable" && entry.record.execution_id === spec.execution_id)
-      return entry.state === "creating"
-        ? entry.done
-        : shown((await this.usable(id, spec.execution_id)).record);
+    if (entry.state === "unreadable" || entry.record.execution_id !== spec.execution_id)
+      return this.#putNext(entry, spec);
+    if (entry.state === "creating") return entry.done;
+    return shown((await this.usable(id, spec.execution_id)).record);
+  }
+
+  /** A machine's next incarnation, once nothing is left of the one before but its disk. */
+  async #putNext(entry: VmEntry, spec: VmSpec): Promise<Vm> {
+    const { id } = entry.record;
     if (spec.machine === undefined || !keepsDisk(entry.record)) throw otherThere();
-    return this.#putAgain(entry, id, spec);
+    const isOver = entry.state === "ended" && entry.pendingCleanup === undefined;
+    if (isOver && spec.machine.disk !== "new") return this.#begin(id, spec, entry.record);
+    await this.#requests.clear(entry, spec.machine);
+    return this.put(id, spec);
   }
 
   /** Adds a VM that `bring` creates. Resolves when it runs, or when `bring` acknowledges it. The resources
@@ -163,52 +172,8 @@ export class VmEngine {
 
   /** Stops this incarnation of a machine with a grace period and keeps its disk. One that has ended by
    *  itself keeps its status. */
-  async stop(id: string, { execution_id, grace_ms }: StopVm): Promise<Vm> {
-    const entry = onlyMachines(this.#table.of(id, execution_id), "it cannot be stopped");
-    switch (entry.state) {
-      case "adopting":
-        await this.#adopter.stopWithin(entry, grace_ms);
-        return this.stop(id, { execution_id, grace_ms });
-      case "creating":
-      case "ending":
-        await entry.done.catch(() => undefined);
-        return this.stop(id, { execution_id, grace_ms });
-      case "unreadable":
-        throw diskUnreadable(entry.record);
-      case "running":
-        if (entry.ending === undefined) await this.#lifecycle.stop(entry, grace_ms);
-        else await entry.ending;
-        return this.stop(id, { execution_id, grace_ms });
-      case "ended":
-        if (entry.pendingCleanup === undefined) return shown(entry.record);
-        await this.#lifecycle.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
-        return this.stop(id, { execution_id, grace_ms });
-    }
-  }
-
-  /** A machine's next incarnation. */
-  async #putAgain(entry: VmEntry, id: string, spec: VmSpec): Promise<Vm> {
-    switch (entry.state) {
-      case "creating":
-      case "adopting":
-      case "running":
-        throw otherThere();
-      case "unreadable":
-        if (spec.machine?.disk !== "new") throw diskUnreadable(entry.record);
-        await this.destroy(id, entry.record.execution_id);
-        return this.put(id, spec);
-      case "ending":
-        await entry.done.catch(() => undefined);
-        return this.put(id, spec);
-      case "ended":
-        if (entry.pendingCleanup !== undefined) {
-          await this.#lifecycle.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
-          return this.put(id, spec);
-        }
-        if (spec.machine?.disk !== "new") return this.#begin(id, spec, entry.record);
-        await this.destroy(id, entry.record.execution_id);
-        return this.put(id, spec);
-    }
+  stop(id: string, order: StopVm): Promise<Vm> {
+    return this.#requests.stop(id, order);
   }
 
   running(id: string, executionId: string): Running {
@@ -241,38 +206,8 @@ export class VmEngine {
 
   /** Destroys this incarnation. Succeeds also where the VM is not there, or is another incarnation, which
    *  stays. */
-  async destroy(id: string, executionId: string): Promise<void> {
-    const entry = this.#table.find(id);
-    if (entry === undefined) return;
-    // The incarnation of an unreadable VM is not known; control destroys a machine only when its owner has
-    // asked for it.
-    if (entry.state !== "unreadable" && entry.record.execution_id !== executionId) return;
-    switch (entry.state) {
-      case "unreadable":
-        return this.#lifecycle.remove(entry, () => endUnreadable(this.#options.resources, entry.record));
-      case "adopting":
-        entry.abort.abort();
-        await entry.done;
-        if (this.#table.holds(entry)) return this.#lifecycle.end(entry.record, undefined);
-        return this.destroy(id, executionId);
-      case "creating":
-        entry.abort.abort();
-        await entry.done.catch(() => undefined);
-        // The creation has failed and its entry is gone, or it ended before the abort.
-        return this.destroy(id, executionId);
-      case "running":
-        entry.live.qmp.close();
-        entry.live.channel.close("the VM was destroyed");
-        return this.#lifecycle.end(entry.record, undefined);
-      case "ending":
-        await entry.done.catch(() => undefined);
-        // The entry may be an ended machine now, or its cleanup may have failed.
-        return this.destroy(id, executionId);
-      case "ended":
-        if (entry.pendingCleanup !== undefined)
-          return this.#lifecycle.end(entry.pendingCleanup.record, undefined);
-        return this.#lifecycle.remove(entry);
-    }
+  destroy(id: string, executionId: string): Promise<void> {
+    return this.#requests.destroy(id, executionId);
   }
 
   /** Finds the VMs of an earlier host process. Running ones are adopted in the background, and the
@@ -291,13 +226,9 @@ export class VmEngine {
     });
   }
 
-  /** Takes the slots of all VMs and does not adopt them: for a host process that only builds templates.
-   *  Resolves with their number. */
-  async claimSlots(): Promise<number> {
-    const { resources, vmsFolder, owner } = this.#options;
-    const slots = await claimSlots(this.#options, await readRecords(vmsFolder, owner));
-    await resources.slots.sweep();
-    return slots.size;
+  /** Takes the slots of all VMs and does not adopt them. Resolves with their number. */
+  claimSlots(): Promise<number> {
+    return claimSlotsOnly(this.#options);
   }
 
   /** Resolves when the adoption of this VM has ended. */
@@ -314,7 +245,7 @@ export class VmEngine {
 
   /** Writes a new record for a machine whose record is damaged; its next start boots from its disk. */
   recover(id: string): Promise<Vm> {
-    return recoverMachine(this.#options, this.#table, id);
+    return this.#requests.recover(id);
   }
 
   /** Lets go of all VMs; they run on, and the next host process adopts them. */

@@ -2,14 +2,13 @@
 
 import { open, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Nullable } from "@skerry/contract/common";
-import { HostEgress } from "@skerry/contract/egress";
-import { Vm, VmSpec } from "@skerry/contract/host-api";
+import { Nullable } from "@skerry/contract/fields";
+import { HostEgress } from "@skerry/contract/vms/egress";
+import { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
-import { DiskBelow, placedBelow, readBelow, type DiskPlaces } from "./disk/disk-below.ts";
+import { DiskBelow, placedBelow, type DiskPlaces } from "./disk/disk-below.ts";
 import { worksIn, type ProcessIdentity } from "./qemu/process.ts";
-import { vmPaths } from "./qemu/qemu.ts";
 
 /** What makes a VM a machine. */
 const MachineRecord = Type.Object(
@@ -254,6 +253,14 @@ function isNewer(value: object): boolean {
   return faults.length > 0 && faults.every(unknownField);
 }
 
+/** In the fields of a record that was damaged, where it is not known what they were. */
+export const UNKNOWN = "unknown";
+
+/** Whether this is the record of that incarnation, or of one that is not known. */
+export function mayBe({ execution_id }: VmRecord, executionId: string): boolean {
+  return execution_id === executionId || execution_id === UNKNOWN;
+}
+
 /** Whether the VM has ended: no process of it runs, and only files are left. */
 export function hasEnded({ status }: VmRecord): boolean {
   return status === "gone" || status === "stopped";
@@ -262,20 +269,6 @@ export function hasEnded({ status }: VmRecord): boolean {
 /** Whether the disk of this VM is kept when it ends, until it is destroyed. */
 export function keepsDisk({ machine }: VmRecord): boolean {
   return machine?.keeps_disk === true;
-}
-
-/** The base files of the disks of all VMs, also of those that do not run: they must stay. Undefined where
- *  they are not known for every VM; then no file may be removed. */
-export async function filesBelow(vmsFolder: string, owner: RecordOwner): Promise<Set<string> | undefined> {
-  const all = new Set<string>();
-  for (const { folder, found } of await readRecords(vmsFolder, owner)) {
-    const below = found.kind === "mine" ? found.record.below : await readBelow(folder, owner.places);
-    const isKnown =
-      found.kind === "mine" || below !== undefined || (await isWithout(join(folder, vmPaths.disk)));
-    if (!isKnown) return undefined;
-    for (const file of Object.values(below ?? {})) all.add(file);
-  }
-  return all;
 }
 
 /** Whether this file certainly does not exist. */

@@ -20,7 +20,7 @@ create table memberships (
   primary key (user_id, org_id)
 );
 
--- Only the SHA-256 of a token is stored: whoever reads this table cannot call the API.
+-- Only the SHA-256 of a token is stored: a reader of this table cannot call the API.
 create table api_tokens (
   id text primary key,
   org_id text not null references organizations (id),

@@ -20,7 +20,7 @@ create unlogged table rate_buckets (
   primary key (token_id, class)
 ) with (fillfactor = 50);
 
--- Until now nobody counted the disk of a sandbox; what its template says is what it was given.
+-- Until now the disk of a sandbox was not counted; what its template says is what it was given.
 alter table sandboxes add column disk_gib integer not null default 0;
 update sandboxes s set disk_gib = coalesce((
   select (t ->> 'disk_gib')::integer

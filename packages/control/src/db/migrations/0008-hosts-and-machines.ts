@@ -9,7 +9,7 @@ create table leases (
   token bigint not null,
   expires_at timestamptz not null,
   due_at timestamptz not null,
-  -- Somebody wants it to run again as soon as the run under way has ended.
+  -- A request wants it to run again as soon as the run under way has ended.
   rung boolean not null default false,
   last_run_at timestamptz,
   last_run jsonb,
@@ -24,7 +24,7 @@ alter table hosts
   add column status_since timestamptz not null default now(),
   -- What a drain cannot go on without. Null: nothing.
   add column waits_for text,
-  -- From the first to the last time that it was asked in vain since its last heartbeat. A host that nobody asked has not been silent.
+  -- From the first to the last time that it was asked in vain since its last heartbeat. A host that no replica asked has not been silent.
   add column silent_since timestamptz,
   add column silent_until timestamptz,
   -- It is back, and which of its VMs still belong to their rows is not settled yet: what they hold is in no sum.
@@ -44,7 +44,7 @@ create table machines (
   disk_gib integer not null,
   status text not null,
   desired text not null default 'running' check (desired in ('running', 'stopped')),
-  -- A restart that somebody asked for, until the machine runs again.
+  -- A restart that a client asked for, until the machine runs again.
   restart_wished boolean not null default false,
   version integer not null default 1,
   -- The incarnation: a new one with each start.

@@ -1,7 +1,7 @@
 // Hosts on other machines: the authority that certifies them, and the tokens by which they come.
 
 export const joinedHosts = `
--- One row. Whoever reads it can be control towards every host: its key is as secret as all else in this database together.
+-- One row. A reader of it can pass for control at every host: its key is as secret as all else in this database together.
 create table authority (
   id boolean primary key default true check (id),
   certificate text not null,

@@ -19,7 +19,7 @@ for each row execute function note_${table}();
 
 export const roomEntries = `
 -- The sum of an account's entries is what its VMs hold. Each change of a VM's row adds, in the same transaction, by how much that changes, so a
--- snapshot in which the change is seen has the entry too. Nobody updates a sum, so nobody waits for anybody's commit.
+-- snapshot in which the change is seen has the entry too. No transaction updates a sum, so none waits for another one's commit.
 create type room_entry as (
   -- An organization (vCPUs and memory of what runs, disk of what exists) or a host (vCPUs and memory of what runs there or is on its way).
   account text,

@@ -40,6 +40,6 @@ end $$;
 -- Counts the tokens of an organization that are valid, without those that have expired.
 create index api_tokens_valid on api_tokens (org_id, expires_at) where revoked_at is null;
 
--- How many equal refusals an event stands for. Without a check, which would read the whole table while nobody can write to it.
+-- How many equal refusals an event stands for. Without a check, which would read the whole table and block its writers meanwhile.
 alter table audit_events add column count integer not null default 1;
 `;

@@ -87,9 +87,17 @@ export async function findVms(options: AdoptionOptions, handlers: AdoptionHandle
 
 type Fate = "running" | "ended" | "unreadable" | "removed" | "left";
 
+/** Takes the slots of all VMs and does not adopt them: for a host process that only builds templates. Resolves
+ *  with their number. */
+export async function claimSlotsOnly(options: AdoptionOptions): Promise<number> {
+  const slots = await claimSlots(options, await readRecords(options.vmsFolder, options.owner));
+  await options.resources.slots.sweep();
+  return slots.size;
+}
+
 /** Takes the slots of all VMs that have not ended, so that they are neither removed nor given to others.
  *  Resolves with them. */
-export async function claimSlots(
+async function claimSlots(
   { resources, owner }: Pick<AdoptionOptions, "resources" | "owner">,
   folders: readonly FoundFolder[],
 ): Promise<ReadonlySet<number>> {

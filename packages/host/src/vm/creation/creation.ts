@@ -4,7 +4,7 @@
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import type { VmSpec } from "@skerry/contract/host-api";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { SlotsExhausted, type Slots } from "../../network/slots.ts";

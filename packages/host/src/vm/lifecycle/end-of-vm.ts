@@ -5,23 +5,31 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import { consoleLogEnd } from "../qemu/console-log.ts";
-import { endOfChannel, endOfMain, endOfQemu, type VmEnd } from "./vm-end.ts";
+import { endOfChannel, endOfHungQemu, endOfMain, endOfQemu, type VmEnd } from "./vm-end.ts";
 import { vmPaths } from "../qemu/qemu.ts";
+import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
 import type { VmRecord } from "../record.ts";
 
-/** Longest time between the ends of the two connections of a QEMU that ends. */
-const LAST_WORD_MS = 1_000;
+/** The two connections of a VM. */
+export interface VmConnections {
+  readonly qmp: Pick<LiveVm["qmp"], "closed" | "shutdownReason">;
+  readonly channel: Pick<LiveVm["channel"], "closed">;
+}
 
-/** Resolves when the VM or its main process has ended. */
-export function endOfVm(record: VmRecord, live: LiveVm, main: MainProcess | undefined): Promise<VmEnd> {
-  const { qmp, channel } = live;
+/** Resolves when the VM or its main process has ended. `hungAfterMs`: as long a QEMU that ends may take for it. */
+export function endOfVm(
+  record: VmRecord,
+  { qmp, channel }: VmConnections,
+  main: MainProcess | undefined,
+  hungAfterMs = HUNG_AFTER_MS,
+): Promise<VmEnd> {
   const qemu = qmp.closed.then(async () => endOfQemu(qmp.shutdownReason, await lastWords(record)));
   const agent = channel.closed.then(async (closed) => {
-    // A QEMU that ends closes both connections, in either order; the reason that QEMU gave is the more
-    // specific one.
-    const late = sleep(LAST_WORD_MS, "late", { ref: false });
-    const heard = closed.hungUp ? await Promise.race([qmp.closed, late]) : "late";
-    return heard === "late" ? endOfChannel(closed.message) : qemu;
+    if (!closed.hungUp) return endOfChannel(closed.message);
+    // No guest can hang up; a QEMU does that ends. It closes both connections, in either order, and between
+    // them it may write for long to a slow disk. Only when both are closed has it said all of its reason.
+    const hung = sleep(hungAfterMs, "hung", { ref: false });
+    return (await Promise.race([qmp.closed, hung])) === "hung" ? endOfHungQemu(qmp.shutdownReason) : qemu;
   });
   return Promise.race([qemu, agent, ...(main === undefined ? [] : [endOfProcess(main)])]);
 }

@@ -1,7 +1,7 @@
 // The egress policy of a running VM, kept the same in its record and its slot.
 
-import type { EgressReport } from "@skerry/contract/egress";
-import type { EgressChange } from "@skerry/contract/host-api";
+import type { EgressReport } from "@skerry/contract/vms/egress";
+import type { EgressChange } from "@skerry/contract/host-api/vm";
 import type { HostResources } from "../vm-resources.ts";
 import { saveRecord, type VmRecord } from "../record.ts";
 

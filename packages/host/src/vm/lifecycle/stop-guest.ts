@@ -3,7 +3,7 @@
 
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { MainExit } from "@skerry/contract/host-api";
+import type { MainExit } from "@skerry/contract/host-api/vm";
 import type { Logger } from "pino";
 import { shutDownGuest, terminateMain, type MainProcess } from "../../guest/agent.ts";
 import type { GuestChannel } from "../../guest/channel.ts";

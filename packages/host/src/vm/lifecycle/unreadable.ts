@@ -5,10 +5,9 @@
 import { rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Vm, VmCause } from "@skerry/contract/host-api";
+import type { VmCause } from "@skerry/contract/host-api/vm";
 import { NO_EGRESS } from "../../network/egress.ts";
 import { BELOW_FILE, readBelow } from "../disk/disk-below.ts";
-import { onlyMachines, type VmTable } from "./vm-table.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, killProcess, worksIn, type FoundProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu.ts";
@@ -17,7 +16,7 @@ import {
   readRecord,
   RECORD,
   saveRecord,
-  shown,
+  UNKNOWN,
   type FoundFolder,
   type FoundRecord,
   type RecordOwner,
@@ -99,15 +98,12 @@ interface RecoveryOptions {
 }
 
 /** Writes a new record for a machine whose record is not understood, so that its next start boots from its
- *  disk. The damaged record is kept beside it. A second call does nothing. */
-export async function recoverMachine(
+ *  disk, and resolves with it. The damaged record is kept beside it. */
+export async function recoveredRecord(
   { resources, owner }: RecoveryOptions,
-  table: VmTable,
-  id: string,
-): Promise<Vm> {
-  const entry = onlyMachines(table.known(id), "it has nothing that could be recovered");
-  if (entry.state !== "unreadable") return shown(entry.record);
-  const { folder } = entry.record;
+  known: VmRecord,
+): Promise<VmRecord> {
+  const { id, folder } = known;
   const found = await readRecord(id, folder, owner);
   if (found.kind === "newer" || found.kind === "mine") {
     const why = found.kind === "newer" ? found.why : `${RECORD} can be read again`;
@@ -121,26 +117,16 @@ export async function recoverMachine(
       remediation: `Restore ${vmPaths.disk} and ${BELOW_FILE} in ${folder} from a backup, and try again.`,
     });
   }
-  await endUnreadable(resources, entry.record);
+  await endUnreadable(resources, known);
   await rename(join(folder, RECORD), join(folder, `${RECORD}.damaged`)).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     },
   );
-  const record: VmRecord = {
-    ...entry.record,
-    reason: "its record was recovered",
-    cause: "host_failed",
-    below,
-  };
-  // The machine was destroyed meanwhile, or started with a new disk.
-  if (!table.holds(entry)) return shown(table.known(id).record);
+  const record: VmRecord = { ...known, reason: "its record was recovered", cause: "host_failed", below };
   await saveRecord(record);
-  table.set({ state: "ended", record });
-  return shown(record);
+  return record;
 }
-
-const UNKNOWN = "unknown";
 
 const VM_ID = /^(sbx|mch)_[a-z0-9]{1,40}$/;
 

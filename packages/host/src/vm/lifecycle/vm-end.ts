@@ -1,6 +1,6 @@
 // The end of a VM: a reason for its owner, and a cause that decides whether it is started again.
 
-import type { MainExit, VmCause } from "@skerry/contract/host-api";
+import type { MainExit, VmCause } from "@skerry/contract/host-api/vm";
 import { signalName } from "../../signals.ts";
 
 /** The fields of the record of a VM that has ended. */
@@ -33,6 +33,12 @@ export function endOfQemu(shutdownReason: string | undefined, consoleLogEnd: str
     default:
       return gone("qemu_ended", `QEMU ended with the reason ${shutdownReason}`);
   }
+}
+
+/** One that has begun to end, and does not. */
+export function endOfHungQemu(shutdownReason: string | undefined): VmEnd {
+  const why = shutdownReason === undefined ? "without a reason" : `with the reason ${shutdownReason}`;
+  return gone("qemu_ended", `QEMU was ending ${why}, and hung`);
 }
 
 function endOfReset(consoleLogEnd: string | undefined): VmEnd {

@@ -105,22 +105,34 @@ export class VmLifecycle {
     return done;
   }
 
-  /** Removes the files of a VM that does not run, which may take long. Its entry says so meanwhile: a second
-   *  request for its end or for a new disk waits, instead of removing what the first one has begun since. */
+  /** Removes the files of a VM that does not run. */
   remove(entry: VmEntry, before = (): Promise<void> => Promise.resolve()): Promise<void> {
-    const { table } = this.#options;
-    const { record } = entry;
-    const done = before()
-      .then(() => rm(record.folder, { recursive: true, force: true }))
-      .then(
-        () => table.delete(record.id),
-        (error: unknown) => {
-          table.set(entry);
-          throw error;
-        },
-      );
-    table.set({ state: "ending", record, done });
+    return this.hold(entry, async () => {
+      await before();
+      await rm(entry.record.folder, { recursive: true, force: true });
+      return undefined;
+    });
+  }
+
+  /** Works on the files of a VM that does not run, which may take long. Its entry says so meanwhile: another
+   *  request for its end, its disk or its recovery waits, instead of undoing what this one has begun. The work
+   *  resolves with the entry that follows, undefined where the VM is gone; where it fails, the entry stays. */
+  hold(entry: VmEntry, work: () => Promise<VmEntry | undefined>): Promise<void> {
+    const done = this.#replace(entry, work);
+    this.#options.table.set({ state: "ending", record: entry.record, done });
     return done;
+  }
+
+  async #replace(entry: VmEntry, work: () => Promise<VmEntry | undefined>): Promise<void> {
+    const { table } = this.#options;
+    try {
+      const after = await work();
+      if (after === undefined) table.delete(entry.record.id);
+      else table.set(after);
+    } catch (error) {
+      table.set(entry);
+      throw error;
+    }
   }
 
   async endNoisily(record: VmRecord, end: VmEnd | undefined): Promise<void> {

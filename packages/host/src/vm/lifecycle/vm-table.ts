@@ -1,12 +1,12 @@
 // The VMs of this host: the state of each, and the operations that the state allows.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Vm } from "@skerry/contract/host-api";
+import type { Vm } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import type { VmEnd } from "./vm-end.ts";
-import type { VmRecord } from "../record.ts";
+import { mayBe, type VmRecord } from "../record.ts";
 import type { IdlePause } from "./idle-pause.ts";
 
 export type VmEntry =
@@ -79,8 +79,7 @@ export class VmTable {
 
   of(id: string, executionId: string): VmEntry {
     const entry = this.known(id);
-    // The incarnation of an unreadable VM is not known.
-    if (entry.state !== "unreadable" && entry.record.execution_id !== executionId)
+    if (!mayBe(entry.record, executionId))
       throw new SkerryError("stale_execution", "That incarnation of the VM is not on this host.");
     return entry;
   }

@@ -99,7 +99,7 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return (await startTicksOf(identity.pid)) === identity.startTicks;
 }
 
-/** Whether it lives and works in this folder, whatever that is called by now. */
+/** Whether it lives and works in this folder, also where the folder was renamed since. */
 export async function worksIn(identity: ProcessIdentity, folder: string): Promise<boolean> {
   if (!(await isAlive(identity))) return false;
   const [there, here] = await Promise.all(

@@ -5,7 +5,7 @@ import { addAbortListener } from "node:events";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import type { VmSpec } from "@skerry/contract/host-api";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Size } from "@skerry/contract/sizes";
 import { GuestChannel } from "../../guest/channel.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
@@ -72,7 +72,7 @@ async function answered({ folder }: VmRecord): Promise<GuestChannel> {
 
 async function startBooting({ resources, library, record, size }: BootOptions): Promise<StartedQemu> {
   const { below } = record;
-  if (below === undefined) throw new Error("nobody remembers what the machine's disk stands on");
+  if (below === undefined) throw new Error("the record does not say what the machine's disk stands on");
   const { machine, boot } = library.forBoot(size);
   return startQemu(resources, {
     record,

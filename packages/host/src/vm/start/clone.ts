@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { addAbortListener } from "node:events";
 import { chmod, copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { VmSpec } from "@skerry/contract/host-api";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Size } from "@skerry/contract/sizes";
 import { configure, clockAndEntropy, startMain, wakeGuest, type MainProcess } from "../../guest/agent.ts";
 import { GuestChannel } from "../../guest/channel.ts";

@@ -44,7 +44,7 @@ export class WarmPool {
   readonly #options: WarmPoolOptions;
   readonly #shelves = new Map<string, Shelf>();
   readonly #stop = new AbortController();
-  #bell = Promise.withResolvers<void>();
+  #wakeup = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
   #taken = 0;
   #missed = 0;
@@ -73,7 +73,7 @@ export class WarmPool {
     const taken = shelf.waiting.shift();
     if (taken === undefined) this.#missed += 1;
     else this.#taken += 1;
-    this.#bell.resolve();
+    this.#wakeup.resolve();
     return taken;
   }
 
@@ -85,7 +85,7 @@ export class WarmPool {
   /** Stops, and resolves when all clones are removed. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#bell.resolve();
+    this.#wakeup.resolve();
     await this.#running;
     this.#running = undefined;
     await this.giveUp(Infinity);
@@ -118,8 +118,11 @@ export class WarmPool {
     while (!signal.aborted) {
       const next = await this.#review();
       const pauseMs = next === undefined ? REVIEW_MS : await this.#fill(next);
-      await Promise.race([this.#bell.promise, sleep(pauseMs, undefined, { signal }).catch(() => undefined)]);
-      this.#bell = Promise.withResolvers();
+      await Promise.race([
+        this.#wakeup.promise,
+        sleep(pauseMs, undefined, { signal }).catch(() => undefined),
+      ]);
+      this.#wakeup = Promise.withResolvers();
       do await sleep(REFILL_DELAY_MS, undefined, { signal }).catch(() => undefined);
       while (this.#options.isBusy() && !signal.aborted);
     }
@@ -170,7 +173,7 @@ export class WarmPool {
       if (index < 0) return;
       shelf.waiting.splice(index, 1);
       this.#options.log.warn({ vm: vm.record.id }, "a waiting clone ended by itself");
-      void this.#options.clones.remove(vm).finally(() => this.#bell.resolve());
+      void this.#options.clones.remove(vm).finally(() => this.#wakeup.resolve());
     };
     void vm.live.qmp.closed.then(ended);
     void vm.live.channel.closed.then(ended);

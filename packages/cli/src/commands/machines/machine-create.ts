@@ -1,0 +1,103 @@
+// `skerry machine create`.
+
+import { RESTART_RETRIES_MAX } from "@skerry/contract/limits";
+import {
+  restartDisks,
+  restartPolicies,
+  type RestartDisk,
+  type RestartPolicy,
+} from "@skerry/contract/machines/machine-status";
+import type { MachineCreateRequest } from "@skerry/sdk";
+import { InvalidArgumentError, Option, type Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { addExamples, collectPair, given } from "../../options.ts";
+import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
+
+interface CreateFlags extends EgressFlags {
+  readonly template: string;
+  readonly name?: string;
+  readonly size?: string;
+  readonly env?: Record<string, string>;
+  readonly metadata?: Record<string, string>;
+  readonly command?: string;
+  readonly restart?: RestartPolicy;
+  readonly maxRetries?: number | typeof UNLIMITED;
+  readonly restartDisk?: RestartDisk;
+  readonly stopTimeout?: string;
+  readonly json?: boolean;
+}
+
+const UNLIMITED = "unlimited";
+
+export function registerMachineCreate(machine: Command, cli: Cli): void {
+  const command = machine
+    .command("create")
+    .description("Create a machine, wait until it runs and print its id.")
+    .requiredOption("--template <name>", "template name or id; see `skerry template list`")
+    .option("--name <name>", "a name for people; need not be unique")
+    .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
+    .option("--env <KEY=VALUE>", "environment variable of its processes; repeatable", collectPair)
+    .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair)
+    .option("--command <line>", "shell command line of its main process, whose end is the machine's")
+    .addOption(
+      new Option("--restart <policy>", "when it is started again by itself (default: on-failure)").choices(
+        restartPolicies,
+      ),
+    )
+    .option(
+      "--max-retries <count>",
+      "restarts in a row before it is given up, or `unlimited` (default: 10 with on-failure)",
+      retries,
+    )
+    .addOption(
+      new Option(
+        "--restart-disk <what>",
+        "when its host is lost: keep (wait for the host, which has its disk) or disposable (start elsewhere with a new disk) (default: keep)",
+      ).choices(restartDisks),
+    )
+    .option("--stop-timeout <duration>", "from SIGTERM to SIGKILL (default: 10s, at most 5m)");
+  addEgressFlags(command)
+    .option("--json", "print the machine as JSON")
+    .action((flags: CreateFlags, self: Command) => createMachine(cli, flags, self));
+  addExamples(
+    command,
+    "skerry machine create --template base",
+    "skerry machine create --template base --name web --command 'exec python3 -m http.server' --restart always",
+    "skerry machine create --template base --command 'python3 /srv/job.py' --max-retries 3 --stop-timeout 1m",
+    "skerry machine create --template base --egress-allow-cidr 10.0.0.0/8 --egress-allow-port 443",
+  );
+}
+
+function retries(text: string): number | typeof UNLIMITED {
+  if (text === UNLIMITED) return UNLIMITED;
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : -1;
+  if (count >= 0 && count <= RESTART_RETRIES_MAX) return count;
+  throw new InvalidArgumentError(
+    `It must be a whole number from 0 to ${RESTART_RETRIES_MAX}, or "${UNLIMITED}".`,
+  );
+}
+
+async function createMachine(cli: Cli, flags: CreateFlags, self: Command): Promise<void> {
+  const client = await cli.client(self);
+  const request = createRequest(flags);
+  const machine = await cli.output.spin("Creating a machine", () =>
+    client.machines.create(request, { signal: cli.signal }),
+  );
+  if (flags.json === true) return cli.output.json(machine);
+  await cli.output.line(machine.id);
+  await cli.output.note(`${machine.template}, ${machine.size}; restart: ${machine.restart.policy}`);
+}
+
+function createRequest(flags: CreateFlags): MachineCreateRequest {
+  const { template, name, size, env, metadata, command, maxRetries, stopTimeout } = flags;
+  const restart = given({
+    policy: flags.restart,
+    max_retries: maxRetries === UNLIMITED ? null : maxRetries,
+    disk: flags.restartDisk,
+  });
+  return {
+    template,
+    ...given({ name, size, env, metadata, egress: egressRequest(flags), command, stop_timeout: stopTimeout }),
+    ...(Object.keys(restart).length === 0 ? {} : { restart }),
+  };
+}

@@ -1,0 +1,140 @@
+// `skerry machine list`, `show`, `start`, `stop`, `restart` and `destroy`.
+
+import { machineStatuses, type MachineStatus } from "@skerry/contract/machines/machine-status";
+import type { Machine } from "@skerry/sdk";
+import type { Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { addExamples } from "../../options.ts";
+import { addVmListFlags, describedFields, forEach, listed, type ListFlags } from "../vms/vm-list.ts";
+
+export function registerMachineLife(machine: Command, cli: Cli): void {
+  registerList(machine, cli);
+  registerShow(machine, cli);
+  for (const power of powerCommands) {
+    const command = registerPowerCommand(machine, cli, power);
+    if (power.verb !== "start") continue;
+    command.option(
+      "--new-disk",
+      "start with a new disk of the template, also where its own is lost; what is on the old one is given up",
+    );
+    addExamples(command, "skerry machine start --new-disk mch_01jd3...");
+  }
+  registerDestroy(machine, cli);
+}
+
+function registerList(machine: Command, cli: Cli): void {
+  const list = machine.command("list").description("List machines, newest first.");
+  addVmListFlags(list, machineStatuses).action(async (flags: ListFlags<MachineStatus>, self: Command) => {
+    const { machines } = await cli.client(self);
+    const page = await listed<Machine, MachineStatus>(machines, flags, cli.signal);
+    if (flags.json === true) return cli.output.json(page);
+    await cli.output.table(
+      ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "RESTARTS", "REASON"],
+      page.items.map((item) => [
+        item.id,
+        item.name ?? "-",
+        item.template,
+        item.size,
+        item.status,
+        String(item.restarts),
+        item.reason ?? "-",
+      ]),
+    );
+    if (page.next_cursor !== null) await cli.output.note("There are more; --all lists every one.");
+  });
+  addExamples(
+    list,
+    "skerry machine list --status failed",
+    "skerry machine list --metadata service=mail --all --json | jq -r '.items[].id'",
+  );
+}
+
+function registerShow(machine: Command, cli: Cli): void {
+  const command = machine
+    .command("show")
+    .description("Show a machine.")
+    .argument("<id>", "id of the machine, mch_...")
+    .option("--json", "print JSON")
+    .action(async (id: string, flags: { readonly json?: boolean }, self: Command) => {
+      const { machines } = await cli.client(self);
+      const found = await machines.get(id, { signal: cli.signal });
+      if (flags.json === true) return cli.output.json(found);
+      await cli.output.fields(describedFields(found));
+    });
+  addExamples(
+    command,
+    "skerry machine show mch_01jd3...",
+    "skerry machine show mch_01jd3... --json | jq -r .reason",
+  );
+}
+
+interface PowerCommand {
+  readonly verb: "start" | "stop" | "restart";
+  readonly description: string;
+  readonly doing: string;
+}
+
+const powerCommands: readonly PowerCommand[] = [
+  {
+    verb: "start",
+    description: "Start machines that do not run, from their own disks.",
+    doing: "Starting",
+  },
+  {
+    verb: "stop",
+    description: "Stop machines: SIGTERM, then SIGKILL. Their disks are kept, and nothing starts them again.",
+    doing: "Stopping",
+  },
+  {
+    verb: "restart",
+    description: "Stop machines and start them again; those that do not run are started.",
+    doing: "Restarting",
+  },
+];
+
+interface PowerFlags {
+  readonly json?: boolean;
+  readonly newDisk?: boolean;
+}
+
+function registerPowerCommand(
+  machine: Command,
+  cli: Cli,
+  { verb, description, doing }: PowerCommand,
+): Command {
+  const command = machine
+    .command(verb)
+    .description(description)
+    .argument("<id...>", "ids of machines, mch_...")
+    .option("--json", "print the machines as JSON")
+    .action(async (ids: readonly string[], flags: PowerFlags, self: Command) => {
+      const { machines } = await cli.client(self);
+      const options = { signal: cli.signal, ...(flags.newDisk === true ? { newDisk: true } : {}) };
+      await forEach(cli, ids, async (id) => {
+        const found = await cli.output.spin(`${doing} ${id}`, () => machines[verb](id, options));
+        if (flags.json === true) return cli.output.json(found);
+        await cli.output.line(`${found.id} ${found.status}`);
+      });
+    });
+  addExamples(
+    command,
+    `skerry machine ${verb} mch_01jd3...`,
+    `skerry machine list --all --json | jq -r '.items[].id' | xargs skerry machine ${verb}`,
+  );
+  return command;
+}
+
+function registerDestroy(machine: Command, cli: Cli): void {
+  const command = machine
+    .command("destroy")
+    .description("Destroy machines and their disks, in any status.")
+    .argument("<id...>", "ids of machines, mch_...")
+    .action(async (ids: readonly string[], _flags: object, self: Command) => {
+      const { machines } = await cli.client(self);
+      await forEach(cli, ids, async (id) => {
+        await machines.destroy(id, { signal: cli.signal });
+        await cli.output.line(`${id} destroyed`);
+      });
+    });
+  addExamples(command, "skerry machine destroy mch_01jd3... mch_01jd4...");
+}

@@ -1,0 +1,29 @@
+// `skerry machine`: its verbs are in the files beside this one.
+
+import type { Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { addExamples } from "../../options.ts";
+import { registerMachineCreate } from "./machine-create.ts";
+import { registerMachineLife } from "./machine-life.ts";
+import { registerMachineLogs } from "./machine-logs.ts";
+import { registerVmEgress } from "../vms/vm-egress.ts";
+import { registerVmExec } from "../vms/vm-exec.ts";
+import { registerVmFiles } from "../vms/vm-files.ts";
+import { machineNoun } from "../vms/vm-noun.ts";
+
+export function registerMachineCommands(program: Command, cli: Cli): void {
+  const machine = program.command("machine").description("MicroVMs that are meant to keep running.");
+  addExamples(
+    machine,
+    "ID=$(skerry machine create --template base --command 'exec python3 -m http.server')",
+    "skerry machine logs $ID --follow",
+    "skerry machine stop $ID && skerry machine start $ID",
+    "skerry machine destroy $ID",
+  );
+  registerMachineCreate(machine, cli);
+  registerMachineLife(machine, cli);
+  registerMachineLogs(machine, cli);
+  registerVmExec(machine, cli, machineNoun);
+  registerVmFiles(machine, cli, machineNoun);
+  registerVmEgress(machine, cli, machineNoun);
+}

@@ -1,0 +1,86 @@
+// `skerry audit list`: who did what in the organization.
+
+import { PAGE_MAX } from "@skerry/contract/limits";
+import type { AuditEvent, AuditFilter } from "@skerry/sdk";
+import { Option, type Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { addExamples, given, wholeNumber } from "../../options.ts";
+
+interface ListFlags {
+  readonly action?: string;
+  readonly resource?: string;
+  readonly user?: string;
+  readonly tokenId?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit?: number;
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+export function registerAuditCommands(program: Command, cli: Cli): void {
+  const command = program
+    .command("audit")
+    .description("Who did what in the organization; for its admins.")
+    .command("list")
+    .description("List the events, newest first; one may stand for many equal refusals.")
+    .option("--action <action>", "only this action, such as sandbox.create")
+    .option("--resource <id>", "only what was done to it")
+    .option("--user <id>", "only what this user did")
+    .option("--token-id <id>", "only what was done with this token")
+    .option("--since <time>", "only events at or after it, in ISO 8601")
+    .option("--until <time>", "only events before it")
+    .addOption(
+      new Option("--limit <count>", `how many to list, 1 to ${PAGE_MAX} (default: 50)`)
+        .argParser((text: string) => wholeNumber(text, PAGE_MAX))
+        .conflicts("all"),
+    )
+    .option("--all", "list every one")
+    .option("--json", "print JSON, as the API has it")
+    .action((flags: ListFlags, self: Command) => listEvents(cli, flags, self));
+  addExamples(
+    command,
+    "skerry audit list --since 2026-11-20",
+    "skerry audit list --resource sbx_01jd3...",
+    "skerry audit list --action token.create --all --json | jq -r '.items[].actor.user_id'",
+  );
+}
+
+async function listEvents(cli: Cli, flags: ListFlags, self: Command): Promise<void> {
+  const { audit } = await cli.client(self);
+  const filter: AuditFilter = given({
+    action: flags.action,
+    resource_id: flags.resource,
+    user_id: flags.user,
+    token_id: flags.tokenId,
+    since: flags.since,
+    until: flags.until,
+  });
+  const options = { signal: cli.signal };
+  if (flags.all !== true) {
+    const page = await audit.page({ ...filter, limit: flags.limit }, options);
+    if (flags.json === true) return cli.output.json(page);
+    await showEvents(cli, page.items);
+    if (page.next_cursor !== null) await cli.output.note("There are more; use --all, or --until.");
+    return;
+  }
+  const items: AuditEvent[] = [];
+  for await (const item of audit.list(filter, options)) items.push(item);
+  if (flags.json === true) return cli.output.json({ items, next_cursor: null });
+  await showEvents(cli, items);
+}
+
+function showEvents(cli: Cli, events: readonly AuditEvent[]): Promise<void> {
+  return cli.output.table(
+    ["TIME", "ACTION", "RESOURCE", "OUTCOME", "BY", "TOKEN", "FROM"],
+    events.map(({ at, action, resource, outcome, code, count, actor }) => [
+      at,
+      action,
+      resource.id ?? "-",
+      `${outcome}${code === null ? "" : ` (${code})`}${count > 1 ? `, ${count} times` : ""}`,
+      actor.user_id ?? actor.service ?? "-",
+      actor.token_id ?? "-",
+      actor.address ?? "-",
+    ]),
+  );
+}

@@ -1,0 +1,89 @@
+// `skerry org limits`: how much the organization may do and hold, and how much of it is taken; and the operator's exceptions for any one.
+
+import { InvalidArgumentError, type Command } from "commander";
+import { isLimitName, LIMIT_MAX, limitNames } from "@skerry/contract/limits/quotas";
+import type { Limits, LimitsChangeRequest, OrganizationLimits } from "@skerry/sdk";
+import type { Cli } from "../../cli.ts";
+import { CliError, exitCodes } from "../../errors.ts";
+import { addExamples } from "../../options.ts";
+
+interface LimitsFlags {
+  readonly set?: LimitsChangeRequest;
+  readonly json?: boolean;
+}
+
+export function registerLimitsCommand(org: Command, cli: Cli): void {
+  const command = org
+    .command("limits")
+    .description(
+      "Show how many requests each token may make (all together: twice as many), and what the organization may hold at once.",
+    )
+    .argument("[id]", "as the operator: id of any organization, org_... (default: the one that you work in)")
+    .option(
+      "--set <name=value>",
+      "as the operator: change a limit, or take it back with NAME=default; repeatable",
+      collectChange,
+    )
+    .option("--json", "print JSON")
+    .addHelpText("after", `\nLimits that --set takes: ${limitNames.join(", ")}.`)
+    .action(async (id: string | undefined, { set, json }: LimitsFlags, self: Command) => {
+      if (set !== undefined && id === undefined) {
+        throw new CliError("invalid_input", "--set needs the id of the organization.", {
+          remediation: "Write skerry org limits ID --set NAME=VALUE; `skerry org list` shows ids.",
+          exitCode: exitCodes.usage,
+        });
+      }
+      const client = await cli.client(self);
+      const options = { signal: cli.signal };
+      if (id === undefined) return show(cli, await client.limits(options), json);
+      const { organizations } = client;
+      await show(
+        cli,
+        await (set === undefined
+          ? organizations.limits(id, options)
+          : organizations.setLimits(id, set, options)),
+        json,
+      );
+    });
+  addExamples(
+    command,
+    "skerry org limits",
+    "skerry org limits --json | jq .quotas.sandboxes",
+    "skerry org limits org_01jd3... --set quota_sandboxes=500 --set rate_read_burst=default",
+  );
+}
+
+async function show(cli: Cli, limits: Limits | OrganizationLimits, json: boolean | undefined): Promise<void> {
+  if (json === true) return cli.output.json(limits);
+  const set: Readonly<Record<string, number>> = "exceptions" in limits ? limits.exceptions : {};
+  await cli.output.table(
+    ["LIMIT", "USED", "AT MOST"],
+    [
+      ...Object.entries(limits.quotas).map(([name, { used, limit }]) => [
+        name,
+        String(used),
+        noted(String(limit), `quota_${name}` in set),
+      ]),
+      ...Object.entries(limits.rates).map(([name, { per_minute, burst }]) => [
+        `${name} requests of a token`,
+        "",
+        noted(
+          `${per_minute} a minute, ${burst} at once`,
+          `rate_${name}_per_minute` in set || `rate_${name}_burst` in set,
+        ),
+      ]),
+    ],
+  );
+}
+
+function noted(text: string, isException: boolean): string {
+  return isException ? `${text} (set for it)` : text;
+}
+
+/** Reads one `NAME=NUMBER` or `NAME=default` more. */
+function collectChange(text: string, before: LimitsChangeRequest = {}): LimitsChangeRequest {
+  const [, name = "", value = ""] = /^([a-z_]+)=(\d{1,10}|default)$/.exec(text) ?? [];
+  if (!isLimitName(name) || Number(value) > LIMIT_MAX)
+    throw new InvalidArgumentError("It must be NAME=NUMBER or NAME=default, with the name of a limit.");
+  return { ...before, [name]: value === "default" ? null : Number(value) };
+}

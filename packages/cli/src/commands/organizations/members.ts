@@ -1,0 +1,115 @@
+// `skerry org members`, `add-member`, `set-role` and `remove-member`: of the organization that the command works in.
+
+import { roles } from "@skerry/contract/organizations/roles";
+import type { Member, Role, Skerry } from "@skerry/sdk";
+import { Argument, Option, type Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { addExamples, given } from "../../options.ts";
+
+interface JsonFlag {
+  readonly json?: boolean;
+}
+
+const USER = "id of the member, usr_...";
+
+export function registerMemberCommands(org: Command, cli: Cli): void {
+  registerMembers(org, cli);
+  registerAdd(org, cli);
+  registerSetRole(org, cli);
+  registerRemove(org, cli);
+}
+
+/** Where `--org`, SKERRY_ORG_ID, `skerry org use` or the token say. */
+async function here(client: Skerry, cli: Cli): Promise<string> {
+  return (await client.me({ signal: cli.signal })).organization_id;
+}
+
+function registerMembers(org: Command, cli: Cli): void {
+  const command = org
+    .command("members")
+    .description("List the members.")
+    .option("--json", "print JSON")
+    .action(async (flags: JsonFlag, self: Command) => {
+      const client = await cli.client(self);
+      const items: Member[] = [];
+      const all = client.organizations.members(await here(client, cli), { signal: cli.signal });
+      for await (const item of all) items.push(item);
+      if (flags.json === true) return cli.output.json({ items, next_cursor: null });
+      await cli.output.table(
+        ["USER", "NAME", "EMAIL", "ROLE", "SINCE"],
+        items.map(({ user_id, name, email, role, created_at }) => [
+          user_id,
+          name,
+          email ?? "-",
+          role,
+          created_at,
+        ]),
+      );
+    });
+  addExamples(command, "skerry org members", "skerry org members --org org_01jd3... --json");
+}
+
+interface AddFlags extends JsonFlag {
+  readonly role: Role;
+  readonly email?: string;
+}
+
+function registerAdd(org: Command, cli: Cli): void {
+  const command = org
+    .command("add-member")
+    .description("Add a member, and print a first token to hand over, which is shown this once.")
+    .argument("<who>", "name of a new user, or id of a known one, usr_...")
+    .addOption(new Option("--role <role>", "what the member may do").choices(roles).default("member"))
+    .option("--email <address>", "of a new user; nothing is sent there")
+    .option("--json", "print the whole answer as JSON")
+    .action(async (who: string, { role, email, json }: AddFlags, self: Command) => {
+      const client = await cli.client(self);
+      const person = who.startsWith("usr_") ? { user_id: who } : { name: who };
+      const added = await client.organizations.addMember(
+        await here(client, cli),
+        { ...person, ...given({ email }), role },
+        { signal: cli.signal },
+      );
+      if (json === true) return cli.output.json(added);
+      await cli.output.line(added.token.token);
+      await cli.output.note(
+        `${added.user_id} (${added.name}), ${role}. The token is for "skerry auth login".`,
+      );
+    });
+  addExamples(
+    command,
+    "skerry org add-member Ada --role admin --email ada@example.org",
+    "skerry org add-member usr_01jd3... --role viewer --org org_01jd4...",
+  );
+}
+
+function registerSetRole(org: Command, cli: Cli): void {
+  const command = org
+    .command("set-role")
+    .description("Change what a member may do.")
+    .argument("<user>", USER)
+    .addArgument(new Argument("<role>", "what the member may do").choices(roles))
+    .option("--json", "print JSON")
+    .action(async (userId: string, role: Role, flags: JsonFlag, self: Command) => {
+      const client = await cli.client(self);
+      const member = await client.organizations.setRole(await here(client, cli), userId, role, {
+        signal: cli.signal,
+      });
+      if (flags.json === true) return cli.output.json(member);
+      await cli.output.note(`${member.user_id} (${member.name}), ${member.role}.`);
+    });
+  addExamples(command, "skerry org set-role usr_01jd3... viewer");
+}
+
+function registerRemove(org: Command, cli: Cli): void {
+  const command = org
+    .command("remove-member")
+    .description("Remove a member; the member's tokens here end at once.")
+    .argument("<user>", USER)
+    .action(async (userId: string, _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      await client.organizations.removeMember(await here(client, cli), userId, { signal: cli.signal });
+      await cli.output.note(`${userId} is removed.`);
+    });
+  addExamples(command, "skerry org remove-member usr_01jd3...");
+}

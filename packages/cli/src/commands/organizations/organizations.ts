@@ -1,0 +1,144 @@
+// `skerry org`: organizations, and which of them the next commands work in. Its members are in the file beside this one.
+
+import { Option, type Command } from "commander";
+import type { Organization } from "@skerry/sdk";
+import type { Cli } from "../../cli.ts";
+import { configPath, readSaved, writeConfig } from "../../config.ts";
+import { CliError } from "../../errors.ts";
+import { addExamples, given } from "../../options.ts";
+import { registerLimitsCommand } from "./limits.ts";
+import { registerMemberCommands } from "./members.ts";
+
+interface JsonFlag {
+  readonly json?: boolean;
+}
+
+type EgressMode = Organization["egress_default"];
+
+const EGRESS_DEFAULT = "what its sandboxes reach that ask for nothing else";
+const modes: readonly EgressMode[] = ["allow_all", "deny_all"];
+
+export function registerOrganizationCommands(program: Command, cli: Cli): void {
+  const org = program.command("org").description("Organizations, and who is in them.");
+  addExamples(
+    org,
+    "skerry org list",
+    "skerry org add-member Ada --role member",
+    "skerry org use org_01jd3...",
+  );
+  registerList(org, cli);
+  registerShow(org, cli);
+  registerCreate(org, cli);
+  registerUpdate(org, cli);
+  registerUse(org, cli);
+  registerLimitsCommand(org, cli);
+  registerMemberCommands(org, cli);
+}
+
+function registerList(org: Command, cli: Cli): void {
+  const command = org
+    .command("list")
+    .description("List the organizations that you are a member of.")
+    .option("--json", "print JSON")
+    .action(async (flags: JsonFlag, self: Command) => {
+      const client = await cli.client(self);
+      const items: Organization[] = [];
+      for await (const item of client.organizations.list({ signal: cli.signal })) items.push(item);
+      if (flags.json === true) return cli.output.json({ items, next_cursor: null });
+      await cli.output.table(
+        ["ID", "NAME", "YOUR ROLE", "EGRESS"],
+        items.map(({ id, name, role, egress_default }) => [id, name, role, egress_default]),
+      );
+    });
+  addExamples(command, "skerry org list", "skerry org list --json | jq -r '.items[].id'");
+}
+
+function registerShow(org: Command, cli: Cli): void {
+  const command = org
+    .command("show")
+    .description("Show an organization.")
+    .argument("[id]", "id of the organization, org_... (default: the one that you work in)")
+    .option("--json", "print JSON")
+    .action(async (id: string | undefined, flags: JsonFlag, self: Command) => {
+      const client = await cli.client(self);
+      const target = id ?? (await client.me({ signal: cli.signal })).organization_id;
+      await show(cli, await client.organizations.get(target, { signal: cli.signal }), flags);
+    });
+  addExamples(command, "skerry org show", "skerry org show org_01jd3... --json");
+}
+
+function registerCreate(org: Command, cli: Cli): void {
+  const command = org
+    .command("create")
+    .description("Create an organization, as the operator of the platform. You are its first owner.")
+    .argument("<name>", "for people; need not be unique")
+    .addOption(new Option("--egress-default <mode>", EGRESS_DEFAULT).choices(modes))
+    .option("--json", "print JSON")
+    .action(
+      async (name: string, flags: JsonFlag & { readonly egressDefault?: EgressMode }, self: Command) => {
+        const client = await cli.client(self);
+        const request = { name, ...given({ egress_default: flags.egressDefault }) };
+        const made = await client.organizations.create(request, { signal: cli.signal });
+        if (flags.json === true) return cli.output.json(made);
+        await cli.output.line(made.id);
+      },
+    );
+  addExamples(command, 'ORG=$(skerry org create "Example Ltd" --egress-default deny_all)');
+}
+
+interface UpdateFlags extends JsonFlag {
+  readonly name?: string;
+  readonly egressDefault?: EgressMode;
+}
+
+function registerUpdate(org: Command, cli: Cli): void {
+  const command = org
+    .command("update")
+    .description("Change an organization; what is not given stays.")
+    .argument("<id>", "id of the organization, org_...")
+    .option("--name <name>", "its new name")
+    .addOption(new Option("--egress-default <mode>", EGRESS_DEFAULT).choices(modes))
+    .option("--json", "print JSON")
+    .action(async (id: string, flags: UpdateFlags, self: Command) => {
+      const client = await cli.client(self);
+      const request = given({ name: flags.name, egress_default: flags.egressDefault });
+      await show(cli, await client.organizations.update(id, request, { signal: cli.signal }), flags);
+    });
+  addExamples(command, "skerry org update org_01jd3... --egress-default deny_all");
+}
+
+/** Only here: the server has no such choice, so nothing that another program runs moves to another organization. */
+function registerUse(org: Command, cli: Cli): void {
+  const command = org
+    .command("use")
+    .description("Choose the organization that commands with the saved token work in.")
+    .argument("[id]", "id of the organization, org_... (default: the token's own)")
+    .action(async (id: string | undefined, _flags: object, self: Command) => {
+      const { organization: _before, ...saved } = await readSaved();
+      if (saved.token === undefined)
+        throw new CliError("no_token", "No token is saved, so there is nothing to choose for.", {
+          remediation: "Run `skerry auth login` first, or set SKERRY_ORG_ID beside SKERRY_API_TOKEN.",
+        });
+      if (id !== undefined) {
+        // A choice that cannot work would only be found out by the next command.
+        const client = await cli.client(self);
+        const { name } = await client.organizations.get(id, { signal: cli.signal });
+        await cli.output.note(`Commands work in ${name} now.`);
+      }
+      await writeConfig({ ...saved, ...given({ organization: id }) }, configPath());
+    });
+  addExamples(command, "skerry org use org_01jd3...", "skerry org use");
+}
+
+async function show(cli: Cli, organization: Organization, flags: JsonFlag): Promise<void> {
+  if (flags.json === true) return cli.output.json(organization);
+  const { id, name, role, egress_default, allowed_private_cidrs, created_at } = organization;
+  await cli.output.fields([
+    ["id", id],
+    ["name", name],
+    ["your role", role],
+    ["egress default", egress_default],
+    ["private networks", allowed_private_cidrs.join(", ") || "none"],
+    ["created", created_at],
+  ]);
+}

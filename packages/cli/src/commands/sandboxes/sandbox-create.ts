@@ -1,0 +1,63 @@
+// `skerry sandbox create`.
+
+import type { SandboxCreateRequest } from "@skerry/sdk";
+import { Option, type Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { addExamples, collectPair, given } from "../../options.ts";
+import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
+
+interface CreateFlags extends EgressFlags {
+  readonly template: string;
+  readonly name?: string;
+  readonly mode?: "ephemeral" | "persistent";
+  readonly timeout?: string;
+  readonly size?: string;
+  readonly env?: Record<string, string>;
+  readonly metadata?: Record<string, string>;
+  readonly json?: boolean;
+}
+
+export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
+  const command = sandbox
+    .command("create")
+    .description("Create a sandbox, wait until it is usable and print its id.")
+    .requiredOption("--template <name>", "template name or id; see `skerry template list`")
+    .option("--name <name>", "a name for people; need not be unique")
+    .addOption(new Option("--mode <mode>", "what its timeout does").choices(["ephemeral", "persistent"]))
+    .option(
+      "--timeout <duration>",
+      "until it is destroyed, such as 30s, 10m or 24h (default: 5m, at most 24h)",
+    )
+    .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
+    .option("--env <KEY=VALUE>", "environment variable of its commands; repeatable", collectPair)
+    .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair);
+  addEgressFlags(command)
+    .option("--json", "print the sandbox as JSON")
+    .action((flags: CreateFlags, self: Command) => createSandbox(cli, flags, self));
+  addExamples(
+    command,
+    "skerry sandbox create --template base",
+    "skerry sandbox create --template base --timeout 30m --size shared-cpu-2x --env CI=1 --metadata job=7",
+    "skerry sandbox create --template base --egress-allow-cidr 10.0.0.0/8 --egress-allow-port 443",
+    "skerry sandbox create --template base --egress-mode deny_all --egress-dns",
+  );
+}
+
+async function createSandbox(cli: Cli, flags: CreateFlags, self: Command): Promise<void> {
+  const client = await cli.client(self);
+  const request = createRequest(flags);
+  const created = await cli.output.spin("Creating a sandbox", () =>
+    client.sandboxes.create(request, { signal: cli.signal }),
+  );
+  if (flags.json === true) return cli.output.json(created);
+  await cli.output.line(created.id);
+  await cli.output.note(`${created.info.template}, ${created.info.size}; expires ${created.info.expires_at}`);
+}
+
+function createRequest(flags: CreateFlags): SandboxCreateRequest {
+  const { template, name, mode, timeout, size, env, metadata } = flags;
+  return {
+    template,
+    ...given({ name, mode, timeout, size, env, metadata, egress: egressRequest(flags) }),
+  };
+}

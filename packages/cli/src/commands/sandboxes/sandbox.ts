@@ -1,0 +1,27 @@
+// `skerry sandbox`: its verbs are in the files beside this one.
+
+import type { Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { addExamples } from "../../options.ts";
+import { registerSandboxCreate } from "./sandbox-create.ts";
+import { registerSandboxLife } from "./sandbox-life.ts";
+import { registerVmEgress } from "../vms/vm-egress.ts";
+import { registerVmExec } from "../vms/vm-exec.ts";
+import { registerVmFiles } from "../vms/vm-files.ts";
+import { sandboxNoun } from "../vms/vm-noun.ts";
+
+export function registerSandboxCommands(program: Command, cli: Cli): void {
+  const sandbox = program.command("sandbox").description("Short-lived microVMs to run code in.");
+  addExamples(
+    sandbox,
+    "ID=$(skerry sandbox create --template base)",
+    "skerry sandbox exec $ID -- uname -a",
+    "skerry sandbox upload $ID ./build.sh /root/",
+    "skerry sandbox destroy $ID",
+  );
+  registerSandboxCreate(sandbox, cli);
+  registerVmExec(sandbox, cli, sandboxNoun);
+  registerVmFiles(sandbox, cli, sandboxNoun);
+  registerSandboxLife(sandbox, cli);
+  registerVmEgress(sandbox, cli, sandboxNoun);
+}

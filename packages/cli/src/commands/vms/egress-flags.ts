@@ -1,0 +1,48 @@
+// The flags that say what a sandbox may reach: of `create`, and of `egress` for one that runs.
+
+import type { EgressRequest } from "@skerry/sdk";
+import { Option, type Command } from "commander";
+import { CliError, exitCodes } from "../../errors.ts";
+import { collectPort, collectText, given } from "../../options.ts";
+
+export interface EgressFlags {
+  readonly egressMode?: "allow_all" | "deny_all";
+  readonly egressAllowCidr?: readonly string[];
+  readonly egressDenyCidr?: readonly string[];
+  readonly egressAllowPort?: readonly number[];
+  readonly egressDns?: boolean;
+}
+
+export function addEgressFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--egress-mode <mode>", "outbound firewall mode").choices(["allow_all", "deny_all"]),
+    )
+    .option("--egress-allow-cidr <cidr>", "allow outbound to it; implies deny_all; repeatable", collectText)
+    .option("--egress-deny-cidr <cidr>", "deny outbound to it; repeatable", collectText)
+    .option("--egress-allow-port <port>", "only this TCP port of allowed CIDRs; repeatable", collectPort)
+    .option("--egress-dns", "names can be looked up (default: only with allow_all)")
+    .option("--no-egress-dns", "names cannot be looked up");
+}
+
+/** Undefined without a flag, so that the server's default holds. */
+export function egressRequest(flags: EgressFlags): EgressRequest | undefined {
+  const allowsOnly = flags.egressAllowCidr !== undefined;
+  if (allowsOnly && flags.egressMode === "allow_all")
+    throw new CliError(
+      "invalid_input",
+      "--egress-allow-cidr means deny_all, and --egress-mode says allow_all.",
+      {
+        remediation: "Leave one of them out.",
+        exitCode: exitCodes.usage,
+      },
+    );
+  const egress = given({
+    mode: flags.egressMode ?? (allowsOnly ? ("deny_all" as const) : undefined),
+    allow_cidrs: flags.egressAllowCidr?.slice(),
+    deny_cidrs: flags.egressDenyCidr?.slice(),
+    allow_ports: flags.egressAllowPort?.slice(),
+    dns: flags.egressDns,
+  });
+  return Object.keys(egress).length === 0 ? undefined : egress;
+}

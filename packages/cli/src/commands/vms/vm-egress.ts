@@ -1,0 +1,84 @@
+// `skerry sandbox egress` and `skerry machine egress`: what it may reach, what it sent, and what was refused.
+
+import type { EgressReport, EgressRequest } from "@skerry/sdk";
+import type { Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { CliError, exitCodes } from "../../errors.ts";
+import { addExamples } from "../../options.ts";
+import type { VmNoun } from "./vm-noun.ts";
+import { addEgressFlags, egressRequest, type EgressFlags } from "./egress-flags.ts";
+
+interface Flags extends EgressFlags {
+  readonly json?: boolean;
+}
+
+export function registerVmEgress(parent: Command, cli: Cli, { noun, id: example, calls }: VmNoun): void {
+  const command = parent
+    .command("egress")
+    .description(
+      `Show what a ${noun} may reach, its traffic and the last denied destinations. With --egress flags, replace its rules as a whole first.`,
+    )
+    .argument("<id>", `id of the ${noun}`);
+  addEgressFlags(command)
+    .option("--json", "print JSON")
+    .action(async (id: string, flags: Flags, self: Command) => {
+      const request = changeRequest(flags);
+      const vms = calls(await cli.client(self));
+      const options = { signal: cli.signal };
+      const report =
+        request === undefined ? await vms.egress(id, options) : await vms.setEgress(id, request, options);
+      if (flags.json === true) return cli.output.json(report);
+      await showReport(cli, report);
+    });
+  addExamples(
+    command,
+    `skerry ${noun} egress ${example}`,
+    `skerry ${noun} egress ${example} --egress-mode deny_all`,
+    `skerry ${noun} egress ${example} --egress-allow-cidr 203.0.113.0/24 --egress-allow-port 443 --egress-dns`,
+    `skerry ${noun} egress ${example} --json | jq '.denied[] | {address, port, rule}'`,
+  );
+}
+
+/** Flags replace the whole policy: one that only names an exception must not open a closed sandbox by leaving out the mode. */
+function changeRequest(flags: EgressFlags): EgressRequest | undefined {
+  const request = egressRequest(flags);
+  if (request === undefined || request.mode !== undefined) return request;
+  throw new CliError("invalid_input", "The rules are replaced as a whole, and these flags name no mode.", {
+    remediation: "Add --egress-mode allow_all, --egress-mode deny_all or --egress-allow-cidr.",
+    exitCode: exitCodes.usage,
+  });
+}
+
+async function showReport({ output }: Cli, report: EgressReport): Promise<void> {
+  const { mode, allow_cidrs, deny_cidrs, allow_ports, dns, counters, denied } = report;
+  await output.fields(
+    [
+      ["mode", mode],
+      ["allowed CIDRs", allow_cidrs.join(" ")],
+      ["allowed ports", allow_ports.join(" ")],
+      ["denied CIDRs", deny_cidrs.join(" ")],
+      ["DNS", dns ? "yes" : "no"],
+    ].filter((field): field is [string, string] => field[1] !== ""),
+  );
+  await output.line("");
+  await output.table(
+    ["TRAFFIC", "BYTES", "PACKETS"],
+    [
+      ["out", String(counters.bytes_out), String(counters.packets_out)],
+      ["in", String(counters.bytes_in), String(counters.packets_in)],
+    ],
+  );
+  await output.line("");
+  if (denied.length === 0) return output.line("Nothing was denied.");
+  await output.table(
+    ["DENIED", "PORT", "PROTOCOL", "RULE", "PACKETS", "LAST"],
+    denied.map((denial) => [
+      denial.address,
+      denial.port === 0 ? "-" : String(denial.port),
+      denial.protocol,
+      denial.rule,
+      String(denial.count),
+      denial.last_at,
+    ]),
+  );
+}

@@ -1,0 +1,64 @@
+// `skerry sandbox exec` and `skerry machine exec`: like running the command here, with its bytes, its pace and its exit code.
+
+import type { ExecuteEvent } from "@skerry/sdk";
+import type { Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { addExamples, collectPair, given } from "../../options.ts";
+import type { VmNoun } from "./vm-noun.ts";
+
+interface ExecFlags {
+  readonly timeout?: string;
+  readonly workdir?: string;
+  readonly env?: Record<string, string>;
+}
+
+export function registerVmExec(parent: Command, cli: Cli, { noun, id, calls }: VmNoun): void {
+  const command = parent
+    .command("exec")
+    .description("Run a command, stream its output and exit with its code. Its standard input is empty.")
+    .usage("[options] <id> -- <command...>")
+    .argument("<id>", `id of the ${noun}`)
+    .argument("<command...>", "a program and its arguments, or one string for the shell")
+    .option("--timeout <duration>", "after which it is killed (default: 30s, at most 5m)")
+    .option("--workdir <path>", "directory to run it in (default: /root)")
+    .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
+    .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.")
+    .action(async (target: string, words: readonly string[], flags: ExecFlags, self: Command) => {
+      const client = await cli.client(self);
+      const { timeout, workdir, env } = flags;
+      const options = { ...given({ timeout, workdir, env }), signal: cli.signal };
+      cli.exitCode = await passOn(cli, calls(client).executeStream(target, shellCommand(words), options));
+    });
+  addExamples(
+    command,
+    `skerry ${noun} exec ${id} -- ls -la /root`,
+    `skerry ${noun} exec ${id} 'for i in 1 2 3; do echo $i; done | wc -l'`,
+    `skerry ${noun} exec ${id} --timeout 5m --workdir /src --env CI=1 -- make test`,
+  );
+}
+
+/** One word is a shell command line; several are a program and its arguments, which the shell must leave alone. */
+export function shellCommand(words: readonly string[]): string {
+  return words.length === 1 ? (words[0] ?? "") : words.map(shellQuoted).join(" ");
+}
+
+function shellQuoted(word: string): string {
+  return /^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Writes the output as it comes, no faster than it is read, and returns the command's exit code. */
+async function passOn(cli: Cli, events: AsyncIterable<ExecuteEvent>): Promise<number> {
+  let exitCode = 0;
+  for await (const event of events) {
+    if (event.type !== "exit") {
+      await cli.output.bytes(event.type, event.data);
+      continue;
+    }
+    exitCode = event.exit_code;
+    if (event.timed_out)
+      await cli.output.note("The command was killed at its timeout; --timeout sets another.");
+    if (event.oom_killed) await cli.output.note("It ran out of memory, and a process was killed.");
+    if (event.truncated) await cli.output.note("The output was too long; the rest of it was dropped.");
+  }
+  return exitCode;
+}

@@ -1,0 +1,127 @@
+// `upload`, `download` and `ls` of sandboxes and machines.
+
+import { posix } from "node:path";
+import type { Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { CliError, exitCodes } from "../../errors.ts";
+import { bounded, openLocalFile, saveLocalFile, STDIO } from "../../local-files.ts";
+import { addExamples, byteCount } from "../../options.ts";
+import type { VmNoun } from "./vm-noun.ts";
+
+export function registerVmFiles(parent: Command, cli: Cli, vm: VmNoun): void {
+  registerUpload(parent, cli, vm);
+  registerDownload(parent, cli, vm);
+  registerLs(parent, cli, vm);
+}
+
+function registerUpload(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id: example } = vm;
+  const command = parent
+    .command("upload")
+    .description(`Write a local file into a ${noun}. Missing directories are created; at most 100 MB.`)
+    .argument("<id>", `id of the ${noun}`)
+    .argument("<local>", "local file, or - for standard input")
+    .argument("<remote>", `absolute path in the ${noun}; with a slash at the end, the file keeps its name`)
+    .option("--mode <octal>", "permissions (default: 0644)")
+    .option("--json", "print what was written as JSON");
+  command.action((id: string, local: string, remote: string) =>
+    upload(cli, command, { vm, id, local, remote }),
+  );
+  addExamples(
+    command,
+    `skerry ${noun} upload ${example} ./build.sh /root/ --mode 0755`,
+    `tar cz src | skerry ${noun} upload ${example} - /root/src.tgz`,
+  );
+}
+
+interface UploadFlags {
+  readonly mode?: string;
+  readonly json?: boolean;
+}
+
+interface Upload {
+  readonly vm: VmNoun;
+  readonly id: string;
+  readonly local: string;
+  readonly remote: string;
+}
+
+async function upload(cli: Cli, command: Command, { vm, id, local, remote }: Upload): Promise<void> {
+  const { mode, json } = command.opts<UploadFlags>();
+  const path = remoteFile(local, remote);
+  const client = await cli.client(command);
+  await using source = await openLocalFile(local);
+  const written = await cli.output.spin(`Uploading ${local}`, () =>
+    vm.calls(client).upload(id, path, source.content, { mode, signal: cli.signal }),
+  );
+  if (json === true) return cli.output.json(written);
+  await cli.output.line(`${written.path} ${written.size} bytes`);
+}
+
+/** Like `cp`: into a directory, under the name that it has here. */
+function remoteFile(local: string, remote: string): string {
+  if (!remote.endsWith("/")) return remote;
+  if (local !== STDIO) return remote + posix.basename(local);
+  throw new CliError("invalid_input", "What comes from standard input has no name to put into a directory.", {
+    remediation: "Give the whole path of the file in the VM.",
+    exitCode: exitCodes.usage,
+  });
+}
+
+function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id: example } = vm;
+  const command = parent
+    .command("download")
+    .description(
+      `Read a file of a ${noun}. A download that breaks off, or is too large, leaves no local file.`,
+    )
+    .argument("<id>", `id of the ${noun}`)
+    .argument("<remote>", `absolute path in the ${noun}`)
+    .argument(
+      "[local]",
+      "local file or directory, or - for standard output (default: the same name, here)",
+      ".",
+    )
+    .option(
+      "--max-size <bytes>",
+      "refuse a larger file: 1000, 20K, 500M, 2G (default: nine tenths of what is free here; none for standard output)",
+      byteCount,
+    );
+  command.action(async (id: string, remote: string, local: string) => {
+    const { maxSize: maxBytes } = command.opts<{ readonly maxSize?: number }>();
+    const client = await cli.client(command);
+    const content = await vm.calls(client).downloadStream(id, remote, { signal: cli.signal });
+    if (local === STDIO) {
+      for await (const chunk of bounded(content, maxBytes)) await cli.output.bytes("stdout", chunk);
+      return;
+    }
+    const { path, bytes } = await saveLocalFile(content, local, { name: posix.basename(remote), maxBytes });
+    await cli.output.line(`${path} ${bytes} bytes`);
+  });
+  addExamples(
+    command,
+    `skerry ${noun} download ${example} /root/result.json`,
+    `skerry ${noun} download ${example} /root/src.tgz - | tar tz`,
+  );
+}
+
+function registerLs(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id: example } = vm;
+  const command = parent
+    .command("ls")
+    .description(`List a directory of a ${noun}.`)
+    .argument("<id>", `id of the ${noun}`)
+    .argument("[directory]", `absolute path in the ${noun}`, "/root")
+    .option("--json", "print JSON, with names exactly as they are")
+    .action(async (id: string, path: string, flags: { readonly json?: boolean }, self: Command) => {
+      const client = await cli.client(self);
+      const listing = await vm.calls(client).listDirectory(id, path, { signal: cli.signal });
+      if (flags.json === true) return cli.output.json(listing);
+      await cli.output.table(
+        ["TYPE", "SIZE", "MODIFIED", "NAME"],
+        listing.entries.map(({ type, size, modified, name }) => [type, String(size), modified, name]),
+      );
+      if (listing.truncated) await cli.output.note("The directory has more entries than the server lists.");
+    });
+  addExamples(command, `skerry ${noun} ls ${example}`, `skerry ${noun} ls ${example} /var/log --json`);
+}

@@ -1,0 +1,82 @@
+// What the lists of sandboxes and of machines have in common.
+
+import { PAGE_MAX } from "@skerry/contract/limits";
+import type { CallOptions, Page, PageOptions } from "@skerry/sdk";
+import { Option, type Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { exitCodes, failureOf } from "../../errors.ts";
+import { collectPair, given, wholeNumber } from "../../options.ts";
+
+export interface ListFlags<Status extends string> {
+  readonly status?: Status;
+  readonly template?: string;
+  readonly metadata?: Record<string, string>;
+  readonly limit?: number;
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+export function addVmListFlags(command: Command, statuses: readonly string[]): Command {
+  return command
+    .addOption(new Option("--status <status>", "only those with it").choices(statuses))
+    .option("--template <name>", "only those made from it")
+    .option("--metadata <KEY=VALUE>", "only those with this label; repeatable", collectPair)
+    .addOption(
+      new Option("--limit <count>", `how many to list, 1 to ${PAGE_MAX} (default: 50)`)
+        .argParser((text: string) => wholeNumber(text, PAGE_MAX))
+        .conflicts("all"),
+    )
+    .option("--all", "list every one")
+    .option("--json", "print JSON, as the API has it");
+}
+
+interface Filter<Status extends string> {
+  readonly status?: Status;
+  readonly template?: string;
+  readonly metadata?: Record<string, string>;
+}
+
+interface Listing<Item, Status extends string> {
+  list(filter: Filter<Status>, options: CallOptions): AsyncIterable<Item>;
+  page(query: Filter<Status> & PageOptions, options: CallOptions): Promise<Page<Item>>;
+}
+
+/** One page, or with `--all` everything as one. */
+export async function listed<Item, Status extends string>(
+  items: Listing<Item, Status>,
+  flags: ListFlags<Status>,
+  signal: AbortSignal,
+): Promise<Page<Item>> {
+  const { status, template, metadata, limit } = flags;
+  const filter: Filter<Status> = given({ status, template, metadata });
+  if (flags.all !== true) return items.page({ ...filter, limit }, { signal });
+  const found: Item[] = [];
+  for await (const item of items.list(filter, { signal })) found.push(item);
+  return { items: found, next_cursor: null };
+}
+
+/** Every field that has something to say. */
+export function describedFields(info: object): [string, string][] {
+  const fields = Object.entries(info).map(([name, value]): [string, string] => [
+    name,
+    typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? ""),
+  ]);
+  return fields.filter(([, text]) => text !== "" && text !== "{}");
+}
+
+/** One that fails does not keep the others from their turn; a Ctrl-C does. */
+export async function forEach(
+  cli: Cli,
+  ids: readonly string[],
+  work: (id: string) => Promise<void>,
+): Promise<void> {
+  for (const id of ids) {
+    try {
+      await work(id);
+    } catch (error) {
+      if (cli.signal.aborted) throw error;
+      await cli.output.failure(failureOf(error));
+      cli.exitCode = exitCodes.failed;
+    }
+  }
+}

@@ -1,0 +1,92 @@
+// Who did what to which resource.
+
+import { Type, type Static } from "typebox";
+import { named } from "../named.ts";
+import { Nullable, OneOf, Timestamp } from "../fields.ts";
+import { pageOf, PageQuery } from "../page.ts";
+import { exampleIds } from "../example-ids.ts";
+
+const closed = { additionalProperties: false } as const;
+
+const orNull = (description: string) => Nullable(Type.String(), { description });
+
+export const AuditEvent = named(
+  "AuditEvent",
+  {
+    id: Type.String(),
+    at: Timestamp,
+    actor: Type.Object(
+      {
+        kind: OneOf(["user", "system"]),
+        user_id: orNull(
+          "Null where the platform acted by itself, and where `count` refusals were not one user's.",
+        ),
+        token_id: orNull("The token of the request."),
+        service: orNull(
+          "The background service that acted, `operator` for what the operator of the platform changed, `migration` for an upgrade; null where a user did.",
+        ),
+        address: orNull("Where the request came from."),
+      },
+      closed,
+    ),
+    action: Type.String({
+      description: "What was done, as noun and verb.",
+      examples: ["sandbox.create"],
+    }),
+    resource: Type.Object(
+      { kind: Type.String(), id: orNull("Null where the call names none, or none that could exist.") },
+      closed,
+    ),
+    outcome: OneOf(["success", "denied", "failure"], {
+      description:
+        "`denied`: the caller lacked a role or a scope. `failure`: it broke off, and may or may not have taken effect.",
+    }),
+    code: orNull("The error code, where the outcome is not success."),
+    count: Type.Integer({
+      minimum: 1,
+      description:
+        "How many equal calls the event stands for. More than one only where they were `denied`: of one token's refusals with the same action and code the first is an event at once, and those after it are one event at the end of each minute. That one has the request id of the last of them, and null for what they have not in common. Beyond 5 kinds of refusals of a token in a minute, and 20 of an organization, the rest of each token's are one event, `organization.refusals`.",
+    }),
+    request_id: orNull("That of the answer and of the line in the request log."),
+    organization_id: Type.String(),
+  },
+  {
+    id: "aud_01kb3x2m4n6p8q0r2s4t6v8w0x",
+    at: "2026-11-20T16:21:09.423Z",
+    actor: {
+      kind: "user",
+      user_id: exampleIds.user,
+      token_id: exampleIds.token,
+      service: null,
+      address: "192.0.2.7",
+    },
+    action: "sandbox.create",
+    resource: { kind: "sandbox", id: exampleIds.sandbox },
+    outcome: "success",
+    code: null,
+    count: 1,
+    request_id: "req_01kb3x0q9v0a1b2c3d4e5f6g7h",
+    organization_id: exampleIds.organization,
+  },
+);
+export type AuditEvent = Static<typeof AuditEvent>;
+
+export const AuditList = pageOf(AuditEvent, "AuditList");
+export type AuditList = Static<typeof AuditList>;
+
+const text = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: 100, description }));
+
+export const AuditQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    action: text("Only this action, such as `sandbox.create`."),
+    resource_id: text("Only what was done to this resource."),
+    user_id: text("Only what this user did."),
+    token_id: text("Only what was done with this token."),
+    since: text("Only events at or after this time, in ISO 8601."),
+    until: text("Only events before this time, in ISO 8601."),
+  },
+  closed,
+);
+export type AuditQuery = Static<typeof AuditQuery>;

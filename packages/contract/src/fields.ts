@@ -1,0 +1,38 @@
+// Types of fields that several resources share.
+
+import { Type, type Static, type TSchema } from "typebox";
+import { durationPattern } from "./durations.ts";
+
+/** ISO 8601 UTC with milliseconds, for example `2026-11-20T16:21:09.123Z`. */
+export const Timestamp = Type.String({ format: "date-time" });
+
+export const Duration = Type.String({
+  pattern: durationPattern,
+  maxLength: 40,
+  description: "A duration such as `30s`, `10m`, `24h` or `1h30m`.",
+  examples: ["10m"],
+});
+
+export const Env = Type.Record(Type.String(), Type.String(), {
+  description: "Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.",
+});
+
+export const Metadata = Type.Record(Type.String(), Type.String(), {
+  description: "Your own labels, name to value; lists can be filtered by them.",
+});
+
+/** One of these words. An `enum`, because a union of literals would be compiled and tried branch by branch. */
+export function OneOf<const Word extends string>(
+  words: readonly Word[],
+  options: Readonly<{ description?: string; default?: Word }> = {},
+) {
+  return Type.Unsafe<Word>({ type: "string", enum: [...words], ...options });
+}
+
+/** This type or null, for a schema of one type and without an `$id`. One list of types, for the same reason. */
+export function Nullable<T extends TSchema & { readonly type: string }>(
+  schema: T,
+  options: Readonly<{ description?: string }> = {},
+) {
+  return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, "null"], ...options });
+}

@@ -1,0 +1,229 @@
+// The machine as `/v1` shows it: a microVM that is meant to keep running.
+
+import { Type, type Static } from "typebox";
+import { Duration, Env, Metadata, Nullable, OneOf, Timestamp } from "../fields.ts";
+import { exampleOf, named } from "../named.ts";
+import { pageOf, PageQuery } from "../page.ts";
+import { exampleIds } from "../example-ids.ts";
+import { formatDuration } from "../durations.ts";
+import { Egress, EgressRequest } from "../vms/egress.ts";
+import {
+  COMMAND_MAX_CHARS,
+  CONSOLE_LINES_DEFAULT,
+  CONSOLE_LINES_MAX,
+  RESTART_RETRIES_DEFAULT,
+  RESTART_RETRIES_MAX,
+  STOP_TIMEOUT_DEFAULT_MS,
+  STOP_TIMEOUT_MAX_MS,
+} from "../limits.ts";
+import {
+  machineStatuses,
+  machineDesiredStates,
+  restartDisks,
+  restartPolicies,
+  type MachineDesired,
+  type RestartDisk,
+  type RestartPolicy,
+} from "./machine-status.ts";
+import { DEFAULT_SIZE } from "../sizes.ts";
+
+const closed = { additionalProperties: false } as const;
+
+const Status = OneOf(machineStatuses);
+const Desired = OneOf(machineDesiredStates);
+const policies = OneOf(restartPolicies);
+const disks = OneOf(restartDisks);
+
+const maxRetries = Nullable(Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_MAX }), {
+  description: `Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: ${RESTART_RETRIES_DEFAULT} with \`on-failure\`, null with \`always\`.`,
+});
+
+export const MachineCreateRequest = named(
+  "MachineCreateRequest",
+  {
+    template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." }),
+    ),
+    size: Type.Optional(
+      Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
+    ),
+    env: Type.Optional(Env),
+    metadata: Type.Optional(Metadata),
+    egress: Type.Optional(EgressRequest),
+    command: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: COMMAND_MAX_CHARS,
+        description:
+          "Shell command line of the main process, run by `/bin/sh -c` as root at each start. Its output goes to the console log, and its end is the machine's. Default: none; the machine runs until it is stopped.",
+        examples: ["python3 /srv/worker.py"],
+      }),
+    ),
+    restart: Type.Optional(
+      Type.Object(
+        {
+          // What machines are for is to keep running, and what ends with success has done its work.
+          policy: Type.Optional(
+            Type.Unsafe<RestartPolicy>({
+              ...policies,
+              default: "on-failure",
+              description:
+                "`no`: never by itself. `on-failure`: when it ended otherwise than by its main process exiting with 0. `always`: whenever it ends without having been stopped.",
+            }),
+          ),
+          max_retries: Type.Optional(maxRetries),
+          disk: Type.Optional(
+            Type.Unsafe<RestartDisk>({
+              ...disks,
+              default: "keep",
+              description:
+                "What happens when its host is lost. `keep`: the machine waits for the host, which has its disk. `disposable`: by its policy it is started on another host, with a new disk, and what is on the old one is given up.",
+            }),
+          ),
+        },
+        closed,
+      ),
+    ),
+    stop_timeout: Type.Optional(
+      Type.String({
+        ...Duration,
+        default: formatDuration(STOP_TIMEOUT_DEFAULT_MS),
+        description: `From SIGTERM to SIGKILL when it is stopped, at most ${formatDuration(STOP_TIMEOUT_MAX_MS)}.`,
+      }),
+    ),
+  },
+  {
+    template: "base",
+    name: "worker",
+    command: "python3 /srv/worker.py",
+    env: { QUEUE: "mail" },
+    metadata: { service: "mail" },
+    restart: { policy: "always" },
+  },
+);
+export type MachineCreateRequest = Static<typeof MachineCreateRequest>;
+
+export const Machine = named(
+  "Machine",
+  {
+    id: Type.String(),
+    name: Nullable(Type.String()),
+    template: Type.String({ description: "Name of the template." }),
+    size: Type.String(),
+    status: Status,
+    desired: Type.Unsafe<MachineDesired>({ ...Desired, description: "What was last asked for." }),
+    env: Env,
+    metadata: Metadata,
+    egress: Egress,
+    command: Nullable(Type.String({ description: "Of the main process." })),
+    restart: Type.Object(
+      {
+        policy: Type.Unsafe<RestartPolicy>(policies),
+        max_retries: maxRetries,
+        disk: Type.Unsafe<RestartDisk>(disks),
+      },
+      closed,
+    ),
+    stop_timeout: Duration,
+    host_id: Nullable(Type.String({ description: "Where it runs, or where its disk is." })),
+    restarts: Type.Integer({ minimum: 0, description: "How often it was started again by its policy." }),
+    exit_code: Nullable(Type.Integer({ description: "Of the main process, when it last ended." })),
+    created_at: Timestamp,
+    started_at: Nullable(Timestamp),
+    stopped_at: Nullable(Timestamp),
+    destroyed_at: Nullable(Timestamp),
+    reason: Nullable(
+      Type.String({
+        description:
+          "Why it is not running, or what happened to it when it last came to run. It begins with `host_offline: ` where its host does not answer, with `disk_unreadable: ` where the host cannot use its disk, and with `disk_gone: ` where the host does not have it any more.",
+      }),
+    ),
+    restart_at: Nullable({ ...Timestamp, description: "When it is started again by its policy." }),
+  },
+  {
+    id: "mch_01kb3x7q9vt5c7r2m8n4p6w1yz",
+    name: "worker",
+    template: "base",
+    size: "shared-cpu-1x",
+    status: "running",
+    desired: "running",
+    env: { QUEUE: "mail" },
+    metadata: { service: "mail" },
+    egress: exampleOf(Egress),
+    command: "python3 /srv/worker.py",
+    restart: { policy: "on-failure", max_retries: 10, disk: "keep" },
+    stop_timeout: "10s",
+    host_id: exampleIds.host,
+    restarts: 1,
+    exit_code: 1,
+    created_at: "2026-11-20T16:21:09.123Z",
+    started_at: "2026-11-20T18:03:11.707Z",
+    stopped_at: "2026-11-20T18:03:10.412Z",
+    destroyed_at: null,
+    reason: null,
+    restart_at: null,
+  },
+);
+export type Machine = Static<typeof Machine>;
+
+export const MachineStartRequest = named(
+  "MachineStartRequest",
+  {
+    new_disk: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Start it with a new disk of its template, also where its own is lost or unreadable, or its host is away. What is on the old disk is given up: it is removed.",
+      }),
+    ),
+  },
+  { new_disk: true },
+);
+export type MachineStartRequest = Static<typeof MachineStartRequest>;
+
+export const MachineList = pageOf(Machine, "MachineList", "bWNoXzAxa2IzeDdxOXZ0NWM3cjJtOG40cDZ3MXl6");
+export type MachineList = Static<typeof MachineList>;
+
+/** `metadata.KEY=VALUE` filters are read from the query beside these. */
+export const MachineListQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    status: Type.Optional(Status),
+    template: Type.Optional(Type.String({ maxLength: 100 })),
+  },
+  { ...closed, patternProperties: { "^metadata\\..+$": { type: "string" } } },
+);
+export type MachineListQuery = Static<typeof MachineListQuery>;
+
+export const MachineLogsQuery = Type.Object(
+  {
+    lines: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: CONSOLE_LINES_MAX,
+        default: CONSOLE_LINES_DEFAULT,
+        description: "The last lines of the log.",
+      }),
+    ),
+    follow: Type.Optional(
+      Type.Boolean({ default: false, description: "Also what comes then, as server-sent events." }),
+    ),
+  },
+  closed,
+);
+export type MachineLogsQuery = Static<typeof MachineLogsQuery>;
+
+export const MachineLogs = named(
+  "MachineLogs",
+  {
+    lines: Type.Array(
+      Type.String({
+        description:
+          "Without its end of line. Bytes that are not UTF-8 are U+FFFD; control characters are as the guest wrote them.",
+      }),
+    ),
+  },
+  { lines: ["worker: ready", "worker: 3 messages sent"] },
+);
+export type MachineLogs = Static<typeof MachineLogs>;

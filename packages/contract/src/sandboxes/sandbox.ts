@@ -1,0 +1,121 @@
+// The sandbox as `/v1` shows it: what a client sends, and what it gets back.
+
+import { Type, type Static } from "typebox";
+import { Duration, Env, Metadata, Nullable, OneOf, Timestamp } from "../fields.ts";
+import { exampleOf, named } from "../named.ts";
+import { pageOf, PageQuery } from "../page.ts";
+import { exampleIds } from "../example-ids.ts";
+import { SANDBOX_TIMEOUT_DEFAULT_MS } from "../limits.ts";
+import { formatDuration } from "../durations.ts";
+import { Egress, EgressRequest } from "../vms/egress.ts";
+import { sandboxStatuses } from "./sandbox-status.ts";
+import { DEFAULT_SIZE } from "../sizes.ts";
+
+const closed = { additionalProperties: false } as const;
+
+const Status = OneOf(sandboxStatuses);
+
+export const Mode = OneOf(["ephemeral", "persistent"], {
+  description: "`ephemeral`: destroyed when its timeout expires.",
+});
+
+export const SandboxCreateRequest = named(
+  "SandboxCreateRequest",
+  {
+    template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." }),
+    ),
+    mode: Type.Optional(Mode),
+    timeout: Type.Optional(
+      Type.String({
+        ...Duration,
+        default: formatDuration(SANDBOX_TIMEOUT_DEFAULT_MS),
+        description: "Time until automatic destruction, at most 24h.",
+      }),
+    ),
+    size: Type.Optional(
+      Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
+    ),
+    env: Type.Optional(Env),
+    metadata: Type.Optional(Metadata),
+    egress: Type.Optional(EgressRequest),
+  },
+  {
+    template: "base",
+    timeout: "10m",
+    env: { GREETING: "hello" },
+    metadata: { job: "7" },
+  },
+);
+export type SandboxCreateRequest = Static<typeof SandboxCreateRequest>;
+
+export const Sandbox = named(
+  "Sandbox",
+  {
+    id: Type.String(),
+    name: Nullable(Type.String()),
+    template: Type.String({ description: "Name of the template." }),
+    mode: Mode,
+    size: Type.String(),
+    status: Status,
+    timeout: Duration,
+    env: Env,
+    metadata: Metadata,
+    egress: Egress,
+    host_id: Nullable(Type.String()),
+    created_at: Timestamp,
+    started_at: Nullable(Timestamp),
+    expires_at: Timestamp,
+    destroyed_at: Nullable(Timestamp),
+    reason: Nullable(Type.String({ description: "Why it is failed or destroyed." })),
+  },
+  {
+    id: exampleIds.sandbox,
+    name: "build 7",
+    template: "base",
+    mode: "ephemeral",
+    size: "shared-cpu-1x",
+    status: "running",
+    timeout: "10m",
+    env: { GREETING: "hello" },
+    metadata: { job: "7" },
+    egress: exampleOf(Egress),
+    host_id: exampleIds.host,
+    created_at: "2026-11-20T16:21:09.123Z",
+    started_at: "2026-11-20T16:21:09.423Z",
+    expires_at: "2026-11-20T16:31:09.423Z",
+    destroyed_at: null,
+    reason: null,
+  },
+);
+export type Sandbox = Static<typeof Sandbox>;
+
+export const SandboxList = pageOf(Sandbox, "SandboxList", "c2J4XzAxa2IzeDBxOXZ0NWM3cjJtOG40cDZ3MXl6");
+export type SandboxList = Static<typeof SandboxList>;
+
+/** `metadata.KEY=VALUE` filters are read from the query beside these. */
+export const SandboxListQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    status: Type.Optional(Status),
+    template: Type.Optional(Type.String({ maxLength: 100 })),
+  },
+  { ...closed, patternProperties: { "^metadata\\..+$": { type: "string" } } },
+);
+export type SandboxListQuery = Static<typeof SandboxListQuery>;
+
+export const KeepaliveRequest = named(
+  "KeepaliveRequest",
+  {
+    timeout: Type.Optional(
+      Type.String({
+        ...Duration,
+        description:
+          "Time from now until destruction; more than 24h is clamped to 24h. Default: the sandbox's own timeout.",
+      }),
+    ),
+  },
+  { timeout: "10m" },
+);
+export type KeepaliveRequest = Static<typeof KeepaliveRequest>;

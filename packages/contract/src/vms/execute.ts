@@ -1,0 +1,86 @@
+// Running a command in a sandbox or a machine.
+
+import { Type, type Static } from "typebox";
+import { formatDuration } from "../durations.ts";
+import { Duration, Env, Nullable, OneOf } from "../fields.ts";
+import {
+  COMMAND_MAX_CHARS,
+  EXECUTE_TIMEOUT_DEFAULT_MS,
+  EXECUTE_TIMEOUT_MAX_MS,
+  OUTPUT_MAX_BYTES,
+} from "../limits.ts";
+import { named } from "../named.ts";
+
+const closed = { additionalProperties: false } as const;
+
+export const ExecuteRequest = named(
+  "ExecuteRequest",
+  {
+    command: Type.String({
+      minLength: 1,
+      maxLength: COMMAND_MAX_CHARS,
+      description: "Shell command line, run by `/bin/sh -c` as root.",
+      examples: ["echo hello"],
+    }),
+    timeout: Type.Optional(
+      Type.String({
+        ...Duration,
+        default: formatDuration(EXECUTE_TIMEOUT_DEFAULT_MS),
+        description: `At most ${formatDuration(EXECUTE_TIMEOUT_MAX_MS)}; then the command and all its descendants get SIGKILL.`,
+      }),
+    ),
+    workdir: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 4_095, description: "Absolute path. Default: `/root`." }),
+    ),
+    env: Type.Optional(Env),
+  },
+  { command: "python3 answer.py", workdir: "/work", timeout: "1m" },
+);
+export type ExecuteRequest = Static<typeof ExecuteRequest>;
+
+/** How a command ended: the whole answer of `execute` but its output, and the `exit` event of a stream. */
+const exitFields = {
+  exit_code: Type.Integer({ description: "The command's own, or 128 + the signal's number." }),
+  duration_ms: Type.Integer({ minimum: 0 }),
+  timed_out: Type.Boolean(),
+  signal: Nullable(Type.String({ description: "The signal that ended it, for example `SIGKILL`." })),
+  oom_killed: Type.Boolean({
+    description: "The sandbox ran out of memory and the kernel killed a process of this command.",
+  }),
+  truncated: Type.Boolean({
+    description: `stdout or stderr was longer than ${OUTPUT_MAX_BYTES} bytes; the rest was dropped.`,
+  }),
+  usage: Type.Object({ cpu_ms: Type.Integer(), memory_peak_bytes: Type.Integer() }, closed),
+};
+
+const exampleExit = {
+  exit_code: 0,
+  duration_ms: 125,
+  timed_out: false,
+  signal: null,
+  oom_killed: false,
+  truncated: false,
+  usage: { cpu_ms: 101, memory_peak_bytes: 622_592 },
+};
+
+export const ExecuteExit = named("ExecuteExit", exitFields, exampleExit);
+export type ExecuteExit = Static<typeof ExecuteExit>;
+
+export const ExecuteResponse = named(
+  "ExecuteResponse",
+  { ...exitFields, stdout: Type.String(), stderr: Type.String() },
+  { ...exampleExit, stdout: "42\n", stderr: "" },
+);
+export type ExecuteResponse = Static<typeof ExecuteResponse>;
+
+export const ExecuteQuery = Type.Object(
+  {
+    encoding: Type.Optional(
+      OneOf(["utf8", "base64"], {
+        default: "utf8",
+        description: "`utf8`: bytes that are not UTF-8 become U+FFFD. `base64`: the exact bytes.",
+      }),
+    ),
+  },
+  closed,
+);

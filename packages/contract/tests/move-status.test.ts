@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { incompatibility } from "../src/moves/host-compatibility.ts";
+import type { HostCompatibility } from "../src/moves/host-compatibility.ts";
+import {
+  canMoveProceed,
+  moveStatusesOnTarget,
+  moveStatusesUnderWay,
+  moveTransitions,
+  type MoveStatus,
+} from "../src/moves/move-status.ts";
+
+const statuses = Object.keys(moveTransitions) as MoveStatus[];
+
+test("a move that was decided about cannot be canceled, and one that was not can", () => {
+  expect(statuses.filter((status) => canMoveProceed(status, "canceling"))).toEqual(["preparing", "sending"]);
+});
+
+test("every move comes to an end", () => {
+  for (const status of statuses) {
+    const reached = new Set<MoveStatus>([status]);
+    for (const from of reached) for (const to of moveTransitions[from]) reached.add(to);
+    expect([...reached].some((end) => moveTransitions[end].length === 0)).toBe(true);
+  }
+});
+
+test("what holds room on a target is under way", () => {
+  expect(moveStatusesUnderWay).toEqual(expect.arrayContaining([...moveStatusesOnTarget]));
+});
+
+const here: HostCompatibility = {
+  accelerator: "tcg",
+  qemu_version: "7.2.22",
+  cpu: "emulated",
+  tsc_khz: 2_600_000,
+};
+
+test("a guest can go on where everything is as it was", () => {
+  expect(incompatibility(here, here)).toBeUndefined();
+  expect(incompatibility(here, { ...here, tsc_khz: 2_600_400 })).toBeUndefined();
+});
+
+test.each<[string, Partial<HostCompatibility>]>([
+  ["accelerator", { accelerator: "kvm", tsc_khz: null }],
+  ["QEMU", { qemu_version: "8.2.0" }],
+  ["CPU", { cpu: "Xeon" }],
+  ["clock", { tsc_khz: 2_610_000 }],
+  ["clock", { tsc_khz: null }],
+])("a guest cannot go on with another %s", (what, other) => {
+  expect(incompatibility(here, { ...here, ...other })).toContain(what);
+});

@@ -1,0 +1,24 @@
+import { hasRole } from "@skerry/contract/organizations/roles";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Caller } from "../caller.ts";
+import type { Access } from "./operation.ts";
+
+/** Throws `forbidden` where the caller lacks what the call needs, and says what that is. */
+export function authorize(caller: Caller, { scope, role }: Access): void {
+  if (!hasRole(caller.role, role)) {
+    throw new SkerryError(
+      "forbidden",
+      `This call needs the role "${role}"; yours in this organization is "${caller.role}".`,
+      {
+        remediation: "Ask an owner or an admin of the organization.",
+        context: { required_role: role, role: caller.role, organization_id: caller.orgId },
+      },
+    );
+  }
+  if (scope !== null && !caller.scopes.has(scope)) {
+    throw new SkerryError("forbidden", `The token does not have the scope "${scope}" in this organization.`, {
+      remediation: `Use a token with the scope "${scope}"; \`GET /v1/auth/me\` shows what yours has.`,
+      context: { required_scope: scope, organization_id: caller.orgId },
+    });
+  }
+}

@@ -1,0 +1,175 @@
+// Writes and shows the audit log. An event tells who, what, to which resource and how it ended; never a name, a command, a value
+// or the text of an error, because those may be secrets.
+
+import type { AuditEvent, AuditQuery } from "@skerry/contract/audit/audit-event";
+import { SkerryError } from "@skerry/contract/errors";
+import { newId } from "@skerry/contract/ids";
+import {
+  insertAuditEventAfterwards,
+  insertAuditEvents,
+  type AuditRow,
+  type NewAuditEvent,
+} from "./audit-event.ts";
+import { listAuditEvents, type AuditFilter } from "./audit-store.ts";
+import type { Queries } from "../db/database.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { checkText } from "../values/env.ts";
+import { readPage, type Page } from "../values/page.ts";
+import type { FoldedEvent } from "./refusals.ts";
+
+/** What a caller asked for. */
+export interface Act {
+  /** Noun and verb: `sandbox.create`. */
+  readonly action: string;
+  readonly resource: string;
+}
+
+export interface Ending {
+  readonly outcome: AuditRow["outcome"];
+  readonly code: string | null;
+}
+
+export const succeeded: Ending = { outcome: "success", code: null };
+
+export interface CallerAct extends Act {
+  readonly caller: Pick<Caller, "orgId" | "userId" | "tokenId">;
+  readonly resourceId: string | null;
+  readonly address: string | null;
+  readonly requestId: string;
+}
+
+/**
+ * What has already happened: its caller is told so whether the event can be stored or not. Where it cannot, it goes to the log, whole.
+ */
+export async function recordCallAfterwards(context: Context, act: CallerAct, ending: Ending): Promise<void> {
+  const event = eventOfCall(act, ending);
+  // The call has just waited for the database in vain; its answer should not wait once more.
+  if (ending.code === "database_unavailable") return sendToLog(context, event, ending.code);
+  await insertAuditEventAfterwards(context.db, event).catch((error: unknown) =>
+    sendToLog(context, event, error),
+  );
+}
+
+/** The same for refusals, equal ones together. */
+export async function recordRefusals(context: Context, events: readonly FoldedEvent[]): Promise<void> {
+  try {
+    for (let start = 0; start < events.length; start += EVENTS_PER_STATEMENT) {
+      await insertAuditEvents(context.db, events.slice(start, start + EVENTS_PER_STATEMENT));
+    }
+  } catch (error) {
+    for (const event of events) sendToLog(context, event, error);
+  }
+}
+
+/** PostgreSQL takes 65,535 values in a statement, and an event has 13. */
+const EVENTS_PER_STATEMENT = 1_000;
+
+function sendToLog(context: Context, event: NewAuditEvent, error: unknown): void {
+  context.metrics.auditLost.add(1);
+  context.log.error({ err: error, audit_event: event }, "an audit event could not be stored");
+}
+
+/** What a background service did to these resources by itself, in the transaction in which it did so. */
+export async function recordOwnActs(
+  db: Queries,
+  { service, action, resource }: Act & { readonly service: string },
+  rows: readonly { readonly id: string; readonly org_id: string }[],
+): Promise<void> {
+  await insertAuditEvents(
+    db,
+    rows.map(({ id, org_id }) => ({
+      ...noCaller,
+      id: newId("audit"),
+      org_id,
+      service,
+      action,
+      resource_kind: resource,
+      resource_id: id,
+      ...succeeded,
+    })),
+  );
+}
+
+const noCaller = { user_id: null, token_id: null, address: null, request_id: null } as const;
+
+export function eventOfCall(act: CallerAct, ending: Ending): NewAuditEvent {
+  return {
+    id: newId("audit"),
+    org_id: act.caller.orgId,
+    service: null,
+    user_id: act.caller.userId,
+    token_id: act.caller.tokenId,
+    address: act.address,
+    request_id: act.requestId,
+    action: act.action,
+    resource_kind: act.resource,
+    resource_id: act.resourceId,
+    ...ending,
+  };
+}
+
+export async function listAuditLog(
+  context: Context,
+  caller: Caller,
+  query: AuditQuery,
+): Promise<Page<AuditEvent>> {
+  const filter = filterOf(query);
+  const page = await readPage("audit", query, (before, limit) =>
+    listAuditEvents(context.db, {
+      ...filter,
+      orgId: caller.orgId,
+      limit,
+      ...(before === undefined ? {} : { before }),
+    }),
+  );
+  return { ...page, items: page.items.map(auditEventOf) };
+}
+
+function filterOf({
+  limit: _limit,
+  cursor: _cursor,
+  since,
+  until,
+  ...texts
+}: AuditQuery): Omit<AuditFilter, "orgId" | "limit" | "before"> {
+  for (const [field, text] of Object.entries(texts)) checkText(field, text);
+  return {
+    ...texts,
+    ...(since === undefined ? {} : { since: readTime("since", since) }),
+    ...(until === undefined ? {} : { until: readTime("until", until) }),
+  };
+}
+
+/** A day, or a time with its offset: a local time would mean another moment to the server than to the caller. */
+const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+function readTime(field: string, text: string): Date {
+  const time = new Date(TIME.test(text) ? text : Number.NaN);
+  if (!Number.isNaN(time.getTime()) && time.getTime() >= 0) return time;
+  throw new SkerryError("bad_request", `"${field}" is not a time.`, {
+    remediation: "Use ISO 8601 in UTC, for example 2026-11-20T16:00:00Z or 2026-11-20.",
+    context: { field },
+  });
+}
+
+function auditEventOf(row: AuditRow): AuditEvent {
+  return {
+    id: row.id,
+    at: row.at.toISOString(),
+    actor: {
+      kind: row.service === null ? "user" : "system",
+      user_id: row.user_id,
+      token_id: row.token_id,
+      service: row.service,
+      address: row.address,
+    },
+    action: row.action,
+    resource: { kind: row.resource_kind, id: row.resource_id },
+    outcome: row.outcome,
+    count: row.count,
+    code: row.code,
+    request_id: row.request_id,
+    organization_id: row.org_id,
+  };
+}

@@ -1,0 +1,75 @@
+// Who calls: tokens by their secrets, with what their users are in the organizations that requests name.
+
+import { sql } from "kysely";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Scope } from "@skerry/contract/organizations/scopes";
+import type { Database } from "../db/database.ts";
+import { BatchLoader } from "../db/batch-loader.ts";
+import { prepared } from "../db/prepared.ts";
+
+/** Who a token speaks for. `membership` is null where the user is no member of the organization that was asked for. */
+export interface Bearer {
+  readonly token_id: string;
+  readonly user_id: string;
+  readonly scopes: readonly Scope[];
+  /** Time until the token expires; null: until it is revoked. */
+  readonly expires_in_ms: number | null;
+  /** `last_used_at` is due to be written. */
+  readonly stale: boolean;
+  readonly membership: { readonly org_id: string; readonly role: Role; readonly operator: boolean } | null;
+}
+
+/** What a request brings: the SHA-256 of a secret, as hexadecimal digits, and the organization that it names. */
+export interface Credentials {
+  readonly secretSha256: string;
+  /** Undefined: the token's own. */
+  readonly orgId: string | undefined;
+}
+
+/** `last_used_at` is exact to this many seconds: a write per request would cost more than the figure is worth. */
+const LAST_USED_RESOLUTION_S = 60;
+
+/** Undefined for a token that is unknown, expired or revoked. */
+export function findBearer(db: Database, credentials: Credentials): Promise<Bearer | undefined> {
+  return batches.find(db, keyOf(credentials));
+}
+
+/** One text for one pair of token and organization. */
+export function keyOf({ secretSha256, orgId = "" }: Credentials): string {
+  return `${secretSha256} ${orgId}`;
+}
+
+type Row = Omit<Bearer, "membership"> & NonNullable<Bearer["membership"]> & { readonly key: string };
+
+/**
+ * Tokens are found by the hash of their secrets. How long an index takes to say that a hash is not there tells nothing about the
+ * secrets behind those that are: to ask for a chosen hash one must know its preimage. So nothing is compared that would have to be
+ * compared in constant time.
+ */
+const batches = new BatchLoader<Bearer>(async (db, keys) => {
+  const wanted = keys.map((key) => key.split(" "));
+  const { rows } = await sql<Row>`
+    select w.digest || ' ' || w.org_id as key, t.id as token_id, t.user_id, t.scopes, m.org_id, m.role, o.operator,
+      (extract(epoch from t.expires_at - now()) * 1000)::double precision as expires_in_ms,
+      t.last_used_at is null or t.last_used_at < now() - ${LAST_USED_RESOLUTION_S} * interval '1 second' as stale
+    from unnest(${wanted.map(([digest]) => digest)}::text[], ${wanted.map(([, orgId]) => orgId)}::text[]) as w (digest, org_id)
+    join api_tokens t on t.secret_sha256 = decode(w.digest, 'hex')
+    left join memberships m on m.user_id = t.user_id and m.org_id = coalesce(nullif(w.org_id, ''), t.org_id)
+      and (m.org_id = t.org_id or not t.bound)
+    left join organizations o on o.id = m.org_id
+    where t.revoked_at is null and (t.expires_at is null or t.expires_at > now()) ${prepared}`.execute(db);
+  return rows.map(({ key, org_id, role, operator, ...bearer }) => [
+    key,
+    { ...bearer, membership: org_id === null ? null : { org_id, role, operator } },
+  ]);
+});
+
+/** Replicas that see the same stale figure write it once. */
+export async function recordUse(db: Database, tokenId: string): Promise<void> {
+  await sql`
+    update api_tokens set last_used_at = now()
+    where id = ${tokenId}
+      and (last_used_at is null or last_used_at < now() - ${LAST_USED_RESOLUTION_S} * interval '1 second')`.execute(
+    db,
+  );
+}

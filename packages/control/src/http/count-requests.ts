@@ -1,0 +1,39 @@
+// Counts requests. The labels come from closed lists, so that clients cannot add any: the methods below, the patterns of our routes, and
+// statuses that we answer with.
+
+import type { FastifyInstance } from "fastify";
+import type { Metrics } from "../metrics/metrics.ts";
+import { countedRequestOf, type CountedRequest } from "./counted-request.ts";
+
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const OTHER_METHOD = "other";
+const UNKNOWN_PATH = "unknown";
+
+/** Has each request know its route. Call before the routes are registered. */
+export function noteRoutes(app: FastifyInstance): void {
+  const patterns = new Map<string, string>();
+  app.addHook("onRoute", ({ url }) => {
+    patterns.set(url, patternOf(url));
+  });
+  app.addHook("onRequest", (request, _reply, done) => {
+    countedRequestOf(request).pattern = patterns.get(request.routeOptions.url ?? "");
+    done();
+  });
+}
+
+export function countRequestBegin(metrics: Metrics): void {
+  metrics.httpInFlight.add(1);
+}
+
+export function countRequestEnd(metrics: Metrics, request: CountedRequest, status: number): void {
+  const method = METHODS.has(request.method ?? "") ? (request.method ?? "") : OTHER_METHOD;
+  const path = request.pattern ?? UNKNOWN_PATH;
+  metrics.httpInFlight.add(-1);
+  metrics.httpRequests.add(1, method, path, String(status));
+  metrics.httpDuration.observe(request.ageMs / 1_000, method, path, String(status));
+}
+
+/** `/v1/sandboxes/:id/files/*` as people write it: `/v1/sandboxes/{id}/files/{path}`. */
+function patternOf(url: string): string {
+  return url.replaceAll(/:([a-z_]+)/g, "{$1}").replace(/\*$/, "{path}");
+}

@@ -1,0 +1,108 @@
+// The servers beneath the framework, with and without TLS: their limits, and what happens to every request before and after a route.
+
+import { createServer, type Server as HttpServer } from "node:http";
+import { createServer as createTlsServer, type Server as HttpsServer } from "node:https";
+import type { FastifyServerFactoryHandler } from "fastify";
+import type { Logger } from "pino";
+import type { Metrics } from "../metrics/metrics.ts";
+import { setResponseHeaders } from "./response-headers.ts";
+import { answerCors } from "./cors.ts";
+import { answerBrokenHttp } from "./errors.ts";
+import { originForm } from "./request-headers.ts";
+import { CountedRequest, CountedResponse } from "./counted-request.ts";
+import { logRequest, statusOf } from "./log-request.ts";
+import { countRequestBegin, countRequestEnd } from "./count-requests.ts";
+import { cutUnreadBody } from "./unread-bodies.ts";
+
+/** How long a connection may take. There is no limit on a whole request: an upload lasts as long as its line is slow. */
+export interface ConnectionLimits {
+  /** For the head of a request, and for a TLS handshake. */
+  readonly headMs: number;
+  /** For a body of JSON. */
+  readonly bodyMs: number;
+  /** In silence, both ways. */
+  readonly idleMs: number;
+  /** Pause between two looks for heads that are late. */
+  readonly checkMs: number;
+}
+
+export const connectionLimits: ConnectionLimits = {
+  headMs: 60_000,
+  bodyMs: 60_000,
+  // The longest silence with a reason is a command of 5 min.
+  idleMs: 6 * 60_000,
+  checkMs: 10_000,
+};
+
+/** Certificate chain and private key, as PEM. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export type Listener = (request: CountedRequest, response: CountedResponse) => void;
+
+/** Where requests are logged and counted. */
+export interface RequestSinks {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Everything that a route cannot do, because it must also be done where there is none. */
+export function listenerOf(
+  { log, metrics }: RequestSinks,
+  corsOrigins: ReadonlySet<string>,
+  handler: FastifyServerFactoryHandler,
+): Listener {
+  return (request, response) => {
+    request.url = originForm(request.url ?? "");
+    response.setHeader("x-request-id", request.requestId);
+    setResponseHeaders(request, response);
+    countRequestBegin(metrics);
+    response.once("close", () => {
+      countRequestEnd(metrics, request, statusOf(response));
+      logRequest(log, request, response);
+    });
+    cutUnreadBody(request, response);
+    if (!answerCors(corsOrigins, request, response)) handler(request, response);
+  };
+}
+
+export function httpServer(listener: Listener, limits: ConnectionLimits): HttpServer {
+  const server = createServer(optionsOf(limits), listener);
+  // A server of subclasses serves wherever one of their bases does; the types only lack variance.
+  return limited(server as unknown as HttpServer, limits);
+}
+
+export function httpsServer(listener: Listener, limits: ConnectionLimits, pair: KeyPair): HttpsServer {
+  const options = { ...optionsOf(limits), ...pair, handshakeTimeout: limits.headMs };
+  const server = createTlsServer(options, listener) as unknown as HttpsServer;
+  return limited(server, limits).on("clientError", answerBrokenHttp);
+}
+
+/** Longer than usual proxies keep an idle connection, so that it is they who close it. */
+const KEEPALIVE_MS = 75_000;
+
+/** The framework applies no limit of its own to a server that we make, so all of them are here. */
+function optionsOf(limits: ConnectionLimits) {
+  return {
+    IncomingMessage: CountedRequest,
+    ServerResponse: CountedResponse,
+    keepAliveTimeout: KEEPALIVE_MS,
+    requestTimeout: 0,
+    headersTimeout: limits.headMs,
+    connectionsCheckingInterval: limits.checkMs,
+    maxHeaderSize: HEAD_MAX_BYTES,
+    // Node's own answer is none of ours; `request-headers.ts` refuses.
+    requireHostHeader: false,
+  };
+}
+
+const HEAD_MAX_BYTES = 16 * 1024;
+
+function limited<Server extends HttpServer | HttpsServer>(server: Server, limits: ConnectionLimits): Server {
+  // Beyond a number Node drops fields in silence; `request-headers.ts` refuses instead, and the head's size bounds them anyway.
+  server.maxHeadersCount = 0;
+  server.setTimeout(limits.idleMs);
+  return server;
+}

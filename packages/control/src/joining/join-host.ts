@@ -1,0 +1,155 @@
+// How a machine becomes a host: an operator mints a token, the machine asks to be certified with it and starts to listen, and control
+// calls it back once before it reports that the machine has joined.
+
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { SkerryError } from "@skerry/contract/errors";
+import { newId } from "@skerry/contract/ids";
+import {
+  confirmationProof,
+  joinProof,
+  type HostJoined,
+  type JoinAnswer,
+  type JoinConfirmation,
+  type JoinRequest,
+} from "@skerry/contract/joining/join-request";
+import {
+  fingerprintOf,
+  joinTokenText,
+  secretDigest,
+  type JoinToken,
+} from "@skerry/contract/joining/join-token";
+import { securedAddress } from "../host-client/host-directory.ts";
+import { unreachableBecause } from "../host-client/host-errors.ts";
+import type { Queries } from "../db/database.ts";
+import {
+  findHostByKey,
+  findJoinedHost,
+  insertJoinToken,
+  lockJoinToken,
+  useJoinToken,
+  writeJoiningHost,
+  type JoinTokenRow,
+} from "./join-store.ts";
+import { recordHeartbeats } from "../hosts/heartbeat.ts";
+import { recordHostCertificate } from "./host-certificate-store.ts";
+import { recordOwnActs } from "../audit/audit-log.ts";
+import { HOST_LIFETIME_MS } from "./certificate-authority.ts";
+import { keyDigest, requestedKey } from "./x509.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { Attempt, Creation } from "../idempotency/create-once.ts";
+
+export { sweepJoinTokens } from "./join-store.ts";
+
+const TOKEN_LIFETIME_MS = 3_600_000;
+const SECRET_BYTES = 32;
+
+export function joinTokenCreation(context: Context, caller: Caller): Creation<JoinToken> {
+  return { create: (attempt) => createJoinToken(context, caller, attempt) };
+}
+
+async function createJoinToken(context: Context, caller: Caller, attempt: Attempt): Promise<JoinToken> {
+  const fingerprint = fingerprintOf(await context.authority.certificate());
+  const id = newId("join");
+  const secret = randomBytes(SECRET_BYTES).toString("base64url");
+  const row = { id, secret_sha256: secretDigest(secret), org_id: caller.orgId, created_by: caller.userId };
+  return context.db.transaction().execute(async (transaction) => {
+    const expiresAt = await insertJoinToken(transaction, row, TOKEN_LIFETIME_MS);
+    const token = joinTokenText({ id, secret, fingerprint });
+    const created = { id, token, expires_at: expiresAt.toISOString() };
+    await attempt.done(transaction, created);
+    return created;
+  });
+}
+
+/** Certifies a machine as a host. The same machine may ask again with the same token; no other machine may. */
+export function joinHost(context: Context, request: JoinRequest): Promise<JoinAnswer> {
+  return context.db.transaction().execute(async (transaction) => {
+    const token = await provenToken(transaction, request, (digest) => joinProof(digest, request));
+    const publicKey = requestedKey(request);
+    const keySha256 = keyDigest(publicKey);
+    const known = await findHostByKey(transaction, keySha256);
+    if (token.host_id !== null && token.host_id !== known) throw usedToken();
+    const id = known ?? newId("host");
+    const { name, address: endpoint } = request;
+    const address = securedAddress(id, checkedEndpoint(endpoint));
+    if (!(await writeJoiningHost(transaction, { id, name, address }))) throw nameTaken(name);
+    await useJoinToken(transaction, request.token_id, id);
+    await recordHostCertificate(transaction, id, { keySha256, lifetimeMs: HOST_LIFETIME_MS });
+    const act = { service: "host-join", action: "host.join", resource: "host" };
+    await recordOwnActs(transaction, act, [{ id, org_id: token.org_id }]);
+    return context.authority.certifyHost(id, publicKey, transaction);
+  });
+}
+
+/** Calls the host back at its address, and says why where that fails. */
+export async function confirmHost(context: Context, request: JoinConfirmation): Promise<HostJoined> {
+  const { host_id: id } = request;
+  const host = await context.db.transaction().execute(async (transaction) => {
+    const token = await provenToken(transaction, request, (digest) => confirmationProof(digest, request));
+    if (token.host_id !== id) throw usedToken();
+    return findJoinedHost(transaction, id);
+  });
+  if (host === undefined) throw new SkerryError("host_not_found", "The host has been removed.");
+  // Connections to the host that had the address before are not used for it.
+  await context.hosts.forget(host.address);
+  const info = await context.hosts
+    .client(host.address)
+    .info()
+    .catch((error: unknown) => {
+      throw unreachableBecause(error, host.address);
+    });
+  await recordHeartbeats(context.db, [{ id, info }]);
+  // From here on the host beside control may have to hand VMs to another one.
+  context.wake("host-certificates");
+  context.log.info({ host_id: id, name: host.name, address: host.address }, "a host has joined");
+  return { host_id: id, name: host.name };
+}
+
+async function provenToken(
+  transaction: Queries,
+  { token_id: id, proof }: { readonly token_id: string; readonly proof: string },
+  expected: (digest: Buffer) => string,
+): Promise<JoinTokenRow> {
+  const token = await lockJoinToken(transaction, id);
+  if (token === undefined || !isEqual(expected(token.secret_sha256), proof)) {
+    throw new SkerryError(
+      "unauthorized",
+      "There is no such join token, or the request is not by its holder.",
+      {
+        remediation: "`skerry host token` on a machine of the operator makes a token.",
+      },
+    );
+  }
+  if (token.expired) {
+    throw new SkerryError("unauthorized", "The join token has expired.", {
+      remediation: "Make another one with `skerry host token`.",
+    });
+  }
+  return token;
+}
+
+function isEqual(expected: string, given: string): boolean {
+  return expected.length === given.length && timingSafeEqual(Buffer.from(expected), Buffer.from(given));
+}
+
+function checkedEndpoint(endpoint: string): string {
+  if (URL.parse(`https://${endpoint}`)?.pathname === "/") return endpoint;
+  throw new SkerryError("bad_request", "`address` is not an address and a port.", {
+    remediation: "Use ADDRESS:PORT, for example 192.0.2.7:7071 or [2001:db8::7]:7071.",
+    context: { field: "address" },
+  });
+}
+
+function usedToken(): SkerryError {
+  return new SkerryError("join_token_used", "The join token has been used for another host.", {
+    remediation: "A token is for one host. Make another one with `skerry host token`.",
+  });
+}
+
+function nameTaken(name: string): SkerryError {
+  return new SkerryError("host_name_taken", `There is a host called "${name}" already.`, {
+    remediation: "Choose another name with --name, or remove that host if it is no more.",
+    context: { name },
+  });
+}

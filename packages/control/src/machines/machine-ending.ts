@@ -1,0 +1,80 @@
+// What the end of a microVM says about its machine. Pure.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { Vm, VmCause } from "@skerry/contract/host-api/vm";
+import { isUnreadableVm } from "../vms/unreadable-vm.ts";
+
+export interface MachineEnding {
+  readonly reason: string;
+  /** Of the main process; null where it is not known. */
+  readonly exitCode: number | null;
+  /** Its main process exited with 0: the machine has done its work. */
+  readonly succeeded: boolean;
+  /** Its disk cannot be used, so that another start would end in the same way. `later`: by this host process. */
+  readonly disk?: "lost" | "later";
+}
+
+/** A host may say more than a person wants to read. */
+const REASON_MAX_CHARS = 300;
+
+/** The end of the microVM that the host lists, or of one that it does not have any more. */
+export function endingOf(vm: Vm | undefined): MachineEnding {
+  if (vm === undefined) return { reason: wordsOf.lost, exitCode: null, succeeded: false };
+  if (isUnreadableVm(vm)) return unreadable(vm);
+  const exitCode = vm.exit?.exit_code ?? null;
+  return {
+    reason: vm.reason?.slice(0, REASON_MAX_CHARS) ?? reasonOf(vm, exitCode),
+    exitCode,
+    succeeded: vm.cause === "main_exited" && exitCode === 0 && vm.exit?.signal === 0,
+  };
+}
+
+function unreadable({ cause, reason }: Vm): MachineEnding {
+  return {
+    reason: `disk_unreadable: ${(reason ?? "its host does not say why").slice(0, REASON_MAX_CHARS)}`,
+    exitCode: null,
+    succeeded: false,
+    disk: cause === "not_adopted" ? "later" : "lost",
+  };
+}
+
+/** A start that the host has refused. */
+export function endingOfStart(error: unknown): MachineEnding {
+  const known = error instanceof SkerryError ? error : undefined;
+  const isOfDisk = known?.code === "disk_gone" || known?.code === "disk_unreadable";
+  const why = `could not start: ${known?.message ?? "internal error"}`;
+  return {
+    reason: isOfDisk ? `${known.code}: ${why}` : why,
+    ...{ exitCode: null, succeeded: false },
+    ...(isOfDisk ? { disk: "lost" as const } : {}),
+  };
+}
+
+/** Its host is back, and does not have its disk. */
+export const diskGone: MachineEnding = {
+  reason: "disk_gone: its host came back without its disk",
+  ...{ exitCode: null, succeeded: false },
+  disk: "lost",
+};
+
+/** Where the host does not say it in its own words. */
+function reasonOf(vm: Vm, exitCode: number | null): string {
+  if (vm.status === "stopped") return wordsOf.stopped;
+  const code = vm.cause === "main_exited" && exitCode !== null ? ` with ${exitCode}` : "";
+  return wordsOf[vm.cause ?? "unknown"] + code;
+}
+
+const wordsOf: Readonly<Record<VmCause | "lost" | "stopped" | "unknown", string>> = {
+  main_exited: "the main process exited",
+  out_of_memory: "the guest ran out of memory",
+  guest_panicked: "the guest's kernel panicked",
+  guest_shut_down: "the guest shut down",
+  qemu_ended: "the microVM's QEMU process ended",
+  guest_failed: "the agent in the guest failed",
+  host_failed: "its host could not go on with it",
+  disk_unreadable: "its host cannot use its disk",
+  not_adopted: "its host does not understand its record",
+  lost: "its host does not have its microVM any more",
+  stopped: "its host stopped it",
+  unknown: "its microVM ended, and its host does not know why",
+};

@@ -1,0 +1,86 @@
+import { formatDuration } from "@skerry/contract/durations";
+import { SkerryError } from "@skerry/contract/errors";
+import { isId } from "@skerry/contract/ids";
+import type { MachineStatus } from "@skerry/contract/machines/machine-status";
+import type { Machine } from "@skerry/contract/machines/machine";
+import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { Page } from "../values/page.ts";
+import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
+import type { VmKind } from "../vms/vm-kind.ts";
+
+export async function listMachinesOf(
+  context: Context,
+  caller: Caller,
+  params: VmListParams<MachineStatus>,
+): Promise<Page<Machine>> {
+  const page = await readVmPage("machine", caller, params, (filter) => listMachines(context.db, filter));
+  return { ...page, items: page.items.map(machineOf) };
+}
+
+export async function getMachine(context: Context, caller: Caller, id: string): Promise<MachineRow> {
+  // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
+  const row = isId("machine", id) ? await findMachine(context.db, caller.orgId, id) : undefined;
+  if (row === undefined) throw new SkerryError("machine_not_found", "There is no such machine.");
+  return row;
+}
+
+export const machineVms: VmKind = {
+  noun: "machine",
+  table: "machines",
+  isId: (id) => isId("machine", id),
+  get: getMachine,
+  notRunning: ({ status, reason }) =>
+    new SkerryError(
+      "machine_not_running",
+      `The machine is ${status}${reason === null ? "" : ` (${reason})`}.`,
+      {
+        remediation: "Start it, or wait until it runs.",
+        context: { status },
+      },
+    ),
+  ended: (cause) =>
+    new SkerryError("machine_not_running", "The microVM of the machine has ended.", {
+      remediation: "Read the machine for the reason and for when it is started again.",
+      cause,
+    }),
+  busy: (cause) =>
+    new SkerryError("machine_busy", "Too much is asked of the machine at once.", {
+      remediation: "Wait until some of it has ended.",
+      retryAfterS: BUSY_RETRY_S,
+      cause,
+    }),
+};
+
+const BUSY_RETRY_S = 1;
+
+export function machineOf(row: MachineRow): Machine {
+  return {
+    id: row.id,
+    name: row.name,
+    template: row.template,
+    size: row.size,
+    status: row.status,
+    desired: row.desired,
+    env: row.env,
+    metadata: row.metadata,
+    egress: row.egress,
+    command: row.command,
+    restart: {
+      policy: row.restart_policy,
+      max_retries: row.restart_max_retries,
+      disk: row.restart_disk,
+    },
+    stop_timeout: formatDuration(row.stop_timeout_ms),
+    host_id: row.host_id,
+    restarts: row.restarts,
+    exit_code: row.exit_code,
+    created_at: row.created_at.toISOString(),
+    started_at: row.started_at?.toISOString() ?? null,
+    stopped_at: row.stopped_at?.toISOString() ?? null,
+    destroyed_at: row.destroyed_at?.toISOString() ?? null,
+    reason: row.reason,
+    restart_at: row.restart_at?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,203 @@
+// A machine on its way to running: its first start, those that are asked for, and those by its policy. The row is written first,
+// with a new execution id and a claim, so another replica finishes it when this one dies.
+
+import { SkerryError } from "@skerry/contract/errors";
+import { newId } from "@skerry/contract/ids";
+import { timed } from "../metrics/timed.ts";
+import { findHost, type HostRow } from "../hosts/host-rows.ts";
+import {
+  begun,
+  extendMachineClaim,
+  machineById,
+  transitionMachine,
+  type MachineChange,
+  type MachineRow,
+} from "./machine-store.ts";
+import { cancelRestart } from "./restart-store.ts";
+import { keepClaim } from "../vms/keep-claim.ts";
+import type { Context } from "../context.ts";
+import { endedMachineOf, endMachine } from "./end-machine.ts";
+import { endingOfStart } from "./machine-ending.ts";
+import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
+import { readSize } from "../values/sizes.ts";
+import { vmSpecOf } from "../vms/creation/vm-specs.ts";
+
+export interface StartOptions {
+  /** What is on the machine's own disk is given up. */
+  readonly newDisk?: boolean;
+  /** What the start changes beside the status. */
+  readonly change?: MachineChange;
+  /** Leaves the start to the replica that finds its claim lapsed. */
+  readonly stop?: AbortSignal;
+}
+
+/** Starts a machine that is stopped or has failed. Undefined where another writer was first. */
+export async function startMachine(
+  context: Context,
+  row: MachineRow,
+  { change = {}, stop, newDisk = false }: StartOptions,
+): Promise<MachineRow | undefined> {
+  return timed(context.metrics.machineStart, async () => {
+    const { on, anew } = await placeFor(context, row, newDisk);
+    const keepsDisk = row.started_at !== null && on !== undefined && !newDisk;
+    const request: PlacementRequest = {
+      orgId: row.org_id,
+      template: row.template,
+      size: readSize(row.size),
+      quotas: ({ disk_gib }) => {
+        // Nothing is held for a machine that never ran.
+        if (row.started_at === null) return { machines: 1, disk_gib };
+        // What it holds counts already. The template may have a larger disk by now.
+        return keepsDisk ? {} : { disk_gib: Math.max(0, disk_gib - row.disk_gib) };
+      },
+      ...(on === undefined ? {} : { on }),
+    };
+    const reserved = await reserve(context, request, async (transaction, { host, template }) => {
+      const starting = await transitionMachine(transaction, row, "starting", {
+        ...change,
+        execution_id: newId("execution"),
+        host_id: host.id,
+        host_lost: false,
+        ...(keepsDisk ? {} : { disk_gib: template.disk_gib }),
+      });
+      if (starting !== undefined) await cancelRestart(transaction, row.id);
+      return starting;
+    });
+    if (reserved.row === undefined) return undefined;
+    const { address } = reserved;
+    return bringUp(context, reserved.row, {
+      address,
+      disk: keepsDisk ? "kept" : "new",
+      reason: anew ?? null,
+      ...(stop === undefined ? {} : { stop }),
+    });
+  });
+}
+
+interface Place {
+  /** The host that has its disk; any, where there is none. */
+  readonly on?: string;
+  /** What its owner should know. */
+  readonly anew?: string;
+}
+
+/** On the host that has its disk. On another one, with a new disk, only where the old one does not matter. */
+async function placeFor(context: Context, row: MachineRow, newDisk: boolean): Promise<Place> {
+  if (row.started_at === null) return {};
+  const home = await findHost(context.db, row.host_id);
+  const isRemoved = home === undefined || home.removed_at !== null;
+  if (isRemoved || home.status === "offline") {
+    if (newDisk || row.restart_disk === "disposable")
+      return { anew: "its host was lost, so it was placed on another one, with a new disk" };
+    throw isRemoved ? diskLost(row) : homeOffline(home);
+  }
+  const fault = homeFault(home);
+  if (fault === undefined) return { on: home.id };
+  // Another host makes the new disk, and VM cleanup removes the old one once the machine runs there.
+  if (newDisk) return {};
+  throw fault;
+}
+
+/** Why a host that is heard of cannot start what is on its disk now. */
+function homeFault(home: HostRow): SkerryError | undefined {
+  if (home.status !== "online" || home.desired !== "active") {
+    const state = home.status === "maintenance" ? "in maintenance" : "being drained";
+    const remediation = "The operator can activate the host, or may be moving the machine to another one.";
+    return homeUnavailable(home, state, remediation);
+  }
+  // The machine may still run there.
+  return home.unsettled
+    ? homeUnavailable(home, "just coming back", "Try again in a few seconds.")
+    : undefined;
+}
+
+const GIVE_IT_UP = "start the machine with a new disk, which gives up what is on the old one";
+
+function homeOffline(home: HostRow): SkerryError {
+  return homeUnavailable(home, "offline", `Wait until the host is back, or ${GIVE_IT_UP}.`);
+}
+
+function diskLost({ host_id: hostId }: MachineRow): SkerryError {
+  return new SkerryError("disk_gone", "The host that had the machine's disk was removed.", {
+    remediation: `To run it again, ${GIVE_IT_UP}.`,
+    context: { host_id: hostId },
+  });
+}
+
+function homeUnavailable({ id, status }: HostRow, state: string, remediation: string): SkerryError {
+  return new SkerryError("host_unavailable", `The host that has the machine's disk is ${state}.`, {
+    remediation,
+    retryAfterS: HOST_RETRY_S,
+    context: { host_id: id, host_status: status },
+  });
+}
+
+const HOST_RETRY_S = 10;
+
+/** Has the host start what the row says, as `creating` or `starting`, and says in the row how that went. */
+export async function bringUp(
+  context: Context,
+  row: MachineRow,
+  {
+    address,
+    disk,
+    reason,
+    stop,
+  }: {
+    readonly address: string;
+    readonly disk: "new" | "kept";
+    readonly reason: string | null;
+    readonly stop?: AbortSignal;
+  },
+): Promise<MachineRow> {
+  using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
+  const client = context.hosts.client(address);
+  try {
+    await client.startVm(
+      row.id,
+      { ...(await vmSpecOf(context.db, row)), machine: { command: row.command, disk } },
+      stop,
+    );
+  } catch (error) {
+    if (stop?.aborted === true) throw error;
+    await undo(context, row, address);
+    await endMachine(context, endedMachineOf(row), endingOfStart(error));
+    throw error;
+  }
+  const running = await transitionMachine(context.db, row, "running", {
+    ...begun,
+    egress_applied: row.egress_version,
+    reason,
+  });
+  if (running === undefined) throw await overtaken(context, row, address);
+  // It was asked to stop while it was starting.
+  if (running.desired === "stopped") context.wake("vm-cleanup");
+  return running;
+}
+
+/** Another writer was first: the machine was destroyed, or this start was so slow that it was taken for dead. */
+async function overtaken(context: Context, row: MachineRow, address: string): Promise<SkerryError> {
+  await undo(context, row, address);
+  const now = await machineById(context.db, row.id);
+  const destroyed = now === undefined || now.status === "destroying" || now.status === "destroyed";
+  return destroyed
+    ? new SkerryError("machine_destroyed", "The machine was destroyed while it was being started.", {
+        context: { machine_id: row.id },
+      })
+    : new SkerryError("machine_busy", "The machine changed while it was being started.", {
+        remediation: "Read the machine, and start it again where it does not run.",
+        retryAfterS: HOST_RETRY_S,
+      });
+}
+
+/** What this start took on the host. Of a machine that has run before the disk stays. Where the host does not answer, VM cleanup finds
+ *  a VM that no row wants. */
+async function undo(context: Context, row: MachineRow, address: string): Promise<void> {
+  const client = context.hosts.client(address);
+  const isFirst = row.started_at === null;
+  await (isFirst ? client.destroyVm(row) : client.stopVm(row, 0)).catch((error: unknown) => {
+    if (error instanceof SkerryError && (error.status === 404 || error.status === 409)) return;
+    context.log.warn({ err: error, machine_id: row.id }, "could not give a machine back to its host");
+    context.wake("vm-cleanup");
+  });
+}

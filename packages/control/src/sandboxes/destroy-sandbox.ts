@@ -1,0 +1,45 @@
+// The end of a sandbox. The request is stored by one compare-and-set; the host is told at once, and again by the reconciler until it agrees.
+
+import { SkerryError } from "@skerry/contract/errors";
+import { transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { retryOnConflict } from "../db/retry-on-conflict.ts";
+import { getSandbox } from "./sandboxes.ts";
+import { destroyOnHost } from "../vms/vm-kind.ts";
+
+/** Destroys from every status; a second time, or after the end, it does nothing. */
+export async function destroySandbox(context: Context, caller: Caller, id: string): Promise<void> {
+  const row = await markDestroying(context, caller, id);
+  if (row.status === "destroyed") return;
+  const markedMs = performance.now();
+  await finishDestroying(context, row).catch((error: unknown) => {
+    // The request is stored; the reconciler carries it out when the host is back.
+    context.log.warn({ err: error, sandbox_id: row.id }, "a host did not confirm a destruction");
+    context.wake("vm-cleanup");
+    // It may still run; but who hears that it is destroyed can rely on it that no replica leads a call into it.
+    return context.vmLocations.allLapsed(markedMs);
+  });
+}
+
+function markDestroying(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
+  return retryOnConflict(
+    async () => {
+      const row = await getSandbox(context, caller, id);
+      if (row.status === "destroying" || row.status === "destroyed") return row;
+      return transitionSandbox(context.db, row, "destroying", { reason: "destroyed by request" });
+    },
+    () => new SkerryError("internal", "The sandbox changed too often to be destroyed."),
+  );
+}
+
+/** Has the host destroy the VM and says so in the row. Throws where the host does not confirm; the row stays `destroying`. */
+export async function finishDestroying(
+  context: Context,
+  row: Pick<SandboxRow, "id" | "version" | "status" | "execution_id" | "host_id">,
+  stop?: AbortSignal,
+): Promise<void> {
+  await destroyOnHost(context, row, stop);
+  // Losing here means that another writer finished the same destruction.
+  await transitionSandbox(context.db, row, "destroyed");
+}

@@ -1,0 +1,118 @@
+// POST /v1/sandboxes from the request to a running microVM. The row is written first, so a failure after it
+// leaves nothing half done: this request finishes the sandbox, or the reconciler does once this request's claim on the row has lapsed.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
+import { timed } from "../metrics/timed.ts";
+import type { NewAuditEvent } from "../audit/audit-event.ts";
+import {
+  extendClaim,
+  findSandbox,
+  insertSandbox,
+  transitionSandbox,
+  type SandboxRow,
+} from "./sandbox-store.ts";
+import { keepClaim } from "../vms/keep-claim.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
+import { newVm } from "../vms/creation/new-vm.ts";
+import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
+import { readSandboxParams, type SandboxParams } from "./sandbox-params.ts";
+import { sandboxOf } from "./sandboxes.ts";
+import { vmSpecOf } from "../vms/creation/vm-specs.ts";
+
+/** Its answer comes when the sandbox is running: the next call into it does not fail for not being ready. */
+export function sandboxCreation(
+  context: Context,
+  caller: Caller,
+  request: SandboxCreateRequest,
+): Creation<Sandbox> {
+  // So that it is there when the request has claimed its key.
+  context.hostCapacity.prefetch();
+  return {
+    create: async (attempt) => sandboxOf(await createSandbox(context, { caller, request }, attempt)),
+    outcome: (id) => outcomeOf(context, caller, id),
+  };
+}
+
+async function createSandbox(
+  context: Context,
+  { caller, request }: { readonly caller: Caller; readonly request: SandboxCreateRequest },
+  attempt: Attempt,
+): Promise<SandboxRow> {
+  const params = readSandboxParams(request);
+  return timed(context.metrics.sandboxCreation, async () => {
+    const { row, address } = await reserve(
+      context,
+      placementRequest(caller, params),
+      async (transaction, found) => {
+        const vm = newVm("sandbox", caller, params, found);
+        const [written] = await Promise.all([
+          insertSandbox(transaction, { ...vm, mode: params.mode, timeout_ms: params.timeoutMs }),
+          attempt.begun(transaction, vm.id),
+        ]);
+        return written;
+      },
+    );
+    using _claim = keepClaim(context, () => extendClaim(context.db, row.id));
+    return await start(context, row, { address, event: attempt.ready(row) });
+  });
+}
+
+function placementRequest({ orgId }: Caller, { template, size }: SandboxParams): PlacementRequest {
+  return { orgId, template, size, quotas: ({ disk_gib }) => ({ sandboxes: 1, disk_gib }) };
+}
+
+async function start(
+  context: Context,
+  row: SandboxRow,
+  { address, event }: { readonly address: string; readonly event: NewAuditEvent | undefined },
+): Promise<SandboxRow> {
+  const client = context.hosts.client(address);
+  try {
+    await client.startVm(row.id, await vmSpecOf(context.db, row));
+  } catch (error) {
+    await release(context, row, address);
+    const reason = error instanceof SkerryError ? error.message : "internal error";
+    await transitionSandbox(context.db, row, "failed", { reason: `could not start: ${reason}` });
+    throw error;
+  }
+  const askedMs = performance.now();
+  const running = await transitionSandbox(context.db, row, "running", {
+    event,
+    egressVersion: row.egress_version,
+  });
+  if (running !== undefined) {
+    context.vmLocations.keep({ ...running, address }, askedMs);
+    return running;
+  }
+  // It was destroyed, or this request was so slow that the reconciler took it for dead.
+  await release(context, row, address);
+  throw new SkerryError("sandbox_not_running", "The sandbox was destroyed while it was being created.", {
+    context: { sandbox_id: row.id },
+  });
+}
+
+/** What this attempt took on the host. Where the host does not answer, the reconciler finds a VM without a row later. */
+async function release(context: Context, row: SandboxRow, address: string): Promise<void> {
+  await context.hosts
+    .client(address)
+    .destroyVm(row)
+    .catch((error: unknown) => {
+      context.log.warn({ err: error, sandbox_id: row.id }, "could not give a sandbox back to its host");
+      context.wake("vm-cleanup");
+    });
+}
+
+/** The outcome of a creation that was not answered. One that died in the middle is `creating` until the reconciler fails it. */
+async function outcomeOf(context: Context, caller: Caller, id: string): Promise<Outcome<Sandbox>> {
+  const row = await findSandbox(context.db, caller.orgId, id);
+  if (row === undefined) return { kind: "nothing" };
+  if (row.status === "creating") {
+    // Only a hint, so our clock will do: who waits for the reconciler should not wait for its turn.
+    if (row.claimed_until !== null && row.claimed_until.getTime() < Date.now()) context.wake("vm-cleanup");
+    return { kind: "pending" };
+  }
+  return row.started_at === null ? { kind: "nothing" } : { kind: "ready", answer: sandboxOf(row) };
+}

@@ -1,0 +1,111 @@
+import { formatDuration } from "@skerry/contract/durations";
+import { SkerryError } from "@skerry/contract/errors";
+import { isId } from "@skerry/contract/ids";
+import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
+import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
+import {
+  findSandbox,
+  keepSandboxAlive,
+  listSandboxes,
+  statusesPastSaving,
+  type SandboxRow,
+} from "./sandbox-store.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { readDuration } from "../values/durations.ts";
+import type { Page } from "../values/page.ts";
+import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
+import type { VmKind } from "../vms/vm-kind.ts";
+
+export async function listSandboxesOf(
+  context: Context,
+  caller: Caller,
+  params: VmListParams<SandboxStatus>,
+): Promise<Page<Sandbox>> {
+  const page = await readVmPage("sandbox", caller, params, (filter) => listSandboxes(context.db, filter));
+  return { ...page, items: page.items.map(sandboxOf) };
+}
+
+export async function getSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
+  // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
+  const row = isId("sandbox", id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
+  if (row === undefined) throw new SkerryError("sandbox_not_found", "There is no such sandbox.");
+  return row;
+}
+
+export const sandboxVms: VmKind = {
+  noun: "sandbox",
+  table: "sandboxes",
+  isId: (id) => isId("sandbox", id),
+  get: getSandbox,
+  notRunning,
+  ended: (cause) =>
+    new SkerryError("sandbox_not_running", "The microVM of the sandbox has ended.", {
+      remediation: "Read the sandbox for the reason, and create another one.",
+      cause,
+    }),
+  busy: (cause) => cause,
+};
+
+/** `timeout` from now, at most 24 h; never sooner than it would have ended anyway. */
+export async function keepAlive(
+  context: Context,
+  caller: Caller,
+  params: { readonly id: string; readonly timeout: string | undefined },
+): Promise<Sandbox> {
+  const row = await getSandbox(context, caller, params.id);
+  const askedMs = params.timeout === undefined ? row.timeout_ms : readDuration("timeout", params.timeout);
+  const timeoutMs = Math.min(askedMs, SANDBOX_TIMEOUT_MAX_MS);
+  const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs });
+  if (kept !== undefined) return sandboxOf(kept);
+  const lost = await getSandbox(context, caller, row.id);
+  throw statusesPastSaving.includes(lost.status) ? notRunning(lost) : expired(lost);
+}
+
+export function sandboxOf(row: SandboxRow): Sandbox {
+  return {
+    id: row.id,
+    name: row.name,
+    template: row.template,
+    mode: row.mode,
+    size: row.size,
+    status: row.status,
+    timeout: formatDuration(row.timeout_ms),
+    env: row.env,
+    metadata: row.metadata,
+    egress: row.egress,
+    host_id: row.host_id,
+    created_at: row.created_at.toISOString(),
+    started_at: row.started_at?.toISOString() ?? null,
+    expires_at: row.expires_at.toISOString(),
+    destroyed_at: row.destroyed_at?.toISOString() ?? null,
+    reason: row.reason,
+  };
+}
+
+function notRunning(row: Pick<SandboxRow, "reason"> & { readonly status: string }): SkerryError {
+  const why = row.reason === null ? "" : ` (${row.reason})`;
+  if (row.status === "unreachable") {
+    return new SkerryError("host_unavailable", `The sandbox cannot be reached now${why}.`, {
+      remediation:
+        "Try again: it goes on when its host answers, and fails where it does not run there any more.",
+      retryAfterS: HOST_RETRY_S,
+      context: { status: row.status },
+    });
+  }
+  return new SkerryError("sandbox_not_running", `The sandbox is ${row.status}${why}.`, {
+    remediation: "Create another sandbox.",
+    context: { status: row.status },
+  });
+}
+
+const HOST_RETRY_S = 10;
+
+/** It still has its status until the reaper comes, but its time is over. */
+function expired(row: SandboxRow): SkerryError {
+  return new SkerryError("sandbox_not_running", "The sandbox has expired.", {
+    remediation: "Create another sandbox, and keep it alive before its `expires_at`.",
+    context: { status: row.status, expires_at: row.expires_at.toISOString() },
+  });
+}

@@ -1,0 +1,18 @@
+import type { Egress } from "@skerry/contract/vms/egress";
+
+/** What the row of a sandbox and that of a machine begin with. */
+export interface NewVmRow {
+  readonly id: string;
+  readonly org_id: string;
+  readonly name: string | null;
+  readonly template: string;
+  readonly size: string;
+  readonly vcpus: number;
+  readonly memory_mib: number;
+  readonly disk_gib: number;
+  readonly execution_id: string;
+  readonly host_id: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly egress: Egress;
+}

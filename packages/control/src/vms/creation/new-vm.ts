@@ -1,0 +1,36 @@
+import { newId } from "@skerry/contract/ids";
+import type { Size } from "@skerry/contract/sizes";
+import type { NewVmRow } from "./new-vm-row.ts";
+import type { Caller } from "../../caller.ts";
+import type { EgressParams } from "../egress/egress-params.ts";
+import type { Found } from "../../capacity/reservation.ts";
+import type { VmKind } from "../vm-kind.ts";
+
+interface NewVmParams extends Pick<NewVmRow, "name" | "env" | "metadata"> {
+  readonly size: Size;
+  readonly egress: EgressParams;
+}
+
+/** What was asked for, where room for it was found. */
+export function newVm(
+  noun: VmKind["noun"],
+  { orgId }: Caller,
+  { name, size, env, metadata, egress: policy }: NewVmParams,
+  { template, host, egress }: Found,
+): NewVmRow {
+  return {
+    id: newId(noun),
+    org_id: orgId,
+    name,
+    template: template.name,
+    size: size.name,
+    vcpus: size.vcpus,
+    memory_mib: size.memory_mib,
+    disk_gib: template.disk_gib,
+    host_id: host.id,
+    execution_id: newId("execution"),
+    env,
+    metadata,
+    egress: policy(egress),
+  };
+}

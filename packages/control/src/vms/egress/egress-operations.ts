@@ -1,0 +1,40 @@
+// What a microVM may reach, and what it tried.
+
+import { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
+import type { Operation } from "../../api/operation.ts";
+import { egressErrors, inVmErrors } from "../vm-errors.ts";
+import type { VmKind } from "../vm-kind.ts";
+import { vmParams } from "../vm-params.ts";
+
+export function setEgressOperation(kind: VmKind) {
+  const { noun, table } = kind;
+  return {
+    surface: "v1",
+    method: "PUT",
+    path: `/v1/${table}/:id/egress`,
+    tag: table,
+    summary: `Replace the egress rules of a running ${noun}; they are in force when the answer comes`,
+    params: vmParams(noun),
+    body: EgressRequest,
+    answers: { 200: EgressReport },
+    access: { scope: `${table}:write`, role: "member", rate: "write" },
+    audit: { action: `${noun}.egress.set`, resource: noun },
+    errors: [...inVmErrors(kind), ...egressErrors],
+  } as const satisfies Operation;
+}
+
+export function getEgressOperation(kind: VmKind) {
+  const { noun, table } = kind;
+  return {
+    surface: "v1",
+    method: "GET",
+    path: `/v1/${table}/:id/egress`,
+    tag: table,
+    summary: `Egress rules, traffic and the last denied destinations of a ${noun}`,
+    params: vmParams(noun),
+    answers: { 200: EgressReport },
+    access: { scope: `${table}:read`, role: "viewer", rate: "read" },
+    audit: { action: `${noun}.egress.get`, resource: noun },
+    errors: inVmErrors(kind),
+  } as const satisfies Operation;
+}

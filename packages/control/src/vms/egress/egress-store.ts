@@ -1,0 +1,54 @@
+// The egress policy of a sandbox or a machine: what is asked for, and how much of it its host has confirmed.
+
+import { sql } from "kysely";
+import type { Egress } from "@skerry/contract/vms/egress";
+import type { Selectable } from "kysely";
+import type { Database, Tables } from "../../db/database.ts";
+
+/** What both tables have. */
+type Row = Pick<
+  Selectable<Tables["sandboxes"]>,
+  "id" | "org_id" | "reason" | "host_id" | "execution_id" | "egress" | "egress_version"
+> & { readonly status: string };
+
+type Table = "sandboxes" | "machines";
+
+/** Replaces the policy of one that runs; the last writer wins. Undefined where it does not run or does not exist. */
+export async function storeEgress(
+  db: Database,
+  table: Table,
+  change: { orgId: string; id: string; egress: Egress },
+): Promise<Row | undefined> {
+  const { rows } = await sql<Row>`
+    update ${sql.table(table)} set
+      egress = ${JSON.stringify(change.egress)}::jsonb,
+      egress_version = egress_version + 1,
+      attempts = 0,
+      retry_at = now()
+    where id = ${change.id} and org_id = ${change.orgId} and status = 'running'
+    returning *`.execute(db);
+  return rows[0];
+}
+
+/** The row as it is now, where its host has not confirmed its policy. */
+export async function findUnappliedEgress(db: Database, table: Table, id: string): Promise<Row | undefined> {
+  const { rows } = await sql<Row>`
+    select * from ${sql.table(table)}
+    where id = ${id} and status = 'running' and egress_applied <> egress_version`.execute(db);
+  return rows[0];
+}
+
+/** The host has confirmed the policy of this row, or has a later one already. Returns false where a later one is still owed to it. */
+export async function confirmEgress(
+  db: Database,
+  table: Table,
+  applied: Pick<Row, "id" | "execution_id" | "egress_version">,
+): Promise<boolean> {
+  const { rows } = await sql<{ current: boolean }>`
+    update ${sql.table(table)} set
+      egress_applied = greatest(egress_applied, ${applied.egress_version}::integer)
+    where id = ${applied.id} and execution_id = ${applied.execution_id} and status = 'running'
+    returning egress_applied = egress_version as current`.execute(db);
+  // Without a row it has ended, and there is nothing left to apply.
+  return rows[0]?.current ?? true;
+}

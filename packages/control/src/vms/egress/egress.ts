@@ -1,0 +1,98 @@
+// The egress policy of a sandbox or a machine while it runs. The new policy is stored first; the answer comes after the host has confirmed it, and
+// what it did not confirm the reconciler brings to it.
+
+import type { Egress, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
+import { SkerryError } from "@skerry/contract/errors";
+import { egressSettings } from "../../organizations/egress-settings.ts";
+import { confirmEgress, findUnappliedEgress, storeEgress } from "./egress-store.ts";
+import type { Caller } from "../../caller.ts";
+import type { Context } from "../../context.ts";
+import { readEgress } from "./egress-params.ts";
+import { hostEgress } from "../../organizations/private-cidrs.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
+import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmRef } from "../vm-kind.ts";
+
+/** Changes of one policy reach its host in the order in which they were stored. */
+const policyChanges = new KeyedQueue(8);
+
+const RETRY_AFTER_S = 5;
+
+/** Replaces the whole policy. Resolves when it is in force. */
+export async function setEgress(
+  context: Context,
+  caller: Caller,
+  params: VmRef & { readonly request: EgressRequest },
+): Promise<EgressReport> {
+  const egress = readEgress(params.request, "", await egressSettings(context.db, caller.orgId));
+  const { kind } = params;
+  const { id } = await kind.get(context, caller, params.id);
+  const change = async () => {
+    const row = await storeEgress(context.db, kind.table, { orgId: caller.orgId, id, egress });
+    if (row === undefined) throw kind.notRunning(await kind.get(context, caller, id));
+    return apply(context, kind, row).catch((error: unknown) => {
+      context.wake("vm-cleanup");
+      throw unappliedError(error);
+    });
+  };
+  return policyChanges.run(id, change).catch((error: unknown) => {
+    throw vmError(context, kind, error);
+  });
+}
+
+/** What the host says of it; where there is no microVM, the stored policy and no traffic. */
+export async function getEgress(context: Context, caller: Caller, params: VmRef): Promise<EgressReport> {
+  const found = await params.kind.get(context, caller, params.id);
+  if (found.status !== "running") return reportWithoutVm(found.egress);
+  const { row, client } = await runningVm(context, caller, params);
+  return client.egress(row).catch((error: unknown) => {
+    throw vmError(context, params.kind, error);
+  });
+}
+
+/** Brings the stored policy to the host where it has not confirmed it. */
+export async function reapplyEgress(
+  context: Context,
+  { kind, id }: { readonly kind: Pick<VmKind, "noun" | "table">; readonly id: string },
+  stop: AbortSignal,
+): Promise<void> {
+  // A request is at it, and wakes the reconciler when it fails. Waiting for it would hold up every other one.
+  if (policyChanges.isBusy(id)) return;
+  return policyChanges.run(id, async () => {
+    // The request that stored it may have finished since.
+    const row = await findUnappliedEgress(context.db, kind.table, id);
+    if (row === undefined) return;
+    await apply(context, kind, row, stop);
+    context.log.info({ [`${kind.noun}_id`]: id }, "a stored egress policy has been brought to its host");
+  });
+}
+
+async function apply(
+  context: Context,
+  kind: Pick<VmKind, "table">,
+  row: VmRow,
+  stop?: AbortSignal,
+): Promise<EgressReport> {
+  const client = await clientOf(context, row);
+  const policy = { egress: await hostEgress(context.db, row), version: row.egress_version };
+  const report = await client.setEgress(row, policy, stop);
+  if (!(await confirmEgress(context.db, kind.table, row))) context.wake("vm-cleanup");
+  return report;
+}
+
+/** The caller has to know that the change is not lost. */
+function unappliedError(error: unknown): unknown {
+  if (!(error instanceof SkerryError) || error.code !== "host_unavailable") return error;
+  return new SkerryError("host_unavailable", "The egress rules are stored, but not yet in force.", {
+    remediation: "They take effect when the host answers again; send them again to wait for it.",
+    retryAfterS: RETRY_AFTER_S,
+    cause: error,
+  });
+}
+
+function reportWithoutVm(egress: Egress): EgressReport {
+  return {
+    ...egress,
+    counters: { bytes_out: 0, packets_out: 0, bytes_in: 0, packets_in: 0 },
+    denied: [],
+  };
+}

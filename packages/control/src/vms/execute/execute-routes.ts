@@ -1,0 +1,94 @@
+// POST /v1/…/{id}/execute: one answer at the end, or server-sent events while the command runs.
+
+import { Readable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { ExecutionEvent } from "../../host-client/execution-events.ts";
+import { execute, executeStream, type CollectedRun } from "./execute.ts";
+import type { Context } from "../../context.ts";
+import { EncodingTurns } from "./encoding-turns.ts";
+import type { Encoding } from "./output.ts";
+import { recordBegun } from "../../api/audit-hook.ts";
+import { callerOf } from "../../api/authenticate-hook.ts";
+import { toSkerryError } from "../../http/errors.ts";
+import { EventStream } from "../../http/event-stream.ts";
+import { requestSignal } from "../../api/request-signal.ts";
+import type { Handler } from "../../api/routes.ts";
+import type { executeOperation } from "./execute-operations.ts";
+import type { VmKind } from "../vm-kind.ts";
+
+export function executeHandler(context: Context, kind: VmKind): Handler<ReturnType<typeof executeOperation>> {
+  return async (request, reply) => {
+    const params = {
+      kind,
+      id: request.params.id,
+      request: request.body,
+      gone: requestSignal(reply),
+      begun: () => recordBegun(context, request),
+    };
+    if (request.headers.accept?.includes("text/event-stream") === true) {
+      const events = await executeStream(context, callerOf(request), params);
+      await sendEvents(events, request, reply);
+      return reply;
+    }
+    const run = await execute(context, callerOf(request), params);
+    return sendRun(run, request.query.encoding ?? "utf8", reply);
+  };
+}
+
+/** Up to here an answer is serialized in one piece, through its schema. */
+const WHOLE_MAX_BYTES = 64 * 1024;
+
+/** Of all answers of this process. */
+const turns = new EncodingTurns();
+
+function sendRun(run: CollectedRun, encoding: Encoding, reply: FastifyReply): FastifyReply {
+  if (run.stdout.bytes + run.stderr.bytes > WHOLE_MAX_BYTES) return sendPieces(run, encoding, reply);
+  using answered = run;
+  const { exit, stdout, stderr } = answered;
+  return reply.send({ ...exit, stdout: stdout.toString(encoding), stderr: stderr.toString(encoding) });
+}
+
+function sendPieces(run: CollectedRun, encoding: Encoding, reply: FastifyReply): FastifyReply {
+  // Not in a `finally` of the pieces: where the client has left before the first one, the generator never begins.
+  if (reply.raw.closed) run[Symbol.dispose]();
+  else reply.raw.once("close", () => run[Symbol.dispose]());
+  const { orgId } = callerOf(reply.request);
+  const pieces = answerPieces(run, encoding, () => turns.next(orgId));
+  // Made when the client has room for them, and one ahead.
+  return reply.type("application/json; charset=utf-8").send(Readable.from(pieces, { highWaterMark: 1 }));
+}
+
+/** The same JSON in pieces: whole, an answer of 10 MiB took up to 224 MiB on its way from bytes to escaped text. */
+async function* answerPieces(
+  run: CollectedRun,
+  encoding: Encoding,
+  turn: () => Promise<void>,
+): AsyncGenerator<string, void> {
+  yield JSON.stringify(run.exit).slice(0, -1);
+  for (const name of ["stdout", "stderr"] as const) {
+    yield `,"${name}":"`;
+    for await (const piece of run[name].pieces(encoding, turn)) yield JSON.stringify(piece).slice(1, -1);
+    yield '"';
+  }
+  yield "}";
+}
+
+async function sendEvents(
+  events: AsyncGenerator<ExecutionEvent>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  await using stream = new EventStream(reply);
+  try {
+    for await (const event of events) {
+      if (event.type === "exit") await stream.send("exit", event.exit);
+      else await stream.send(event.type, { data: event.data.toString("base64") });
+    }
+  } catch (error) {
+    const known = toSkerryError(error);
+    if (known.code === "internal") {
+      request.log.error({ err: error }, "a stream of events failed unexpectedly");
+    }
+    await stream.send("error", known.toBody(request.id));
+  }
+}

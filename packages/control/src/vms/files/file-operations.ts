@@ -1,0 +1,62 @@
+// Files of a sandbox or a machine.
+
+import { Type } from "typebox";
+import { DirectoryListing, FileQuery, FileWriteQuery, FileWritten } from "@skerry/contract/vms/files";
+import type { ErrorCode } from "@skerry/contract/errors";
+import type { Operation } from "../../api/operation.ts";
+import { inVmErrors } from "../vm-errors.ts";
+import type { VmKind } from "../vm-kind.ts";
+import { vmParams } from "../vm-params.ts";
+
+function fileParams(noun: VmKind["noun"]) {
+  return Type.Object({
+    ...vmParams(noun).properties,
+    "*": Type.String({ description: "Absolute path in the microVM, without its first slash." }),
+  });
+}
+
+const ofPath = [
+  "invalid_path",
+  "file_not_found",
+  "path_is_directory",
+  "path_not_directory",
+  "path_not_file",
+  "permission_denied",
+] as const satisfies ErrorCode[];
+
+export function uploadFileOperation(kind: VmKind) {
+  const { noun, table } = kind;
+  return {
+    surface: "v1",
+    method: "PUT",
+    path: `/v1/${table}/:id/files/*`,
+    tag: "files",
+    summary: "Write a file; missing parent directories are made, and it appears whole or not at all",
+    params: fileParams(noun),
+    query: FileWriteQuery,
+    body: "bytes",
+    answers: { 200: FileWritten },
+    access: { scope: `${table}:execute`, role: "member", rate: "write" },
+    audit: { action: `${noun}.file.upload`, resource: noun },
+    errors: [...inVmErrors(kind), ...ofPath, "payload_too_large", "upload_incomplete", "disk_full"],
+  } as const satisfies Operation;
+}
+
+export function downloadFileOperation(kind: VmKind) {
+  const { noun, table } = kind;
+  return {
+    surface: "v1",
+    method: "GET",
+    path: `/v1/${table}/:id/files/*`,
+    tag: "files",
+    summary: "Read a file; with `?list=true`, list a directory",
+    params: fileParams(noun),
+    query: FileQuery,
+    answers: { 200: DirectoryListing },
+    answersBytes: true,
+    // What a sandbox computes is in its files; a caller that may read those could as well run `cat`.
+    access: { scope: `${table}:execute`, role: "member", rate: "read" },
+    audit: { action: `${noun}.file.download`, resource: noun },
+    errors: [...inVmErrors(kind), ...ofPath],
+  } as const satisfies Operation;
+}

@@ -1,0 +1,84 @@
+// The database's clock is set back by hours: what had been put off until a time that then is hours away is done all the same.
+
+import { sql } from "kysely";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { SkerryError } from "@skerry/contract/errors";
+import { mover } from "../src/moves/mover.ts";
+import { isAhead } from "../src/db/set-back.ts";
+import { findKey } from "../src/idempotency/idempotency-key-store.ts";
+import { MachineUpkeep } from "./support/machine-upkeep.ts";
+import { never, TwoHosts } from "./support/two-hosts.ts";
+
+const LATER = sql`now() + interval '2 hours'`;
+
+let two: TwoHosts;
+beforeEach(async () => {
+  two = await TwoHosts.open();
+});
+afterEach(() => two[Symbol.asyncDispose]());
+
+test("a time that is as far off as it can have been put is waited for, and one that is further off is not", async () => {
+  const { rows } = await sql<{ off: string; ahead: boolean }>`
+    select off::text, ${isAhead("at", 15_000)} as ahead
+    from (select off, now() + off as at from unnest(
+      array['-1 s', '0 s', '1 s', '15 s', '75 s', '76 s', '2 h']::interval[]) as off) times`.execute(
+    two.world.db,
+  );
+  expect(rows.map(({ ahead }) => ahead)).toEqual([false, false, true, true, true, false, false]);
+});
+
+test("a sandbox whose creator has died fails", async () => {
+  const id = await two.sandboxOn(two.first);
+  two.first.vms.delete(id);
+  await sql`update sandboxes set status = 'creating', claimed_until = ${LATER} where id = ${id}`.execute(
+    two.world.db,
+  );
+  await two.cleanUp();
+  expect((await two.sandbox(id)).status).toBe("failed");
+});
+
+test("a destruction that failed once is finished", async () => {
+  const id = await two.sandboxOn(two.first);
+  two.first.failures.set("destroy", new SkerryError("host_unavailable", "not now"));
+  await two.world.call("DELETE", `/v1/sandboxes/${id}`);
+  two.first.failures.clear();
+  await sql`update sandboxes set retry_at = ${LATER} where id = ${id}`.execute(two.world.db);
+  await two.cleanUp();
+  expect([(await two.sandbox(id)).status, two.first.vms.has(id)]).toEqual(["destroyed", false]);
+});
+
+test("a machine that waits in the queue is started", async () => {
+  const upkeep = new MachineUpkeep(two.world);
+  const { id } = await two.world.createMachine();
+  for (const host of [two.first, two.second])
+    if (host.vms.has(id)) host.end(id, "it ended", { cause: "qemu_ended" });
+  await upkeep.cleanUp();
+  await upkeep.due("2 hours");
+  await upkeep.startWaiting();
+  expect((await upkeep.get(id)).status).toBe("running");
+});
+
+test("a move that failed once goes on", async () => {
+  const id = await two.sandboxOn(two.first);
+  const { host_id } = await two.sandbox(id);
+  await sql`
+    insert into moves (id, vm_id, from_host_id, to_host_id, from_execution_id, to_execution_id, ticket, vcpus, memory_mib, status, retry_at)
+    select 'mov_1', id, host_id, (select id from hosts where id <> host_id), execution_id, 'exe_new', 'ticket', vcpus, memory_mib,
+           'canceling', ${LATER}
+    from sandboxes where id = ${id} and host_id = ${host_id}`.execute(two.world.db);
+  await mover(two.world.context, 1_000).activate(never);
+  const { rows } = await sql`select status from moves`.execute(two.world.db);
+  expect(rows).toEqual([{ status: "canceled" }]);
+});
+
+test("a key whose attempt has died is free", async () => {
+  const key = "a-key";
+  await two.world.call("POST", "/v1/sandboxes", {
+    body: { template: "base" },
+    headers: { "idempotency-key": key },
+  });
+  await sql`update idempotency_keys set claimed_until = ${LATER}`.execute(two.world.db);
+  const { body: me } = await two.world.call<{ user_id: string }>("GET", "/v1/auth/me");
+  const entry = await findKey(two.world.db, { orgId: two.world.orgId, userId: me.user_id, key });
+  expect(entry?.lapsed).toBe(true);
+});

@@ -1,0 +1,73 @@
+// The layers that an arriving VM's disk is based on and that this host does not have: asked of the source, and
+// received within what the order allows.
+
+import type { Readable } from "node:stream";
+import { SkerryError } from "@skerry/contract/errors";
+import type { ArrivalOrder } from "@skerry/contract/host-api/move-calls";
+import type { TemplateLibrary } from "../templates/library.ts";
+import { withinDiskReserve } from "../vm/disk/disk-reserve.ts";
+import type { DiskBelow } from "../vm/disk/disk-below.ts";
+import { fileMibOf } from "../vm/vm-resources.ts";
+import type { Layers } from "./layers.ts";
+
+type Manifest = ArrivalOrder["manifest"];
+
+interface MissingLayersOptions {
+  readonly library: TemplateLibrary;
+  readonly layers: Layers;
+  readonly vmsFolder: string;
+}
+
+const MIB = 1024 ** 2;
+
+export class MissingLayers {
+  readonly #options: MissingLayersOptions;
+  readonly #asked = new Map<
+    string,
+    { readonly came: PromiseWithResolvers<void>; readonly maxBytes: number }
+  >();
+
+  constructor(options: MissingLayersOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the digests of the layers that have to be sent; they are received from now on. */
+  async ask({ template, below, disk_gib: diskGib }: Manifest): Promise<string[]> {
+    const { library, layers } = this.#options;
+    const own = await library.disks(template);
+    for (const [kind, digest] of Object.entries(below)) {
+      if ((await layers.find(digest, own[kind as keyof typeof own])) !== undefined) continue;
+      const came = Promise.withResolvers<void>();
+      came.promise.catch(() => undefined); // `files` gets the error
+      this.#asked.set(digest, { came, maxBytes: fileMibOf(diskGib) * MIB });
+    }
+    return [...this.#asked.keys()];
+  }
+
+  async receive(digest: string, content: Readable): Promise<void> {
+    const { layers, vmsFolder } = this.#options;
+    const asked = this.#asked.get(digest);
+    if (asked === undefined) throw new SkerryError("move_refused", "This host has not asked for this layer.");
+    const { came, maxBytes } = asked;
+    try {
+      await layers.receive({ digest, maxBytes }, withinDiskReserve(vmsFolder, content));
+      came.resolve();
+    } catch (error) {
+      came.reject(error);
+      throw error;
+    }
+  }
+
+  /** Resolves with the files of all layers when those that were asked for have come. */
+  async files({ template, below }: Manifest): Promise<DiskBelow> {
+    const { library, layers } = this.#options;
+    for (const { came } of this.#asked.values()) await came.promise;
+    const own = await library.disks(template);
+    const file = async (kind: keyof DiskBelow): Promise<string> => {
+      const found = await layers.find(below[kind], own[kind]);
+      if (found === undefined) throw new Error(`a layer has gone: ${below[kind]}`);
+      return found;
+    };
+    return { root_image: await file("root_image"), frozen_disk: await file("frozen_disk") };
+  }
+}
