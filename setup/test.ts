@@ -25,7 +25,6 @@ interface TestFile {
 
 interface Report {
   readonly numPassedTests: number;
-  readonly numFailedTests: number;
   readonly numPendingTests: number;
   readonly success: boolean;
   readonly testResults: readonly TestFile[];
@@ -50,23 +49,25 @@ try {
   const tested = test(filters);
   const failed = tested.report.testResults.filter(({ status }) => status === "failed");
   const stillFailed = triesTwice ? failed.filter(failsAgain) : failed;
-  const recovered = countOf(failed) - countOf(stillFailed);
+  const recovered = failuresIn(failed) - failuresIn(stillFailed);
   // What a test leaves behind fails the run without a file of its own, and no second try mends it.
   const isLitter = failed.length === 0 && (tested.exitCode !== 0 || !tested.report.success);
-  const { numPendingTests, numPassedTests, numFailedTests } = tested.report;
+  const { numPendingTests, numPassedTests } = tested.report;
   if (numPendingTests > 0) process.stdout.write(`${numPendingTests} tests did not run\n`);
   if (checked.status !== 0) process.stdout.write("the checks failed; see above\n");
-  const faults = numFailedTests - recovered + Number(isLitter) + Number(checked.status !== 0);
+  const faults = failuresIn(stillFailed) + Number(isLitter) + Number(checked.status !== 0);
   process.stdout.write(`${numPassedTests + recovered} passed, ${faults} failed\n`);
   process.exitCode = faults === 0 && stillFailed.length === 0 && numPendingTests === 0 ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Failed tests. */
-function countOf(files: readonly TestFile[]): number {
-  return files.flatMap(({ assertionResults }) => assertionResults).filter(({ status }) => status === "failed")
-    .length;
+/** Failed tests, and files that failed before their first one. */
+function failuresIn(files: readonly TestFile[]): number {
+  const failures = files.map(
+    ({ assertionResults }) => assertionResults.filter(({ status }) => status === "failed").length,
+  );
+  return failures.reduce((sum, count) => sum + Math.max(1, count), 0);
 }
 
 function test(only: readonly string[]): Outcome {

@@ -54,4 +54,6 @@ export interface InstallationLimits {
   readonly authFailuresPerMinute: number;
   /** Memory is promised once. CPUs are shared by weight, so a host may promise each of its own this many times. */
   readonly vcpusPerCpu: number;
+  /** How long a second request with an Idempotency-Key waits for the first. */
+  readonly idempotencyWaitMs: number;
 }

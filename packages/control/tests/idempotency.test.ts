@@ -142,7 +142,10 @@ test("who waits too long for the first request is told so, and when to come agai
   const key = randomUUID();
   const first = create(key);
   await eventually(async () => (await ledgerOf(key))?.resource_id != null, "the first has begun");
-  const second = await create(key, { url: other.url });
+  await using impatient = await openReplica(world, {
+    limits: { ...world.context.limits, idempotencyWaitMs: 500 },
+  });
+  const second = await create(key, { url: impatient.url });
   hold.resolve();
   world.host.beforeStart = async () => undefined;
   expect([second.status, second.body]).toMatchObject([409, { code: "idempotency_in_progress" }]);

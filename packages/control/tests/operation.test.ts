@@ -66,6 +66,7 @@ test("the defaults are those of the documentation", () => {
     limits: {
       authFailuresPerMinute: 60,
       vcpusPerCpu: 16,
+      idempotencyWaitMs: 25_000,
       organization: {
         rate_read_per_minute: 3_000,
         rate_write_per_minute: 600,

@@ -1,19 +1,15 @@
 // The operator's exceptions for one organization, through the API.
 
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { AuditEvent } from "@skerry/contract/audit/audit-event";
 import type { OrganizationLimitsReport } from "@skerry/contract/limits/limits-report";
 import { limitDefaults, limitNames } from "@skerry/contract/limits/quotas";
 import { RateLimiter } from "../src/rate-limits/rate-limiter.ts";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { Members } from "./support/members.ts";
-import { eventually, World } from "./support/world.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
-afterAll(() => world[Symbol.asyncDispose]());
+const world = useWorld();
 
 const atLimits = (orgId: string) => `/v1/orgs/${orgId}/limits`;
 

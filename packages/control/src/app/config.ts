@@ -87,6 +87,9 @@ export function readConfig(environment: Environment = process.env): Config {
       organization: limitsFrom(read),
       authFailuresPerMinute: read.positive("SKERRY_RATE_AUTH_FAILURES_PER_MINUTE", 60),
       vcpusPerCpu: read.positive("SKERRY_VCPUS_PER_CPU", 16),
+      // Longer than it takes to find out that the first request's process has died (15 s), so that the usual retry after a crash ends with
+      // an answer and not with one more error.
+      idempotencyWaitMs: read.positive("SKERRY_IDEMPOTENCY_WAIT_MS", 25_000),
     },
     trustedProxies: read.networks("SKERRY_TRUSTED_PROXIES"),
   };

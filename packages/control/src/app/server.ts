@@ -24,6 +24,7 @@ import {
   type KeyPair,
   type Listener,
 } from "../http/http-server.ts";
+import { buildSerializer } from "../http/build-serializer.ts";
 import { validatorCompiler } from "../http/validator-compiler.ts";
 import { allRoutes, operations } from "./operations.ts";
 
@@ -68,6 +69,7 @@ export async function buildServer(
       return httpServer(served, limits);
     },
     bodyLimit: JSON_BODY_MAX_BYTES,
+    schemaController: { compilersFactory: { buildSerializer } },
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     routerOptions: { maxParamLength: PARAM_MAX_CHARS },
     return503OnClosing: false,

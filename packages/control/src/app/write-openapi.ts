@@ -11,7 +11,12 @@ const target = new URL("../../openapi.json", import.meta.url);
 
 // No statement reaches the database: the document comes from the routes alone.
 const db = openDatabase("postgresql:///unused", () => undefined);
-const limits = { organization: limitDefaults, authFailuresPerMinute: 1, vcpusPerCpu: 1 };
+const limits = {
+  organization: limitDefaults,
+  authFailuresPerMinute: 1,
+  vcpusPerCpu: 1,
+  idempotencyWaitMs: 1,
+};
 const { app } = await buildServer(makeContext(db, pino({ level: "silent" }), { limits }));
 const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;
 await app.close();

@@ -29,11 +29,6 @@ import { open, seal } from "./seal.ts";
 
 export { sweepIdempotencyKeys } from "./idempotency-key-store.ts";
 
-/**
- * How long a second request waits for the first. Longer than it takes to find out that the first one's process has died, so that
- * the usual retry after a crash ends with an answer and not with one more error.
- */
-const WAIT_MS = 25_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
 const RETRY_AFTER_S = 2;
@@ -172,7 +167,7 @@ async function claimOrAnswer<Answer>(
   { holder, gone }: { readonly holder: Holder; readonly gone: AbortSignal },
   creation: Creation<Answer>,
 ): Promise<{ readonly answer: Answer } | undefined> {
-  const deadline = performance.now() + WAIT_MS;
+  const deadline = performance.now() + context.limits.idempotencyWaitMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     if (await claimIdempotencyKey(context.db, holder.claim)) return undefined;
     const entry = await findKey(context.db, holder.claim);

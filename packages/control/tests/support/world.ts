@@ -33,6 +33,7 @@ export const generousLimits: InstallationLimits = {
   organization: Object.fromEntries(limitNames.map((name) => [name, 1_000_000])) as OrganizationLimits,
   authFailuresPerMinute: 1_000_000,
   vcpusPerCpu: 16,
+  idempotencyWaitMs: 25_000,
 };
 
 /** One world for all tests of a file. It is open when their own `beforeAll` begins, and closed after their `afterAll`. */
