@@ -3,6 +3,7 @@
 import { sql } from "kysely";
 import type { HostStatus } from "@skerry/contract/host-states";
 import type { Queries } from "../db/database.ts";
+import { SET_BACK } from "../db/set-back.ts";
 
 export interface AuthorityRow {
   readonly number: number;
@@ -25,7 +26,7 @@ export async function findAuthorities(db: Queries, locked?: "share" | "update"):
   const lock = locked === undefined ? sql`` : locked === "share" ? sql`for share` : sql`for update`;
   const { rows } = await sql<AuthorityRow>`
     select number, status, certificate, private_key, created_at, leave_offline,
-      status_since < now() - ${sql.lit(KNOWN_EVERYWHERE_S)} * interval '1 second' as known
+      status_since < now() - ${sql.lit(KNOWN_EVERYWHERE_S)} * interval '1 second' or status_since > now() + ${SET_BACK} as known
     from authority order by status <> 'current', number ${lock}`.execute(db);
   return rows;
 }
@@ -34,13 +35,12 @@ export async function findAuthorities(db: Queries, locked?: "share" | "update"):
 export async function addAuthority(
   db: Queries,
   made: Pick<AuthorityRow, "certificate" | "private_key" | "status">,
-): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await db
+): Promise<void> {
+  await db
     .insertInto("authority")
     .values(made)
     .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirstOrThrow();
-  return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+    .execute();
 }
 
 /** The next one signs from now on. The caller holds the rows. */
@@ -82,11 +82,14 @@ export async function hostsBehind(
 ): Promise<BehindHost[]> {
   const { rows } = await sql<BehindHost>`
     select id, name, status from hosts
-    where removed_at is null and certificate_expires_at > now() and not (${isLeft} and status = 'offline')
+    where removed_at is null and certificate_expires_at > now() and not (${isLeft} and ${isAway})
       and not (trusts @> ${trusting}::integer[] and (${certifiedBy}::integer is null or certified_by is not distinct from ${certifiedBy}::integer))
     order by id limit ${BEHIND_MAX}`.execute(db);
   return rows;
 }
+
+/** In maintenance a host may be off, too. */
+export const isAway = sql<boolean>`(status = 'offline' or status = 'maintenance' and silent_since is not null)`;
 
 const BEHIND_MAX = 100;
 
