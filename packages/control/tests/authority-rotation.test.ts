@@ -193,6 +193,20 @@ test("a host that is away is waited for; left behind, it says that it has to joi
   expect((await seen()).waits_for).toBeNull();
 });
 
+test("a host in maintenance that answers gets its certificates, and one that is off can be left behind", async () => {
+  const [well, off] = [await joined(), await joined()];
+  for (const { id } of [well, off]) await online(id, "maintenance");
+  await sql`update hosts set silent_since = now(), silent_until = now() where id = ${off.id}`.execute(
+    world.db,
+  );
+  await rotate();
+  for (let turns = 0; turns < 2; turns += 1) await turn();
+  expect((await report()).waits_for.map(({ host_id }) => host_id)).toEqual([off.id]);
+  await rotate({ leave_offline: true });
+  while ((await report()).rotation !== "none") await turn();
+  expect([await reaches(replica(), well), await reaches(replica(), off)]).toEqual([true, false]);
+});
+
 test("a host whose certificate has ended is not waited for", async () => {
   const away = await joined();
   await online(away.id, "offline");

@@ -1,6 +1,6 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
-import { changeOrganizationLimits, limitsReport, organizationLimitsReport } from "./limit-service.ts";
+import { changeOrganizationLimits, limitsReport, organizationLimitsReport } from "./limits-report.ts";
 import { limitOperations } from "./limit-operations.ts";
 
 export const limitRoutes = routes(limitOperations, (context) => ({

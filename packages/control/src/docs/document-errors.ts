@@ -1,7 +1,7 @@
 // Which errors a call can answer, as the OpenAPI document shows it. Most follow from what a call is; the rest is in its declaration.
 
 import { errorStatus, type ErrorCode } from "@skerry/contract/errors";
-import { errorHeaders, isPublic } from "./openapi-headers.ts";
+import { errorHeaders, isPublic } from "./answer-headers.ts";
 
 type Json = { [key: string]: unknown };
 

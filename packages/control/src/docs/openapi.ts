@@ -4,7 +4,7 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { documentAccess } from "./document-access.ts";
 import { documentErrors } from "./document-errors.ts";
-import { documentAnswerHeaders, sharedHeaders } from "./openapi-headers.ts";
+import { documentAnswerHeaders, sharedHeaders } from "./answer-headers.ts";
 import type { Operation, Operations } from "../api/operation.ts";
 import { BYTES } from "../http/byte-bodies.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";

@@ -59,8 +59,8 @@ async function findOrThrow(context: Context, id: string): Promise<HostView> {
 }
 
 function waitsFor({ status, unsettled, left_behind, waits_for }: HostView): string | null {
-  if (status === "offline") return left_behind ? LEFT_BEHIND : waits_for;
-  return unsettled ? SETTLING : waits_for;
+  if (left_behind && (status === "offline" || status === "maintenance")) return LEFT_BEHIND;
+  return unsettled && status !== "offline" ? SETTLING : waits_for;
 }
 
 const LEFT_BEHIND =

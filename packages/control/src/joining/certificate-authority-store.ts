@@ -3,6 +3,7 @@
 import { sql } from "kysely";
 import type { HostStatus } from "@skerry/contract/hosts/host-status";
 import type { Queries } from "../db/database.ts";
+import { SET_BACK } from "../db/set-back.ts";
 
 export interface CertificateAuthorityRow {
   readonly number: number;
@@ -28,7 +29,7 @@ export async function findCertificateAuthorities(
   const lock = locked === undefined ? sql`` : locked === "share" ? sql`for share` : sql`for update`;
   const { rows } = await sql<CertificateAuthorityRow>`
     select number, status, certificate, private_key, created_at, leave_offline,
-      status_since < now() - ${sql.lit(KNOWN_EVERYWHERE_S)} * interval '1 second' as known
+      status_since < now() - ${sql.lit(KNOWN_EVERYWHERE_S)} * interval '1 second' or status_since > now() + ${SET_BACK} as known
     from authority order by status <> 'current', number ${lock}`.execute(db);
   return rows;
 }
@@ -37,13 +38,12 @@ export async function findCertificateAuthorities(
 export async function addCertificateAuthority(
   db: Queries,
   made: Pick<CertificateAuthorityRow, "certificate" | "private_key" | "status">,
-): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await db
+): Promise<void> {
+  await db
     .insertInto("authority")
     .values(made)
     .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirstOrThrow();
-  return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+    .execute();
 }
 
 /** The next one signs from now on. The caller holds the rows. */
@@ -78,24 +78,27 @@ export interface Certification {
 }
 
 /** Hosts that were not brought this yet: that do not trust the one, or were not signed by the other. A host whose certificate has ended cannot
- *  be reached by it, whatever it trusts, so nothing waits for it. */
+ *  be reached by it, so nothing waits for it. */
 export async function hostsBehind(
   db: Queries,
   { trusting, certifiedBy, leaveOffline: isLeft }: Behind,
 ): Promise<BehindHost[]> {
   const { rows } = await sql<BehindHost>`
     select id, name, status from hosts
-    where removed_at is null and certificate_expires_at > now() and not (${isLeft} and status = 'offline')
+    where removed_at is null and certificate_expires_at > now() and not (${isLeft} and ${isAway})
       and not (trusts @> ${trusting}::integer[] and (${certifiedBy}::integer is null or certified_by is not distinct from ${certifiedBy}::integer))
     order by id limit ${BEHIND_MAX}`.execute(db);
   return rows;
 }
 
+/** In maintenance a host may be off, too. */
+export const isAway = sql<boolean>`(status = 'offline' or status = 'maintenance' and silent_since is not null)`;
+
 const BEHIND_MAX = 100;
 
 interface Behind {
   readonly trusting: readonly number[];
-  /** Null: whoever has. */
+  /** Null: by any authority. */
   readonly certifiedBy: number | null;
   readonly leaveOffline: boolean;
 }

@@ -1,7 +1,7 @@
 // The cluster's own authority, made when it is needed first and kept in the database, so that all replicas share it. Hosts trust the holders of
 // certificates that name control, and control trusts hosts in the same way.
 //
-// While it is changed for another one (`authority-rotation.ts`), both are trusted. Replicas look at which ones there are every few seconds, at
+// While it is changed for another one (`rotate-authority.ts`), both are trusted. Replicas look at which ones there are every few seconds, at
 // their next connection, so a change that waits for longer than that between its steps finds every replica prepared for the next one.
 
 import { createPrivateKey, X509Certificate, type KeyObject } from "node:crypto";

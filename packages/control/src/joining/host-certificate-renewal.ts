@@ -1,7 +1,7 @@
 // Brings every host its next certificate, long before the one that it has ends. Control asks for the request and carries the answer, over
 // the connection that it has: a host never calls control. The host beside control gets its first one here too, with which it hands VMs to others.
 
-import { advanceRotation, rotationNow, wantedCertification } from "./authority-rotation.ts";
+import { advanceRotation, rotationNow, wantedCertification } from "./rotate-authority.ts";
 import { HOST_LIFETIME_MS, HOST_RENEWED_AFTER_MS } from "./certificate-authority.ts";
 import { keyDigest, requestedKey } from "./x509.ts";
 import type { Context } from "../context.ts";

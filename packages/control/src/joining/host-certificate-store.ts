@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Queries } from "../db/database.ts";
-import type { Certification } from "./certificate-authority-store.ts";
+import { isAway, type Certification } from "./certificate-authority-store.ts";
 
 /** Hosts that answer and whose certificate ends within this time, that have none, or that have another than they are to have. In no order: one
  *  that fails again and again does not keep the others waiting. */
@@ -14,7 +14,7 @@ export async function hostsToCertify(
 ): Promise<readonly { readonly id: string; readonly address: string }[]> {
   const { rows } = await sql<{ id: string; address: string }>`
     select id, address from hosts
-    where removed_at is null and status in ('online', 'draining')
+    where removed_at is null and not ${isAway}
       and (coalesce(certificate_expires_at, now()) < now() + ${withinMs}::double precision * interval '1 millisecond'
         or certified_by is distinct from ${wanted.certifiedBy}
         or not (trusts @> ${wanted.trusts}::integer[] and trusts <@ ${wanted.trusts}::integer[]))

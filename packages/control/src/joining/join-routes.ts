@@ -5,7 +5,7 @@ import { callerOf } from "../api/authenticate-hook.ts";
 import { countingFailures } from "../api/enforce-rate-limit.ts";
 import { routes } from "../api/routes.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
-import { describeAuthority, rotateAuthority } from "./authority-rotation.ts";
+import { describeAuthority, rotateAuthority } from "./rotate-authority.ts";
 import { joinOperations } from "./join-operations.ts";
 import { confirmHost, joinHost, joinTokenCreation } from "./join-host.ts";
 

@@ -55,7 +55,7 @@ interface Empty {
   readonly bucket: Bucket;
   /** When it has a ticket again, by the rate that it had. */
   readonly untilMs: number;
-  /** Nobody asks before this. */
+  /** The bucket is not asked again before this. */
   readonly askedAgainMs: number;
 }
 

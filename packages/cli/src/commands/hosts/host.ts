@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
-import { registerAuthorityCommands } from "./host-authority.ts";
+import { registerAuthorityCommands } from "./authority.ts";
 import { registerHostViewCommands } from "./host-view.ts";
 
 export function registerHostCommands(program: Command, cli: Cli): void {

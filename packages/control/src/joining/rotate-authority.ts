@@ -4,9 +4,9 @@
 //   renewing      the next one signs, the one before is trusted. Each host gets a certificate by the new one.
 //   withdrawing   the one before and its key are deleted. Each host is told to trust it no more.
 //
-// Each step ends when no host needs the one before it: then control and any two hosts trust each other, whichever of them has been renewed. How
-// far it is, is in the rows of authorities and hosts alone, so whichever process dies, the next activation of `host-certificates` goes on, and
-// a step is one transaction. A host whose certificate has ended is waited for no more; so without its host a change takes a week at most.
+// Each step ends when no host needs the one before it: then control and any two hosts trust each other, renewed or not. The rows of authorities
+// and hosts alone say how far it is, and a step is one transaction, so after the death of any process the next activation of
+// `host-certificates` goes on. A host whose certificate has ended is waited for no more; so without its host a change takes a week at most.
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Authority, AuthorityRotateRequest, RotationStep } from "@skerry/contract/joining/authority";
