@@ -54,9 +54,7 @@ export function documentAnswerHeaders(operation: Json): void {
 /** Of an error with these codes; undefined: none. */
 export function errorHeaders(codes: readonly ErrorCode[], operation: Json): Json | undefined {
   const headers = {
-    ...(isPublic(operation) || codes.every((code) => code === "unauthorized")
-      ? {}
-      : limitHeaders("OfRefusal")),
+    ...(isPublic(operation) ? {} : limitHeaders("OfRefusal")),
     ...(codes.some(mayTellWhen) && {
       "Retry-After": reference(codes.every(tellsWhen) ? "RetryAfter" : "RetryAfterWhereKnown"),
     }),
