@@ -99,8 +99,10 @@ test("another token, action or code is another kind, and an event says only what
   }
   expect(counts(await denied())).toEqual([1, 1, 1, 1]);
   await refusals.endMinute();
-  const folded = (await denied()).slice(4);
-  expect(counts(folded)).toEqual([2, 2, 2, 2]);
+  const events = await denied();
+  // Ids of the same millisecond have no order.
+  expect(counts(events).toSorted((a, b) => a - b)).toEqual([1, 1, 1, 1, 2, 2, 2, 2]);
+  const folded = events.filter(({ count }) => count === 2);
   const found = folded.map(({ actor, action, code, resource, request_id }) =>
     [actor.token_id, actor.address, action, code, resource.id, request_id].join(" "),
   );
