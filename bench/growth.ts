@@ -1,5 +1,9 @@
 // Does creating a sandbox get slower with those that there have been? Rows are put into the database: half of them destroyed, half running
 // on a host that is offline, so that no background service has work with them.
+//
+// What is measured is one create while nothing else happens: the pool has made its clones and rests, and PostgreSQL has cleaned up after the
+// change of the table. The first create after a change is not counted: it plans its statements anew and sums up what the rows hold. Passes go
+// up and down in turns, so that what gets faster or slower in the course of a run does so for all levels alike.
 
 import { psql } from "../tests/support/organizations.ts";
 import type { Platform } from "../tests/support/platform.ts";
@@ -8,6 +12,8 @@ import { poolAtRest } from "./pool.ts";
 import type { Measure } from "./report.ts";
 import { attempt, range, Series } from "./series.ts";
 
+/** Creates that are not counted, before the first: a control that has just been started answers its first requests more slowly. */
+const WARM_UP = 15;
 const LEVELS = [10, 100, 1_000, 10_000] as const;
 const AXIS = "sandboxes in the database";
 /** Marks the rows that are ours. */
@@ -31,22 +37,36 @@ export async function measureGrowth({ platform, scale }: Bench): Promise<Measure
   });
   try {
     await psql(platform, prepare(id));
-    for (const _ of range(scale.growth.passes)) {
-      await psql(platform, clear(id));
-      for (const { rows, series } of levels) {
-        await psql(platform, fill(id, rows));
+    for (const _ of range(WARM_UP)) await createUncounted(platform);
+    for (const pass of range(scale.growth.passes)) {
+      for (const { rows, series } of pass % 2 === 0 ? levels : levels.toReversed()) {
+        await setRows(platform, id, rows);
         for (const _round of range(scale.growth.rounds))
           await attempt([series], () => createOnce(platform, { series, rows }));
       }
     }
   } finally {
-    await psql(platform, `${clear(id)} delete from hosts where id = '${ELSEWHERE}';`);
+    await psql(platform, `${remove(id, 0)} delete from hosts where id = '${ELSEWHERE}';`);
   }
   return levels.map(({ series }) => series.measure);
 }
 
 function whatAt(rows: number): string {
   return `create with ${rows.toLocaleString("en-US")} sandboxes in the database`;
+}
+
+/** As many of our rows, none of the sandboxes that were measured before, and a database that has nothing more to do about it. */
+async function setRows(platform: Platform, id: string, rows: number): Promise<void> {
+  await psql(platform, `${remove(id, rows)} ${fill(id, rows)}`);
+  await psql(platform, "vacuum (analyze) sandboxes, room_entries");
+  await psql(platform, "checkpoint");
+  await createUncounted(platform);
+}
+
+async function createUncounted(platform: Platform): Promise<void> {
+  await poolAtRest(platform);
+  const sandbox = await create(platform);
+  await sandbox.destroy();
 }
 
 async function createOnce(
@@ -68,9 +88,12 @@ function prepare(id: string): string {
     from hosts h join sandboxes s on s.host_id = h.id where s.id = '${id}';`;
 }
 
-/** Leaves nothing but the one row. */
-function clear(id: string): string {
-  return `delete from sandboxes where id <> '${id}' and (execution_id = '${EXECUTION}' or status = 'destroyed');`;
+/** Leaves the one row, and so many of ours. */
+function remove(id: string, rows: number): string {
+  return `
+    delete from sandboxes where id <> '${id}' and (
+      execution_id = '${EXECUTION}' and id >= 'sbx_' || lpad('${rows}', 26, '0') or
+      execution_id <> '${EXECUTION}' and status = 'destroyed');`;
 }
 
 /** Tops up to so many; their ids are older than all others. */
@@ -84,6 +107,5 @@ function fill(id: string, rows: number): string {
         'expires_at', now() + interval '1 day') end)).*
     from sandboxes s, generate_series(
       (select count(*) from sandboxes where execution_id = '${EXECUTION}'), ${rows} - 1) n
-    where s.id = '${id}';
-    analyze sandboxes;`;
+    where s.id = '${id}';`;
 }

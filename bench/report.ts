@@ -65,7 +65,7 @@ function introduction({ quick, machine, commit, settings }: Results): string[] {
     "This page, its pictures and `benchmarks/latest.json` (every sample) are written by the program, never by hand.",
     "",
     "```sh",
-    "npm run bench -- --quick          # within about 3 minutes, with fewer samples",
+    "npm run bench -- --quick          # within about 10 minutes, with fewer samples",
     "npm run bench                     # all of it, about half an hour, on a machine that does nothing else",
     "npm run bench -- life execute     # some of it",
     "npm run bench -- --write          # renews this page",

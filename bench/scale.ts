@@ -1,4 +1,4 @@
-// How much of each measure is taken: enough for a p99 on an idle machine, or enough for a look within three minutes.
+// How much of each measure is taken: enough for a p99 on an idle machine, or enough for a look within ten minutes.
 
 export interface Scale {
   readonly idleMs: number;
@@ -32,7 +32,7 @@ export const full: Scale = {
   requestRuns: 5,
   sustainedS: 600,
   fleet: { dense: 100, all: 200, idleS: 10 },
-  growth: { passes: 3, rounds: 10 },
+  growth: { passes: 12, rounds: 5 },
   hosts: { rounds: 6, placements: 500 },
   move: { rounds: 20 },
   egress: { takes: 30, loads: 20, slots: 200, streams: 5 },
@@ -48,7 +48,7 @@ export const quick: Scale = {
   requestRuns: 2,
   sustainedS: 20,
   fleet: { dense: 20, all: 30, idleS: 3 },
-  growth: { passes: 1, rounds: 4 },
+  growth: { passes: 6, rounds: 5 },
   hosts: { rounds: 1, placements: 200 },
   move: { rounds: 4 },
   egress: { takes: 8, loads: 8, slots: 30, streams: 1 },
