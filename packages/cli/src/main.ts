@@ -32,7 +32,7 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     // Client commands start without loading what runs a server. A flag's value that is also a noun only costs time.
     if (!args.some((arg) => clientNouns.has(arg)) || args[0]?.startsWith("-") === true) {
-      const { registerLocalCommands } = await import("./local/register.ts");
+      const { registerLocalCommands } = await import("./local/local-commands.ts");
       registerLocalCommands(program, cli);
     }
     await program.parseAsync(args, { from: "user" });

@@ -3,8 +3,8 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { HostList } from "@skerry/contract/hosts/host";
-import { hostDrain } from "../src/moves/host-drain.ts";
-import { restartManager } from "../src/machines/restart-manager.ts";
+import { drainFinisher } from "../src/moves/drain-finisher.ts";
+import { restartQueue } from "../src/machines/restart-queue.ts";
 import { refused } from "./support/members.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 
@@ -47,7 +47,7 @@ test("a machine whose restart is due when its host comes back is not started ane
   const life = two.second.vms.get(id)?.execution_id;
   await two.loseSecond();
   await sql`insert into restarts (machine_id, due_at) values (${id}, now())`.execute(two.world.db);
-  await restartManager(two.world.context).activate(never);
+  await restartQueue(two.world.context).activate(never);
   const waiting = await two.world.call("GET", `/v1/machines/${id}`);
   expect(waiting.body).toMatchObject({ status: "failed", restarts: 0 });
   expect(waiting.body["reason"]).toContain("its next start waits: The host that has the machine's disk is");
@@ -63,7 +63,7 @@ test("a drain does not end before it is known what its host came back with", asy
     two.world.db,
   );
   await two.loseSecond();
-  const drain = hostDrain(two.world.context, 1_000);
+  const drain = drainFinisher(two.world.context, 1_000);
   await drain.activate(never);
   expect((await two.host("second")).status).toBe("draining");
   await cleanUpAll();

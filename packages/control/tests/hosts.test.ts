@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Host } from "@skerry/contract/hosts/host";
-import { hostDrain } from "../src/moves/host-drain.ts";
+import { drainFinisher } from "../src/moves/drain-finisher.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
@@ -59,10 +59,10 @@ test("a host that is drained gets nothing new, and is in maintenance when its la
   expect((await params("second", "drain")).body).toMatchObject({ status: "draining", desired: "drained" });
   await two.world.createSandbox();
   expect(two.second.vms.size).toBe(1);
-  await hostDrain(two.world.context, 1_000).activate(never);
+  await drainFinisher(two.world.context, 1_000).activate(never);
   expect((await host("second")).status).toBe("draining");
   await two.world.call("DELETE", `/v1/sandboxes/${id}`);
-  expect(await hostDrain(two.world.context, 1_000).activate(never)).toMatchObject({ changed: 1 });
+  expect(await drainFinisher(two.world.context, 1_000).activate(never)).toMatchObject({ changed: 1 });
   expect((await host("second")).status).toBe("maintenance");
   const answer = await two.world.call<{ items: { action: string }[] }>("GET", "/v1/audit");
   expect(answer.body.items.map(({ action }) => action)).toEqual(
@@ -84,7 +84,7 @@ test("activate takes a drain back", async () => {
   await params("second", "drain");
   await sql`update hosts set waits_for = 'room'`.execute(two.world.db);
   expect((await params("second", "activate")).body).toMatchObject({ status: "online", waits_for: null });
-  await hostDrain(two.world.context, 1_000).activate(never);
+  await drainFinisher(two.world.context, 1_000).activate(never);
   expect((await host("second")).status).toBe("online");
 });
 
@@ -115,7 +115,7 @@ test("a drain and a creation at the same time: the VM is on the host before it, 
   const creations = Array.from({ length: 8 }, () => two.world.createSandbox());
   await params("second", "drain");
   const created = await Promise.all(creations);
-  await hostDrain(two.world.context, 1_000).activate(never);
+  await drainFinisher(two.world.context, 1_000).activate(never);
   const shown = await host("second");
   const onSecond = created.filter(({ id }) => two.second.vms.has(id));
   expect(shown.status).toBe(onSecond.length === 0 ? "maintenance" : "draining");

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import type { Vm } from "@skerry/contract/host-api/vm";
 import { machineReconcileActions, type MachineAction } from "../src/machines/machine-reconcile.ts";
-import { endingOf } from "../src/machines/machine-ending.ts";
+import { exitReasonOf } from "../src/machines/exit-reason.ts";
 import {
   backoffMs,
   giveUpReason,
@@ -157,7 +157,7 @@ test.each(["disk_unreadable", "not_adopted"] as const)(
   (cause) => {
     for (const status of ["running", "starting", "stopping", "stopped"] as const)
       expect(decided(row({ status }), unread(cause))).toEqual(["end"]);
-    expect(endingOf(unread(cause))).toMatchObject({
+    expect(exitReasonOf(unread(cause))).toMatchObject({
       reason: "disk_unreadable: vm.json holds no record",
       disk: cause === "not_adopted" ? "later" : "lost",
     });
@@ -201,7 +201,7 @@ test.each<[string, Vm | undefined, string, number | null]>([
   ["its host is of an earlier version", gone, "its microVM ended, and its host does not know why", null],
   ["nobody knows", undefined, "its host does not have its microVM any more", null],
 ])("the reason says when %s", (_, listed, reason, exitCode) => {
-  expect(endingOf(listed)).toEqual({ reason, exitCode, succeeded: exitCode === 0 });
+  expect(exitReasonOf(listed)).toEqual({ reason, exitCode, succeeded: exitCode === 0 });
 });
 
 function mainEnded(exit_code: number, signal: number): Vm {
@@ -213,11 +213,11 @@ function ended(cause: NonNullable<Vm["cause"]>): Vm {
 }
 
 test("what the host says of an end is taken over", () => {
-  expect(endingOf(vm({ status: "gone", cause: "qemu_ended", reason: "killed" })).reason).toBe("killed");
+  expect(exitReasonOf(vm({ status: "gone", cause: "qemu_ended", reason: "killed" })).reason).toBe("killed");
 });
 
 test("a host that says too much is cut short", () => {
-  const { reason } = endingOf(vm({ status: "gone", cause: "qemu_ended", reason: "x".repeat(9_000) }));
+  const { reason } = exitReasonOf(vm({ status: "gone", cause: "qemu_ended", reason: "x".repeat(9_000) }));
   expect(reason.length).toBeLessThan(400);
 });
 

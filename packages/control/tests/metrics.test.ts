@@ -8,7 +8,7 @@ import { runSchedule } from "../src/app/schedule.ts";
 import { Wakeups } from "../src/background/wakeups.ts";
 import { parseExposition, valueOf, type Exposition } from "./support/exposition.ts";
 import { eventually, useWorld } from "./support/world.ts";
-import { MetricsScraper } from "../src/platform/metrics-scraper.ts";
+import { MetricsCollector } from "../src/platform/metrics-collector.ts";
 
 const world = useWorld();
 beforeAll(async () => {
@@ -33,7 +33,7 @@ async function scrape(accept = "text/plain"): Promise<Exposition> {
 
 /** As the database is now: figures are read at most once a second. */
 async function freshScrape(): Promise<Exposition> {
-  return parseExposition(await new MetricsScraper(world.context).text("prometheus"), PLAIN);
+  return parseExposition(await new MetricsCollector(world.context).text("prometheus"), PLAIN);
 }
 
 const PLAIN = "text/plain; version=0.0.4; charset=utf-8";

@@ -15,7 +15,7 @@ import {
 
 /** From the ground up. A new room is a line here. */
 const floors: Floors = [
-  ["values", "metrics", "db/migrations", "host-client"],
+  ["values", "metrics", "db/migrations", "db/tables", "host-client"],
   ["db"],
   ["http"],
   // Types alone: what every room is given, and on whose behalf a request runs.

@@ -5,7 +5,7 @@ import { request, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { buildMetricsServer, wantedFormat } from "../src/platform/metrics-routes.ts";
-import { MetricsScraper } from "../src/platform/metrics-scraper.ts";
+import { MetricsCollector } from "../src/platform/metrics-collector.ts";
 import { openDatabase } from "../src/db/database.ts";
 import { parseExposition, valueOf, type Exposition } from "./support/exposition.ts";
 import { eventually, useWorld } from "./support/world.ts";
@@ -26,11 +26,11 @@ test("the format is the one that the scraper likes better", () => {
 });
 
 test("scraping often reads the database once a second, and many at once share one reading", async () => {
-  const scraper = new MetricsScraper(world.context);
+  const scraper = new MetricsCollector(world.context);
   await Promise.all(Array.from({ length: 50 }, () => scraper.text("prometheus")));
   await world.createSandbox();
   const soon = parseExposition(await scraper.text("prometheus"), PLAIN);
-  const exact = parseExposition(await new MetricsScraper(world.context).text("prometheus"), PLAIN);
+  const exact = parseExposition(await new MetricsCollector(world.context).text("prometheus"), PLAIN);
   const running = (found: Exposition) => valueOf(found, "skerry_vms", { kind: "sandbox", status: "running" });
   expect(running(soon)).toBe(running(exact) - 1);
   await eventually(
@@ -41,7 +41,7 @@ test("scraping often reads the database once a second, and many at once share on
 
 test("without a database a scrape still answers, says so, and shows no old figures", async () => {
   const away = openDatabase("postgresql:///none?host=/nonexistent", () => undefined);
-  const scraper = new MetricsScraper({ ...world.context, db: away });
+  const scraper = new MetricsCollector({ ...world.context, db: away });
   const found = parseExposition(await scraper.text("openmetrics"), `${OPENMETRICS}; charset=utf-8`);
   expect(valueOf(found, "skerry_http_requests_in_flight")).toBeGreaterThanOrEqual(0);
   expect(found.series.get("skerry_database_up{}")).toBe(0);

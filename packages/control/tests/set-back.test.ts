@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/moves/mover.ts";
-import { isAhead } from "../src/db/set-back.ts";
+import { isAhead } from "../src/db/clock-set-back.ts";
 import { findKey } from "../src/idempotency/idempotency-key-store.ts";
 import { MachineUpkeep } from "./support/machine-upkeep.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";

@@ -5,11 +5,11 @@ import fc from "fast-check";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AddressInfo } from "node:net";
-import { hostDrain } from "../src/moves/host-drain.ts";
+import { drainFinisher } from "../src/moves/drain-finisher.ts";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
-import { restartManager } from "../src/machines/restart-manager.ts";
+import { restartQueue } from "../src/machines/restart-queue.ts";
 import type { BackgroundService } from "../src/background/background-service.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { buildServer, type Server } from "../src/app/server.ts";
@@ -49,8 +49,8 @@ beforeAll(async () => {
     judge: hostHealthMonitor(context, 1),
     cleanUp: vmCleanup(context, 1),
     reap: sandboxReaper(context, 1),
-    restart: restartManager(context),
-    drainEnd: hostDrain(context, 1),
+    restart: restartQueue(context),
+    drainEnd: drainFinisher(context, 1),
   };
 });
 afterAll(async () => {

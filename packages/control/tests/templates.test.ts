@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Limits } from "@skerry/contract/limits/limits-report";
-import { restartManager } from "../src/machines/restart-manager.ts";
+import { restartQueue } from "../src/machines/restart-queue.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
@@ -54,6 +54,6 @@ test("a machine that is placed anew has the disk that its template has there", a
             restart_disk = 'disposable'`.execute(two.world.db);
   await sql`update hosts set status = 'offline' where name = 'fake'`.execute(two.world.db);
   await sql`insert into restarts (machine_id, due_at) values (${id}, now())`.execute(two.world.db);
-  await restartManager(two.world.context).activate(never);
+  await restartQueue(two.world.context).activate(never);
   expect([two.second.vms.has(id), await diskGib()]).toEqual([true, 7]);
 });

@@ -24,7 +24,7 @@ import { ensureInitramfs, ensureKernel } from "./templates/boot-files.ts";
 import { TemplateLibrary } from "./templates/library.ts";
 import { chooseAccelerator, cpuOf, tscKhz } from "./vm/qemu/accelerator.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
-import { diskPlaces } from "./vm/disk/disk-below.ts";
+import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { VmEngine } from "./vm/engine.ts";
 import type { HostResources } from "./vm/vm-resources.ts";
 import type { Accelerator } from "./vm/qemu/qemu.ts";
@@ -108,7 +108,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     spareSlots: (waiting) => resources.slots.spare(waiting),
     isBusy: () => engine.isBusy,
   });
-  const owner = { instance: config.instance, places: diskPlaces(config) };
+  const owner = { instance: config.instance, places: backingPlaces(config) };
   const engine = new VmEngine({ resources, library, pool, vmsFolder, ...owner, owner, log });
   const identity = await Identity.open(config.stateFolder);
   const compatibility = await compatibilityOf(verdict.accelerator, qemuVersion, rate);

@@ -5,11 +5,11 @@
 import { join } from "node:path";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import { pino, type Logger } from "pino";
-import { clearVms } from "./clear.ts";
+import { clearVms } from "./clear-vms.ts";
 import { readConfig, type HostConfig } from "./config.ts";
 import { openHost, type Host, type StepReport } from "./host.ts";
 import { buildServer, listen } from "./http/server.ts";
-import { sweepCaches } from "./caches.ts";
+import { sweepUnusedFiles } from "./unused-files.ts";
 import { serveMutualTls } from "./http/mutual-tls.ts";
 import { lockStateFolder } from "./lock.ts";
 import { removeHostNetwork } from "./network/host-network.ts";
@@ -68,7 +68,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
 async function removeUnneeded(host: Host, log: Logger, startedMs: number): Promise<void> {
   try {
     // What was touched since may be in the making.
-    await sweepCaches(host, startedMs);
+    await sweepUnusedFiles(host, startedMs);
   } catch (error) {
     log.warn({ err: error }, "the caches could not be cleaned up");
   }

@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { NO_EGRESS } from "../src/network/egress.ts";
-import { saveBelow } from "../src/vm/disk/disk-below.ts";
+import { saveBackingFiles } from "../src/vm/disk/backing-files.ts";
 import type { VmEngine } from "../src/vm/engine.ts";
-import { filesBelow } from "../src/vm/files-below.ts";
+import { allBackingFiles } from "../src/vm/all-backing-files.ts";
 import { type VmRecord } from "../src/vm/record.ts";
 import { identityOf, leave, ownerOf, recordIn } from "./support/records.ts";
 import { idle, EngineStub, noMoves } from "./support/stub-engine.ts";
@@ -139,27 +139,27 @@ test("a folder without a record is removed, but for a machine's that has a disk 
 test("a folder of VMs that cannot be listed keeps the host from starting, instead of having none", async () => {
   await rm(vms, { recursive: true });
   await writeFile(vms, "");
-  await expect(filesBelow(vms, ownerOf(vms))).rejects.toThrow("ENOTDIR");
+  await expect(allBackingFiles(vms, ownerOf(vms))).rejects.toThrow("ENOTDIR");
 });
 
 test("while it is not known what a disk stands on, nothing counts as unneeded", async () => {
   const { folder } = await stoppedMachine();
   const owner = ownerOf(vms);
-  expect(await filesBelow(vms, owner)).toEqual(
+  expect(await allBackingFiles(vms, owner)).toEqual(
     new Set([join(owner.places.images, "base.ext4"), join(owner.places.frozen, "base-1/disk.qcow2")]),
   );
   await writeFile(join(folder, "vm.json"), "");
-  expect(await filesBelow(vms, owner)).toBeUndefined();
-  await saveBelow(folder, below);
-  expect((await filesBelow(vms, owner))?.size).toBe(2);
+  expect(await allBackingFiles(vms, owner)).toBeUndefined();
+  await saveBackingFiles(folder, below);
+  expect((await allBackingFiles(vms, owner))?.size).toBe(2);
   await rm(join(folder, "below.json"));
   await rm(join(folder, "disk.qcow2"));
-  expect(await filesBelow(vms, owner)).toEqual(new Set());
+  expect(await allBackingFiles(vms, owner)).toEqual(new Set());
 });
 
 test("a damaged record is written anew from what lies beside the disk, and the damaged one is kept", async () => {
   const record = await stoppedMachine();
-  await saveBelow(record.folder, below);
+  await saveBackingFiles(record.folder, below);
   await writeFile(join(record.folder, "vm.json"), "garbage");
   await engine.adopt(noMoves);
   expect(await engine.recover("mch_a")).toMatchObject({ status: "gone", reason: "its record was recovered" });
@@ -167,14 +167,14 @@ test("a damaged record is written anew from what lies beside the disk, and the d
   const again = room.engineIn(vms);
   await again.adopt(noMoves);
   expect(again.get("mch_a")).toMatchObject({ status: "gone", reason: "its record was recovered" });
-  expect((await filesBelow(vms, ownerOf(vms)))?.size).toBe(2);
+  expect((await allBackingFiles(vms, ownerOf(vms)))?.size).toBe(2);
   expect(await engine.recover("mch_a")).toMatchObject({ status: "gone" });
 });
 
 test("a machine that is destroyed while its record is written anew is gone, and so is one that was recovered", async () => {
   for (const isLater of [false, true]) {
     const { folder, execution_id } = await stoppedMachine();
-    await saveBelow(folder, below);
+    await saveBackingFiles(folder, below);
     await writeFile(join(folder, "vm.json"), "garbage");
     const host = room.engineIn(vms);
     await host.adopt(noMoves);
@@ -192,7 +192,7 @@ test("a record is not written anew where nothing says what the disk stands on, o
   await writeFile(join(record.folder, "vm.json"), "");
   await engine.adopt(noMoves);
   await expect(engine.recover("mch_a")).rejects.toThrow("what it stands on, is not known");
-  await saveBelow(record.folder, below);
+  await saveBackingFiles(record.folder, below);
   await write(() => ({ format: 99 }))(record);
   await expect(engine.recover("mch_a")).rejects.toThrow("written by a newer version");
 });

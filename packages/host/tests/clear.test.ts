@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { clearVms } from "../src/clear.ts";
+import { clearVms } from "../src/clear-vms.ts";
 import type { HostConfig } from "../src/config.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";
 import { buildNative, type Native } from "./support/native.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { ChannelClosed } from "../src/guest/channel.ts";
-import { endOfVm } from "../src/vm/lifecycle/end-of-vm.ts";
+import { waitForEnd } from "../src/vm/lifecycle/wait-for-end.ts";
 import { recordIn } from "./support/records.ts";
 
 const record = recordIn("/nowhere", "sbx_1");
@@ -18,7 +18,7 @@ const hangUp = new ChannelClosed("the guest's channel was closed", { hungUp: tru
 
 test("a QEMU that writes to a slow disk while it ends is reported with its own reason", async () => {
   const qemu = ending("guest-panic");
-  const end = endOfVm(record, qemu.connections, undefined);
+  const end = waitForEnd(record, qemu.connections, undefined);
   qemu.closeChannel(hangUp);
   await sleep(1_200);
   qemu.closeQmp();
@@ -27,7 +27,7 @@ test("a QEMU that writes to a slow disk while it ends is reported with its own r
 
 test("a QEMU that hung while it ended is reported as that, with the reason that it had given", async () => {
   const qemu = ending("guest-shutdown");
-  const end = endOfVm(record, qemu.connections, undefined, 20);
+  const end = waitForEnd(record, qemu.connections, undefined, 20);
   qemu.closeChannel(hangUp);
   expect(await end).toMatchObject({
     cause: "qemu_ended",
@@ -37,7 +37,7 @@ test("a QEMU that hung while it ended is reported as that, with the reason that 
 
 test("an agent that broke the rules is reported at once", async () => {
   const qemu = ending(undefined);
-  const end = endOfVm(record, qemu.connections, undefined);
+  const end = waitForEnd(record, qemu.connections, undefined);
   qemu.closeChannel(new ChannelClosed("the agent sent a frame of an unknown type"));
   expect(await end).toMatchObject({
     cause: "guest_failed",

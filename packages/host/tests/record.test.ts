@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readBelow, saveBelow } from "../src/vm/disk/disk-below.ts";
-import { filesBelow } from "../src/vm/files-below.ts";
+import { readBackingFiles, saveBackingFiles } from "../src/vm/disk/backing-files.ts";
+import { allBackingFiles } from "../src/vm/all-backing-files.ts";
 import { prepareRecord, saveRecord, shown, type VmRecord } from "../src/vm/record.ts";
 import { identityOf, ownerOf, recordIn, recordsIn } from "./support/records.ts";
 
@@ -45,7 +45,7 @@ test("of a machine also its main process, what its disk stands on and how it end
   expect(shown(saved)).toMatchObject({ status: "gone", cause: "out_of_memory", exit });
   expect(Object.keys(shown(saved))).not.toContain("machine");
   const places = ownerOf(vms).places;
-  expect([...((await filesBelow(vms, ownerOf(vms))) ?? [])]).toEqual([
+  expect([...((await allBackingFiles(vms, ownerOf(vms))) ?? [])]).toEqual([
     join(places.images, "base.ext4"),
     join(places.frozen, "base-1/disk.qcow2"),
   ]);
@@ -94,10 +94,10 @@ test("what a disk stands on is written down anew where the disk was full the fir
     frozen_disk: join(places.frozen, "a/disk.qcow2"),
   };
   await writeFile(join(folder, "below.json"), "");
-  await saveBelow(folder, below);
-  expect(await readBelow(folder, places)).toEqual(below);
-  await saveBelow(folder, { ...below, root_image: "/other" });
-  expect(await readBelow(folder, places)).toEqual(below);
+  await saveBackingFiles(folder, below);
+  expect(await readBackingFiles(folder, places)).toEqual(below);
+  await saveBackingFiles(folder, { ...below, root_image: "/other" });
+  expect(await readBackingFiles(folder, places)).toEqual(below);
 });
 
 test("a host without a folder for VMs has none", async () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Shares } from "../src/network/shares.ts";
+import { FairShare } from "../src/network/fair-share.ts";
 
 interface Place {
   readonly guest: string;
@@ -9,7 +9,7 @@ interface Place {
 function places(all: number, each: number) {
   const held: Place[] = [];
   const forget = (place: Place): void => void held.splice(held.indexOf(place), 1);
-  const shares = new Shares<Place>({ all, each }, forget);
+  const shares = new FairShare<Place>({ all, each }, forget);
   const take = (guest: string): boolean => {
     const place = { guest };
     const taken = shares.take(guest, place);

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { sweepCaches } from "../src/caches.ts";
+import { sweepUnusedFiles } from "../src/unused-files.ts";
 import type { Host } from "../src/host.ts";
 import { Layers } from "../src/move/layers.ts";
-import { removeUntouched, sweepFrozen } from "../src/templates/frozen.ts";
+import { removeUnusedTemplates, removeUntouched } from "../src/templates/unused-templates.ts";
 
 const AN_HOUR_MS = 3_600_000;
 
@@ -16,18 +16,28 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-async function frozen(name: string): Promise<void> {
-  await mkdir(join(folder, name));
-  await writeFile(join(folder, name, "memory"), "x");
-}
-
-test("while the host is at work a frozen template that nothing needs goes only when it is old: a young one may be in the making", async () => {
-  await frozen("base-current");
-  await frozen("base-unknown");
-  expect(await sweepFrozen(folder, new Set(["base-current"]), Date.now() - AN_HOUR_MS)).toBe(0);
-  expect((await readdir(folder)).toSorted()).toEqual(["base-current", "base-unknown"]);
-  expect(await sweepFrozen(folder, new Set(["base-current"]), Infinity)).toBe(1);
-  expect(await readdir(folder)).toEqual(["base-current"]);
+test("while the host is at work a template that nothing needs goes only when it is old: a young one may be in the making", async () => {
+  const folders = { images: join(folder, "images"), frozen: join(folder, "frozen") };
+  const names = ["base-current", "base-below", "base-unknown"];
+  await mkdir(folders.images);
+  for (const name of names) {
+    await writeFile(join(folders.images, `${name}.ext4`), "x");
+    await mkdir(join(folders.frozen, name), { recursive: true });
+    await writeFile(join(folders.frozen, name, "memory"), "x");
+  }
+  const used = {
+    images: [join(folders.images, "base-current.ext4")],
+    frozen: ["base-current"],
+    below: new Set([
+      join(folders.images, "base-below.ext4"),
+      join(folders.frozen, "base-below", "disk.qcow2"),
+    ]),
+  };
+  expect(await removeUnusedTemplates(folders, used, Date.now() - AN_HOUR_MS)).toBe(0);
+  expect((await readdir(folders.frozen)).toSorted()).toEqual(names.toSorted());
+  expect(await removeUnusedTemplates(folders, used, Infinity)).toBe(2);
+  expect((await readdir(folders.frozen)).toSorted()).toEqual(["base-below", "base-current"]);
+  expect((await readdir(folders.images)).toSorted()).toEqual(["base-below.ext4", "base-current.ext4"]);
 });
 
 test("a file that is gone already is not counted", async () => {
@@ -44,7 +54,7 @@ test("what comes while it is looked up what disks stand on stays, however long t
   const host = {
     config: { sharedAssets: true },
     engine: {
-      filesBelow: async () => {
+      allBackingFiles: async () => {
         await writeFile(join(folder, "arriving.layer"), "x");
         await sleep(100);
         return new Set<string>();
@@ -52,6 +62,6 @@ test("what comes while it is looked up what disks stand on stays, however long t
     },
     moves: { sweep: (below: ReadonlySet<string>, beforeMs: number) => layers.sweep(below, beforeMs) },
   };
-  expect(await sweepCaches(host as unknown as Host, startedMs)).toBe(1);
+  expect(await sweepUnusedFiles(host as unknown as Host, startedMs)).toBe(1);
   expect(await readdir(folder)).toEqual(["arriving.layer"]);
 });

@@ -2,6 +2,7 @@
 
 import { errorOfResponse, SkerryConnectionError, SkerryInputError } from "./errors.ts";
 import { pause, pauseBeforeRetry, RETRIES_DEFAULT } from "./retries.ts";
+import type { HttpRequest } from "./http-request.ts";
 
 export interface SkerryOptions {
   /** Address of the server, for example `http://127.0.0.1:7070`. A path prefix is kept. */
@@ -19,22 +20,6 @@ export interface SkerryOptions {
 export interface CallOptions {
   /** Ends the call; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-}
-
-export interface HttpRequest {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below the base address, already percent-encoded. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string | undefined>>;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
-  readonly json?: unknown;
-  /** Sent as it is. */
-  readonly body?: RequestInit["body"];
-  /** It creates something: it gets an `Idempotency-Key`, so that sending it twice still creates one. */
-  readonly creates?: boolean;
-  /** How long the server may take to begin its answer, in milliseconds; `Infinity` where only the caller can know. */
-  readonly answerWithinMs?: number;
 }
 
 /** For calls that do little: no answer after this is a fault. */

@@ -3,7 +3,7 @@
 
 import { SkerryApiError } from "./api-errors.ts";
 import { SkerryConnectionError } from "./errors.ts";
-import type { HttpRequest } from "./http.ts";
+import type { HttpRequest } from "./http-request.ts";
 
 export const RETRIES_DEFAULT = 2;
 

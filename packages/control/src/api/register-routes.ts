@@ -2,7 +2,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import type { Context } from "../context.ts";
-import { takeByteBodies } from "../http/byte-bodies.ts";
+import { takeOctetStreamBodies } from "../http/octet-stream-bodies.ts";
 import { emptyBodyIsObject } from "../http/json-bodies.ts";
 import { referTo } from "../http/schemas.ts";
 import type { Creation } from "../idempotency/create-once.ts";
@@ -29,7 +29,7 @@ export function registerRoutes(app: FastifyInstance, context: Context, group: Ro
     else {
       // In a scope of its own: the parsers of bodies are changed there.
       void app.register(async (scope) => {
-        takeByteBodies(scope);
+        takeOctetStreamBodies(scope);
         scope.route(route);
       });
     }

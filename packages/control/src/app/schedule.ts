@@ -22,14 +22,14 @@ import type { Fence } from "../db/fence.ts";
 import { auditSweeper } from "../audit/audit-sweeper.ts";
 import type { Wakeups } from "../background/wakeups.ts";
 import { cacheCleanup } from "../hosts/cache-cleanup.ts";
-import { hostDrain } from "../moves/host-drain.ts";
+import { drainFinisher } from "../moves/drain-finisher.ts";
 import { heartbeat } from "../hosts/heartbeat.ts";
 import { hostCertificateRenewal } from "../joining/host-certificate-renewal.ts";
 import { hostHealthMonitor } from "../hosts/host-health-monitor.ts";
 import { Leases } from "../background/lease.ts";
 import { mover } from "../moves/mover.ts";
 import { proxyHealthChecker } from "../platform/proxy-health.ts";
-import { restartManager } from "../machines/restart-manager.ts";
+import { restartQueue } from "../machines/restart-queue.ts";
 import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
 import { sandboxReaper } from "../sandboxes/sandbox-reaper.ts";
 import {
@@ -66,11 +66,11 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => heartbeat(own, { hostSocket: config.hostSocket, everyMs: config.heartbeatIntervalMs })),
     fenced((own) => hostHealthMonitor(own, config.healthMonitorIntervalMs)),
     fenced((own) => vmCleanup(own, config.vmCleanupIntervalMs)),
-    fenced((own) => hostDrain(own, config.drainIntervalMs)),
+    fenced((own) => drainFinisher(own, config.drainIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
     fenced((own) => mover(own, config.moverIntervalMs)),
     fenced((own) => hostCertificateRenewal(own, config.certificatesIntervalMs)),
-    fenced((own) => restartManager(own)),
+    fenced((own) => restartQueue(own)),
     fenced((own) => cacheCleanup(own, config.cacheCleanupIntervalMs)),
     fenced(() => proxyHealthChecker(config.proxyCheckIntervalMs)),
     fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),

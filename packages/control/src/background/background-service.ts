@@ -1,7 +1,8 @@
 // The loop that every background service runs in.
 
 import type { ServiceName } from "../context.ts";
-import { isDatabaseOutage, type LeaseRun } from "../db/database.ts";
+import { isDatabaseOutage } from "../db/database.ts";
+import type { LeaseRun } from "../db/tables/background-tables.ts";
 import type { Fence } from "../db/fence.ts";
 import type { Wakeup } from "./wakeups.ts";
 import type { Lease, Leases } from "./lease.ts";

@@ -1,8 +1,9 @@
 // Rows of leases. Ages and dues are measured by the database's clock alone.
 
 import { sql } from "kysely";
-import type { Database, LeaseRun } from "../db/database.ts";
-import { SET_BACK } from "../db/set-back.ts";
+import type { Database } from "../db/database.ts";
+import type { LeaseRun } from "../db/tables/background-tables.ts";
+import { SET_BACK } from "../db/clock-set-back.ts";
 
 /** What the holder of a lease shows to keep it. */
 export interface HeldLease {

@@ -2,7 +2,8 @@
 // while that lasts; the lease of one who died lapses. One who was only stopped, and wakes up after that, finds its database fenced.
 
 import { setInterval } from "node:timers";
-import type { Database, LeaseRun } from "../db/database.ts";
+import type { Database } from "../db/database.ts";
+import type { LeaseRun } from "../db/tables/background-tables.ts";
 import type { ServiceName } from "../context.ts";
 import type { Fence } from "../db/fence.ts";
 import type { Wakeup } from "./wakeups.ts";

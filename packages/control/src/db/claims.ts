@@ -1,7 +1,7 @@
 // Claims on rows: a replica works on the row's VM, and extends the claim for as long as that takes.
 
 import { sql } from "kysely";
-import { isAhead } from "./set-back.ts";
+import { isAhead } from "./clock-set-back.ts";
 
 /** So far at a time. A claim that has lapsed means that the replica that had it is dead. */
 export const CLAIM_MS = 15_000;

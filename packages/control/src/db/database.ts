@@ -1,31 +1,18 @@
-// The connection to PostgreSQL and the shape of its tables. Times come from the database's clock, never from ours.
+// The connection to PostgreSQL and the shape of its tables, which `tables/` has by room.
 
-import {
-  Kysely,
-  PostgresDialect,
-  type ColumnType,
-  type Generated,
-  type PostgresPool,
-  type Transaction,
-} from "kysely";
+import { Kysely, PostgresDialect, type PostgresPool, type Transaction } from "kysely";
 import pg from "pg";
-import type { Role } from "@skerry/contract/organizations/roles";
-import type { Scope } from "@skerry/contract/organizations/scopes";
-import type { Egress } from "@skerry/contract/vms/egress";
-import type { HostUsage } from "@skerry/contract/host-api/host-info";
-import type { HostStatus, HostDesired } from "@skerry/contract/hosts/host-status";
-import type {
-  MachineStatus,
-  MachineDesired,
-  RestartDisk,
-  RestartPolicy,
-} from "@skerry/contract/machines/machine-status";
-import type { MoveStatus } from "@skerry/contract/moves/move-status";
-import type { Template } from "@skerry/contract/templates/template";
-import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import { boundedPool } from "./bounded-pool.ts";
 import { FencedDialect, type Fence } from "./fence.ts";
 import { poolWithPipelinedBegin } from "./pipelined-begin.ts";
+import type { OrganizationTables } from "./tables/organization-tables.ts";
+import type { AuditTables } from "./tables/audit-tables.ts";
+import type { HostTables } from "./tables/host-tables.ts";
+import type { JoiningTables } from "./tables/joining-tables.ts";
+import type { SandboxTables } from "./tables/sandbox-tables.ts";
+import type { MachineTables } from "./tables/machine-tables.ts";
+import type { MoveTables } from "./tables/move-tables.ts";
+import type { BackgroundTables } from "./tables/background-tables.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -38,207 +25,16 @@ const ANSWER_WITHIN_MS = 10_000;
 /** A migration may have many rows to look at. */
 const MIGRATION_WITHIN_MS = 30 * 60_000;
 
-type Json<T> = ColumnType<T, string, string>;
-/** Read as a Date; written by SQL expressions only. */
-type Time = ColumnType<Date, never, never>;
-type MaybeTime = ColumnType<Date | null, never, never>;
-/** The same where the expression goes through the query builder. */
-type SetTime = ColumnType<Date | null, never, Date | null>;
-
-export interface Tables {
-  users: { id: string; name: string; email: string | null; created_at: Generated<Date> };
-  organizations: {
-    id: string;
-    name: string;
-    operator: boolean;
-    egress_default: Egress["mode"];
-    allowed_private_cidrs: Generated<readonly string[]>;
-    created_at: Generated<Date>;
-  };
-  memberships: { org_id: string; user_id: string; role: Role; created_at: Generated<Date> };
-  api_tokens: {
-    id: string;
-    org_id: string;
-    user_id: string;
-    name: string;
-    secret_sha256: Buffer;
-    parent_id: string | null;
-    scopes: readonly Scope[];
-    bound: boolean;
-    created_at: Generated<Date>;
-    expires_at: ColumnType<Date | null, Date | null, never>;
-    last_used_at: MaybeTime;
-    revoked_at: MaybeTime;
-  };
-  audit_events: {
-    id: string;
-    org_id: string;
-    at: Time;
-    service: string | null;
-    user_id: string | null;
-    token_id: string | null;
-    address: string | null;
-    request_id: string | null;
-    action: string;
-    resource_kind: string;
-    resource_id: string | null;
-    outcome: "success" | "denied" | "failure";
-    code: string | null;
-    count: Generated<number>;
-  };
-  hosts: {
-    id: string;
-    name: string;
-    address: string;
-    status: HostStatus;
-    desired: Generated<HostDesired>;
-    version: Generated<number>;
-    status_since: Time;
-    waits_for: string | null;
-    silent_since: MaybeTime;
-    silent_until: MaybeTime;
-    unsettled: Generated<boolean>;
-    cpus: number;
-    memory_mib: number;
-    templates: Json<Template[]>;
-    facts: Json<Record<string, string>>;
-    usage: Json<HostUsage | null>;
-    created_at: Generated<Date>;
-    last_heartbeat: Time;
-    key_sha256: Buffer | null;
-    certificate_expires_at: MaybeTime;
-    certified_by: number | null;
-    trusts: Generated<readonly number[]>;
-    joined: Generated<boolean>;
-    removed_at: MaybeTime;
-  };
-  authority: {
-    number: Generated<number>;
-    status: Generated<"next" | "current" | "previous">;
-    status_since: Generated<Date>;
-    leave_offline: Generated<boolean>;
-    certificate: string;
-    private_key: string;
-    created_at: Generated<Date>;
-  };
-  join_tokens: {
-    id: string;
-    secret_sha256: Buffer;
-    org_id: string;
-    created_by: string;
-    created_at: Generated<Date>;
-    expires_at: Time;
-    authority: number | null;
-    host_id: string | null;
-  };
-  sandboxes: {
-    id: string;
-    org_id: string;
-    name: string | null;
-    template: string;
-    mode: "ephemeral" | "persistent";
-    size: string;
-    vcpus: number;
-    memory_mib: number;
-    disk_gib: number;
-    status: SandboxStatus;
-    version: Generated<number>;
-    execution_id: string;
-    host_id: string;
-    env: Json<Record<string, string>>;
-    metadata: Json<Record<string, string>>;
-    egress: Json<Egress>;
-    egress_version: Generated<number>;
-    egress_applied: Generated<number>;
-    timeout_ms: number;
-    created_at: Generated<Date>;
-    started_at: MaybeTime;
-    expires_at: ColumnType<Date, Date, never>;
-    destroyed_at: MaybeTime;
-    reason: string | null;
-    claimed_until: ColumnType<Date | null, Date | null, never>;
-    attempts: Generated<number>;
-    retry_at: Generated<Date>;
-    host_lost: Generated<boolean>;
-  };
-  machines: {
-    id: string;
-    org_id: string;
-    name: string | null;
-    template: string;
-    size: string;
-    vcpus: number;
-    memory_mib: number;
-    disk_gib: number;
-    status: MachineStatus;
-    desired: Generated<MachineDesired>;
-    restart_wished: Generated<boolean>;
-    version: Generated<number>;
-    execution_id: string;
-    host_id: string;
-    env: Json<Record<string, string>>;
-    metadata: Json<Record<string, string>>;
-    egress: Json<Egress>;
-    egress_version: Generated<number>;
-    egress_applied: Generated<number>;
-    command: string | null;
-    stop_timeout_ms: number;
-    restart_policy: RestartPolicy;
-    restart_max_retries: number | null;
-    restart_disk: Generated<RestartDisk>;
-    restarts: Generated<number>;
-    retries: Generated<number>;
-    exit_code: number | null;
-    host_lost: Generated<boolean>;
-    created_at: Generated<Date>;
-    started_at: SetTime;
-    stopped_at: SetTime;
-    destroyed_at: SetTime;
-    reason: string | null;
-    claimed_until: ColumnType<Date | null, Date | null, Date | null>;
-    attempts: Generated<number>;
-    retry_at: Generated<Date>;
-  };
-  restarts: { machine_id: string; due_at: Time; queued_at: Time };
-  moves: {
-    id: string;
-    vm_id: string;
-    from_host_id: string;
-    to_host_id: string;
-    from_execution_id: string;
-    to_execution_id: string;
-    ticket: string;
-    vcpus: number;
-    memory_mib: number;
-    status: MoveStatus;
-    version: Generated<number>;
-    reason: string | null;
-    created_at: Generated<Date>;
-    status_since: Generated<Date>;
-    attempts: Generated<number>;
-    retry_at: Generated<Date>;
-  };
-  leases: {
-    name: string;
-    holder: string;
-    token: string;
-    expires_at: Time;
-    due_at: Time;
-    rung: Generated<boolean>;
-    last_run_at: MaybeTime;
-    last_run: Json<LeaseRun | null>;
-  };
-}
-
-/** What a run of a background service did, or why it failed. */
-export interface LeaseRun {
-  readonly holder: string;
-  readonly duration_ms: number;
-  readonly examined?: number;
-  readonly changed?: number;
-  readonly failed?: number;
-  readonly error?: string;
-}
+export interface Tables
+  extends
+    OrganizationTables,
+    AuditTables,
+    HostTables,
+    JoiningTables,
+    SandboxTables,
+    MachineTables,
+    MoveTables,
+    BackgroundTables {}
 
 export type Database = Kysely<Tables>;
 /** What a query runs on: the pool, or a transaction. */

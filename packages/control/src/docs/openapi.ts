@@ -6,7 +6,7 @@ import { documentAccess } from "./document-access.ts";
 import { documentErrors } from "./document-errors.ts";
 import { documentAnswerHeaders, sharedHeaders } from "./answer-headers.ts";
 import type { Operation, Operations } from "../api/operation.ts";
-import { BYTES } from "../http/byte-bodies.ts";
+import { BYTES } from "../http/octet-stream-bodies.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
 
 export async function registerOpenapi(app: FastifyInstance, operations: Operations): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import type { Database, Queries } from "../db/database.ts";
-import { isAhead } from "../db/set-back.ts";
+import { isAhead } from "../db/clock-set-back.ts";
 import { prepared } from "../db/prepared.ts";
 import { asyncCommit } from "../db/async-commit.ts";
 

@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import type { HostStatus } from "@skerry/contract/hosts/host-status";
 import type { Queries } from "../db/database.ts";
-import { SET_BACK } from "../db/set-back.ts";
+import { SET_BACK } from "../db/clock-set-back.ts";
 
 export interface CertificateAuthorityRow {
   readonly number: number;

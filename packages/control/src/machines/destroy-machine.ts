@@ -2,7 +2,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { transitionMachine, type MachineRow } from "./machine-store.ts";
-import { cancelRestart } from "./restart-store.ts";
+import { cancelRestart } from "./restart-queue-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getMachine } from "./machines.ts";

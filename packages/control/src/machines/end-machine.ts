@@ -3,9 +3,9 @@
 import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Queries } from "../db/database.ts";
 import { atRest, changeMachine, transitionMachine, renewed, type MachineRow } from "./machine-store.ts";
-import { queueRestart } from "./restart-store.ts";
+import { queueRestart } from "./restart-queue-store.ts";
 import type { Context } from "../context.ts";
-import type { MachineEnding } from "./machine-ending.ts";
+import type { ExitReason } from "./exit-reason.ts";
 import {
   giveUpReason,
   applyRestartPolicy,
@@ -23,7 +23,7 @@ export interface MachineToEnd extends EndedMachine {
 export async function endMachine(
   context: Context,
   machine: MachineToEnd,
-  ending: MachineEnding,
+  ending: ExitReason,
   alsoWrite: (transaction: Queries, ended: MachineRow) => Promise<void> = async () => undefined,
 ): Promise<boolean> {
   const step = stepAfter(machine, ending);
@@ -54,7 +54,7 @@ export async function endMachine(
 export async function endLostMachine(
   context: Context,
   machine: MachineToEnd,
-  ending: MachineEnding,
+  ending: ExitReason,
 ): Promise<boolean> {
   const step = stepAfter(machine, ending);
   const written = await context.db.transaction().execute(async (transaction) => {
@@ -73,11 +73,11 @@ export async function endLostMachine(
 }
 
 /** No start helps where there is no disk to start from. */
-function stepAfter(machine: EndedMachine, { succeeded, disk }: MachineEnding): NextStep {
+function stepAfter(machine: EndedMachine, { succeeded, disk }: ExitReason): NextStep {
   return disk === undefined ? applyRestartPolicy(machine, succeeded, Math.random()) : { kind: "rest" };
 }
 
-function reasonAfter({ reason }: MachineEnding, step: NextStep): string {
+function reasonAfter({ reason }: ExitReason, step: NextStep): string {
   return step.kind === "give_up" ? `${reason}; ${giveUpReason(step.retries)}` : reason;
 }
 

@@ -10,7 +10,7 @@ import {
   type MachineChange,
   type MachineRow,
 } from "./machine-store.ts";
-import { cancelRestart } from "./restart-store.ts";
+import { cancelRestart } from "./restart-queue-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { startMachine } from "./start-machine.ts";

@@ -4,12 +4,12 @@
 import type { Vm } from "@skerry/contract/host-api/vm";
 import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import { isUnreadableVm } from "../vms/unreadable-vm.ts";
-import { diskGone, endingOf, type MachineEnding } from "./machine-ending.ts";
+import { diskGone, exitReasonOf, type ExitReason } from "./exit-reason.ts";
 import type { MachineFact } from "./machine-facts.ts";
 
 export type MachineAction =
   /** Its VM has ended, or the replica that worked on it has died: its policy decides. */
-  | { readonly kind: "end"; readonly row: MachineFact; readonly ending: MachineEnding }
+  | { readonly kind: "end"; readonly row: MachineFact; readonly ending: ExitReason }
   /** It runs although its row does not say so: the replica that started it died, or its host was taken for dead. */
   | { readonly kind: "adopt"; readonly row: MachineFact }
   /** It should not run any more; its disk stays. */
@@ -23,7 +23,7 @@ export type MachineAction =
   /** A VM that runs and should not, of a machine whose disk is here. */
   | { readonly kind: "halt"; readonly vm: Vm }
   /** Its host is back, and it does not run there. */
-  | { readonly kind: "return"; readonly row: MachineFact; readonly ending: MachineEnding }
+  | { readonly kind: "return"; readonly row: MachineFact; readonly ending: ExitReason }
   /** A VM that its row does not need, with its disk: the machine was destroyed, or runs on another host. */
   | { readonly kind: "discard"; readonly vm: Vm };
 
@@ -54,7 +54,7 @@ function returnAction(row: MachineFact, vm: Vm | undefined): MachineAction | und
   if (!row.host_lost || row.desired !== "running" || !row.has_run) return undefined;
   if (vm === undefined) return { kind: "return", row, ending: diskGone };
   if (vm.status === "running" || vm.status === "creating" || vm.cause === "not_adopted") return undefined;
-  return { kind: "return", row, ending: endingOf(vm) };
+  return { kind: "return", row, ending: exitReasonOf(vm) };
 }
 
 type Decide = (row: MachineFact, vm: Vm | undefined) => MachineAction | undefined;
@@ -66,7 +66,7 @@ const actionOf: Readonly<Record<MachineStatus, Decide>> = {
   stopping: (row, vm) => {
     if (row.claimed || row.waiting) return undefined;
     return vm !== undefined && isUnreadableVm(vm)
-      ? { kind: "end", row, ending: endingOf(vm) }
+      ? { kind: "end", row, ending: exitReasonOf(vm) }
       : { kind: "stop", row };
   },
   stopped: (row) => (row.restart_wished && !row.queued ? { kind: "queue", row } : undefined),
@@ -79,12 +79,12 @@ function startingAction(row: MachineFact, vm: Vm | undefined): MachineAction | u
   if (vm?.status === "running") return { kind: "adopt", row };
   // The host goes on with what it was asked for; it ends well or not.
   if (vm?.status === "creating") return undefined;
-  return { kind: "end", row, ending: vm?.status === "gone" ? endingOf(vm) : died("starting") };
+  return { kind: "end", row, ending: vm?.status === "gone" ? exitReasonOf(vm) : died("starting") };
 }
 
 function runningAction(row: MachineFact, vm: Vm | undefined): MachineAction | undefined {
   if (vm?.status !== "running" && vm?.status !== "creating")
-    return { kind: "end", row, ending: endingOf(vm) };
+    return { kind: "end", row, ending: exitReasonOf(vm) };
   if (row.desired === "stopped") return { kind: "stop", row };
   return row.egress_due && !row.waiting ? { kind: "egress", row } : undefined;
 }
@@ -110,7 +110,7 @@ function isLeftBehind(vm: Vm, row: MachineFact): boolean {
 
 /** Of a VM on the host that its row names. */
 function atHomeAction(vm: Vm, row: MachineFact): MachineAction | undefined {
-  if (isUnreadableVm(vm) && row.status === "stopped") return { kind: "end", row, ending: endingOf(vm) };
+  if (isUnreadableVm(vm) && row.status === "stopped") return { kind: "end", row, ending: exitReasonOf(vm) };
   // What does not run is the machine's disk.
   if (haltAction(vm) === undefined) return undefined;
   if (row.execution_id !== vm.execution_id) return { kind: "halt", vm };
@@ -128,7 +128,7 @@ function unwantedAction(vm: Vm, row: MachineFact): MachineAction {
   return row.has_run || row.host_lost ? { kind: "halt", vm } : { kind: "discard", vm };
 }
 
-function died(what: "creating" | "starting"): MachineEnding {
+function died(what: "creating" | "starting"): ExitReason {
   return {
     reason: `the control plane stopped while it was ${what} the machine`,
     exitCode: null,

@@ -13,11 +13,11 @@ import {
   type MachineChange,
   type MachineRow,
 } from "./machine-store.ts";
-import { cancelRestart } from "./restart-store.ts";
+import { cancelRestart } from "./restart-queue-store.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import type { Context } from "../context.ts";
 import { endedMachineOf, endMachine } from "./end-machine.ts";
-import { endingOfStart } from "./machine-ending.ts";
+import { exitReasonOfStart } from "./exit-reason.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
@@ -161,7 +161,7 @@ export async function bringUp(
   } catch (error) {
     if (stop?.aborted === true) throw error;
     await undo(context, row, address);
-    await endMachine(context, endedMachineOf(row), endingOfStart(error));
+    await endMachine(context, endedMachineOf(row), exitReasonOfStart(error));
     throw error;
   }
   const running = await transitionMachine(context.db, row, "running", {

@@ -1,6 +1,6 @@
 import { routes } from "../api/routes.ts";
 import { drainOperations } from "./drain-operations.ts";
-import { activateHost, drainHost } from "./drain.ts";
+import { activateHost, drainHost } from "./drain-host.ts";
 
 export const drainRoutes = routes(drainOperations, (context) => ({
   drainHost: (request) => drainHost(context, request.params.id),

@@ -7,7 +7,7 @@ import { canMoveProceed, moveStatusesUnderWay, type MoveStatus } from "@skerry/c
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { backoff } from "../db/backoff.ts";
 import type { Queries, Tables } from "../db/database.ts";
-import { isAhead } from "../db/set-back.ts";
+import { isAhead } from "../db/clock-set-back.ts";
 import { vmTable } from "../db/vm-table.ts";
 
 export type MoveRow = Selectable<Tables["moves"]>;

@@ -3,7 +3,7 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { Format } from "../metrics/families.ts";
 import type { Context } from "../context.ts";
-import { MetricsScraper } from "./metrics-scraper.ts";
+import { MetricsCollector } from "./metrics-collector.ts";
 import { routes } from "../api/routes.ts";
 import { metricsOperations } from "./metrics-operations.ts";
 
@@ -13,7 +13,7 @@ const contentTypes: Readonly<Record<Format, string>> = {
 };
 
 export const metricsRoutes = routes(metricsOperations, (context) => {
-  const scraper = new MetricsScraper(context);
+  const scraper = new MetricsCollector(context);
   return {
     getMetrics: async (request, reply) => {
       const format = wantedFormat(request.headers.accept);
@@ -27,7 +27,7 @@ const CONNECTIONS_MAX = 64;
 
 /** A server that answers scrapes and nothing else, to each client that can reach it. */
 export function buildMetricsServer(context: Context): Server {
-  const scraper = new MetricsScraper(context);
+  const scraper = new MetricsCollector(context);
   const server = createServer({ headersTimeout: HEAD_DEADLINE_MS, requestTimeout: HEAD_DEADLINE_MS });
   server.maxConnections = CONNECTIONS_MAX;
   server.on("request", (request, response) => {

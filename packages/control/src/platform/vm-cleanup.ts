@@ -7,9 +7,9 @@ import type { Context } from "../context.ts";
 import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-rows.ts";
 import { withoutArrivals } from "../moves/arrivals.ts";
 import { machineFacts, machinesOnHost } from "../machines/machine-facts.ts";
-import { applyToSandbox } from "../sandboxes/apply-to-sandbox.ts";
+import { cleanUpSandbox } from "../sandboxes/clean-up-sandbox.ts";
 import { sandboxesOnHost, sandboxFacts } from "../sandboxes/sandbox-facts.ts";
-import { applyToMachine } from "../machines/apply-to-machine.ts";
+import { cleanUpMachine } from "../machines/clean-up-machine.ts";
 import { machineReconcileActions } from "../machines/machine-reconcile.ts";
 import { sandboxReconcileActions } from "../sandboxes/sandbox-reconcile.ts";
 import { reportOf, type BackgroundService, type Report } from "../background/background-service.ts";
@@ -44,10 +44,10 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   tellUnknown(context, host, { vms: ofMachines, known: machinesAfter });
   const actions = [
     ...sandboxReconcileActions(sandboxes, ofSandboxes, sandboxesAfter).map(
-      (action) => () => applyToSandbox(context, { client, action, stop, service: SERVICE }),
+      (action) => () => cleanUpSandbox(context, { client, action, stop, service: SERVICE }),
     ),
     ...machineReconcileActions(host.id, machines, ofMachines, machinesAfter).map(
-      (action) => () => applyToMachine(context, { client, action, stop, service: SERVICE }),
+      (action) => () => cleanUpMachine(context, { client, action, stop, service: SERVICE }),
     ),
   ];
   if (host.unsettled && actions.length === 0) await settleHost(context.db, host);

@@ -2,7 +2,7 @@
 
 import { sql } from "kysely";
 import type { Machine } from "@skerry/contract/machines/machine";
-import { restartManager } from "../../src/machines/restart-manager.ts";
+import { restartQueue } from "../../src/machines/restart-queue.ts";
 import type { Report } from "../../src/background/background-service.ts";
 import { vmCleanup } from "../../src/platform/vm-cleanup.ts";
 import type { World } from "./world.ts";
@@ -21,7 +21,7 @@ export class MachineUpkeep {
   }
 
   startWaiting(): Promise<Report> {
-    return restartManager(this.#world.context).activate(never);
+    return restartQueue(this.#world.context).activate(never);
   }
 
   /** The time of every machine in the queue has come. */

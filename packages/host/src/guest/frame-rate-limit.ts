@@ -2,7 +2,7 @@
 // byte by byte, so a guest that sends nothing else could keep a core of the host busy and its neighbours waiting. Its channel is then
 // simply not read for a while. Large frames are not counted: credit bounds them, and the call that asked for them waits for them.
 
-import { Allowance } from "../allowance.ts";
+import { LeakyBucket } from "../leaky-bucket.ts";
 
 /** A frame with less than this counts as small. */
 const SMALL_BYTES = 512;
@@ -12,12 +12,12 @@ const SMALL_FRAMES = { burst: 2_000, perMs: 20 } as const;
 const PADDING_BYTES = { burst: 1024 * 1024, perMs: 1024 } as const;
 
 export class FrameRateLimit {
-  readonly #frames: Allowance;
-  readonly #padding: Allowance;
+  readonly #frames: LeakyBucket;
+  readonly #padding: LeakyBucket;
 
   constructor(nowMs: number) {
-    this.#frames = new Allowance(SMALL_FRAMES, nowMs);
-    this.#padding = new Allowance(PADDING_BYTES, nowMs);
+    this.#frames = new LeakyBucket(SMALL_FRAMES, nowMs);
+    this.#padding = new LeakyBucket(PADDING_BYTES, nowMs);
   }
 
   count(payloadBytes: number): void {

@@ -1,5 +1,5 @@
 import type { CacheSwept } from "@skerry/contract/host-api/host-info";
-import { sweepCaches } from "../caches.ts";
+import { sweepUnusedFiles } from "../unused-files.ts";
 import type { Host } from "../host.ts";
 import type { HostServer } from "./conventions.ts";
 
@@ -8,6 +8,6 @@ const UNTOUCHED_FOR_MS = 3_600_000;
 
 export function registerCache(server: HostServer, host: Host): void {
   server.post("/cache/sweep", async (): Promise<CacheSwept> => ({
-    removed: await sweepCaches(host, Date.now() - UNTOUCHED_FOR_MS),
+    removed: await sweepUnusedFiles(host, Date.now() - UNTOUCHED_FOR_MS),
   }));
 }

@@ -21,7 +21,7 @@ import { emptyQcow2 } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { LiveVm } from "../vm/start/clone.ts";
 import { makeNewFolder, type NewVm } from "../vm/creation/creation.ts";
-import { saveBelow, type DiskBelow } from "../vm/disk/disk-below.ts";
+import { saveBackingFiles, type BackingFiles } from "../vm/disk/backing-files.ts";
 import { watchDiskReserve, checkDiskReserve } from "../vm/disk/disk-reserve.ts";
 import { startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { vmPaths } from "../vm/qemu/qemu.ts";
@@ -150,7 +150,7 @@ export class Arrival {
     if (newVm.record.machine !== undefined) await syncFolder(this.#options.vmsFolder);
     const below = await this.#collectLayers(order, lost);
     newVm.record = { ...newVm.record, below };
-    if (newVm.record.machine !== undefined) await saveBelow(this.#folder, below);
+    if (newVm.record.machine !== undefined) await saveBackingFiles(this.#folder, below);
     return this.#start(newVm, { order, size });
   }
 
@@ -182,7 +182,7 @@ export class Arrival {
   }
 
   /** Names the layers that this host does not have, and resolves with all files when they have come. */
-  async #collectLayers({ manifest }: ArrivalOrder, lost: Promise<never>): Promise<DiskBelow> {
+  async #collectLayers({ manifest }: ArrivalOrder, lost: Promise<never>): Promise<BackingFiles> {
     this.#needs.resolve({ layers: await this.#missing.ask(manifest) });
     return Promise.race([this.#missing.files(manifest), lost]);
   }

@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { ArrivalOrder } from "@skerry/contract/host-api/move-calls";
 import type { TemplateLibrary } from "../templates/library.ts";
 import { withinDiskReserve } from "../vm/disk/disk-reserve.ts";
-import type { DiskBelow } from "../vm/disk/disk-below.ts";
+import type { BackingFiles } from "../vm/disk/backing-files.ts";
 import { fileMibOf } from "../vm/vm-resources.ts";
 import type { Layers } from "./layers.ts";
 
@@ -59,11 +59,11 @@ export class MissingLayers {
   }
 
   /** Resolves with the files of all layers when those that were asked for have come. */
-  async files({ template, below }: Manifest): Promise<DiskBelow> {
+  async files({ template, below }: Manifest): Promise<BackingFiles> {
     const { library, layers } = this.#options;
     for (const { came } of this.#asked.values()) await came.promise;
     const own = await library.disks(template);
-    const file = async (kind: keyof DiskBelow): Promise<string> => {
+    const file = async (kind: keyof BackingFiles): Promise<string> => {
       const found = await layers.find(below[kind], own[kind]);
       if (found === undefined) throw new Error(`a layer has gone: ${below[kind]}`);
       return found;

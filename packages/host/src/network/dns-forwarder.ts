@@ -10,7 +10,7 @@ import type { Logger } from "pino";
 import type { NameServer } from "./name-servers.ts";
 import { sendDnsQuery } from "./dns-query.ts";
 import { DnsStreamRelay } from "./dns-stream.ts";
-import { Shares } from "./shares.ts";
+import { FairShare } from "./fair-share.ts";
 
 export interface DnsForwarderOptions {
   readonly address: string;
@@ -21,7 +21,7 @@ export interface DnsForwarderOptions {
 }
 
 /** Queries under way, of all guests and of one. A silent server holds a query for 2 s, so 16 guests can
- *  hold all; from then on they share (`shares.ts`): of 100 guests, which is what one organization may
+ *  hold all; from then on they share (`fair-share.ts`): of 100 guests, which is what one organization may
  *  have, each holds 5 or 6, and a guest beside them gets 4 at least. Only where 512 guests ask without end
  *  another one waits for an answer to one of theirs. */
 const QUERIES = { all: 512, each: 32 } as const;
@@ -34,7 +34,7 @@ export class DnsForwarder {
   readonly #streams: Server;
   readonly #relay: DnsStreamRelay;
   /** A function for each query under way that ends it. */
-  readonly #queries = new Shares<AbortController>(QUERIES, (query) => query.abort());
+  readonly #queries = new FairShare<AbortController>(QUERIES, (query) => query.abort());
   #closed = false;
 
   private constructor(options: DnsForwarderOptions) {

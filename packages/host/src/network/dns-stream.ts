@@ -2,9 +2,9 @@
 
 import { connect, type Socket } from "node:net";
 import type { NameServer } from "./name-servers.ts";
-import { Shares } from "./shares.ts";
+import { FairShare } from "./fair-share.ts";
 
-/** Of all guests and of one. 32 guests can hold all; from then on they share (`shares.ts`): of 100 guests,
+/** Of all guests and of one. 32 guests can hold all; from then on they share (`fair-share.ts`): of 100 guests,
  *  which is what one organization may have, each holds 2 or 3, and a guest beside them gets one at least.
  *  It gets none only where 256 guests hold one each. */
 const STREAMS = { all: 256, each: 8 } as const;
@@ -15,7 +15,7 @@ const STREAM_DEADLINE_MS = 60_000;
 
 export class DnsStreamRelay {
   readonly #servers: () => Promise<readonly NameServer[]>;
-  readonly #streams = new Shares<Socket>(STREAMS, (client) => client.resetAndDestroy());
+  readonly #streams = new FairShare<Socket>(STREAMS, (client) => client.resetAndDestroy());
   #closed = false;
 
   constructor(servers: () => Promise<readonly NameServer[]>) {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { GUEST_CONNECTIONS_MAX } from "@skerry/contract/hosts/connection-share";
 import type { AddressRange } from "./addresses.ts";
-import { Connections } from "./connections.ts";
+import { Connections } from "./conntrack-flush.ts";
 import { loadRules, netnsFileOf, startLoadingRules } from "./netns-exec.ts";
 import { isSilent, linkNames, makeSlot, namespaceNames, removeSlot, type Slot } from "./slot.ts";
 import type { StartedProgram } from "../run.ts";

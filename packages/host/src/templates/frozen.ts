@@ -8,7 +8,7 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { chmod, chown, mkdir, readdir, rename, rm, truncate, writeFile, stat } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -81,31 +81,6 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
     await releaseResources(options.resources, record);
   }
   return frozen;
-}
-
-/** Removes leftovers of builds that were cut off, and frozen templates that no description leads to and no
- *  disk is based on. Running clones hold the memory that they map open. */
-export async function sweepFrozen(
-  folder: string,
-  current: ReadonlySet<string>,
-  touchedBeforeMs: number,
-): Promise<number> {
-  const names = await readdir(folder).catch(() => [] as string[]);
-  const stale = names.filter((name) => !current.has(name)).map((name) => join(folder, name));
-  return removeUntouched(stale, touchedBeforeMs);
-}
-
-/** Of files and folders those that were last made or changed before this time. Returns how many that were. */
-export async function removeUntouched(paths: readonly string[], touchedBeforeMs: number): Promise<number> {
-  let removed = 0;
-  for (const path of paths) {
-    const found = await stat(path).catch(() => undefined);
-    // Both times are of this machine's clock, as ours is.
-    if (found === undefined || Math.max(found.mtimeMs, found.ctimeMs) >= touchedBeforeMs) continue;
-    await rm(path, { recursive: true, force: true });
-    removed += 1;
-  }
-  return removed;
 }
 
 /** Everything that the frozen state depends on is in its name. */

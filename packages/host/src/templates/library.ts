@@ -1,7 +1,7 @@
 // The templates of this host, their status, and the frozen template for each size, made at first use.
 
 import { mkdir, readdir, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template } from "@skerry/contract/templates/template";
 import { sizes, type Size } from "@skerry/contract/sizes";
@@ -10,15 +10,9 @@ import type { HostResources } from "../vm/vm-resources.ts";
 import { vmPaths, type Accelerator, type Machine } from "../vm/qemu/qemu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
-import {
-  ensureFrozen,
-  frozenName,
-  removeUntouched,
-  sweepFrozen,
-  type FreezeOptions,
-  type FrozenTemplate,
-} from "./frozen.ts";
+import { ensureFrozen, frozenName, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
 import { ensureImage, imageFile } from "./image.ts";
+import { removeUnusedTemplates } from "./unused-templates.ts";
 
 export interface LibraryOptions {
   /** Descriptions, one folder each. */
@@ -156,20 +150,14 @@ export class TemplateLibrary {
   async sweep(below: ReadonlySet<string>, touchedBeforeMs: number): Promise<number> {
     await mkdir(this.#imagesFolder, { recursive: true });
     const descriptions = [...this.#entries.values()].map((entry) => entry.description);
-    const images = new Set(descriptions.map((description) => imageFile(this.#imagesFolder, description)));
-    const stale = (await readdir(this.#imagesFolder))
-      .map((name) => join(this.#imagesFolder, name))
-      .filter((file) => !images.has(file) && !below.has(file));
-    const removed = await removeUntouched(stale, touchedBeforeMs);
+    const images = descriptions.map((description) => imageFile(this.#imagesFolder, description));
     const frozen = descriptions.flatMap((description) =>
       sizes.map((size) =>
         frozenName(this.#freezeOptions(description, imageFile(this.#imagesFolder, description), size)),
       ),
     );
-    const needed = [...below].map((file) => basename(dirname(file)));
-    return (
-      removed + (await sweepFrozen(this.#frozenFolder, new Set([...frozen, ...needed]), touchedBeforeMs))
-    );
+    const folders = { images: this.#imagesFolder, frozen: this.#frozenFolder };
+    return removeUnusedTemplates(folders, { images, frozen, below }, touchedBeforeMs);
   }
 
   #machine(size: Size): Machine {

@@ -27,9 +27,9 @@ import {
   type Running,
 } from "./lifecycle/vm-table.ts";
 import type { HostResources } from "./vm-resources.ts";
-import { changePolicy, reportPolicy } from "./lifecycle/policy.ts";
+import { changePolicy, reportPolicy } from "./lifecycle/egress-policy.ts";
 import { vmPaths } from "./qemu/qemu.ts";
-import { filesBelow } from "./files-below.ts";
+import { allBackingFiles } from "./all-backing-files.ts";
 import { keepsDisk, saveRecord, shown, type RecordOwner, type VmRecord } from "./record.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { diskGone } from "./lifecycle/unreadable.ts";
@@ -239,8 +239,8 @@ export class VmEngine {
 
   /** Files of templates that the disks of VMs are based on, also of VMs that do not run; undefined where
    *  it is not known for every VM. */
-  filesBelow(): Promise<Set<string> | undefined> {
-    return filesBelow(this.#options.vmsFolder, this.#options.owner);
+  allBackingFiles(): Promise<Set<string> | undefined> {
+    return allBackingFiles(this.#options.vmsFolder, this.#options.owner);
   }
 
   /** Writes a new record for a machine whose record is damaged; its next start boots from its disk. */

@@ -7,7 +7,7 @@ import { HostEgress } from "@skerry/contract/vms/egress";
 import { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
-import { DiskBelow, placedBelow, type DiskPlaces } from "./disk/disk-below.ts";
+import { BackingFiles, placedBackingFiles, type BackingPlaces } from "./disk/backing-files.ts";
 import { worksIn, type ProcessIdentity } from "./qemu/process.ts";
 
 /** What makes a VM a machine. */
@@ -39,7 +39,7 @@ export interface VmRecord extends Vm {
   readonly egress: HostEgress;
   readonly egress_version: number;
   /** Absent until its disk is made, and from VMs of versions before it. */
-  readonly below?: DiskBelow;
+  readonly below?: BackingFiles;
   /** Absent for a sandbox. */
   readonly machine?: MachineRecord;
   /** TSC rate of its guest in kHz, where that is not this host's own because the VM came from another
@@ -74,7 +74,7 @@ const RecordShape = Type.Object(
     slot: Type.Integer({ minimum: 0 }),
     egress: HostEgress,
     egress_version: Type.Integer({ minimum: 1 }),
-    below: Type.Optional(DiskBelow),
+    below: Type.Optional(BackingFiles),
     machine: Type.Optional(MachineRecord),
     tsc_khz: Type.Optional(Type.Integer({ minimum: 1 })),
     departure: Type.Optional(Type.Object({ move_id: Type.String() })),
@@ -142,7 +142,7 @@ export interface RecordOwner {
   /** What this host's processes, namespaces and cgroups are named after; it follows from where its state
    *  folder is. */
   readonly instance: string;
-  readonly places: DiskPlaces;
+  readonly places: BackingPlaces;
 }
 
 export interface FoundFolder {
@@ -214,7 +214,7 @@ function understood(
       ...record,
       ...identityOf({ ...record, process: record.process }, owner),
       folder,
-      ...(below === undefined ? {} : { below: placedBelow(below, owner.places) }),
+      ...(below === undefined ? {} : { below: placedBackingFiles(below, owner.places) }),
     },
     former: isOurs(value, owner) ? undefined : value.process,
   };

@@ -21,7 +21,7 @@ import {
 } from "./qemu/process.ts";
 import { listenOn, qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu/qemu.ts";
 import { Qmp } from "./qemu/qmp.ts";
-import { BELOW_FILE } from "./disk/disk-below.ts";
+import { BELOW_FILE } from "./disk/backing-files.ts";
 import { RECORD } from "./record.ts";
 
 /** What all VMs of this host share. */

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ProcessIdentity } from "../../src/vm/qemu/process.ts";
-import { diskPlaces } from "../../src/vm/disk/disk-below.ts";
+import { backingPlaces } from "../../src/vm/disk/backing-files.ts";
 import { readRecords, saveRecord, type RecordOwner, type VmRecord } from "../../src/vm/record.ts";
 
 /** What the processes of the records below are named after. */
@@ -13,7 +13,7 @@ export function ownerOf(vmsFolder: string): RecordOwner {
   const stateFolder = dirname(vmsFolder);
   return {
     instance: INSTANCE,
-    places: diskPlaces({ stateFolder, assetsFolder: join(stateFolder, "assets") }),
+    places: backingPlaces({ stateFolder, assetsFolder: join(stateFolder, "assets") }),
   };
 }
 

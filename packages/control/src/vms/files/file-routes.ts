@@ -7,7 +7,7 @@ import type { VmKind } from "../vm-kind.ts";
 import { callerOf } from "../../api/authenticate-hook.ts";
 import { requestSignal } from "../../api/request-signal.ts";
 import type { Handler } from "../../api/routes.ts";
-import { BYTES } from "../../http/byte-bodies.ts";
+import { BYTES } from "../../http/octet-stream-bodies.ts";
 import type { downloadFileOperation, uploadFileOperation } from "./file-operations.ts";
 
 export function uploadFileHandler(

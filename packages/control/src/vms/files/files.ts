@@ -1,10 +1,10 @@
-import { SkerryError } from "@skerry/contract/errors";
 import { UPLOAD_MAX_BYTES } from "@skerry/contract/limits";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import type { FileBody } from "../../host-client/host-client.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readUrlPath } from "../../values/paths.ts";
+import { BoundedUpload, uploadTooLarge } from "./bounded-upload.ts";
 import { callVm, runningVm, unlessMoved, vmError, type VmRef } from "../vm-kind.ts";
 
 export interface FileParams extends VmRef {
@@ -29,7 +29,7 @@ export async function uploadFile(
   },
 ): Promise<FileWritten> {
   const path = readUrlPath(params.encodedPath);
-  if (params.sizeBytes !== undefined && params.sizeBytes > UPLOAD_MAX_BYTES) throw tooLarge();
+  if (params.sizeBytes !== undefined && params.sizeBytes > UPLOAD_MAX_BYTES) throw uploadTooLarge();
   const { row, client } = await runningVm(context, caller, params);
   const upload = new BoundedUpload(params.content);
   try {
@@ -44,7 +44,7 @@ export async function uploadFile(
       params.gone,
     );
   } catch (error) {
-    if (upload.exceeded) throw tooLarge();
+    if (upload.exceeded) throw uploadTooLarge();
     throw vmError(context, params.kind, await unlessMoved(context, caller, { row, ref: params, error }));
   }
 }
@@ -67,39 +67,6 @@ export async function listDirectory(
   return callVm(context, caller, params, (row, client) => client.listDirectory(row, path, params.gone)).catch(
     (error: unknown) => {
       throw vmError(context, params.kind, error);
-    },
-  );
-}
-
-/** Passes chunks on until there are too many; then it throws, which breaks the call to the host off. */
-class BoundedUpload implements AsyncIterable<Buffer> {
-  exceeded = false;
-  readonly #content: AsyncIterable<Buffer>;
-
-  constructor(content: AsyncIterable<Buffer>) {
-    this.#content = content;
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
-    let bytes = 0;
-    for await (const chunk of this.#content) {
-      bytes += chunk.length;
-      if (bytes > UPLOAD_MAX_BYTES) {
-        this.exceeded = true;
-        throw tooLarge();
-      }
-      yield chunk;
-    }
-  }
-}
-
-function tooLarge(): SkerryError {
-  return new SkerryError(
-    "payload_too_large",
-    `The file is larger than ${UPLOAD_MAX_BYTES} bytes, the largest upload.`,
-    {
-      remediation: "Split the file, or have a command in the microVM fetch it.",
-      context: { max_bytes: UPLOAD_MAX_BYTES },
     },
   );
 }

@@ -6,7 +6,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
-import { BELOW_FILE, saveBelow } from "../disk/disk-below.ts";
+import { BELOW_FILE, saveBackingFiles } from "../disk/backing-files.ts";
 import { endOfHost, stopped, type VmEnd } from "../lifecycle/vm-end.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, isAlive, killProcess, type FoundProcess } from "../qemu/process.ts";
@@ -139,7 +139,7 @@ async function sort(options: AdoptionOptions, handlers: AdoptionHandlers, one: F
   if (found.kind === "mine") {
     // For machines of older versions of the host, which did not write the file.
     if (found.record.machine !== undefined && found.record.below !== undefined)
-      void saveBelow(folder, found.record.below).catch((error: unknown) =>
+      void saveBackingFiles(folder, found.record.below).catch((error: unknown) =>
         options.log.warn({ err: error, vm: id }, `${BELOW_FILE} could not be written`),
       );
     return sortMine(handlers, found.record);

@@ -11,7 +11,7 @@ import { SlotsExhausted, type Slots } from "../../network/slots.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
 import { bootKept } from "../start/boot.ts";
 import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
-import { saveBelow } from "../disk/disk-below.ts";
+import { saveBackingFiles } from "../disk/backing-files.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
 import { vmPaths } from "../qemu/qemu.ts";
@@ -226,7 +226,7 @@ async function clone(
   const restored = await restoreClone(made, async ({ process }) => {
     const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
     newVm.record = { ...record, process, below };
-    if (isMachine) await saveBelow(record.folder, below);
+    if (isMachine) await saveBackingFiles(record.folder, below);
     await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
   });
   const live = await resume(restored);

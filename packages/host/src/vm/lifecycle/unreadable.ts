@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { VmCause } from "@skerry/contract/host-api/vm";
 import { NO_EGRESS } from "../../network/egress.ts";
-import { BELOW_FILE, readBelow } from "../disk/disk-below.ts";
+import { BELOW_FILE, readBackingFiles } from "../disk/backing-files.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, killProcess, worksIn, type FoundProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu.ts";
@@ -111,7 +111,7 @@ export async function recoveredRecord(
       remediation: `Start ${found.kind === "newer" ? "that version of " : ""}the host again.`,
     });
   }
-  const below = await readBelow(folder, owner.places);
+  const below = await readBackingFiles(folder, owner.places);
   if (below === undefined || (await isWithout(join(folder, vmPaths.disk)))) {
     throw new SkerryError("disk_unreadable", "The disk, or what it stands on, is not known.", {
       remediation: `Restore ${vmPaths.disk} and ${BELOW_FILE} in ${folder} from a backup, and try again.`,

@@ -12,7 +12,7 @@ import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
 import { IdlePause } from "./idle-pause.ts";
 import { endGuest } from "./stop-guest.ts";
 import type { KeyedQueue } from "../keyed-queue.ts";
-import { endOfVm } from "./end-of-vm.ts";
+import { waitForEnd } from "./wait-for-end.ts";
 
 export interface VmLifecycleOptions {
   readonly resources: HostResources;
@@ -48,7 +48,7 @@ export class VmLifecycle {
       idlePause: new IdlePause(live, log, { atOnce }),
     };
     table.set(entry);
-    void endOfVm(record, live, main).then((end) => {
+    void waitForEnd(record, live, main).then((end) => {
       if (this.#closing || !table.holds(entry) || entry.ending !== undefined) return;
       log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");
       // A guest whose main process has ended still runs, and has data to write to its disk.

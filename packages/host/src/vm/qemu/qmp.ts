@@ -4,7 +4,7 @@
 import { addAbortListener } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Allowance } from "../../allowance.ts";
+import { LeakyBucket } from "../../leaky-bucket.ts";
 
 /** QEMU refused, vanished, or did not answer in time. */
 export class QmpError extends Error {
@@ -37,7 +37,7 @@ interface Question {
 export class Qmp {
   readonly #socket: Socket;
   readonly #questions: Question[] = [];
-  readonly #unasked = new Allowance(UNASKED, performance.now());
+  readonly #unasked = new LeakyBucket(UNASKED, performance.now());
   #buffered = "";
   #shutdownReason: string | undefined;
   /** The caller gets an error after this, unless the command has a deadline of its own. */

@@ -13,7 +13,7 @@ import { giveIdentity, type LiveVm } from "./clone.ts";
 import { startQemu, type HostResources, type StartedQemu } from "../vm-resources.ts";
 import { killProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu.ts";
-import type { DiskBelow } from "../disk/disk-below.ts";
+import type { BackingFiles } from "../disk/backing-files.ts";
 import type { VmRecord } from "../record.ts";
 
 export interface BootOptions {
@@ -93,7 +93,7 @@ async function startBooting({ resources, library, record, size }: BootOptions): 
 }
 
 /** The image is as large as the disk above it. */
-async function diskGibOf({ root_image }: DiskBelow): Promise<number> {
+async function diskGibOf({ root_image }: BackingFiles): Promise<number> {
   const { size } = await stat(root_image).catch((error: unknown) => {
     throw new SkerryError("internal", "The template that the machine's disk stands on is gone.", {
       cause: error,

@@ -8,11 +8,10 @@ import { finishDestroyingMachine } from "./destroy-machine.ts";
 import { endLostMachine, endMachine } from "./end-machine.ts";
 import { stopMachineOnHost, nothingThere } from "./stop-machine.ts";
 import { machineVms } from "./machines.ts";
-import { postpone } from "../vms/postpone.ts";
 import { begun, transitionMachine, type MachineRow } from "./machine-store.ts";
 import type { MachineFact } from "./machine-facts.ts";
-import { cancelRestart, queueRestart } from "./restart-store.ts";
-import { orPostpone } from "../vms/or-postpone.ts";
+import { cancelRestart, queueRestart } from "./restart-queue-store.ts";
+import { orPostpone, postpone } from "../vms/postpone.ts";
 import type { MachineAction } from "./machine-reconcile.ts";
 
 interface Work {
@@ -23,7 +22,7 @@ interface Work {
   readonly service: string;
 }
 
-export async function applyToMachine(context: Context, work: Work): Promise<void> {
+export async function cleanUpMachine(context: Context, work: Work): Promise<void> {
   const { client, action, stop } = work;
   switch (action.kind) {
     case "end":

@@ -4,7 +4,7 @@ import { recordOwnActs } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { reapplyEgress } from "../vms/egress/egress.ts";
-import { orPostpone } from "../vms/or-postpone.ts";
+import { orPostpone } from "../vms/postpone.ts";
 import { finishDestroying } from "./destroy-sandbox.ts";
 import { adoptSandbox, type SandboxFact } from "./sandbox-facts.ts";
 import type { Action } from "./sandbox-reconcile.ts";
@@ -19,7 +19,7 @@ interface Work {
   readonly service: string;
 }
 
-export async function applyToSandbox(
+export async function cleanUpSandbox(
   context: Context,
   { client, action, stop, service }: Work,
 ): Promise<void> {

@@ -1,10 +1,10 @@
 // Puts a draining host into maintenance when the last VM has left it.
 
 import type { Context } from "../context.ts";
-import { endDrains } from "./drain.ts";
+import { endDrains } from "./drain-host.ts";
 import type { BackgroundService } from "../background/background-service.ts";
 
-export function hostDrain(context: Context, everyMs: number): BackgroundService {
+export function drainFinisher(context: Context, everyMs: number): BackgroundService {
   return {
     name: "host-drain",
     everyMs,

@@ -1,14 +1,17 @@
 import { join } from "node:path";
 import { vmPaths } from "./qemu/qemu.ts";
 import { isWithout, readRecords, type RecordOwner } from "./record.ts";
-import { readBelow } from "./disk/disk-below.ts";
+import { readBackingFiles } from "./disk/backing-files.ts";
 
 /** The base files of the disks of all VMs, also of those that do not run: they must stay. Undefined where
  *  they are not known for every VM; then no file may be removed. */
-export async function filesBelow(vmsFolder: string, owner: RecordOwner): Promise<Set<string> | undefined> {
+export async function allBackingFiles(
+  vmsFolder: string,
+  owner: RecordOwner,
+): Promise<Set<string> | undefined> {
   const all = new Set<string>();
   for (const { folder, found } of await readRecords(vmsFolder, owner)) {
-    const below = found.kind === "mine" ? found.record.below : await readBelow(folder, owner.places);
+    const below = found.kind === "mine" ? found.record.below : await readBackingFiles(folder, owner.places);
     const isKnown =
       found.kind === "mine" || below !== undefined || (await isWithout(join(folder, vmPaths.disk)));
     if (!isKnown) return undefined;

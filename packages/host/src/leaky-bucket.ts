@@ -1,17 +1,17 @@
 // Limits the work that a guest, or a QEMU that it has taken over, can cause. Spending over a burst is a debt;
 // the host reads nothing more until the debt is paid off at a steady rate.
 
-export interface AllowanceLimits {
+export interface LeakyBucketLimits {
   readonly burst: number;
   readonly perMs: number;
 }
 
-export class Allowance {
-  readonly #limits: AllowanceLimits;
+export class LeakyBucket {
+  readonly #limits: LeakyBucketLimits;
   #owed = 0;
   #lastMs: number;
 
-  constructor(limits: AllowanceLimits, nowMs: number) {
+  constructor(limits: LeakyBucketLimits, nowMs: number) {
     this.#limits = limits;
     this.#lastMs = nowMs;
   }

@@ -4,7 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Vm, VmCause } from "@skerry/contract/host-api/vm";
 import { isUnreadableVm } from "../vms/unreadable-vm.ts";
 
-export interface MachineEnding {
+export interface ExitReason {
   readonly reason: string;
   /** Of the main process; null where it is not known. */
   readonly exitCode: number | null;
@@ -18,7 +18,7 @@ export interface MachineEnding {
 const REASON_MAX_CHARS = 300;
 
 /** The end of the microVM that the host lists, or of one that it does not have any more. */
-export function endingOf(vm: Vm | undefined): MachineEnding {
+export function exitReasonOf(vm: Vm | undefined): ExitReason {
   if (vm === undefined) return { reason: wordsOf.lost, exitCode: null, succeeded: false };
   if (isUnreadableVm(vm)) return unreadable(vm);
   const exitCode = vm.exit?.exit_code ?? null;
@@ -29,7 +29,7 @@ export function endingOf(vm: Vm | undefined): MachineEnding {
   };
 }
 
-function unreadable({ cause, reason }: Vm): MachineEnding {
+function unreadable({ cause, reason }: Vm): ExitReason {
   return {
     reason: `disk_unreadable: ${(reason ?? "its host does not say why").slice(0, REASON_MAX_CHARS)}`,
     exitCode: null,
@@ -39,7 +39,7 @@ function unreadable({ cause, reason }: Vm): MachineEnding {
 }
 
 /** A start that the host has refused. */
-export function endingOfStart(error: unknown): MachineEnding {
+export function exitReasonOfStart(error: unknown): ExitReason {
   const known = error instanceof SkerryError ? error : undefined;
   const isOfDisk = known?.code === "disk_gone" || known?.code === "disk_unreadable";
   const why = `could not start: ${known?.message ?? "internal error"}`;
@@ -51,7 +51,7 @@ export function endingOfStart(error: unknown): MachineEnding {
 }
 
 /** Its host is back, and does not have its disk. */
-export const diskGone: MachineEnding = {
+export const diskGone: ExitReason = {
   reason: "disk_gone: its host came back without its disk",
   ...{ exitCode: null, succeeded: false },
   disk: "lost",

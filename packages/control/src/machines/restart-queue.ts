@@ -6,7 +6,7 @@ import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Context } from "../context.ts";
 import { startMachine } from "./start-machine.ts";
 import { changeMachine, machineById, restartedAgain, type MachineRow } from "./machine-store.ts";
-import { cancelRestart, nextRestartInMs, postponeRestart, takeDueRestarts } from "./restart-store.ts";
+import { cancelRestart, nextRestartInMs, postponeRestart, takeDueRestarts } from "./restart-queue-store.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 /** Starts of one activation, and of them at the same time. */
@@ -18,7 +18,7 @@ const REFUSED_AGAIN_MS = 10_000;
 /** Each addition to the queue wakes this service; if that is lost, an entry waits this long at most. */
 const LOOK_AGAIN_MS = 30_000;
 
-export function restartManager(context: Context): BackgroundService {
+export function restartQueue(context: Context): BackgroundService {
   return {
     name: "restart-manager",
     everyMs: LOOK_AGAIN_MS,

@@ -17,7 +17,7 @@ export interface VmConnections {
 }
 
 /** Resolves when the VM or its main process has ended. `hungAfterMs`: as long a QEMU that ends may take for it. */
-export function endOfVm(
+export function waitForEnd(
   record: VmRecord,
   { qmp, channel }: VmConnections,
   main: MainProcess | undefined,

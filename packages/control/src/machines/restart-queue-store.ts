@@ -4,7 +4,7 @@
 import { sql } from "kysely";
 import { BACKOFF_MAX_S } from "@skerry/contract/machines/machine-status";
 import type { Database, Queries } from "../db/database.ts";
-import { isAhead } from "../db/set-back.ts";
+import { isAhead } from "../db/clock-set-back.ts";
 
 /** An entry that was taken comes back after this if the replica that took it dies. */
 const TAKEN_MS = 60_000;

@@ -5,11 +5,11 @@ import type { Host } from "./host.ts";
 /** Removes what no template leads to and no disk stands on, where it was last touched before this time. Returns how many that were. Where it is not
  *  known what the disks of all VMs stand on, everything stays. A time and not an age: to find that out may itself take long, and what comes
  *  meanwhile must stay. */
-export async function sweepCaches(
+export async function sweepUnusedFiles(
   { config, engine, library, moves }: Host,
   touchedBeforeMs: number,
 ): Promise<number> {
-  const below = await engine.filesBelow();
+  const below = await engine.allBackingFiles();
   if (below === undefined) return 0;
   const removed = await moves.sweep(below, touchedBeforeMs);
   // What others made there is theirs to judge.

@@ -21,7 +21,7 @@ const FRESH_MS = 1_000;
 const DATABASE_DEADLINE_MS = 2_000;
 const MIB = 1024 * 1024;
 
-export class MetricsScraper {
+export class MetricsCollector {
   readonly #context: Context;
   readonly #database = new DatabaseMetrics();
   #reading: Promise<void> | undefined;

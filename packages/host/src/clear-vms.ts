@@ -12,7 +12,7 @@ import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { adoptClone, mainOf } from "./vm/start/clone.ts";
 import { endOfHost } from "./vm/lifecycle/vm-end.ts";
 import { cgroupName, releaseResources, uidsOf, type HostResources } from "./vm/vm-resources.ts";
-import { diskPlaces } from "./vm/disk/disk-below.ts";
+import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { findByUid, killProcess } from "./vm/qemu/process.ts";
 import { vmPaths } from "./vm/qemu/qemu.ts";
 import {
@@ -40,7 +40,7 @@ const CONNECT_DEADLINE_MS = 10_000;
 export async function clearVms(config: HostConfig, log: Logger): Promise<readonly string[]> {
   const { stateFolder, instance, firstVmUid, network } = config;
   // First: where it is not to be done, nothing is.
-  const found = await readRecords(join(stateFolder, "vms"), { instance, places: diskPlaces(config) });
+  const found = await readRecords(join(stateFolder, "vms"), { instance, places: backingPlaces(config) });
   const range = await openHostNetwork({ ...network, log });
   const [conntrackFlush, netnsExec] = [
     join(config.nativeFolder, "conntrack-flush"),

@@ -3,7 +3,7 @@
 // so guests that take all they can end up with the same number each, and a guest that has none always gets
 // one while another has two.
 
-export class Shares<Item> {
+export class FairShare<Item> {
   readonly #limits: { readonly all: number; readonly each: number };
   readonly #evict: (item: Item) => void;
   /** The places of each guest, oldest first. */

@@ -8,14 +8,14 @@ import { Compile } from "typebox/compile";
 
 /** Paths of the files under a VM's disk. They may be neither removed nor changed before the VM is
  *  destroyed. */
-export const DiskBelow = Type.Object(
+export const BackingFiles = Type.Object(
   { root_image: Type.String({ minLength: 1 }), frozen_disk: Type.String({ minLength: 1 }) },
   { additionalProperties: false },
 );
-export type DiskBelow = Static<typeof DiskBelow>;
+export type BackingFiles = Static<typeof BackingFiles>;
 
 /** The folders in which such files lie. */
-export interface DiskPlaces {
+export interface BackingPlaces {
   /** Root images of templates. */
   readonly images: string;
   /** Frozen templates, a folder each. */
@@ -25,13 +25,13 @@ export interface DiskPlaces {
 }
 
 /** Of a host with these folders. */
-export function diskPlaces({
+export function backingPlaces({
   stateFolder,
   assetsFolder,
 }: {
   readonly stateFolder: string;
   readonly assetsFolder: string;
-}): DiskPlaces {
+}): BackingPlaces {
   return {
     images: join(assetsFolder, "images"),
     frozen: join(assetsFolder, "frozen"),
@@ -41,14 +41,14 @@ export function diskPlaces({
 
 /** The same files where they are now: the state folder may have been moved, or restored elsewhere, since
  *  the paths were written. */
-export function placedBelow(below: DiskBelow, places: DiskPlaces): DiskBelow {
+export function placedBackingFiles(below: BackingFiles, places: BackingPlaces): BackingFiles {
   return {
     root_image: placed(below.root_image, places),
     frozen_disk: placed(below.frozen_disk, places),
   };
 }
 
-function placed(file: string, { images, frozen, layers }: DiskPlaces): string {
+function placed(file: string, { images, frozen, layers }: BackingPlaces): string {
   const folder = dirname(file);
   if (basename(folder) === "images") return join(images, basename(file));
   if (basename(folder) === "layers") return join(layers, basename(file));
@@ -59,11 +59,11 @@ function placed(file: string, { images, frozen, layers }: DiskPlaces): string {
 /** In a machine's folder. */
 export const BELOW_FILE = "below.json";
 
-const belowShape = Compile(DiskBelow);
+const belowShape = Compile(BackingFiles);
 
 /** Writes the second copy unless it is there. It is on the disk when this resolves. One that a full disk or a crash has cut off is written
  *  anew. */
-export async function saveBelow(folder: string, below: DiskBelow): Promise<void> {
+export async function saveBackingFiles(folder: string, below: BackingFiles): Promise<void> {
   const file = join(folder, BELOW_FILE);
   if ((await belowIn(file)) !== undefined) return;
   const part = await open(`${file}.part`, "w", 0o600);
@@ -76,13 +76,16 @@ export async function saveBelow(folder: string, below: DiskBelow): Promise<void>
   await rename(`${file}.part`, file);
 }
 
-/** Undefined where there is no such file, or it is not what `saveBelow` writes. */
-export async function readBelow(folder: string, places: DiskPlaces): Promise<DiskBelow | undefined> {
+/** Undefined where there is no such file, or it is not what `saveBackingFiles` writes. */
+export async function readBackingFiles(
+  folder: string,
+  places: BackingPlaces,
+): Promise<BackingFiles | undefined> {
   const below = await belowIn(join(folder, BELOW_FILE));
-  return below === undefined ? undefined : placedBelow(below, places);
+  return below === undefined ? undefined : placedBackingFiles(below, places);
 }
 
-async function belowIn(file: string): Promise<DiskBelow | undefined> {
+async function belowIn(file: string): Promise<BackingFiles | undefined> {
   try {
     const below: unknown = JSON.parse(await readFile(file, "utf8"));
     return belowShape.Check(below) ? below : undefined;

@@ -1,0 +1,23 @@
+// The audit log.
+
+import type { Generated } from "kysely";
+import type { Time } from "./columns.ts";
+
+export interface AuditTables {
+  audit_events: {
+    id: string;
+    org_id: string;
+    at: Time;
+    service: string | null;
+    user_id: string | null;
+    token_id: string | null;
+    address: string | null;
+    request_id: string | null;
+    action: string;
+    resource_kind: string;
+    resource_id: string | null;
+    outcome: "success" | "denied" | "failure";
+    code: string | null;
+    count: Generated<number>;
+  };
+}

@@ -1,0 +1,27 @@
+// Leases of background services.
+
+import type { Generated } from "kysely";
+import type { Json, MaybeTime, Time } from "./columns.ts";
+
+export interface BackgroundTables {
+  leases: {
+    name: string;
+    holder: string;
+    token: string;
+    expires_at: Time;
+    due_at: Time;
+    rung: Generated<boolean>;
+    last_run_at: MaybeTime;
+    last_run: Json<LeaseRun | null>;
+  };
+}
+
+/** What a run of a background service did, or why it failed. */
+export interface LeaseRun {
+  readonly holder: string;
+  readonly duration_ms: number;
+  readonly examined?: number;
+  readonly changed?: number;
+  readonly failed?: number;
+  readonly error?: string;
+}

@@ -1,0 +1,26 @@
+// What hosts join with and are certified by.
+
+import type { Generated } from "kysely";
+import type { Time } from "./columns.ts";
+
+export interface JoiningTables {
+  authority: {
+    number: Generated<number>;
+    status: Generated<"next" | "current" | "previous">;
+    status_since: Generated<Date>;
+    leave_offline: Generated<boolean>;
+    certificate: string;
+    private_key: string;
+    created_at: Generated<Date>;
+  };
+  join_tokens: {
+    id: string;
+    secret_sha256: Buffer;
+    org_id: string;
+    created_by: string;
+    created_at: Generated<Date>;
+    expires_at: Time;
+    authority: number | null;
+    host_id: string | null;
+  };
+}

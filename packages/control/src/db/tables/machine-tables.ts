@@ -1,0 +1,53 @@
+// Machines, and when they are started again.
+
+import type { ColumnType, Generated } from "kysely";
+import type { Egress } from "@skerry/contract/vms/egress";
+import type {
+  MachineStatus,
+  MachineDesired,
+  RestartDisk,
+  RestartPolicy,
+} from "@skerry/contract/machines/machine-status";
+import type { Json, SetTime, Time } from "./columns.ts";
+
+export interface MachineTables {
+  machines: {
+    id: string;
+    org_id: string;
+    name: string | null;
+    template: string;
+    size: string;
+    vcpus: number;
+    memory_mib: number;
+    disk_gib: number;
+    status: MachineStatus;
+    desired: Generated<MachineDesired>;
+    restart_wished: Generated<boolean>;
+    version: Generated<number>;
+    execution_id: string;
+    host_id: string;
+    env: Json<Record<string, string>>;
+    metadata: Json<Record<string, string>>;
+    egress: Json<Egress>;
+    egress_version: Generated<number>;
+    egress_applied: Generated<number>;
+    command: string | null;
+    stop_timeout_ms: number;
+    restart_policy: RestartPolicy;
+    restart_max_retries: number | null;
+    restart_disk: Generated<RestartDisk>;
+    restarts: Generated<number>;
+    retries: Generated<number>;
+    exit_code: number | null;
+    host_lost: Generated<boolean>;
+    created_at: Generated<Date>;
+    started_at: SetTime;
+    stopped_at: SetTime;
+    destroyed_at: SetTime;
+    reason: string | null;
+    claimed_until: ColumnType<Date | null, Date | null, Date | null>;
+    attempts: Generated<number>;
+    retry_at: Generated<Date>;
+  };
+  restarts: { machine_id: string; due_at: Time; queued_at: Time };
+}

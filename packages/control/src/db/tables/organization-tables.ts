@@ -1,0 +1,34 @@
+// Organizations, their members and tokens.
+
+import type { ColumnType, Generated } from "kysely";
+import type { Role } from "@skerry/contract/organizations/roles";
+import type { Scope } from "@skerry/contract/organizations/scopes";
+import type { Egress } from "@skerry/contract/vms/egress";
+import type { MaybeTime } from "./columns.ts";
+
+export interface OrganizationTables {
+  users: { id: string; name: string; email: string | null; created_at: Generated<Date> };
+  organizations: {
+    id: string;
+    name: string;
+    operator: boolean;
+    egress_default: Egress["mode"];
+    allowed_private_cidrs: Generated<readonly string[]>;
+    created_at: Generated<Date>;
+  };
+  memberships: { org_id: string; user_id: string; role: Role; created_at: Generated<Date> };
+  api_tokens: {
+    id: string;
+    org_id: string;
+    user_id: string;
+    name: string;
+    secret_sha256: Buffer;
+    parent_id: string | null;
+    scopes: readonly Scope[];
+    bound: boolean;
+    created_at: Generated<Date>;
+    expires_at: ColumnType<Date | null, Date | null, never>;
+    last_used_at: MaybeTime;
+    revoked_at: MaybeTime;
+  };
+}

@@ -1,0 +1,39 @@
+// Sandboxes.
+
+import type { ColumnType, Generated } from "kysely";
+import type { Egress } from "@skerry/contract/vms/egress";
+import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
+import type { Json, MaybeTime } from "./columns.ts";
+
+export interface SandboxTables {
+  sandboxes: {
+    id: string;
+    org_id: string;
+    name: string | null;
+    template: string;
+    mode: "ephemeral" | "persistent";
+    size: string;
+    vcpus: number;
+    memory_mib: number;
+    disk_gib: number;
+    status: SandboxStatus;
+    version: Generated<number>;
+    execution_id: string;
+    host_id: string;
+    env: Json<Record<string, string>>;
+    metadata: Json<Record<string, string>>;
+    egress: Json<Egress>;
+    egress_version: Generated<number>;
+    egress_applied: Generated<number>;
+    timeout_ms: number;
+    created_at: Generated<Date>;
+    started_at: MaybeTime;
+    expires_at: ColumnType<Date, Date, never>;
+    destroyed_at: MaybeTime;
+    reason: string | null;
+    claimed_until: ColumnType<Date | null, Date | null, never>;
+    attempts: Generated<number>;
+    retry_at: Generated<Date>;
+    host_lost: Generated<boolean>;
+  };
+}
