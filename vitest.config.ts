@@ -70,6 +70,7 @@ export default defineConfig({
           name: "end-to-end",
           include: ["tests/**/*.test.ts"],
           globalSetup: ["tests/support/global-setup.ts"],
+          setupFiles: ["tests/support/await-platform.ts"],
           testTimeout: 5 * MINUTE_MS,
           hookTimeout: 10 * MINUTE_MS,
           sequence: { groupOrder: 1 },

@@ -14,6 +14,7 @@ import {
   skerry,
   startPlatform,
   until,
+  untilReplaced,
   type Platform,
 } from "./support/platform.ts";
 import { sampled } from "./support/sampling.ts";
@@ -104,9 +105,10 @@ async function strike(victim: Victim, phase: Phase, delayMs: number): Promise<vo
   // An error is an honest answer here; what matters is what is left afterwards.
   operation.catch(() => undefined);
   await sleep(delayMs);
-  await kill(victim, spared);
+  const [killed = 0] = await kill(victim, spared);
   // Nobody starts a supervisor again but the user. Its services are replaced, and no VM may notice.
   if (victim === "supervisor") await skerry(platform.env, "up");
+  else if (victim !== "qemu") await untilReplaced(platform, victim, killed);
   await Promise.allSettled([operation]);
   await servicesBack();
   await target.end();
@@ -157,8 +159,9 @@ async function machineTarget(
 }
 
 /** Of QEMU every process but one, also of the clones that wait. */
-async function kill(victim: Victim, spared: number): Promise<void> {
-  for (const pid of await pidsOf(victim)) {
+async function kill(victim: Victim, spared: number): Promise<readonly number[]> {
+  const pids = await pidsOf(victim);
+  for (const pid of pids) {
     if (pid === spared) continue;
     try {
       process.kill(pid, "SIGKILL");
@@ -166,6 +169,7 @@ async function kill(victim: Victim, spared: number): Promise<void> {
       // A QEMU may have ended by itself between the two looks.
     }
   }
+  return pids;
 }
 
 async function pidsOf(victim: Victim): Promise<number[]> {

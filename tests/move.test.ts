@@ -4,7 +4,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { SkerryApiError, UnavailableError, type Host, type Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
-import { freePort, serverPid, startPlatform, until, type Platform } from "./support/platform.ts";
+import {
+  freePort,
+  serverPid,
+  startPlatform,
+  until,
+  untilReplaced,
+  type Platform,
+} from "./support/platform.ts";
 import { sampled } from "./support/sampling.ts";
 import { joinHost, type SecondHost } from "./support/second-host.ts";
 
@@ -197,7 +204,9 @@ for (const victim of victims) {
       const from = (await hostOf(sandbox)) ?? "";
       await platform.client.hosts.drain(from);
       await sleep(delayMs);
-      process.kill(await pidOf(victim, from), "SIGKILL");
+      const pid = await pidOf(victim, from);
+      process.kill(pid, "SIGKILL");
+      if (victim === "control" || victim === "postgres") await untilReplaced(platform, victim, pid);
       await until(
         `the sandbox has moved after ${delayMs} ms`,
         async () => (await platform.client.hosts.get(from).catch(() => undefined))?.status === "maintenance",

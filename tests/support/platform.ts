@@ -58,7 +58,11 @@ export async function newInstallation(options: PlatformOptions): Promise<Pick<Pl
 
 /** Starts a platform in a folder of its own under /tmp. Whoever starts it stops it. */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
-  const { state, env } = await newInstallation(options);
+  return startInstallation(await newInstallation(options));
+}
+
+/** A start that fails leaves nothing behind. */
+export async function startInstallation({ state, env }: Pick<Platform, "state" | "env">): Promise<Platform> {
   try {
     await skerry(env, "up");
   } catch (error) {
@@ -220,6 +224,20 @@ export async function serverPid(
   const identity = server === "supervisor" ? supervisor : services[server];
   if (identity === undefined) throw new Error(`${server} does not run`);
   return identity.pid;
+}
+
+/** The supervisor has started another process. Before that, children which PostgreSQL's main process left behind may answer once more. */
+export function untilReplaced(
+  platform: Pick<Platform, "state">,
+  server: "control" | "host" | "postgres",
+  killed: number,
+): Promise<void> {
+  return until(`another ${server} runs`, async () =>
+    serverPid(platform, server).then(
+      (pid) => pid !== killed,
+      () => false,
+    ),
+  );
 }
 
 /** Waits until a condition holds. The deadline is against hanging, also where it is for a boot on a busy machine; no test measures with it. */
