@@ -12,7 +12,15 @@ import type { Machine, Sandbox } from "../packages/sdk/src/skerry.ts";
 import { makeAuthority } from "../packages/control/src/joining/x509.ts";
 import { qemuProcesses } from "./support/leftovers.ts";
 import { MachineApart } from "./support/machine-apart.ts";
-import { freePort, qemuPidOf, skerry, startPlatform, until, type Platform } from "./support/platform.ts";
+import {
+  freePort,
+  qemuPidOf,
+  serverPid,
+  skerry,
+  startPlatform,
+  until,
+  type Platform,
+} from "./support/platform.ts";
 import { run } from "./support/run.ts";
 import { joinHost, newHostFolder, type SecondHost } from "./support/second-host.ts";
 
@@ -155,15 +163,19 @@ test("behind a cut link a host is offline and what it runs cannot be reached; ba
   expect(await qemuProcesses(second.instance)).toEqual([]);
 });
 
-test("a drained host's VMs go on elsewhere, sent from machine to machine", async () => {
-  const far = await landing(true, sandboxes);
-  await far.execute(`(${COUNT}) > /dev/null 2>&1 &`);
+async function drainSecond(): Promise<void> {
   await platform.client.hosts.drain(second.id);
   await until(
     "the host is empty",
     async () => (await platform.client.hosts.get(second.id)).status === "maintenance",
     120_000,
   );
+}
+
+test("a drained host's VMs go on elsewhere, sent from machine to machine", async () => {
+  const far = await landing(true, sandboxes);
+  await far.execute(`(${COUNT}) > /dev/null 2>&1 &`);
+  await drainSecond();
   expect(await qemuProcesses(second.instance)).toEqual([]);
   const moved = await platform.client.sandboxes.get(far.id);
   expect(moved.info).toMatchObject({ status: "running", reason: null });
@@ -175,6 +187,29 @@ test("a drained host's VMs go on elsewhere, sent from machine to machine", async
   await far.destroy();
   await platform.client.hosts.activate(second.id);
   await landing(true, sandboxes).then((sandbox) => sandbox.destroy());
+});
+
+test("the authority is changed while control calls hosts, and then hosts send VMs to each other by certificates of the new one", async () => {
+  const { hosts } = platform.client;
+  const far = await landing(true, sandboxes);
+  const before = await hosts.authority();
+  expect(await hosts.rotateAuthority()).toMatchObject({
+    rotation: "announcing",
+    fingerprint: before.fingerprint,
+  });
+  await until("the authority is changed", async () => {
+    expect((await far.execute("echo there")).stdout).toBe("there\n");
+    return (await hosts.authority()).rotation === "none";
+  });
+  expect((await hosts.authority()).fingerprint).not.toBe(before.fingerprint);
+  // Control's connections from before would go on without any trust.
+  process.kill(await serverPid(platform, "control"), "SIGKILL");
+  await until("control is back", async () => (await hosts.authority().catch(() => undefined)) !== undefined);
+  await drainSecond();
+  expect((await far.execute("echo here")).stdout).toBe("here\n");
+  expect((await platform.client.sandboxes.get(far.id)).info.host_id).not.toBe(second.id);
+  await far.destroy();
+  await hosts.activate(second.id);
 });
 
 test("who is in between cannot make a machine its host, and a token is for one machine", async () => {
@@ -195,11 +230,15 @@ test("who is in between cannot make a machine its host, and a token is for one m
       "--address",
       `127.0.0.1:${ports[0]}`,
     );
-  const between = await impostor(platform.apiUrl);
+  const inPlace = await impostor(platform.apiUrl, (_right, own) => own);
+  // A host would trust both.
+  const behind = await impostor(platform.apiUrl, (right, own) => right + own);
   try {
-    const seen = await newToken();
-    await expect(join(between.url, seen)).rejects.toThrow("wrong_authority");
-    expect(between.heard.join("")).not.toContain(seen.split(".")[1]);
+    for (const between of [inPlace, behind]) {
+      const seen = await newToken();
+      await expect(join(between.url, seen)).rejects.toThrow("wrong_authority");
+      expect(between.heard.join("")).not.toContain(seen.split(".")[1]);
+    }
     const token = await newToken();
     expect(await join(platform.apiUrl, token)).toMatch(/^hst_/m);
     const again = await newHostFolder(platform);
@@ -217,23 +256,27 @@ test("who is in between cannot make a machine its host, and a token is for one m
     await skerry(again.env, "down");
     await run("rm", "-r", again.folder);
   } finally {
-    between.server.close();
+    for (const { server } of [inPlace, behind]) server.close();
     await skerry(third.env, "down");
     await run("rm", "-r", third.folder);
   }
 });
 
-/** Passes every request on, and puts an authority of its own in the place of control's. */
-async function impostor(apiUrl: string): Promise<{ url: string; server: Server; heard: string[] }> {
+/** Passes every request on, and brings an authority of its own in or behind the place of control's. */
+async function impostor(
+  apiUrl: string,
+  authorities: (right: string, own: string) => string,
+): Promise<{ url: string; server: Server; heard: string[] }> {
   const heard: string[] = [];
-  const { certificate: authority } = makeAuthority();
+  const { certificate: own } = makeAuthority();
   const server = createServer((request, response) => {
     void (async () => {
       const body = await text(request);
       heard.push(body);
       const headers = { "content-type": "application/json" };
       const answer = await fetch(`${apiUrl}${request.url}`, { method: "POST", headers, body });
-      const content = (await answer.json()) as object;
+      const content = (await answer.json()) as { authority: string };
+      const authority = authorities(content.authority, own);
       response.writeHead(answer.status, headers).end(JSON.stringify({ ...content, authority }));
     })();
   });
