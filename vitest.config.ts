@@ -42,7 +42,7 @@ export default defineConfig({
     testTimeout: 2 * MINUTE_MS,
     hookTimeout: 5 * MINUTE_MS,
     // More than a small machine has cores: tests mostly wait, for PostgreSQL, for processes and for each other.
-    maxWorkers: 3,
+    maxWorkers: 4,
     expect: { poll: { timeout: MINUTE_MS } },
     projects: [
       {
@@ -73,6 +73,7 @@ export default defineConfig({
           setupFiles: ["tests/support/await-platform.ts"],
           testTimeout: 5 * MINUTE_MS,
           hookTimeout: 10 * MINUTE_MS,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
