@@ -48,7 +48,11 @@ test("each call that changes something leaves one event, with who, what and how 
       action,
       resource: {
         kind: resource,
-        id: answer.body.id ?? answer.body.user_id ?? (path.match(/[a-z]{3}_[0-9a-z]{26}/g) ?? []).at(-1),
+        id:
+          answer.body.id ??
+          answer.body.user_id ??
+          (path.match(/[a-z]{3}_[0-9a-z]{26}/g) ?? []).at(-1) ??
+          null,
       },
       outcome: "success",
       code: null,

@@ -64,7 +64,9 @@ test("a sandbox whose move has ended is called where it is, also where its sourc
     two.world.call("POST", `/v1/sandboxes/${id}/execute`, { body: { command: "true" }, url: other.url });
   expect((await elsewhere()).status).toBe(200);
   await two.world.call("POST", `/v1/hosts/${(await two.sandbox(id)).host_id}/drain`);
+  two.first.failures.set("destroy", new SkerryError("host_unavailable", "not now"));
   await mover(two.world.context, 1_000).activate(never);
+  expect([two.first.vms.has(id), two.second.vms.has(id)]).toEqual([true, true]);
   two.first.failures.set("execute", new SkerryError("vm_moving", "The microVM is being moved."));
   const answer = await elsewhere();
   expect(answer.status, answer.text).toBe(200);
