@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Egress } from "@skerry/contract/vms/egress";
 import { AddressRange } from "../packages/host/src/network/addresses.ts";
-import { EgressRules } from "../packages/host/src/network/egress.ts";
+import { EgressRules } from "../packages/host/src/network/egress-rules.ts";
 import type { Slot } from "../packages/host/src/network/slot.ts";
 import { Slots } from "../packages/host/src/network/slots.ts";
 import { sinkPort, World } from "../tests/support/world.ts";

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { UPLOAD_MAX_BYTES } from "@skerry/contract/limits";
+import { UPLOAD_MAX_BYTES } from "@skerry/contract/bounds";
 import { createSandbox, destroySandbox, execute, fileUrl, outputOf, refusal } from "./support/api.ts";
 import { call, until } from "./support/platform.ts";
 import { sharedPlatform } from "./support/shared.ts";

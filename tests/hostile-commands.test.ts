@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { ExecuteRequest } from "@skerry/contract/vms/execute";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { OUTPUT_MAX_BYTES } from "@skerry/contract/limits";
+import { OUTPUT_MAX_BYTES } from "@skerry/contract/bounds";
 import {
   createSandbox,
   destroySandbox,

@@ -2,7 +2,7 @@
 
 import { Type, type Static, type TObject, type TSchema } from "typebox";
 import { Nullable } from "./fields.ts";
-import { PAGE_DEFAULT, PAGE_MAX } from "./limits.ts";
+import { PAGE_DEFAULT, PAGE_MAX } from "./bounds.ts";
 import { exampleOf, named, type Named } from "./named.ts";
 
 export const PageQuery = Type.Object(

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { boundedPool } from "../src/db/bounded-pool.ts";
+import { poolWithDeadline } from "../src/db/pool-with-deadline.ts";
 import { PausableProxy } from "./support/pausable-proxy.ts";
 import { World } from "./support/world.ts";
 
@@ -9,7 +9,7 @@ const DEADLINE_MS = 1_000;
 test("an answer that came in time counts, also where the loop reads it after the deadline", async () => {
   await using world = await World.open();
   const pool = new pg.Pool({ connectionString: world.databaseUrl });
-  const connection = await boundedPool(pool, DEADLINE_MS).connect();
+  const connection = await poolWithDeadline(pool, DEADLINE_MS).connect();
   await connection.query("select 1", []);
   const answer = connection.query("select 2 as two", []);
   // After the query has been written.
@@ -25,7 +25,7 @@ test("a database that does not answer within the deadline loses its connection",
   await using proxy = await PausableProxy.open(world.databaseUrl);
   const pool = new pg.Pool({ connectionString: proxy.databaseUrl });
   pool.on("connect", (client) => client.on("error", () => undefined));
-  const connection = await boundedPool(pool, DEADLINE_MS).connect();
+  const connection = await poolWithDeadline(pool, DEADLINE_MS).connect();
   proxy.pause("silent");
   await expect(connection.query("select 1", [])).rejects.toThrow("Connection terminated");
   connection.release(true);

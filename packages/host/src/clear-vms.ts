@@ -14,7 +14,7 @@ import { endOfHost } from "./vm/lifecycle/vm-end.ts";
 import { cgroupName, releaseResources, uidsOf, type HostResources } from "./vm/vm-resources.ts";
 import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { findByUid, killProcess } from "./vm/qemu/process.ts";
-import { vmPaths } from "./vm/qemu/qemu.ts";
+import { vmPaths } from "./vm/qemu/qemu-arguments.ts";
 import {
   hasEnded,
   isWithout,

@@ -1,5 +1,5 @@
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
-import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
+import { LIST_MAX_ENTRIES } from "@skerry/contract/bounds";
 import { ExecuteExit } from "@skerry/contract/vms/execute";
 import { DirectoryListing } from "@skerry/contract/vms/files";
 import { Value } from "typebox/value";

@@ -9,7 +9,7 @@ import {
   PAYLOAD_MAX_BYTES,
   WINDOW_BYTES,
 } from "@skerry/contract/frames";
-import { SANDBOX_MAX_STREAMS } from "@skerry/contract/limits";
+import { SANDBOX_MAX_STREAMS } from "@skerry/contract/bounds";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { GuestChannel } from "../src/guest/channel.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { kernelCommandLine, qemuArguments, type Machine, type QemuOptions } from "../src/vm/qemu/qemu.ts";
+import {
+  kernelCommandLine,
+  qemuArguments,
+  type Machine,
+  type QemuOptions,
+} from "../src/vm/qemu/qemu-arguments.ts";
 
 const tcg: Machine = { accelerator: "tcg", vcpus: 2, memoryMib: 512, tscKhz: 2_600_000 };
 const kvm: Machine = { accelerator: "kvm", vcpus: 2, memoryMib: 512, tscKhz: undefined };

@@ -1,7 +1,7 @@
 // Commands in a microVM. Both forms read the stream of events: it keeps a quiet command's connection alive, and it
 // carries the exact bytes.
 
-import { OUTPUT_MAX_BYTES } from "@skerry/contract/limits";
+import { OUTPUT_MAX_BYTES } from "@skerry/contract/bounds";
 import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents, type ServerEvent } from "./event-stream.ts";

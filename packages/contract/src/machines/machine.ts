@@ -15,7 +15,7 @@ import {
   RESTART_RETRIES_MAX,
   STOP_TIMEOUT_DEFAULT_MS,
   STOP_TIMEOUT_MAX_MS,
-} from "../limits.ts";
+} from "../bounds.ts";
 import {
   machineStatuses,
   machineDesiredStates,

@@ -5,7 +5,7 @@ import { Duration, Env, Metadata, Nullable, OneOf, Timestamp } from "../fields.t
 import { exampleOf, named } from "../named.ts";
 import { pageOf, PageQuery } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
-import { SANDBOX_TIMEOUT_DEFAULT_MS } from "../limits.ts";
+import { SANDBOX_TIMEOUT_DEFAULT_MS } from "../bounds.ts";
 import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
 import { sandboxStatuses } from "./sandbox-status.ts";

@@ -8,7 +8,7 @@ import {
   EXECUTE_TIMEOUT_DEFAULT_MS,
   EXECUTE_TIMEOUT_MAX_MS,
   OUTPUT_MAX_BYTES,
-} from "../limits.ts";
+} from "../bounds.ts";
 import { named } from "../named.ts";
 
 const closed = { additionalProperties: false } as const;

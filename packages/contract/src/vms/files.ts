@@ -2,7 +2,7 @@
 
 import { Type, type Static } from "typebox";
 import { OneOf, Timestamp } from "../fields.ts";
-import { LIST_MAX_ENTRIES, UPLOAD_MAX_BYTES } from "../limits.ts";
+import { LIST_MAX_ENTRIES, UPLOAD_MAX_BYTES } from "../bounds.ts";
 import { exampleOf, named } from "../named.ts";
 
 const closed = { additionalProperties: false } as const;

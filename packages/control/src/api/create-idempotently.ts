@@ -2,7 +2,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
-import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
+import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/bounds";
 import type { Context } from "../context.ts";
 import { createOnce, type Created, type Creation, type KeyedRequest } from "../idempotency/create-once.ts";
 import { eventOfCreation, recordAnswered } from "./audit-hook.ts";

@@ -1,6 +1,6 @@
 // The environment of this process, read once. Every fault is named, not only the first.
 
-import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/limits";
+import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/bounds";
 import { isIP } from "node:net";
 import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { InstallationLimits } from "../context.ts";

@@ -14,7 +14,7 @@ import { listAuditEvents, type AuditFilter } from "./audit-store.ts";
 import type { Queries } from "../db/database.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { checkText } from "../values/env.ts";
+import { checkText } from "../values/check-text.ts";
 import { readPage, type Page } from "../values/page.ts";
 import type { FoldedEvent } from "./refusals.ts";
 

@@ -9,7 +9,7 @@ import { lockCapacity, type HostLoad, type LockedCapacity } from "./capacity-sto
 import type { Context } from "../context.ts";
 import { loaded } from "./host-capacity.ts";
 import { fits, place } from "./placement.ts";
-import { checkQuotas, type Amounts } from "./quotas.ts";
+import { checkQuotas, type Amounts } from "./check-quotas.ts";
 import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
 
 export { lockCapacity, type HostLoad } from "./capacity-store.ts";

@@ -2,7 +2,7 @@
 
 import { Kysely, PostgresDialect, type PostgresPool, type Transaction } from "kysely";
 import pg from "pg";
-import { boundedPool } from "./bounded-pool.ts";
+import { poolWithDeadline } from "./pool-with-deadline.ts";
 import { FencedDialect, type Fence } from "./fence.ts";
 import { poolWithPipelinedBegin } from "./pipelined-begin.ts";
 import type { OrganizationTables } from "./tables/organization-tables.ts";
@@ -68,7 +68,7 @@ function open(
   pool.on("error", onLostConnection);
   // The pool listens only to connections that are idle; one that breaks while a query holds it would end the process.
   pool.on("connect", (client) => client.on("error", onLostConnection));
-  const bounded = poolWithPipelinedBegin(boundedPool(pool, answerMs));
+  const bounded = poolWithPipelinedBegin(poolWithDeadline(pool, answerMs));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: bounded }) });
   pools.set(db, { pool, bounded });
   return db;

@@ -7,7 +7,7 @@ import { documentErrors } from "./document-errors.ts";
 import { documentAnswerHeaders, sharedHeaders } from "./answer-headers.ts";
 import type { Operation, Operations } from "../api/operation.ts";
 import { BYTES } from "../http/octet-stream-bodies.ts";
-import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/limits";
+import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/bounds";
 
 export async function registerOpenapi(app: FastifyInstance, operations: Operations): Promise<void> {
   await app.register(swagger, {

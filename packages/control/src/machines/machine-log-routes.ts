@@ -1,7 +1,7 @@
 // GET /v1/machines/{id}/logs: the last lines of the console, or server-sent events while there are more.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { CONSOLE_LINES_DEFAULT } from "@skerry/contract/limits";
+import { CONSOLE_LINES_DEFAULT } from "@skerry/contract/bounds";
 import { followMachineLogs, readMachineLogs } from "./machine-logs.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { toSkerryError } from "../http/errors.ts";

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StringDecoder } from "node:string_decoder";
 import { SkerryError } from "@skerry/contract/errors";
-import { CONSOLE_LINES_MAX } from "@skerry/contract/limits";
+import { CONSOLE_LINES_MAX } from "@skerry/contract/bounds";
 import type { MachineLogs } from "@skerry/contract/machines/machine";
 import { machineById, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";

@@ -5,13 +5,15 @@ import {
   RESTART_RETRIES_DEFAULT,
   STOP_TIMEOUT_DEFAULT_MS,
   STOP_TIMEOUT_MAX_MS,
-} from "@skerry/contract/limits";
+} from "@skerry/contract/bounds";
 import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
 import type { RestartDisk, RestartPolicy } from "@skerry/contract/machines/machine-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
-import { checkEnv, checkMetadata, checkText, checkTogether } from "../values/env.ts";
+import { checkEnv, checkTogether } from "../values/check-env.ts";
+import { checkMetadata } from "../values/check-metadata.ts";
+import { checkText } from "../values/check-text.ts";
 import { readSize } from "../values/sizes.ts";
 
 export interface MachineParams {

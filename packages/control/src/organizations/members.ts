@@ -22,7 +22,7 @@ import { holdParent, holdUser, revokeTokensIn } from "./token-store.ts";
 import { unauthorized } from "../auth/authenticate.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { checkText } from "../values/env.ts";
+import { checkText } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { reserveToken } from "./reserve-token.ts";

@@ -17,7 +17,7 @@ import {
 import { findToken } from "./token-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { checkText } from "../values/env.ts";
+import { checkText } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 

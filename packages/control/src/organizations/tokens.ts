@@ -20,7 +20,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { readDuration } from "../values/durations.ts";
-import { checkText } from "../values/env.ts";
+import { checkText } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { reserveToken } from "./reserve-token.ts";

@@ -1,12 +1,14 @@
 // What a request for a sandbox asks for, with every default filled in and every bound checked. Pure.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
+import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
-import { checkEnv, checkMetadata, checkText } from "../values/env.ts";
+import { checkEnv } from "../values/check-env.ts";
+import { checkMetadata } from "../values/check-metadata.ts";
+import { checkText } from "../values/check-text.ts";
 import { readSize } from "../values/sizes.ts";
 
 export interface SandboxParams {

@@ -1,7 +1,7 @@
 import { formatDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
-import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/limits";
+import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import {

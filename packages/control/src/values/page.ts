@@ -2,7 +2,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { isId, type IdKind } from "@skerry/contract/ids";
-import { PAGE_DEFAULT } from "@skerry/contract/limits";
+import { PAGE_DEFAULT } from "@skerry/contract/bounds";
 
 export interface PageParams {
   readonly limit?: number;

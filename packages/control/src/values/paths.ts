@@ -1,7 +1,7 @@
 // Paths in a sandbox, checked before they travel. The guest checks again; it alone knows its links.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { PATH_MAX_BYTES } from "@skerry/contract/limits";
+import { PATH_MAX_BYTES } from "@skerry/contract/bounds";
 
 /** The absolute path that the rest of a URL names: percent-decoded exactly once, the first slash put back. */
 export function readUrlPath(encoded: string): string {

@@ -2,7 +2,7 @@
 
 import type { VmFilter } from "./vm-filter.ts";
 import type { Caller } from "../caller.ts";
-import { checkText } from "../values/env.ts";
+import { checkText } from "../values/check-text.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import type { VmKind } from "./vm-kind.ts";
 

@@ -9,7 +9,7 @@ import type {
 } from "@skerry/contract/guest-api/guest-operations";
 import { FrameError } from "@skerry/contract/frames";
 import type { MainExit } from "@skerry/contract/host-api/vm";
-import { LIST_MAX_ENTRIES } from "@skerry/contract/limits";
+import { LIST_MAX_ENTRIES } from "@skerry/contract/bounds";
 import type { DirectoryListing } from "@skerry/contract/vms/files";
 import type { ExecuteExit } from "@skerry/contract/vms/execute";
 import { randomBytes } from "node:crypto";

@@ -20,8 +20,8 @@ import {
 } from "@skerry/contract/frames";
 import type { GuestOperation } from "@skerry/contract/guest-api/guest-operations";
 import { SkerryError } from "@skerry/contract/errors";
-import { SANDBOX_MAX_STREAMS } from "@skerry/contract/limits";
-import { dial } from "../vm/qemu/qmp.ts";
+import { SANDBOX_MAX_STREAMS } from "@skerry/contract/bounds";
+import { dialSocket } from "../dial-socket.ts";
 import { FrameRateLimit } from "./frame-rate-limit.ts";
 import { GuestRefusal, GuestStream, ProtocolViolation, type StreamEnd } from "./stream.ts";
 
@@ -74,7 +74,7 @@ export class GuestChannel {
   static async connect(path: string, options: ConnectOptions): Promise<GuestChannel> {
     const deadline = AbortSignal.timeout(options.deadlineMs);
     const signal = options.signal === undefined ? deadline : AbortSignal.any([options.signal, deadline]);
-    const socket = await dial(path, signal).catch((error: unknown) => {
+    const socket = await dialSocket(path, signal).catch((error: unknown) => {
       throw new ChannelClosed("the microVM does not offer its agent channel", { cause: error });
     });
     try {

@@ -24,11 +24,11 @@ import { makeNewFolder, type NewVm } from "../vm/creation/creation.ts";
 import { saveBackingFiles, type BackingFiles } from "../vm/disk/backing-files.ts";
 import { watchDiskReserve, checkDiskReserve } from "../vm/disk/disk-reserve.ts";
 import { startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
-import { vmPaths } from "../vm/qemu/qemu.ts";
+import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
 import { ANSWER_DEADLINE_MS, HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qemu/qmp.ts";
 import { saveRecord, syncFolder } from "../vm/record.ts";
 import type { Layers } from "./layers.ts";
-import { MissingLayers } from "./missing-layers.ts";
+import { LayerReceiver } from "./layer-receiver.ts";
 import { splice } from "./peers.ts";
 import { arrived, awaitArrival, moveSockets } from "../vm/qemu/migration.ts";
 
@@ -48,7 +48,7 @@ export class Arrival {
   readonly #options: ArrivalOptions;
   readonly #order: ArrivalOrder | undefined;
   readonly #needs = Promise.withResolvers<ArrivalNeeds>();
-  readonly #missing: MissingLayers;
+  readonly #missing: LayerReceiver;
   readonly #ready = Promise.withResolvers<void>();
   readonly #memoryComes = Promise.withResolvers<void>();
   readonly #whole = Promise.withResolvers<void>();
@@ -64,7 +64,7 @@ export class Arrival {
   constructor(options: ArrivalOptions, order: ArrivalOrder | undefined) {
     this.#options = options;
     this.#order = order;
-    this.#missing = new MissingLayers(options);
+    this.#missing = new LayerReceiver(options);
     for (const { promise } of [this.#needs, this.#ready, this.#memoryComes, this.#whole, this.#resumed])
       promise.catch(() => undefined); // each caller that awaits it gets the error
   }

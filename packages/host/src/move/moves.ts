@@ -25,7 +25,7 @@ import { takeSlot, type NewVm } from "../vm/creation/creation.ts";
 import type { VmEngine } from "../vm/engine.ts";
 import type { Running } from "../vm/lifecycle/vm-table.ts";
 import { uidOf, type HostResources } from "../vm/vm-resources.ts";
-import { vmPaths } from "../vm/qemu/qemu.ts";
+import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qemu/qmp.ts";
 import { shown, type VmRecord } from "../vm/record.ts";
 import { Arrival } from "./arrival.ts";

@@ -7,7 +7,7 @@ import type { Template } from "@skerry/contract/templates/template";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostResources } from "../vm/vm-resources.ts";
-import { vmPaths, type Accelerator, type Machine } from "../vm/qemu/qemu.ts";
+import { vmPaths, type Accelerator, type Machine } from "../vm/qemu/qemu-arguments.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
 import { ensureFrozen, frozenName, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { vmPaths } from "./qemu/qemu.ts";
+import { vmPaths } from "./qemu/qemu-arguments.ts";
 import { isWithout, readRecords, type RecordOwner } from "./record.ts";
 import { readBackingFiles } from "./disk/backing-files.ts";
 

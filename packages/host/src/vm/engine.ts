@@ -28,7 +28,7 @@ import {
 } from "./lifecycle/vm-table.ts";
 import type { HostResources } from "./vm-resources.ts";
 import { changePolicy, reportPolicy } from "./lifecycle/egress-policy.ts";
-import { vmPaths } from "./qemu/qemu.ts";
+import { vmPaths } from "./qemu/qemu-arguments.ts";
 import { allBackingFiles } from "./all-backing-files.ts";
 import { keepsDisk, saveRecord, shown, type RecordOwner, type VmRecord } from "./record.ts";
 import { KeyedQueue } from "./keyed-queue.ts";

@@ -6,7 +6,7 @@ import { chown, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Size } from "@skerry/contract/sizes";
 import { VM_UIDS_PER_HOST } from "../config.ts";
-import type { EgressRules } from "../network/egress.ts";
+import type { EgressRules } from "../network/egress-rules.ts";
 import { TAP } from "../network/guest-link.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Slots } from "../network/slots.ts";
@@ -19,7 +19,14 @@ import {
   type ProcessIdentity,
   type UidRange,
 } from "./qemu/process.ts";
-import { listenOn, qemuArguments, vmPaths, type Machine, type Purpose, type VmFiles } from "./qemu/qemu.ts";
+import {
+  listenOn,
+  qemuArguments,
+  vmPaths,
+  type Machine,
+  type Purpose,
+  type VmFiles,
+} from "./qemu/qemu-arguments.ts";
 import { Qmp } from "./qemu/qmp.ts";
 import { BELOW_FILE } from "./disk/backing-files.ts";
 import { RECORD } from "./record.ts";

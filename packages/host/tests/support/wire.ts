@@ -4,7 +4,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { baseRulesScript } from "../../src/network/base-rules.ts";
-import { EgressRules } from "../../src/network/egress.ts";
+import { EgressRules } from "../../src/network/egress-rules.ts";
 import {
   GATEWAY_ADDRESS,
   GATEWAY_CIDR,

@@ -1,6 +1,6 @@
 // `skerry machine create`.
 
-import { RESTART_RETRIES_MAX } from "@skerry/contract/limits";
+import { RESTART_RETRIES_MAX } from "@skerry/contract/bounds";
 import {
   restartDisks,
   restartPolicies,

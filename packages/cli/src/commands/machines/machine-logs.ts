@@ -1,6 +1,6 @@
 // `skerry machine logs`. What a guest prints is printed here without what could take over the reader's terminal.
 
-import { CONSOLE_LINES_MAX } from "@skerry/contract/limits";
+import { CONSOLE_LINES_MAX } from "@skerry/contract/bounds";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, wholeNumber } from "../../options.ts";

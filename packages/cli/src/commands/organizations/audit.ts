@@ -1,6 +1,6 @@
 // `skerry audit list`: who did what in the organization.
 
-import { PAGE_MAX } from "@skerry/contract/limits";
+import { PAGE_MAX } from "@skerry/contract/bounds";
 import type { AuditEvent, AuditFilter } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";

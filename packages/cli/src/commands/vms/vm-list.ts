@@ -1,6 +1,6 @@
 // What the lists of sandboxes and of machines have in common.
 
-import { PAGE_MAX } from "@skerry/contract/limits";
+import { PAGE_MAX } from "@skerry/contract/bounds";
 import type { CallOptions, Page, PageOptions } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";

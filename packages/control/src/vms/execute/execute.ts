@@ -3,7 +3,7 @@ import {
   EXECUTE_TIMEOUT_DEFAULT_MS,
   EXECUTE_TIMEOUT_MAX_MS,
   OUTPUT_MAX_BYTES,
-} from "@skerry/contract/limits";
+} from "@skerry/contract/bounds";
 import type { ExecuteCommand } from "@skerry/contract/host-api/vm";
 import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/vms/execute";
 import type { ExecutionEvent } from "../../host-client/execution-events.ts";
@@ -11,7 +11,8 @@ import type { Outcome } from "../../metrics/metrics.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readBoundedDuration } from "../../values/durations.ts";
-import { checkEnv, checkText, checkTogether } from "../../values/env.ts";
+import { checkEnv, checkTogether } from "../../values/check-env.ts";
+import { checkText } from "../../values/check-text.ts";
 import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
 import { checkPath } from "../../values/paths.ts";

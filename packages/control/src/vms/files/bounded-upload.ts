@@ -1,5 +1,5 @@
 import { SkerryError } from "@skerry/contract/errors";
-import { UPLOAD_MAX_BYTES } from "@skerry/contract/limits";
+import { UPLOAD_MAX_BYTES } from "@skerry/contract/bounds";
 
 /** Passes chunks on until there are too many; then it throws, which breaks the call to the host off. */
 export class BoundedUpload implements AsyncIterable<Buffer> {

@@ -1,4 +1,4 @@
-import { UPLOAD_MAX_BYTES } from "@skerry/contract/limits";
+import { UPLOAD_MAX_BYTES } from "@skerry/contract/bounds";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import type { FileBody } from "../../host-client/host-client.ts";
 import type { Caller } from "../../caller.ts";

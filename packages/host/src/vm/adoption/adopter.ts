@@ -12,7 +12,7 @@ import { adoptClone, mainOf, type LiveVm } from "../start/clone.ts";
 import { hostIsEnding, type Adopting, type VmTable } from "../lifecycle/vm-table.ts";
 import type { HostResources } from "../vm-resources.ts";
 import { cancelMigration, isSent } from "../qemu/migration.ts";
-import { vmPaths } from "../qemu/qemu.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS, Qmp } from "../qemu/qmp.ts";
 import { saveRecord, type VmRecord } from "../record.ts";
 import type { KeyedQueue } from "../keyed-queue.ts";

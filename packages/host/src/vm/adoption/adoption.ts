@@ -10,7 +10,7 @@ import { BELOW_FILE, saveBackingFiles } from "../disk/backing-files.ts";
 import { endOfHost, stopped, type VmEnd } from "../lifecycle/vm-end.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, isAlive, killProcess, type FoundProcess } from "../qemu/process.ts";
-import { vmPaths } from "../qemu/qemu.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
 import {
   hasEnded,
   isWithout,

@@ -14,7 +14,7 @@ import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "../
 import { saveBackingFiles } from "../disk/backing-files.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
-import { vmPaths } from "../qemu/qemu.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
 import { isWithout, prepareRecord, saveRecord, syncFolder, type VmRecord, type Waking } from "../record.ts";
 import { diskGone } from "../lifecycle/unreadable.ts";

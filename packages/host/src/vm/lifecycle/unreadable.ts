@@ -6,11 +6,11 @@ import { rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { VmCause } from "@skerry/contract/host-api/vm";
-import { NO_EGRESS } from "../../network/egress.ts";
+import { NO_EGRESS } from "../../network/egress-rules.ts";
 import { BELOW_FILE, readBackingFiles } from "../disk/backing-files.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, killProcess, worksIn, type FoundProcess } from "../qemu/process.ts";
-import { vmPaths } from "../qemu/qemu.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
 import {
   isWithout,
   readRecord,

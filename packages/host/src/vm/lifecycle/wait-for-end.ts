@@ -6,7 +6,7 @@ import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import { consoleLogEnd } from "../qemu/console-log.ts";
 import { endOfChannel, endOfHungQemu, endOfMain, endOfQemu, type VmEnd } from "./vm-end.ts";
-import { vmPaths } from "../qemu/qemu.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
 import type { VmRecord } from "../record.ts";
 

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { kernelCommandLine, type Accelerator } from "./qemu.ts";
+import { kernelCommandLine, type Accelerator } from "./qemu-arguments.ts";
 
 export interface AcceleratorVerdict {
   readonly accelerator: Accelerator;

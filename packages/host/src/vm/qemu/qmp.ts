@@ -2,8 +2,9 @@
 // between.
 
 import { addAbortListener } from "node:events";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { dialSocket } from "../../dial-socket.ts";
 import { LeakyBucket } from "../../leaky-bucket.ts";
 
 /** QEMU refused, vanished, or did not answer in time. */
@@ -16,7 +17,6 @@ export class QmpError extends Error {
 export const ANSWER_DEADLINE_MS = 10_000;
 /** A QEMU that has not answered for so long is taken for dead. */
 export const HUNG_AFTER_MS = 120_000;
-const CONNECT_RETRY_MS = 2;
 /** QEMU's longest answer here is the console ring (64 KiB, escaped); a QEMU that a guest took over may
  *  send anything. */
 const LINE_MAX_CHARS = 1024 * 1024;
@@ -57,7 +57,7 @@ export class Qmp {
    *  changes nothing after it. The deadline is that of each answer, also of later ones until `deadlineMs`
    *  is set anew. */
   static async connect(path: string, signal: AbortSignal, deadlineMs = ANSWER_DEADLINE_MS): Promise<Qmp> {
-    const qmp = new Qmp(await dial(path, signal));
+    const qmp = new Qmp(await dialSocket(path, signal));
     qmp.deadlineMs = deadlineMs;
     using _listener = addAbortListener(signal, () => qmp.close());
     try {
@@ -166,34 +166,6 @@ function reasonOf(data: unknown): string {
 function descriptionOf(error: unknown): string {
   const description = (error as { desc?: unknown } | null)?.desc;
   return typeof description === "string" ? description : "no reason given";
-}
-
-/** Connects to a unix socket that QEMU is about to make. A QEMU that stands still is waited for as well: its queue of connections takes two,
- *  and may be full of those that host processes before this one have left. */
-export async function dial(path: string, signal: AbortSignal): Promise<Socket> {
-  for (;;) {
-    signal.throwIfAborted();
-    const socket = await attempt(path);
-    if (socket !== undefined) return socket;
-    await sleep(CONNECT_RETRY_MS, undefined, { signal });
-  }
-}
-
-const NOT_YET: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "EAGAIN"]);
-
-function attempt(path: string): Promise<Socket | undefined> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(path);
-    socket.once("connect", () => {
-      socket.removeAllListeners("error");
-      socket.on("error", () => undefined); // "close" follows and rejects all pending commands
-      resolve(socket);
-    });
-    socket.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== undefined && NOT_YET.has(error.code)) resolve(undefined);
-      else reject(error);
-    });
-  });
 }
 
 /** `running`, `paused`, …: QEMU's RunState. */

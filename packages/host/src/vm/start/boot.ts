@@ -12,7 +12,7 @@ import type { TemplateLibrary } from "../../templates/library.ts";
 import { giveIdentity, type LiveVm } from "./clone.ts";
 import { startQemu, type HostResources, type StartedQemu } from "../vm-resources.ts";
 import { killProcess } from "../qemu/process.ts";
-import { vmPaths } from "../qemu/qemu.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
 import type { BackingFiles } from "../disk/backing-files.ts";
 import type { VmRecord } from "../record.ts";
 

@@ -11,7 +11,7 @@ import { GuestChannel } from "../../guest/channel.ts";
 import type { BootFiles } from "../../templates/boot-files.ts";
 import { ignoreSharedMemory, type FrozenTemplate } from "../../templates/frozen.ts";
 import { startQemu, type VmResources, type HostResources, type StartedQemu } from "../vm-resources.ts";
-import { STATE_FD, vmPaths } from "../qemu/qemu.ts";
+import { STATE_FD, vmPaths } from "../qemu/qemu-arguments.ts";
 import { ANSWER_DEADLINE_MS, migrationCompleted, Qmp, runState } from "../qemu/qmp.ts";
 import type { VmRecord } from "../record.ts";
 

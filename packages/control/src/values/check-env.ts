@@ -1,18 +1,12 @@
-// Checks of names and texts that a schema cannot express: what Linux takes as an environment, and what PostgreSQL can store.
+// What Linux takes as an environment, which a schema cannot express.
 
-import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import { SkerryError } from "@skerry/contract/errors";
 import { PAYLOAD_MAX_BYTES } from "@skerry/contract/frames";
-import { ENV_MAX_ENTRIES, ENV_VALUE_MAX_CHARS } from "@skerry/contract/limits";
+import { ENV_MAX_ENTRIES, ENV_VALUE_MAX_CHARS } from "@skerry/contract/bounds";
+import { CONTROL_CHARACTER } from "./check-text.ts";
 
 /** A command with its environment travels to the guest in one frame, as JSON; the rest of the frame holds its other fields. */
 const OPERATION_MAX_BYTES = PAYLOAD_MAX_BYTES - 8 * 1024;
-
-const METADATA_MAX_ENTRIES = 64;
-const METADATA_NAME_MAX_CHARS = 128;
-const METADATA_VALUE_MAX_CHARS = 1_024;
-
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
-const CONTROL = /[\u0000-\u001f\u007f]/;
 
 type Pairs = Readonly<Record<string, string>>;
 
@@ -35,7 +29,7 @@ export function checkEnv(env: Pairs): Pairs {
 function nameFault(name: string): string | undefined {
   if (name === "") return "has an empty name";
   if (name.includes("=")) return "has a name with `=`";
-  if (CONTROL.test(name)) return "has a name with NUL or another control character";
+  if (CONTROL_CHARACTER.test(name)) return "has a name with NUL or another control character";
   return name.isWellFormed() ? undefined : "has a name that is not valid Unicode";
 }
 
@@ -67,36 +61,4 @@ export function checkTogether({ command, env }: { readonly command: string; read
       context: { field: "command", max_bytes: OPERATION_MAX_BYTES },
     },
   );
-}
-
-/** The labels as they are, or `bad_request`. */
-export function checkMetadata(metadata: Pairs): Pairs {
-  const entries = Object.entries(metadata);
-  if (entries.length > METADATA_MAX_ENTRIES) {
-    throw new SkerryError("bad_request", `"metadata" has more than ${METADATA_MAX_ENTRIES} labels.`);
-  }
-  for (const [name, value] of entries) {
-    if (name === "" || name.length > METADATA_NAME_MAX_CHARS || CONTROL.test(name) || !name.isWellFormed()) {
-      throw new SkerryError(
-        "bad_request",
-        `A name in "metadata" is empty, longer than ${METADATA_NAME_MAX_CHARS} characters, or has control characters.`,
-        { context: { field: "metadata" } },
-      );
-    }
-    if (typeof value !== "string" || value.length > METADATA_VALUE_MAX_CHARS) {
-      throw new SkerryError(
-        "bad_request",
-        `"metadata" takes strings of at most ${METADATA_VALUE_MAX_CHARS} characters.`,
-        { context: { field: `metadata.${name}` } },
-      );
-    }
-    checkText(`metadata.${name}`, value);
-  }
-  return metadata;
-}
-
-/** PostgreSQL stores every text but NUL and half characters. */
-export function checkText(field: string, text: string, code: ErrorCode = "bad_request"): string {
-  if (!text.includes("\0") && text.isWellFormed()) return text;
-  throw new SkerryError(code, `"${field}" has NUL or is not valid Unicode.`, { context: { field } });
 }

@@ -12,7 +12,7 @@ import type { Layers } from "./layers.ts";
 
 type Manifest = ArrivalOrder["manifest"];
 
-interface MissingLayersOptions {
+interface LayerReceiverOptions {
   readonly library: TemplateLibrary;
   readonly layers: Layers;
   readonly vmsFolder: string;
@@ -20,14 +20,14 @@ interface MissingLayersOptions {
 
 const MIB = 1024 ** 2;
 
-export class MissingLayers {
-  readonly #options: MissingLayersOptions;
+export class LayerReceiver {
+  readonly #options: LayerReceiverOptions;
   readonly #asked = new Map<
     string,
     { readonly came: PromiseWithResolvers<void>; readonly maxBytes: number }
   >();
 
-  constructor(options: MissingLayersOptions) {
+  constructor(options: LayerReceiverOptions) {
     this.#options = options;
   }
 

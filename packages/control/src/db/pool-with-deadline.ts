@@ -6,7 +6,7 @@ import type pg from "pg";
 import { preparedName } from "./prepared.ts";
 
 /** A connection that misses the deadline is cut: its query fails as with any lost connection, and it is not used again. */
-export function boundedPool(pool: pg.Pool, deadlineMs: number): PostgresPool {
+export function poolWithDeadline(pool: pg.Pool, deadlineMs: number): PostgresPool {
   return {
     options: pool.options,
     end: () => pool.end(),
