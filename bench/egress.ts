@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Egress } from "@skerry/contract/vms/egress";
 import { AddressRange } from "../packages/host/src/network/addresses.ts";
-import { EgressRules } from "../packages/host/src/network/egress-rules.ts";
+import { EgressLoader } from "../packages/host/src/network/egress-loader.ts";
 import type { Slot } from "../packages/host/src/network/slot.ts";
 import { Slots } from "../packages/host/src/network/slots.ts";
 import { sinkPort, World } from "../tests/support/world.ts";
@@ -23,7 +23,7 @@ export async function measureEgress({ scale }: Bench): Promise<Measure[]> {
     ...{ conntrackFlush: join(native, "conntrack-flush"), netnsExec: join(native, "netns-exec") },
     log: { warn: () => undefined }, // `drain` throws
   });
-  const rules = new EgressRules({ range, resolverPort: 10_053, slots, neverCidrs: [] });
+  const rules = new EgressLoader({ range, resolverPort: 10_053, slots, neverCidrs: [] });
   const { takes, loads: loadCount, slots: manySlots } = scale.egress;
   const taken: Slot[] = [];
   try {
@@ -96,7 +96,7 @@ print(sent / 1e6 / (time.monotonic() - start))`;
 /** Takes slots with a pause between, as requests come, so that each is a ready one. */
 async function takeSome(
   slots: Slots,
-  rules: EgressRules,
+  rules: EgressLoader,
   { taken, takes }: { taken: Slot[]; takes: number },
 ): Promise<number[]> {
   const samples: number[] = [];

@@ -29,7 +29,7 @@ const hostLayers = ["http", "move", "vm", "templates", "guest", "network"];
 const hostSiblings = new Set(["vm -> templates", "templates -> vm", "guest -> vm"]);
 /** Folders of the host's `vm/`, outermost first. All may import what lies in `vm/` itself, except what stands above them. */
 const vmLayers = ["adoption", "creation", "warm", "lifecycle", "start", "qemu", "disk"];
-const aboveVmLayers: readonly string[] = ["vm/engine.ts", "vm/state-requests.ts"];
+const aboveVmLayers: readonly string[] = ["vm/engine.ts", "vm/end-requests.ts"];
 
 interface Import {
   readonly from: string;

@@ -6,7 +6,7 @@ import type { AuditEvent, AuditList } from "@skerry/contract/audit/audit-event";
 import { newId } from "@skerry/contract/ids";
 import { recordRefusals } from "../src/audit/audit-log.ts";
 import { Refusals } from "../src/audit/refusals.ts";
-import type { NewAuditEvent } from "../src/audit/audit-event.ts";
+import type { NewAuditEvent } from "../src/audit/insert-audit-events.ts";
 import { openReplica } from "./support/replica.ts";
 import { World } from "./support/world.ts";
 

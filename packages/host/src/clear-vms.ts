@@ -10,7 +10,7 @@ import { openHostNetwork, removeHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { adoptClone, mainOf } from "./vm/start/clone.ts";
-import { endOfHost } from "./vm/lifecycle/vm-end.ts";
+import { endOfHost } from "./vm/lifecycle/end-reason.ts";
 import { cgroupName, releaseResources, uidsOf, type HostResources } from "./vm/vm-resources.ts";
 import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { findByUid, killProcess } from "./vm/qemu/process.ts";

@@ -15,7 +15,7 @@ import { Identity } from "./identity.ts";
 import { Layers } from "./move/layers.ts";
 import { HostMoves, type MovesOptions } from "./move/moves.ts";
 import { Peers } from "./move/peers.ts";
-import { EgressRules } from "./network/egress-rules.ts";
+import { EgressLoader } from "./network/egress-loader.ts";
 import { connectionsPerGuest } from "./network/guest-connections.ts";
 import { openHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
@@ -78,7 +78,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   });
   const resources: HostResources = {
     slots,
-    egress: new EgressRules({ range, neverCidrs, resolverPort, slots }),
+    egress: new EgressLoader({ range, neverCidrs, resolverPort, slots }),
     cgroups: await openCgroups(config.instance),
     launcher: native("launch"),
     consoleLog: native("console-log"),

@@ -4,7 +4,7 @@ import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFi
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { NO_EGRESS } from "../src/network/egress-rules.ts";
+import { NO_EGRESS } from "../src/network/egress-loader.ts";
 import { saveBackingFiles } from "../src/vm/disk/backing-files.ts";
 import type { VmEngine } from "../src/vm/engine.ts";
 import { allBackingFiles } from "../src/vm/all-backing-files.ts";

@@ -1,4 +1,4 @@
-// Connections to a host that refuses, falls silent or is not there: nobody waits for it for ever, and nothing of it ends this process, for
+// ConntrackFlush to a host that refuses, falls silent or is not there: nobody waits for it for ever, and nothing of it ends this process, for
 // which the test runner looks itself: an error that nobody handles fails the run.
 
 import { once } from "node:events";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { endOfMain, endOfQemu } from "../src/vm/lifecycle/vm-end.ts";
+import { endOfMain, endOfQemu } from "../src/vm/lifecycle/end-reason.ts";
 
 const panic = (why: string): string =>
   `work\n[ 12.3] Kernel panic - not syncing: ${why}\n[ 12.4] CPU: 0 PID: 1\n`;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { NO_EGRESS } from "../src/network/egress-rules.ts";
+import { NO_EGRESS } from "../src/network/egress-loader.ts";
 import type { LiveVm } from "../src/vm/start/clone.ts";
 import { VmEngine, type EngineOptions } from "../src/vm/engine.ts";
 import type { Qmp } from "../src/vm/qemu/qmp.ts";

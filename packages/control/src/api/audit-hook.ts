@@ -15,7 +15,7 @@ import {
 } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
 import { Refusals } from "../audit/refusals.ts";
-import type { NewAuditEvent } from "../audit/audit-event.ts";
+import type { NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { operationOf } from "./operation.ts";
 import { knownCallerOf } from "./authenticate-hook.ts";
 import { countedRequestOf } from "../http/counted-request.ts";
@@ -38,12 +38,12 @@ export function addAuditHook(app: FastifyInstance, context: Context): void {
     return answer;
   });
   app.addHook("onSend", async (request, reply, payload) => {
-    await record(request, exitReasonOf(request, reply), store);
+    await record(request, endingOf(request, reply), store);
     return payload;
   });
   // For answers that the framework does not send, such as streams of events.
   app.addHook("onResponse", async (request, reply) => {
-    await record(request, exitReasonOf(request, reply), store);
+    await record(request, endingOf(request, reply), store);
   });
   app.addHook("onClose", () => refusals.close());
 }
@@ -82,7 +82,7 @@ const FORBIDDEN = 403;
 const CLIENT_CLOSED = 499;
 
 /** Undefined where nothing happened that is worth an event. */
-function exitReasonOf(request: FastifyRequest, reply: FastifyReply): Ending | undefined {
+function endingOf(request: FastifyRequest, reply: FastifyReply): Ending | undefined {
   const { statusCode: status } = reply;
   const code = countedRequestOf(request).errorCode ?? null;
   if (status === FORBIDDEN) return { outcome: "denied", code };

@@ -13,7 +13,8 @@ import { buildMetricsServer } from "../platform/metrics-routes.ts";
 import { buildServer, type Server } from "./server.ts";
 import { listen, listenBeside } from "./listen.ts";
 import { observeLoopDelay } from "../metrics/loop-delay.ts";
-import { openForMigration, type Database } from "../db/database.ts";
+import type { Context } from "../context.ts";
+import { openForMigration } from "../db/database.ts";
 import { availableHosts } from "../capacity/host-capacity.ts";
 import { migrate } from "../db/migrations.ts";
 
@@ -42,7 +43,7 @@ export async function serve(config: Config): Promise<void> {
     await schedule;
   });
   // Who sees us healthy may want a sandbox at once, so a host that starts together with us is waited for.
-  await hostIsKnown(context.db, stop);
+  await hostIsKnown(context, stop);
   const server = await buildServer(context, {
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
@@ -81,9 +82,9 @@ async function serveTls(server: Server, tls: TlsConfig, log: Logger): Promise<Di
   return renewTlsCertificate(secured, { tls, pair, everyMs: CERTIFICATE_LOOK_MS, log });
 }
 
-async function hostIsKnown(db: Database, stop: AbortSignal): Promise<void> {
+async function hostIsKnown({ db, hosts }: Context, stop: AbortSignal): Promise<void> {
   for (const deadline = performance.now() + HOST_WAIT_MS; performance.now() < deadline && !stop.aborted;) {
-    if ((await availableHosts(db)).length > 0) return;
+    if ((await availableHosts(db)).some(({ address }) => hosts.mayCall(address))) return;
     await sleep(HOST_POLL_MS);
   }
 }

@@ -9,7 +9,7 @@ import {
   insertAuditEvents,
   type AuditRow,
   type NewAuditEvent,
-} from "./audit-event.ts";
+} from "./insert-audit-events.ts";
 import { listAuditEvents, type AuditFilter } from "./audit-store.ts";
 import type { Queries } from "../db/database.ts";
 import type { Caller } from "../caller.ts";

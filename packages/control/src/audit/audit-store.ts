@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import { firstIdAt } from "@skerry/contract/ids";
 import type { Database } from "../db/database.ts";
-import type { AuditRow } from "./audit-event.ts";
+import type { AuditRow } from "./insert-audit-events.ts";
 
 /** Ids are made by the clocks of control planes and times by the database's; they never differ by more. */
 const CLOCK_SLACK_MS = 10 * 60_000;

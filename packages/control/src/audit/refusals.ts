@@ -3,7 +3,7 @@
 // this process and stored as one event, with their count, at the end of each minute in which there were any, and when the server closes.
 // A process that is killed loses the counts of that minute, and never the first of a kind.
 
-import type { NewAuditEvent } from "./audit-event.ts";
+import type { NewAuditEvent } from "./insert-audit-events.ts";
 
 /** An event that stands for `count` equal ones. */
 export interface FoldedEvent extends NewAuditEvent {

@@ -17,7 +17,7 @@ import {
   setLimits,
   type LimitChange,
 } from "../limits/organization-limits.ts";
-import { countValidTokens } from "../organizations/reserve-token.ts";
+import { countValidTokens } from "../organizations/token-quota.ts";
 import { held } from "./capacity-store.ts";
 
 /** The limits of an organization, and what of them is taken. */

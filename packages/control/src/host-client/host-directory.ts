@@ -46,6 +46,13 @@ export class HostDirectory {
     return client;
   }
 
+  /** Whether the address is not that of another installation's host on this machine. */
+  mayCall(address: string): boolean {
+    return (
+      this.#ownSocket === undefined || !isLocalAddress(address) || address === `${UNIX}${this.#ownSocket}`
+    );
+  }
+
   /** Ends what is under way with a host that is none any more, and all connections to it. */
   async forget(address: string): Promise<void> {
     const client = this.#clients.get(address);
@@ -61,7 +68,7 @@ export class HostDirectory {
   #pool(address: string): Pool {
     if (address.startsWith(UNIX)) {
       const socketPath = address.slice(UNIX.length);
-      if (this.#ownSocket !== undefined && socketPath !== this.#ownSocket)
+      if (!this.mayCall(address))
         throw new SkerryError("host_unavailable", "The host has not been heard of on its socket yet.");
       return new Pool("http://host", {
         socketPath,

@@ -10,7 +10,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
-import { insertAuditEvents, type NewAuditEvent } from "../audit/audit-event.ts";
+import { insertAuditEvents, type NewAuditEvent } from "../audit/insert-audit-events.ts";
 import type { Queries } from "../db/database.ts";
 import {
   claimIdempotencyKey,

@@ -25,7 +25,7 @@ import type { Context } from "../context.ts";
 import { checkText } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
-import { reserveToken } from "./reserve-token.ts";
+import { reserveToken } from "./token-quota.ts";
 import { mintToken } from "./tokens.ts";
 
 /**

@@ -23,7 +23,7 @@ import { readDuration } from "../values/durations.ts";
 import { checkText } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
-import { reserveToken } from "./reserve-token.ts";
+import { reserveToken } from "./token-quota.ts";
 
 const DEFAULT_NAME = "token";
 /** PostgreSQL's dates end long after this, and so does every promise. */

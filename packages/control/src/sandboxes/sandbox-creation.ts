@@ -4,7 +4,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { timed } from "../metrics/timed.ts";
-import type { NewAuditEvent } from "../audit/audit-event.ts";
+import type { NewAuditEvent } from "../audit/insert-audit-events.ts";
 import {
   extendClaim,
   findSandbox,

@@ -2,7 +2,7 @@
 
 import { sql, type RawBuilder, type Selectable } from "kysely";
 import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
-import { auditEventFrom, type NewAuditEvent } from "../audit/audit-event.ts";
+import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew, isClaimed } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";

@@ -19,7 +19,7 @@ import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
-import type { InFlightMoves } from "../vm/adoption/adoption.ts";
+import type { InFlightMoves } from "../vm/adoption/find-vms.ts";
 import { adoptClone, type LiveVm } from "../vm/start/clone.ts";
 import { takeSlot, type NewVm } from "../vm/creation/creation.ts";
 import type { VmEngine } from "../vm/engine.ts";

@@ -1,4 +1,4 @@
-// Connections to the target of a move. The ticket proves that control ordered the move; between machines both
+// ConntrackFlush to the target of a move. The ticket proves that control ordered the move; between machines both
 // sides have also shown their certificates.
 
 import { once } from "node:events";

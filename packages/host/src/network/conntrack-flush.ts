@@ -11,7 +11,7 @@ const DELAY_MS = 1_000;
 const RETRY_MS = 3_000;
 const DEADLINE_MS = 10_000;
 
-export class Connections {
+export class ConntrackFlush {
   readonly #program: string;
   readonly #log: Pick<Logger, "warn">;
   /** Addresses whose connections are not flushed yet. */
@@ -24,14 +24,14 @@ export class Connections {
     this.#log = log;
   }
 
-  /** The connections that this address began. No slot may get the address before `forgotten` has resolved. */
-  forgetSoon(address: string): void {
+  /** The connections that this address began. No slot may get the address before `flushed` has resolved. */
+  flushSoon(address: string): void {
     this.#left.add(address);
     this.#wait(DELAY_MS);
   }
 
   /** Resolves when the connections of this address are flushed; starts a run at once where they are not. */
-  async forgotten(address: string): Promise<void> {
+  async flushed(address: string): Promise<void> {
     while (this.#left.has(address)) await this.#forget();
   }
 

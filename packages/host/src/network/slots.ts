@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { GUEST_CONNECTIONS_MAX } from "@skerry/contract/hosts/connection-share";
 import type { AddressRange } from "./addresses.ts";
-import { Connections } from "./conntrack-flush.ts";
+import { ConntrackFlush } from "./conntrack-flush.ts";
 import { loadRules, netnsFileOf, startLoadingRules } from "./netns-exec.ts";
 import { isSilent, linkNames, makeSlot, namespaceNames, removeSlot, type Slot } from "./slot.ts";
 import type { StartedProgram } from "../run.ts";
@@ -57,11 +57,11 @@ export class Slots {
   #filling: Promise<void> | undefined;
   #pausedUntilMs = 0;
   #keptReady = 0;
-  readonly #connections: Connections;
+  readonly #connections: ConntrackFlush;
 
   constructor(options: SlotsOptions) {
     this.#options = options;
-    this.#connections = new Connections(options.conntrackFlush, options.log);
+    this.#connections = new ConntrackFlush(options.conntrackFlush, options.log);
   }
 
   /** The number of slots of the range. */
@@ -121,7 +121,7 @@ export class Slots {
     this.#takeLoader(slot.number)?.kill();
     const silent = await isSilent(slot);
     await removeSlot(slot);
-    if (!silent) this.#forgetSoon(slot);
+    if (!silent) this.#flushSoon(slot);
     this.#made.delete(slot.number);
     if (!this.#busy.delete(slot.number)) return;
     this.#returned.add(slot.number);
@@ -135,7 +135,7 @@ export class Slots {
     const left = [...(await this.#existing())].filter(isFree);
     for (const number of left) await this.close(this.slot(number));
     // The killed process may have removed slots without flushing their connections.
-    for (const number of Array(this.capacity).keys()) if (isFree(number)) this.#forgetSoon(this.slot(number));
+    for (const number of Array(this.capacity).keys()) if (isFree(number)) this.#flushSoon(this.slot(number));
     await this.#connections.allForgotten();
     return left.length;
   }
@@ -165,14 +165,14 @@ export class Slots {
   /** The kernel has no connections of the slot that had this number before. */
   async #make(slot: Slot): Promise<void> {
     const addresses = this.#options.range.pair(slot.number);
-    await this.#connections.forgotten(addresses.slot);
+    await this.#connections.flushed(addresses.slot);
     await makeSlot(slot, addresses, this.#options.connections ?? GUEST_CONNECTIONS_MAX);
   }
 
-  /** Connections inside the slot ended with it; these are this machine's own, which it translates. */
-  #forgetSoon({ number }: Slot): void {
+  /** ConntrackFlush inside the slot ended with it; these are this machine's own, which it translates. */
+  #flushSoon({ number }: Slot): void {
     // A number beyond the range comes from a host process with a larger range.
-    if (number < this.capacity) this.#connections.forgetSoon(this.#options.range.pair(number).slot);
+    if (number < this.capacity) this.#connections.flushSoon(this.#options.range.pair(number).slot);
   }
 
   #takeLoader(number: number): StartedProgram | undefined {

@@ -15,7 +15,7 @@ import { pipeline } from "node:stream/promises";
 import type { Size } from "@skerry/contract/sizes";
 import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
-import { NO_EGRESS } from "../network/egress-rules.ts";
+import { NO_EGRESS } from "../network/egress-loader.ts";
 import { runProgram } from "../run.ts";
 import { releaseResources, makeFolder, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";

@@ -11,12 +11,12 @@ import type { Logger } from "pino";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import { Adopter } from "./adoption/adopter.ts";
-import { claimSlotsOnly, findVms, type Found, type InFlightMoves } from "./adoption/adoption.ts";
+import { claimSlotsOnly, findVms, type Found, type InFlightMoves } from "./adoption/find-vms.ts";
 import { boundedWait } from "./lifecycle/bounded-wait.ts";
 import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { mainOf, type LiveVm } from "./start/clone.ts";
 import { bringUp, NewVm, finishWaking, recordFor } from "./creation/creation.ts";
-import { endOfHost } from "./lifecycle/vm-end.ts";
+import { endOfHost } from "./lifecycle/end-reason.ts";
 import {
   VmTable,
   hostIsEnding,
@@ -33,7 +33,7 @@ import { allBackingFiles } from "./all-backing-files.ts";
 import { keepsDisk, saveRecord, shown, type RecordOwner, type VmRecord } from "./record.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { diskGone } from "./lifecycle/unreadable.ts";
-import { StateRequests } from "./state-requests.ts";
+import { EndRequests } from "./end-requests.ts";
 import type { WarmPool } from "./warm/warm-pool.ts";
 
 type Bring = (newVm: NewVm, signal: AbortSignal) => Promise<LiveVm>;
@@ -59,7 +59,7 @@ export class VmEngine {
   readonly #slotWork = new KeyedQueue();
   readonly #lifecycle: VmLifecycle;
   readonly #adopter: Adopter;
-  readonly #requests: StateRequests;
+  readonly #requests: EndRequests;
 
   constructor(options: EngineOptions) {
     const { resources, log } = options;
@@ -67,7 +67,7 @@ export class VmEngine {
     this.#options = options;
     this.#lifecycle = new VmLifecycle(parts);
     this.#adopter = new Adopter({ ...parts, lifecycle: this.#lifecycle });
-    this.#requests = new StateRequests({
+    this.#requests = new EndRequests({
       ...options,
       table: this.#table,
       lifecycle: this.#lifecycle,

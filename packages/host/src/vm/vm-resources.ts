@@ -6,7 +6,7 @@ import { chown, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Size } from "@skerry/contract/sizes";
 import { VM_UIDS_PER_HOST } from "../config.ts";
-import type { EgressRules } from "../network/egress-rules.ts";
+import type { EgressLoader } from "../network/egress-loader.ts";
 import { TAP } from "../network/guest-link.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Slots } from "../network/slots.ts";
@@ -34,7 +34,7 @@ import { RECORD } from "./record.ts";
 /** What all VMs of this host share. */
 export interface HostResources {
   readonly slots: Slots;
-  readonly egress: EgressRules;
+  readonly egress: EgressLoader;
   readonly cgroups: Cgroups;
   readonly launcher: string;
   /** Keeps the consoles of machines; see console-log.c. */

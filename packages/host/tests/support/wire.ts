@@ -4,7 +4,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { baseRulesScript } from "../../src/network/base-rules.ts";
-import { EgressRules } from "../../src/network/egress-rules.ts";
+import { EgressLoader } from "../../src/network/egress-loader.ts";
 import {
   GATEWAY_ADDRESS,
   GATEWAY_CIDR,
@@ -49,7 +49,7 @@ export interface Wire {
   readonly slot: Slot;
   /** What the guest's packets carry beyond its slot. */
   readonly slotAddress: string;
-  readonly rules: EgressRules;
+  readonly rules: EgressLoader;
   readonly slots: Slots;
   /** An address in the world with echo servers, TCP and UDP, on ports 80 and 443. */
   readonly world: string;
@@ -111,7 +111,7 @@ export async function layWire(name: string, also: readonly string[] = []): Promi
     world,
     host,
     resolver: { address: range.resolver, port: RESOLVER_PORT },
-    rules: new EgressRules({ range, neverCidrs: [NEVER_CIDR], resolverPort: RESOLVER_PORT, slots }),
+    rules: new EgressLoader({ range, neverCidrs: [NEVER_CIDR], resolverPort: RESOLVER_PORT, slots }),
     guest: (...asked) => runProgram(...inGuest(...asked), { deadlineMs: DEADLINE_MS }).catch(() => "failed"),
     spawnInGuest: (line) => spawn(...inGuest(line)),
     async stop() {

@@ -6,7 +6,7 @@ import { addAbortListener } from "node:events";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { boundedWait } from "../lifecycle/bounded-wait.ts";
-import { stopped } from "../lifecycle/vm-end.ts";
+import { stopped } from "../lifecycle/end-reason.ts";
 import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
 import { adoptClone, mainOf, type LiveVm } from "../start/clone.ts";
 import { hostIsEnding, type Adopting, type VmTable } from "../lifecycle/vm-table.ts";

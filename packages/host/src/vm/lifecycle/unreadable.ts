@@ -2,26 +2,13 @@
 // folder stay until control destroys the VM, or an operator recovers it. No resource of such a VM is released
 // by guess.
 
-import { rename, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { stat } from "node:fs/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { VmCause } from "@skerry/contract/host-api/vm";
-import { NO_EGRESS } from "../../network/egress-rules.ts";
-import { BELOW_FILE, readBackingFiles } from "../disk/backing-files.ts";
+import { NO_EGRESS } from "../../network/egress-loader.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, killProcess, worksIn, type FoundProcess } from "../qemu/process.ts";
-import { vmPaths } from "../qemu/qemu-arguments.ts";
-import {
-  isWithout,
-  readRecord,
-  RECORD,
-  saveRecord,
-  UNKNOWN,
-  type FoundFolder,
-  type FoundRecord,
-  type RecordOwner,
-  type VmRecord,
-} from "../record.ts";
+import { UNKNOWN, type FoundFolder, type FoundRecord, type RecordOwner, type VmRecord } from "../record.ts";
 
 /** What the host knows of it: its id, and the reason why no more is known. The other fields are filled in
  *  so that it can be listed, stopped and destroyed. */
@@ -66,7 +53,7 @@ export function diskGone(): SkerryError {
   });
 }
 
-type UnreadableResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
+export type UnreadableResources = Pick<HostResources, "slots" | "cgroups" | "firstVmUid">;
 
 /** Ends the processes of such a VM, and releases their cgroups and slots. */
 export async function endUnreadable(
@@ -90,42 +77,6 @@ export async function isQemuOf(
   instance: string,
 ): Promise<boolean> {
   return name?.startsWith(`${instance}:${id}:`) === true || worksIn(identity, folder);
-}
-
-interface RecoveryOptions {
-  readonly resources: UnreadableResources;
-  readonly owner: RecordOwner;
-}
-
-/** Writes a new record for a machine whose record is not understood, so that its next start boots from its
- *  disk, and resolves with it. The damaged record is kept beside it. */
-export async function recoveredRecord(
-  { resources, owner }: RecoveryOptions,
-  known: VmRecord,
-): Promise<VmRecord> {
-  const { id, folder } = known;
-  const found = await readRecord(id, folder, owner);
-  if (found.kind === "newer" || found.kind === "mine") {
-    const why = found.kind === "newer" ? found.why : `${RECORD} can be read again`;
-    throw new SkerryError("disk_unreadable", `${why}, and nothing is wrong with it.`, {
-      remediation: `Start ${found.kind === "newer" ? "that version of " : ""}the host again.`,
-    });
-  }
-  const below = await readBackingFiles(folder, owner.places);
-  if (below === undefined || (await isWithout(join(folder, vmPaths.disk)))) {
-    throw new SkerryError("disk_unreadable", "The disk, or what it stands on, is not known.", {
-      remediation: `Restore ${vmPaths.disk} and ${BELOW_FILE} in ${folder} from a backup, and try again.`,
-    });
-  }
-  await endUnreadable(resources, known);
-  await rename(join(folder, RECORD), join(folder, `${RECORD}.damaged`)).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT") throw error;
-    },
-  );
-  const record: VmRecord = { ...known, reason: "its record was recovered", cause: "host_failed", below };
-  await saveRecord(record);
-  return record;
 }
 
 const VM_ID = /^(sbx|mch)_[a-z0-9]{1,40}$/;

@@ -5,7 +5,7 @@ import { rm } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
-import { endOfHost, stopped, type VmEnd } from "./vm-end.ts";
+import { endOfHost, stopped, type EndReason } from "./end-reason.ts";
 import type { VmEntry, VmTable, Running } from "./vm-table.ts";
 import { releaseResources, type HostResources } from "../vm-resources.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
@@ -87,14 +87,14 @@ export class VmLifecycle {
 
   /** Ends a VM that control believes to be there, and raises `ended` so that control reads the list. Never
    *  rejects. */
-  async endUnasked(record: VmRecord, end: VmEnd | undefined): Promise<void> {
+  async endUnasked(record: VmRecord, end: EndReason | undefined): Promise<void> {
     await this.endNoisily(record, end);
     this.#ended += 1;
   }
 
   /** Releases all resources. With an end the VM stays listed until control destroys it; a cleanup that
    *  fails is kept as pending, and tried again then. */
-  end(record: VmRecord, end: VmEnd | undefined): Promise<void> {
+  end(record: VmRecord, end: EndReason | undefined): Promise<void> {
     const { table } = this.#options;
     const done = this.#finish(record, end).catch((error: unknown) => {
       const remembered = { ...record, ...(end ?? endOfHost("its cleanup failed")) };
@@ -135,7 +135,7 @@ export class VmLifecycle {
     }
   }
 
-  async endNoisily(record: VmRecord, end: VmEnd | undefined): Promise<void> {
+  async endNoisily(record: VmRecord, end: EndReason | undefined): Promise<void> {
     await this.end(record, end).catch((failure: unknown) => {
       this.#options.log.error({ err: failure, vm: record.id }, "a VM could not be cleaned up yet");
     });
@@ -147,7 +147,7 @@ export class VmLifecycle {
   }
 
   /** Never rejects: a cleanup that fails stays pending. */
-  async #finishRunning(entry: Running, end: VmEnd, graceMs: number): Promise<void> {
+  async #finishRunning(entry: Running, end: EndReason, graceMs: number): Promise<void> {
     const { table, log } = this.#options;
     const { live } = entry;
     const exit = await endGuest(entry, graceMs, log);
@@ -157,7 +157,7 @@ export class VmLifecycle {
     await this.endNoisily(entry.record, { ...(exit ? { exit } : {}), ...end });
   }
 
-  async #finish({ waking: _over, ...record }: VmRecord, end: VmEnd | undefined): Promise<void> {
+  async #finish({ waking: _over, ...record }: VmRecord, end: EndReason | undefined): Promise<void> {
     const { resources, table, slotWork } = this.#options;
     await slotWork.settled(record.id);
     if (end === undefined) {

@@ -5,7 +5,7 @@ import type { Vm } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
-import type { VmEnd } from "./vm-end.ts";
+import type { EndReason } from "./end-reason.ts";
 import { mayBe, type VmRecord } from "../record.ts";
 import type { IdlePause } from "./idle-pause.ts";
 
@@ -28,7 +28,7 @@ export type VmEntry =
 
 interface PendingCleanup {
   readonly record: VmRecord;
-  readonly end: VmEnd | undefined;
+  readonly end: EndReason | undefined;
 }
 
 /** Found running by a new host process, which is not connected to it yet. */

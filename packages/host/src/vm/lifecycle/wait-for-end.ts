@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import { consoleLogEnd } from "../qemu/console-log.ts";
-import { endOfChannel, endOfHungQemu, endOfMain, endOfQemu, type VmEnd } from "./vm-end.ts";
+import { endOfChannel, endOfHungQemu, endOfMain, endOfQemu, type EndReason } from "./end-reason.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
 import type { VmRecord } from "../record.ts";
@@ -22,7 +22,7 @@ export function waitForEnd(
   { qmp, channel }: VmConnections,
   main: MainProcess | undefined,
   hungAfterMs = HUNG_AFTER_MS,
-): Promise<VmEnd> {
+): Promise<EndReason> {
   const qemu = qmp.closed.then(async () => endOfQemu(qmp.shutdownReason, await lastWords(record)));
   const agent = channel.closed.then(async (closed) => {
     if (!closed.hungUp) return endOfChannel(closed.message);
@@ -35,7 +35,7 @@ export function waitForEnd(
 }
 
 /** Never resolves where the guest ended first: another source reports that. */
-function endOfProcess({ exit }: MainProcess): Promise<VmEnd> {
+function endOfProcess({ exit }: MainProcess): Promise<EndReason> {
   return exit.then(endOfMain, () => Promise.withResolvers<never>().promise);
 }
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { runCommand } from "../../guest/agent.ts";
-import { NO_EGRESS } from "../../network/egress-rules.ts";
+import { NO_EGRESS } from "../../network/egress-loader.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
 import { giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
 import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";

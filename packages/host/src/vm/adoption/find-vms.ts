@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { BELOW_FILE, saveBackingFiles } from "../disk/backing-files.ts";
-import { endOfHost, stopped, type VmEnd } from "../lifecycle/vm-end.ts";
+import { endOfHost, stopped, type EndReason } from "../lifecycle/end-reason.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, isAlive, killProcess, type FoundProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
@@ -25,7 +25,7 @@ import { isKeptAsItIs, isMachineId, isQemuOf, isVmId, unreadableRecord } from ".
 import { WARM_PREFIX } from "../warm/warm-clones.ts";
 
 /** The cause is not known, because no host process watched the VM. */
-const endedUnseen: VmEnd = {
+const endedUnseen: EndReason = {
   status: "gone",
   cause: "qemu_ended",
   reason: "the microVM ended while its host was down",
@@ -56,7 +56,7 @@ export interface AdoptionHandlers extends Pick<InFlightMoves, "arrived"> {
   /** `isKept`: its QEMU, if it has one, is left running. */
   unreadable(record: VmRecord, isKept: boolean): void;
   /** Its resources have to be released. With an end the VM stays listed; without one it is removed. */
-  end(record: VmRecord, end: VmEnd | undefined): void;
+  end(record: VmRecord, end: EndReason | undefined): void;
 }
 
 export interface Found {
@@ -178,7 +178,7 @@ async function sortMine(handlers: AdoptionHandlers, record: VmRecord): Promise<F
   return "running";
 }
 
-function sortEnded(handlers: AdoptionHandlers, record: VmRecord, end: VmEnd | undefined): Fate {
+function sortEnded(handlers: AdoptionHandlers, record: VmRecord, end: EndReason | undefined): Fate {
   handlers.end(record, end);
   return "ended";
 }
@@ -195,12 +195,12 @@ const whileStarting = endOfHost("its host was restarted while it was starting");
 
 /** The end of a VM whose creation was interrupted. Its request got an error, and control repeats it or has
  *  given up. A disk that may be the only copy is kept. */
-function unfinished(record: VmRecord): VmEnd | undefined {
+function unfinished(record: VmRecord): EndReason | undefined {
   return keepsDisk(record) ? whileStarting : undefined;
 }
 
 /** The end of a VM whose QEMU is not there. */
-function endOf({ waking, process, machine }: VmRecord): VmEnd {
+function endOf({ waking, process, machine }: VmRecord): EndReason {
   // It was acknowledged, and its QEMU was being replaced.
   if (waking !== undefined && process === undefined) return whileStarting;
   return machine?.stopping === true ? stopped : endedUnseen;

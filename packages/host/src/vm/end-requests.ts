@@ -3,13 +3,14 @@
 
 import type { StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import type { Adopter } from "./adoption/adopter.ts";
-import { diskUnreadable, endUnreadable, recoveredRecord } from "./lifecycle/unreadable.ts";
+import { recoverRecord } from "./lifecycle/recover-record.ts";
+import { diskUnreadable, endUnreadable } from "./lifecycle/unreadable.ts";
 import type { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { onlyMachines, otherThere, type VmEntry, type VmTable } from "./lifecycle/vm-table.ts";
 import type { HostResources } from "./vm-resources.ts";
 import { mayBe, shown, type RecordOwner } from "./record.ts";
 
-export interface StateRequestsOptions {
+export interface EndRequestsOptions {
   readonly resources: HostResources;
   readonly owner: RecordOwner;
   readonly table: VmTable;
@@ -17,10 +18,10 @@ export interface StateRequestsOptions {
   readonly adopter: Adopter;
 }
 
-export class StateRequests {
-  readonly #options: StateRequestsOptions;
+export class EndRequests {
+  readonly #options: EndRequestsOptions;
 
-  constructor(options: StateRequestsOptions) {
+  constructor(options: EndRequestsOptions) {
     this.#options = options;
   }
 
@@ -117,7 +118,7 @@ export class StateRequests {
     }
     if (entry.state === "unreadable")
       await lifecycle.hold(entry, async () => {
-        const record = await recoveredRecord(this.#options, entry.record);
+        const record = await recoverRecord(this.#options, entry.record);
         return { state: "ended", record };
       });
     return shown(table.known(id).record);

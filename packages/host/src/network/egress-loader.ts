@@ -28,7 +28,7 @@ export interface EgressOptions {
   readonly slots: Slots;
 }
 
-export class EgressRules {
+export class EgressLoader {
   readonly #options: EgressOptions;
 
   readonly #own: OwnAddresses;

@@ -4,7 +4,7 @@ import type { MainExit, VmCause } from "@skerry/contract/host-api/vm";
 import { signalName } from "../../signals.ts";
 
 /** The fields of the record of a VM that has ended. */
-export interface VmEnd {
+export interface EndReason {
   readonly status: "gone" | "stopped";
   readonly reason: string | null;
   readonly cause?: VmCause;
@@ -12,7 +12,7 @@ export interface VmEnd {
 }
 
 /** The end of a VM that was told to stop. */
-export const stopped: VmEnd = { status: "stopped", reason: null };
+export const stopped: EndReason = { status: "stopped", reason: null };
 
 /** The message of a kernel that resets the machine of its own accord. */
 const PANIC = /Kernel panic - not syncing(?:: (Out of memory|System is deadlocked on memory))?/;
@@ -20,7 +20,7 @@ const PANIC = /Kernel panic - not syncing(?:: (Out of memory|System is deadlocke
 /** From QEMU's own word for it, and from the end of the console, where that was kept: with `panic=-1
  *  reboot=t` a panic and a reboot are the same to QEMU. A guest can write what it likes there, and then
  *  deceives its owner, who is itself. */
-export function endOfQemu(shutdownReason: string | undefined, consoleLogEnd: string | undefined): VmEnd {
+export function endOfQemu(shutdownReason: string | undefined, consoleLogEnd: string | undefined): EndReason {
   switch (shutdownReason) {
     case undefined:
       return gone("qemu_ended", "the microVM's QEMU process was killed or crashed");
@@ -36,12 +36,12 @@ export function endOfQemu(shutdownReason: string | undefined, consoleLogEnd: str
 }
 
 /** One that has begun to end, and does not. */
-export function endOfHungQemu(shutdownReason: string | undefined): VmEnd {
+export function endOfHungQemu(shutdownReason: string | undefined): EndReason {
   const why = shutdownReason === undefined ? "without a reason" : `with the reason ${shutdownReason}`;
   return gone("qemu_ended", `QEMU was ending ${why}, and hung`);
 }
 
-function endOfReset(consoleLogEnd: string | undefined): VmEnd {
+function endOfReset(consoleLogEnd: string | undefined): EndReason {
   if (consoleLogEnd === undefined)
     return gone("guest_shut_down", "the guest rebooted or its kernel panicked");
   const panic = PANIC.exec(consoleLogEnd);
@@ -50,13 +50,13 @@ function endOfReset(consoleLogEnd: string | undefined): VmEnd {
   return gone("out_of_memory", "the guest's kernel ran out of memory and panicked");
 }
 
-export function endOfChannel(message: string): VmEnd {
+export function endOfChannel(message: string): EndReason {
   return gone("guest_failed", message);
 }
 
 /** A shell that lost its command to the kernel ends with a failure of its own, so the signal alone does
  *  not tell. */
-export function endOfMain(exit: MainExit): VmEnd {
+export function endOfMain(exit: MainExit): EndReason {
   if (exit.oom_killed && exit.exit_code !== 0) {
     const reason = "the guest ran out of memory, and its kernel killed the main process";
     return { ...gone("out_of_memory", reason), exit };
@@ -65,10 +65,10 @@ export function endOfMain(exit: MainExit): VmEnd {
   return { ...gone("main_exited", `the main process ${how}`), exit };
 }
 
-export function endOfHost(reason: string): VmEnd {
+export function endOfHost(reason: string): EndReason {
   return gone("host_failed", reason);
 }
 
-function gone(cause: VmCause, reason: string): VmEnd {
+function gone(cause: VmCause, reason: string): EndReason {
   return { status: "gone", reason, cause };
 }
