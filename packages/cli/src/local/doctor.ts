@@ -7,10 +7,12 @@ import {
 } from "@skerry/contract/hosts/connection-share";
 import { memoryForVmsMib } from "@skerry/contract/hosts/memory-for-vms";
 import { cpus, freemem, totalmem } from "node:os";
-import { access, constants, open, readdir, readFile, statfs } from "node:fs/promises";
+import { access, constants, open, readFile, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { VmList } from "@skerry/contract/host-api/vm";
 import { environment } from "../config.ts";
+import { CliError } from "../errors.ts";
+import { choosePostgres, clusterMajor, installedMajors } from "./servers/choose-postgres.ts";
 import { fileExists } from "./system/files.ts";
 import { askHost } from "./ask-host.ts";
 import type { Layout } from "./system/layout.ts";
@@ -112,14 +114,12 @@ async function checkProgram(
 async function checkPostgres(layout: Layout): Promise<Outcome> {
   if (layout.joined !== undefined) return ok(`not needed: ${layout.joined.control} has its own`);
   if (layout.externalDatabaseUrl !== undefined) return ok("SKERRY_DATABASE_URL names one");
-  const majors = (await readdir("/usr/lib/postgresql").catch(() => [] as string[])).map(Number);
-  const newest = Math.max(0, ...majors);
-  return newest >= 14
-    ? ok(`PostgreSQL ${newest}`)
-    : fault(
-        newest === 0 ? "missing" : `PostgreSQL ${newest}`,
-        "apt-get install postgresql, or set SKERRY_DATABASE_URL.",
-      );
+  try {
+    return ok(`PostgreSQL ${choosePostgres(await installedMajors(), await clusterMajor(layout))}`);
+  } catch (error) {
+    if (error instanceof CliError) return fault(error.message, error.remediation ?? "");
+    throw error;
+  }
 }
 
 /** The host's own verdict from booting a real guest, where it has made one; the device alone proves nothing. */

@@ -5,14 +5,12 @@ import { chown, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CliError } from "../../errors.ts";
 import { SYSTEM_USER, type Layout } from "../system/layout.ts";
+import { choosePostgres, clusterMajor, installedMajors, MARKER, PROGRAMS } from "./choose-postgres.ts";
 import { openLog } from "./logs.ts";
 import { mustRun, run, type RunOptions } from "../system/run.ts";
 import { folderIdentity, fileExists } from "../system/files.ts";
 import type { SystemUser } from "../system/system-user.ts";
 
-const PROGRAMS = "/usr/lib/postgresql";
-/** Ubuntu 22.04 has 14; our SQL needs nothing newer. */
-const OLDEST_MAJOR = 14;
 const START_DEADLINE_MS = 60_000;
 
 const SETTINGS = `# Written by skerry up.
@@ -23,8 +21,6 @@ max_connections = 50
 fsync = on
 `;
 
-/** In the data folder; says that the cluster was made to its end. */
-const MARKER = "skerry.ready";
 /** In the folder of sockets and locks, as long as the cluster is being made: what lies in the data folder then is half of one. */
 const MAKING = "postgres.making";
 /** Run by a shell with the data folder and the settings as its arguments. */
@@ -42,7 +38,11 @@ export class Postgres {
   }
 
   static async open(layout: Layout, user: SystemUser): Promise<Postgres> {
-    return new Postgres(layout, user, await findPrograms());
+    const major = choosePostgres(
+      await installedMajors(),
+      await clusterMajor(layout, { uid: user.uid, gid: user.gid }),
+    );
+    return new Postgres(layout, user, join(PROGRAMS, String(major), "bin"));
   }
 
   /** Makes the cluster unless it is there. A half-made one, from a start that was killed, is made again; what is anything else stays. */
@@ -148,18 +148,4 @@ function copiedAlive(folder: string): CliError {
 /** pg_ctl hands its options to a shell. A comma would separate two folders, unless the path stands in double quotes. */
 function shellQuoted(path: string): string {
   return `'"${path.replaceAll("'", "'\\''")}"'`;
-}
-
-/** The newest PostgreSQL on this machine that Skerry supports. */
-async function findPrograms(): Promise<string> {
-  const majors = (await readdir(PROGRAMS).catch(() => [] as string[]))
-    .map(Number)
-    .filter((major) => major >= OLDEST_MAJOR);
-  const newest = Math.max(...majors);
-  if (majors.length === 0) {
-    throw new Error(
-      `PostgreSQL ${OLDEST_MAJOR} or newer is not in ${PROGRAMS}; install the package postgresql, or set SKERRY_DATABASE_URL`,
-    );
-  }
-  return join(PROGRAMS, String(newest), "bin");
 }
