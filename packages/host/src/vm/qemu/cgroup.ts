@@ -8,8 +8,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Size } from "@skerry/contract/sizes";
 
 const CONTROLLERS = ["cpu", "memory", "pids"] as const;
-/** QEMU itself, its translated code and its page tables, on top of the guest's memory. */
+/** QEMU itself and its translated code, on top of the guest's memory. */
 const QEMU_OVERHEAD_MIB = 192;
+/** Page tables of the guest's memory, QEMU's and the processor's: 2 MiB of each for a GiB (4 KiB pages, 8 bytes a page), and as much
+ *  again for a guest that runs guests. */
+const MEMORY_PER_PAGE_TABLES = 128;
+/** QEMU's own threads, for disk and network, beside the guest's CPUs. */
+const CPU_FOR_QEMU = 0.25;
 const QEMU_MAX_TASKS = 128;
 const CPU_PERIOD_US = 100_000;
 const BUSY_ATTEMPTS = 50;
@@ -92,12 +97,18 @@ async function enableControllers(folder: string): Promise<boolean> {
   );
 }
 
+/** By file of the cgroup. */
+export function cgroupLimits(size: Size): Readonly<Record<string, string>> {
+  const memoryMib = size.memory_mib + QEMU_OVERHEAD_MIB + Math.ceil(size.memory_mib / MEMORY_PER_PAGE_TABLES);
+  return {
+    "memory.max": String(memoryMib * 1024 * 1024),
+    "pids.max": String(QEMU_MAX_TASKS),
+    "cpu.max": `${(size.vcpus + CPU_FOR_QEMU) * CPU_PERIOD_US} ${CPU_PERIOD_US}`,
+    "cpu.weight": size.cpu === "shared" ? "100" : "1000",
+  };
+}
+
 async function setLimits(folder: string, size: Size): Promise<void> {
-  const memoryBytes = (size.memory_mib + QEMU_OVERHEAD_MIB) * 1024 * 1024;
-  await Promise.all([
-    writeFile(join(folder, "memory.max"), String(memoryBytes)),
-    writeFile(join(folder, "pids.max"), String(QEMU_MAX_TASKS)),
-    writeFile(join(folder, "cpu.max"), `${size.vcpus * CPU_PERIOD_US} ${CPU_PERIOD_US}`),
-    writeFile(join(folder, "cpu.weight"), size.cpu === "shared" ? "100" : "1000"),
-  ]);
+  const limits = Object.entries(cgroupLimits(size));
+  await Promise.all(limits.map(([file, value]) => writeFile(join(folder, file), value)));
 }
