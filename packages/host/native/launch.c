@@ -1,8 +1,8 @@
 // Starts one QEMU in its confinement: cgroup, network and IPC namespaces, TAP, sockets, limits, its own uid;
 // then becomes it.
 //
-//   launch --folder DIR --log FILE [--state FILE] [--env NAME=VALUE]... --cgroup DIR --netns FILE --tap NAME --uid N [--group N]
-//          [--file-mib N] [--listen NAME]... [--console-log PROGRAM --console FILE] -- PROGRAM ARG...
+//   launch --folder DIR --log FILE [--state FILE] [--env NAME=VALUE]... --cgroup DIR --netns FILE --tap NAME --uid N [--device FILE]
+//          [--huge-pages on] [--file-mib N] [--listen NAME]... [--console-log PROGRAM --console FILE] -- PROGRAM ARG...
 //
 // It is a program of its own because Node can neither enter a namespace nor open a TAP, and because joining
 // the cgroup before exec leaves no moment in which QEMU runs outside it. QEMU's sockets are made here, so
@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -157,6 +158,22 @@ static void limit(int resource, rlim_t value) {
   if (setrlimit(resource, &both)) fail("limit", "resources");
 }
 
+// A node of its own for the device in the place of the machine's, whatever mode and group that has: without udev it is root's alone, and a
+// group that may open it may open other devices, too. The rest of the file system stays as it is. /sys serves as a place for a moment.
+static void own_device(const char *device, unsigned uid) {
+  struct stat found;
+  if (stat(device, &found)) fail("find", device);
+  if (!S_ISCHR(found.st_mode)) {
+    errno = ENODEV;
+    fail("not a character device:", device);
+  }
+  if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL)) fail("make", "a mount namespace");
+  if (mount("skerry", "/sys", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0700,size=4k")) fail("make", "a place for a device");
+  if (mknod("/sys/device", S_IFCHR | 0600, found.st_rdev) || chown("/sys/device", uid, uid)) fail("make", device);
+  if (mount("/sys/device", device, NULL, MS_BIND, NULL)) fail("mount", device);
+  if (umount2("/sys", MNT_DETACH)) fail("leave", "/sys");
+}
+
 // System V objects and message queues of this machine are out of its reach, and its own end with it: the next
 // process of its uid finds none.
 static void leave_ipc(void) {
@@ -172,21 +189,24 @@ static void drop_bounding_set(void) {
 }
 
 // A process that is not root has no capabilities left after this, and no_new_privs keeps it so.
-static void drop_privileges(unsigned uid, unsigned group) {
-  gid_t groups[1] = {group};
-  if (setgroups(group ? 1 : 0, groups)) fail("set", "groups");
+static void drop_privileges(unsigned uid) {
+  if (setgroups(0, NULL)) fail("set", "groups");
   if (setresgid(uid, uid, uid)) fail("set", "gid");
   if (setresuid(uid, uid, uid)) fail("set", "uid");
-  // QEMU's tables are sparse: in huge pages each would take 2 MB.
-  if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) fail("set", "THP off");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) fail("set", "no_new_privs");
+}
+
+// QEMU's tables are sparse: in huge pages each would take 2 MB. A guest whose memory is no file gains more by them than that.
+static void disable_huge_pages(void) {
+  if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) fail("set", "THP off");
 }
 
 int main(int argc, char **argv) {
   const char *cgroup = NULL, *netns = NULL, *tap = NULL, *user = NULL, *console = NULL, *console_log = NULL;
-  const char *folder = NULL, *log = NULL, *state = NULL, *sockets[LISTEN_MAX] = {0};
+  const char *folder = NULL, *log = NULL, *state = NULL, *device = NULL, *sockets[LISTEN_MAX] = {0};
   char *variables[VARIABLES_MAX + 1] = {0};
-  unsigned uid = 0, group = 0, file_mib = 0, listens = 0, variables_given = 0;
+  bool huge_pages = false;
+  unsigned uid = 0, file_mib = 0, listens = 0, variables_given = 0;
   int at = 1;
   for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
     const char *flag = argv[at];
@@ -199,7 +219,8 @@ int main(int argc, char **argv) {
     else if (!strcmp(flag, "--netns")) netns = value;
     else if (!strcmp(flag, "--tap")) tap = value;
     else if (!strcmp(flag, "--uid")) uid = number(user = value);
-    else if (!strcmp(flag, "--group")) group = number(value);
+    else if (!strcmp(flag, "--device")) device = value;
+    else if (!strcmp(flag, "--huge-pages") && !strcmp(value, "on")) huge_pages = true;
     else if (!strcmp(flag, "--file-mib")) file_mib = number(value);
     else if (!strcmp(flag, "--listen") && listens < LISTEN_MAX) sockets[listens++] = value;
     else if (!strcmp(flag, "--console")) console = value;
@@ -211,7 +232,7 @@ int main(int argc, char **argv) {
   }
   if (at >= argc - 1 || uid == 0 || !console != !console_log) {
     errno = EINVAL;
-    fail("usage:", "launch --uid N [--folder DIR] [--log FILE] [--state FILE] [--env NAME=VALUE]... [--cgroup DIR] [--netns FILE --tap NAME] [--group N] [--file-mib N] [--listen NAME]... "
+    fail("usage:", "launch --uid N [--folder DIR] [--log FILE] [--state FILE] [--env NAME=VALUE]... [--cgroup DIR] [--netns FILE --tap NAME] [--device FILE] [--huge-pages on] [--file-mib N] [--listen NAME]... "
                    "[--console-log PROGRAM --console FILE] -- PROGRAM ARG...");
   }
   setsid(); // a starter may have done so
@@ -231,8 +252,10 @@ int main(int argc, char **argv) {
   if (console) start_console(console_log, console, user);
   close_others();
   leave_ipc();
+  if (device) own_device(device, uid);
+  if (!huge_pages) disable_huge_pages();
   drop_bounding_set();
-  drop_privileges(uid, group);
+  drop_privileges(uid);
   execve(argv[at + 1], argv + at + 1, variables);
   fail("exec", argv[at + 1]);
 }

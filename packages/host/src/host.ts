@@ -1,7 +1,7 @@
 // Puts a host together: finds QEMU and the accelerator, fetches the kernel, opens the templates, adopts the
 // VMs.
 
-import { chmod, copyFile, mkdir, readFile, rename, stat } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, rename } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
@@ -22,7 +22,7 @@ import { Slots } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
 import { ensureInitramfs, ensureKernel } from "./templates/boot-files.ts";
 import { TemplateLibrary } from "./templates/library.ts";
-import { chooseAccelerator, cpuOf, tscKhz } from "./vm/qemu/accelerator.ts";
+import { chooseAccelerator, cpuOf, KVM_DEVICE, tscKhz } from "./vm/qemu/accelerator.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { VmEngine } from "./vm/engine.ts";
@@ -84,7 +84,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     consoleLog: native("console-log"),
     ...(await librariesFor(qemuVersion, config)),
     qemu,
-    kvmGid: verdict.accelerator === "kvm" ? (await stat("/dev/kvm")).gid : undefined,
+    device: verdict.accelerator === "kvm" ? KVM_DEVICE : undefined,
     firstVmUid: config.firstVmUid,
   };
   const rate = verdict.accelerator === "tcg" ? await tscKhz() : undefined;

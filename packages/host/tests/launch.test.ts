@@ -6,11 +6,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { findSize } from "@skerry/contract/sizes";
 import { TAP, UPLINK } from "../src/network/guest-link.ts";
 import { openCgroups } from "../src/vm/qemu/cgroup.ts";
+import { runProgram } from "../src/run.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testSlots } from "./support/network.ts";
 
 const UID = 1_899_999_001;
-const GROUP = 1_899_999_002;
 const instance = `unit${process.pid}-launch`;
 
 let native: Native;
@@ -66,9 +66,26 @@ test("a program is in an IPC namespace of its own", async () => {
   expect(stdout.trim()).not.toBe(await readlink("/proc/self/ns/ipc"));
 });
 
-test("a program gets the one group that it is given", async () => {
-  const { stdout } = await launch([...asUser, "--group", String(GROUP), ...status]);
-  expect(stdout).toMatch(new RegExp(`^Groups:\t${GROUP} *$`, "m"));
+test("a program opens the device that it is given, whose node in the machine is root's alone, and no other user can open its own", async () => {
+  // As /dev/kvm is where no udev runs. This one is the kernel's /dev/full.
+  const device = `/dev/skerry-unit-${process.pid}`;
+  await runProgram("mknod", ["-m", "600", device, "c", "1", "7"], { deadlineMs: 10_000 });
+  try {
+    const script = `head -c 1 ${device} >/dev/null && stat -c '%u %g %a' ${device} && ls -d /sys/kernel`;
+    const read = ["--", "/bin/sh", "-c", script];
+    expect(await launch([...asUser, ...read])).toMatchObject({ code: 1, stdout: "" });
+    const given = await launch([...asUser, "--device", device, ...read]);
+    expect(given).toMatchObject({ code: 0, stdout: `${UID} ${UID} 600\n/sys/kernel\n` });
+    const { uid, mode } = await stat(device);
+    expect([uid, mode & 0o777]).toEqual([0, 0o600]);
+  } finally {
+    await rm(device, { force: true });
+  }
+});
+
+test("only a program whose memory is no file gets huge pages", async () => {
+  expect((await launch([...asUser, ...status])).stdout).toMatch(/^THP_enabled:\t0$/m);
+  expect((await launch([...asUser, "--huge-pages", "on", ...status])).stdout).toMatch(/^THP_enabled:\t1$/m);
 });
 
 test("a program dumps no core and opens a bounded number of files", async () => {
@@ -175,7 +192,16 @@ test.each([
   ["root", ["--uid", "0", "--", "/bin/true"], "not an id: 0"],
   ["a user that is no number", ["--uid", "12x", "--", "/bin/true"], "not an id: 12x"],
   ["a negative user", ["--uid", "-1", "--", "/bin/true"], "not an id: -1"],
-  ["root as the group", [...asUser, "--group", "0", "--", "/bin/true"], "not an id: 0"],
+  [
+    "a device that is not there",
+    [...asUser, "--device", "/dev/no-such", "--", "/bin/true"],
+    "find /dev/no-such",
+  ],
+  [
+    "a device that is a file",
+    [...asUser, "--device", "/etc/passwd", "--", "/bin/true"],
+    "not a character device",
+  ],
   ["no program", asUser, "usage:"],
   ["nothing behind the dashes", [...asUser, "--"], "usage:"],
   ["an unknown flag", [...asUser, "--chroot", "/", "--", "/bin/true"], "unknown flag --chroot"],

@@ -107,7 +107,7 @@ test.each([
         console: undefined,
         confinement: {
           uid: UID,
-          kvmGid: undefined,
+          ...{ device: undefined, hugePages: false },
           netnsFile: slot.netnsFile,
           tap: TAP,
           cgroup: undefined,

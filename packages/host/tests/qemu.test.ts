@@ -153,3 +153,7 @@ test("size and processors of the guest are those of its machine", () => {
   expect(options(of).get("-object")?.[0]).toContain("size=2048M");
   expect(options(of).get("-name")).toEqual([template.name]);
 });
+
+test("the firmware is named: the default of newer packages starts no kernel here", () => {
+  for (const one of [template, clone]) expect(options(one).get("-bios")).toEqual(["qboot.rom"]);
+});

@@ -48,7 +48,7 @@ export interface FreezeOptions {
 }
 
 /** Change it when what is frozen changes without any of its inputs changing. */
-const FORMAT = 1;
+const FORMAT = 2;
 /** A cold boot takes 2 to 5 s emulated with one vCPU; with more vCPUs than cores they take turns. */
 const BOOT_DEADLINE_MS = 120_000;
 const WARM_UP_DEADLINE_MS = 60_000;

@@ -20,6 +20,7 @@ import {
   type UidRange,
 } from "./qemu/process.ts";
 import {
+  hasOwnMemory,
   listenOn,
   qemuArguments,
   vmPaths,
@@ -44,7 +45,8 @@ export interface HostResources {
   /** Preloaded; see no-disassembler.c. Those under another name than the library of this QEMU do nothing. */
   readonly noDisassembler: readonly string[];
   readonly qemu: string;
-  readonly kvmGid: number | undefined;
+  /** What QEMU runs guests with: /dev/kvm, where KVM is used. */
+  readonly device: string | undefined;
   readonly firstVmUid: number;
 }
 
@@ -109,7 +111,8 @@ export async function startQemu(resources: HostResources, options: StartOptions)
     console: options.isMachine ? { program: resources.consoleLog, file: vmPaths.console } : undefined,
     confinement: {
       uid,
-      kvmGid: resources.kvmGid,
+      device: resources.device,
+      hugePages: hasOwnMemory(purpose),
       netnsFile: slot.netnsFile,
       tap: TAP,
       cgroup,

@@ -1,12 +1,13 @@
 // KVM or emulation? `/dev/kvm` existing, opening and even making a vCPU does not mean that a kernel runs on
 // it: there are machines where all three succeed and the guest then hangs. So the probe boots a real guest,
-// with a deadline, and the verdict is kept until kernel, QEMU or the machine's boot change.
+// with a deadline. A yes is kept until kernel, QEMU or the machine's boot change; a no for some minutes only, because its cause may
+// have been another hypervisor that was running, or a machine that was busy.
 
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { kernelCommandLine, type Accelerator } from "./qemu-arguments.ts";
+import { FIRMWARE, kernelCommandLine, type Accelerator } from "./qemu-arguments.ts";
 
 export interface AcceleratorVerdict {
   readonly accelerator: Accelerator;
@@ -14,11 +15,12 @@ export interface AcceleratorVerdict {
   readonly reason: string;
 }
 
-const KVM_DEVICE = "/dev/kvm";
+export const KVM_DEVICE = "/dev/kvm";
 /** A guest on working KVM says its line within a second; this one is for slow machines. */
 const PROBE_DEADLINE_MS = 8_000;
 const PROBE_LINE = "skerry-probe-ok";
 const PROBE_MEMORY_MIB = 128;
+const NO_KEPT_MS = 10 * 60_000;
 
 export interface ProbeOptions {
   readonly qemu: string;
@@ -43,14 +45,25 @@ export async function chooseAccelerator(options: ProbeOptions): Promise<Accelera
   const file = join(options.folder, "accelerator.json");
   const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
   const key = [options.qemuVersion, options.kernelVersion, bootId].join(" · ");
-  const kept = (await readFile(file, "utf8").then(JSON.parse, () => undefined)) as
-    | { key?: string; verdict?: AcceleratorVerdict }
-    | undefined;
-  if (kept?.key === key && kept.verdict !== undefined) return kept.verdict;
+  const kept = (await readFile(file, "utf8").then(JSON.parse, () => undefined)) as KeptVerdict | undefined;
+  if (kept?.key === key && kept.verdict !== undefined && stillHolds(kept, Date.now())) return kept.verdict;
   const verdict = await probe(options);
   await mkdir(options.folder, { recursive: true });
-  await writeFile(file, JSON.stringify({ key, verdict }));
+  await writeFile(file, JSON.stringify({ key, verdict, at_ms: Date.now() } satisfies KeptVerdict));
   return verdict;
+}
+
+/** Written by other versions of the host, too. */
+interface KeptVerdict {
+  readonly key?: string;
+  readonly verdict?: AcceleratorVerdict;
+  /** When the machine was asked. */
+  readonly at_ms?: number;
+}
+
+/** A no of a later time is from before the clock was set back. */
+export function stillHolds({ verdict, at_ms: atMs = -Infinity }: KeptVerdict, nowMs: number): boolean {
+  return verdict?.accelerator === "kvm" || (atMs <= nowMs && nowMs - atMs < NO_KEPT_MS);
 }
 
 async function probe(options: ProbeOptions): Promise<AcceleratorVerdict> {
@@ -72,6 +85,8 @@ async function bootOnce(options: ProbeOptions): Promise<string | undefined> {
       ...[
         "-M",
         "microvm,x-option-roms=off,rtc=on,isa-serial=on",
+        "-bios",
+        FIRMWARE,
         "-accel",
         "kvm",
         "-cpu",
@@ -88,7 +103,10 @@ async function bootOnce(options: ProbeOptions): Promise<string | undefined> {
   let output = "";
   const collect = (text: string): void => void (output = (output + text).slice(-10_000));
   child.stdout.setEncoding("utf8").on("data", collect);
-  child.stderr.setEncoding("utf8").on("data", collect);
+  let complaint = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    complaint = (complaint + text).slice(-10_000);
+  });
   const ended = await new Promise<string>((resolve) => {
     child.stdout.on("data", () => {
       if (output.includes(PROBE_LINE)) child.kill("SIGKILL");
@@ -101,7 +119,9 @@ async function bootOnce(options: ProbeOptions): Promise<string | undefined> {
     );
   });
   await rm(folder, { recursive: true, force: true });
-  return output.includes(PROBE_LINE) ? undefined : ended;
+  if (output.includes(PROBE_LINE)) return undefined;
+  const lastWords = complaint.trim().split("\n").at(-1) ?? "";
+  return lastWords === "" ? ended : `${ended} (${lastWords})`;
 }
 
 /** This machine's TSC rate in kHz. An emulated guest cannot measure it (a cold boot hung in 3 of 8 runs

@@ -11,11 +11,13 @@ export type { ProcessIdentity };
 
 export interface Confinement {
   readonly uid: number;
-  /** Group that may open /dev/kvm, where KVM is used. */
-  readonly kvmGid: number | undefined;
+  /** It gets a node of its own for this device: /dev/kvm, where KVM is used. */
+  readonly device: string | undefined;
   readonly netnsFile: string;
   readonly tap: string;
   readonly cgroup: string | undefined;
+  /** Where the guest's memory is no file. A private file mapping gets none anyway. */
+  readonly hugePages: boolean;
   /** The largest file that it may write, in MiB. */
   readonly fileMib: number;
 }
@@ -57,7 +59,8 @@ export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentit
     ...Object.entries(options.env).flatMap(([name, value]) => ["--env", `${name}=${value}`]),
     ...["--netns", confinement.netnsFile, "--tap", confinement.tap, "--uid", String(confinement.uid)],
     ...["--file-mib", String(confinement.fileMib)],
-    ...(confinement.kvmGid === undefined ? [] : ["--group", String(confinement.kvmGid)]),
+    ...(confinement.device === undefined ? [] : ["--device", confinement.device]),
+    ...(confinement.hugePages ? ["--huge-pages", "on"] : []),
     ...(confinement.cgroup === undefined ? [] : ["--cgroup", confinement.cgroup]),
     ...options.listen.flatMap((name) => ["--listen", name]),
     ...(options.console === undefined

@@ -59,6 +59,9 @@ export interface QemuOptions {
   readonly privateReadonly: boolean;
 }
 
+/** Named, because the default of a microvm is SeaBIOS in the packages of QEMU 8.0 and newer (Debian 13, Ubuntu 24.04), which does not start
+ *  a kernel without option ROMs. Part of the frozen state. */
+export const FIRMWARE = "qboot.rom";
 /** Caps the memory of TCG's translated code, in MiB. More made nothing faster, less made it slower. */
 const TCG_CODE_MIB = 32;
 /** The kept end of a sandbox's console, for debugging; a guest that floods it costs no more than this. */
@@ -70,6 +73,7 @@ export function qemuArguments(options: QemuOptions): string[] {
     ...["-name", options.name],
     // PIT and PIC stay on: without them the kernel hangs at "could not calculate TSC khz".
     ...["-M", "microvm,x-option-roms=off,rtc=on,isa-serial=on,memory-backend=mem"],
+    ...["-bios", FIRMWARE],
     ...["-accel", machine.accelerator === "tcg" ? `tcg,tb-size=${TCG_CODE_MIB}` : "kvm"],
     ...["-cpu", machine.accelerator === "tcg" ? "max" : "host"],
     ...["-smp", String(machine.vcpus), "-m", String(machine.memoryMib)],
@@ -124,11 +128,15 @@ function bootArguments({ kernel, initramfs }: VmFiles, machine: Machine): string
 }
 
 function memoryObject({ machine, files, purpose, privateReadonly }: QemuOptions): string {
-  if (purpose === "arrival" || purpose === "boot")
-    return `memory-backend-ram,id=mem,size=${machine.memoryMib}M`;
+  if (hasOwnMemory(purpose)) return `memory-backend-ram,id=mem,size=${machine.memoryMib}M`;
   const base = `memory-backend-file,id=mem,size=${machine.memoryMib}M,mem-path=${escape(files.memory)}`;
   if (purpose === "template") return `${base},share=on`;
   return privateReadonly ? `${base},share=off,readonly=on,rom=off` : `${base},share=off`;
+}
+
+/** Whether the guest's memory is anonymous, and no file of the template's. */
+export function hasOwnMemory(purpose: Purpose): boolean {
+  return purpose === "arrival" || purpose === "boot";
 }
 
 /** Each layer is named with its format, so that QEMU never guesses one from bytes that a guest wrote. */
