@@ -20,14 +20,14 @@ import { connectionsPerGuest } from "./network/guest-connections.ts";
 import { openHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
-import { ensureInitramfs, ensureKernel } from "./templates/boot-files.ts";
+import { ensureInitramfs, ensureKernel, type BootFiles } from "./templates/boot-files.ts";
 import { TemplateLibrary } from "./templates/library.ts";
-import { chooseAccelerator, cpuOf, KVM_DEVICE, tscKhz } from "./vm/qemu/accelerator.ts";
+import { chooseAccelerator, KVM_DEVICE, tscKhz } from "./vm/qemu/accelerator.ts";
+import { guestCpu } from "./vm/qemu/guest-cpu.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { VmEngine } from "./vm/engine.ts";
 import type { HostResources } from "./vm/vm-resources.ts";
-import type { Accelerator } from "./vm/qemu/qemu-arguments.ts";
 import { WarmClones } from "./vm/warm/warm-clones.ts";
 import { warmMemoryMib } from "./vm/warm/warm-memory.ts";
 import { WarmPool } from "./vm/warm/warm-pool.ts";
@@ -61,12 +61,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const kernelFolder = join(config.assetsFolder, "kernel");
   await step("Guest kernel from Debian", () => ensureKernel(kernelFolder, config.debianMirror));
   const boot = await ensureInitramfs(kernelFolder, join(config.nativeFolder, "agent"));
-  const qemu = await findProgram("qemu-system-x86_64");
-  const qemuVersion = versionOf(await runProgram(qemu, ["--version"], { deadlineMs: VERSION_DEADLINE_MS }));
-  const probe = { qemu, qemuVersion, kernelVersion: boot.kernelVersion, folder: config.assetsFolder };
-  const verdict = await step("Does KVM run a guest here?", () =>
-    chooseAccelerator({ ...probe, kernel: boot.kernel, initramfs: boot.initramfs }),
-  );
+  const { qemu, qemuVersion, verdict, rate, cpu } = await findQemu(config, boot, step);
   const { linkPrefix, neverCidrs, resolverPort, readySlots: ready } = config.network;
   const native = (name: string): string => join(config.nativeFolder, name);
   const range = await openHostNetwork({ ...config.network, log });
@@ -87,13 +82,13 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     device: verdict.accelerator === "kvm" ? KVM_DEVICE : undefined,
     firstVmUid: config.firstVmUid,
   };
-  const rate = verdict.accelerator === "tcg" ? await tscKhz() : undefined;
   const { templatesFolder, assetsFolder, debianMirror, instance } = config;
   const library = await TemplateLibrary.open({
     ...{ templatesFolder, assetsFolder, debianMirror, instance },
     accelerator: verdict.accelerator,
     boot,
     qemuVersion,
+    cpu,
     resources,
     log,
     tscKhz: rate,
@@ -111,7 +106,10 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const owner = { instance: config.instance, places: backingPlaces(config) };
   const engine = new VmEngine({ resources, library, pool, vmsFolder, ...owner, owner, log });
   const identity = await Identity.open(config.stateFolder);
-  const compatibility = await compatibilityOf(verdict.accelerator, qemuVersion, rate);
+  const compatibility: HostCompatibility = {
+    accelerator: verdict.accelerator,
+    ...{ qemu_version: qemuVersion, cpu: cpu.model, tsc_khz: rate ?? null },
+  };
   const moves = openMoves(config, { engine, resources, library, vmsFolder, log, compatibility, identity });
   const info = (): HostInfo => ({
     ...namesOf(config),
@@ -127,6 +125,18 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   return { config, engine, moves, pool, slots, range, library, identity, info };
 }
 
+/** QEMU, what it runs guests with, and the CPU that they see. */
+async function findQemu(config: HostConfig, boot: BootFiles, step: StepReport) {
+  const qemu = await findProgram("qemu-system-x86_64");
+  const qemuVersion = versionOf(await runProgram(qemu, ["--version"], { deadlineMs: VERSION_DEADLINE_MS }));
+  const probe = { qemu, qemuVersion, kernelVersion: boot.kernelVersion, folder: config.assetsFolder };
+  const verdict = await step("Does KVM run a guest here?", () =>
+    chooseAccelerator({ ...probe, kernel: boot.kernel, initramfs: boot.initramfs }),
+  );
+  const rate = verdict.accelerator === "tcg" ? await tscKhz() : undefined;
+  return { qemu, qemuVersion, verdict, rate, cpu: await guestCpu(qemu, verdict.accelerator) };
+}
+
 function openMoves(
   config: HostConfig,
   { identity, ...parts }: Omit<MovesOptions, "instance" | "layers" | "peers"> & { identity: Identity },
@@ -137,15 +147,6 @@ function openMoves(
     layers: new Layers(join(config.stateFolder, "layers"), join(config.nativeFolder, "data-ranges")),
     peers: new Peers(() => identity.credentials),
   });
-}
-
-async function compatibilityOf(
-  accelerator: Accelerator,
-  qemuVersion: string,
-  rate: number | undefined,
-): Promise<HostCompatibility> {
-  const cpu = cpuOf(accelerator, await readFile("/proc/cpuinfo", "utf8"));
-  return { accelerator, qemu_version: qemuVersion, cpu, tsc_khz: rate ?? null };
 }
 
 /** The template and size of a request that names neither. */

@@ -20,6 +20,7 @@ import { runProgram } from "../run.ts";
 import { releaseResources, makeFolder, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";
 import { migrationCompleted, type Qmp } from "../vm/qemu/qmp.ts";
+import type { GuestCpu } from "../vm/qemu/guest-cpu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import type { TemplateDescription } from "./description.ts";
 
@@ -43,6 +44,7 @@ export interface FreezeOptions {
   readonly rootImage: string;
   readonly boot: BootFiles;
   readonly qemuVersion: string;
+  readonly cpu: GuestCpu;
   readonly size: Size;
   readonly machine: Machine;
 }
@@ -85,7 +87,7 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
 
 /** Everything that the frozen state depends on is in its name. */
 export function frozenName(options: FreezeOptions): string {
-  const { description, rootImage, boot, qemuVersion, size, machine } = options;
+  const { description, rootImage, boot, qemuVersion, cpu, size, machine } = options;
   const commandLine = kernelCommandLine(machine);
   const identity = JSON.stringify([
     FORMAT,
@@ -94,6 +96,7 @@ export function frozenName(options: FreezeOptions): string {
     basename(rootImage),
     boot.digest,
     qemuVersion,
+    cpu,
     size,
     machine,
     commandLine,

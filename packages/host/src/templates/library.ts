@@ -8,6 +8,7 @@ import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostResources } from "../vm/vm-resources.ts";
 import { vmPaths, type Accelerator, type Machine } from "../vm/qemu/qemu-arguments.ts";
+import type { GuestCpu } from "../vm/qemu/guest-cpu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
 import { ensureFrozen, frozenName, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
@@ -22,6 +23,7 @@ export interface LibraryOptions {
   readonly debianMirror: string | undefined;
   readonly boot: BootFiles;
   readonly qemuVersion: string;
+  readonly cpu: GuestCpu;
   readonly accelerator: Accelerator;
   readonly tscKhz: number | undefined;
   readonly instance: string;
@@ -166,12 +168,13 @@ export class TemplateLibrary {
   }
 
   #freezeOptions(description: TemplateDescription, rootImage: string, size: Size): FreezeOptions {
-    const { resources, instance, boot, qemuVersion } = this.#options;
+    const { resources, instance, boot, qemuVersion, cpu } = this.#options;
     return {
       resources,
       instance,
       boot,
       qemuVersion,
+      cpu,
       description,
       rootImage,
       size,

@@ -3,7 +3,6 @@
 // with a deadline. A yes is kept until kernel, QEMU or the machine's boot change; a no for some minutes only, because its cause may
 // have been another hypervisor that was running, or a machine that was busy.
 
-import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -140,13 +139,4 @@ export function tscKhzOf(cpuinfo: string): number {
     );
   }
   return Math.round(Number(bogomips) * 500);
-}
-
-/** Which CPU a guest sees, in a form that can be compared: QEMU's own model, or this machine's. */
-export function cpuOf(accelerator: Accelerator, cpuinfo: string): string {
-  if (accelerator === "tcg") return "emulated";
-  const line = (name: string): string =>
-    new RegExp(`^${name}\\s*:\\s*(.*)$`, "m").exec(cpuinfo)?.[1]?.trim() ?? "";
-  const flags = createHash("sha256").update(line("flags").split(" ").sort().join(" "));
-  return `${line("model name")} ${flags.digest("hex").slice(0, 12)}`;
 }
