@@ -13,6 +13,7 @@ import type { VmList } from "@skerry/contract/host-api/vm";
 import { environment } from "../config.ts";
 import { CliError } from "../errors.ts";
 import { choosePostgres, clusterMajor, installedMajors } from "./servers/choose-postgres.ts";
+import { closedChains } from "./check-firewall.ts";
 import { fileExists } from "./system/files.ts";
 import { askHost } from "./ask-host.ts";
 import type { Layout } from "./system/layout.ts";
@@ -56,6 +57,7 @@ export async function doctor(layout: Layout): Promise<Finding[]> {
     ["tun", checkTun],
     ["namespaces", checkNamespaces],
     ["nftables", checkNftables],
+    ["firewall", checkFirewall],
     ["connections", checkConnections],
     ["cgroups", checkCgroups],
     ["cpus", checkCpus],
@@ -172,6 +174,13 @@ async function checkNftables(): Promise<Outcome> {
   const result = await run("nft", ["list", "tables"]).catch(() => undefined);
   if (result === undefined) return fault("missing", "apt-get install nftables");
   return result.code === 0 ? ok("nft answers") : fault(result.stderr.trim(), "modprobe nf_tables");
+}
+
+async function checkFirewall(): Promise<Outcome> {
+  const { chains, commands } = await closedChains();
+  if (chains.length === 0) return ok("no other firewall stops VMs");
+  const remedy = `Run, and put into that firewall's configuration: ${commands.join("; ")}`;
+  return fault(`VMs have no network: ${chains.join(", ")} drops what it does not know`, remedy);
 }
 
 /** The kernel has this table once something has asked for it, which the host does. */

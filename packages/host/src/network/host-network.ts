@@ -5,7 +5,9 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
+import { droppingChains } from "@skerry/contract/hosts/dropping-chains";
 import type { Logger } from "pino";
+import { runProgram } from "../run.ts";
 import { defaultRanges, type AddressRange } from "./addresses.ts";
 import { ipBatch, loadRules } from "./netns-exec.ts";
 import { addressesIn, parseIpv4 } from "./ipv4.ts";
@@ -26,6 +28,7 @@ export class RangeTaken extends Error {
   override readonly name = "RangeTaken";
 }
 
+const LIST_DEADLINE_MS = 10_000;
 const FORWARDING = "/proc/sys/net/ipv4/ip_forward";
 
 /** Claims the range, loads the machine's rules and turns on forwarding, in this order. Right to repeat. */
@@ -39,6 +42,7 @@ export async function openHostNetwork(options: HostNetworkOptions): Promise<Addr
       resolver: { address: range.resolver, port: options.resolverPort },
     }),
   );
+  await tellOfClosedChains(options.log);
   if ((await readFile(FORWARDING, "utf8")).trim() === "0") {
     await writeFile(FORWARDING, "1");
     options.log.info("IPv4 forwarding was off on this machine and is on now, for the egress of sandboxes");
@@ -53,6 +57,16 @@ export async function removeHostNetwork(
   await loadRules(removeRootRulesScript(options.table));
   const address = claimedBy(labelOf(options));
   if (address !== undefined) await ipBatch([`addr del ${address}/32 dev lo`]);
+}
+
+/** A machine that cannot list its chains serves all the same. */
+async function tellOfClosedChains(log: Logger): Promise<void> {
+  const chains = await runProgram("nft", ["-j", "list", "chains"], { deadlineMs: LIST_DEADLINE_MS }).then(
+    droppingChains,
+    () => [],
+  );
+  if (chains.length === 0) return;
+  log.warn({ chains }, "another firewall of this machine may drop what VMs send; see `skerry doctor`");
 }
 
 async function claimRange(options: HostNetworkOptions): Promise<AddressRange> {
