@@ -48,3 +48,16 @@ test.each<[string, Partial<HostCompatibility>]>([
 ])("a guest cannot go on with another %s", (what, other) => {
   expect(incompatibility(here, { ...here, ...other })).toContain(what);
 });
+
+test("a guest can go on under a later update of the same QEMU, so that a host can be drained to one that has it, and not back", () => {
+  const debian = (text: string): HostCompatibility => ({ ...here, qemu_version: text });
+  const [u9, u18, u19] = ["9", "18+b3", "19"].map((build) =>
+    debian(`7.2.22 (Debian 1:7.2+dfsg-7+deb12u${build})`),
+  ) as [HostCompatibility, HostCompatibility, HostCompatibility];
+  expect(incompatibility(u18, u19)).toBeUndefined();
+  expect(incompatibility(u9, u18)).toBeUndefined();
+  expect(incompatibility(debian("7.2.9"), debian("7.2.22"))).toBeUndefined();
+  expect(incompatibility(u19, u18)).toContain("QEMU");
+  expect(incompatibility(debian("7.2.22"), debian("7.20.0"))).toContain("QEMU");
+  expect(incompatibility(debian("unknown"), debian("unknown 2"))).toContain("QEMU");
+});

@@ -1,5 +1,5 @@
-// Live-migration compatibility: a running guest can move to a host with the same accelerator, the same QEMU
-// version and the same guest CPU. An emulated guest also needs a TSC rate within 0.05 % of its own, because
+// Live-migration compatibility: a running guest can move to a host with the same accelerator, the same release
+// of QEMU or a later update of it, and the same guest CPU. An emulated guest also needs a TSC rate within 0.05 % of its own, because
 // it keeps time by that rate.
 
 import { Type, type Static } from "typebox";
@@ -25,12 +25,24 @@ export type HostCompatibility = Static<typeof HostCompatibility>;
  *  far less. */
 const TSC_TOLERANCE = 0.0005;
 
+const byNumbers = new Intl.Collator("en", { numeric: true });
+
+/** Whether a version such as `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)` is that one or a later update of the same release: QEMU promises for a
+ *  microvm that what it saved is understood by neither an older version nor another release. */
+function isUpdateOf(version: string, of: string): boolean {
+  const release = (text: string): string | undefined => /^\d+\.\d+(?!\d)/.exec(text)?.[0];
+  if (version === of) return true;
+  return (
+    release(version) !== undefined && release(version) === release(of) && byNumbers.compare(version, of) > 0
+  );
+}
+
 /** Why a guest of the host `here` cannot run on the host `there`, in words for the operator; undefined
  *  where it can. */
 export function incompatibility(here: HostCompatibility, there: HostCompatibility): string | undefined {
   if (here.accelerator !== there.accelerator)
     return `the accelerator is ${there.accelerator} there and ${here.accelerator} here`;
-  if (here.qemu_version !== there.qemu_version)
+  if (!isUpdateOf(there.qemu_version, here.qemu_version))
     return `QEMU is ${there.qemu_version} there and ${here.qemu_version} here`;
   if (here.cpu !== there.cpu) return `the CPU is another: ${there.cpu} there, ${here.cpu} here`;
   if ((here.tsc_khz === null) !== (there.tsc_khz === null))
