@@ -158,7 +158,7 @@ static void limit(int resource, rlim_t value) {
   if (setrlimit(resource, &both)) fail("limit", "resources");
 }
 
-// A node of its own for the device in the place of the machine's, whatever mode and group that has: without udev it is root's alone, and a
+// A node of its own for the device in the place of the machine's: without udev it is root's alone, and a
 // group that may open it may open other devices, too. The rest of the file system stays as it is. /sys serves as a place for a moment.
 static void own_device(const char *device, unsigned uid) {
   struct stat found;
