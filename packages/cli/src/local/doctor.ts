@@ -14,7 +14,7 @@ import { environment } from "../config.ts";
 import { CliError } from "../errors.ts";
 import { choosePostgres, clusterMajor, installedMajors } from "./servers/choose-postgres.ts";
 import { closedChains } from "./check-firewall.ts";
-import { fileExists } from "./system/files.ts";
+import { fileExists, nearestFolder } from "./system/files.ts";
 import { askHost } from "./ask-host.ts";
 import type { Layout } from "./system/layout.ts";
 import { run } from "./system/run.ts";
@@ -289,13 +289,6 @@ async function checkBuild(layout: Layout): Promise<Outcome> {
   return launch
     ? ok(layout.dist)
     : fault("native/launch cannot be run", "The checkout is on a file system mounted noexec; move it.");
-}
-
-async function nearestFolder(path: string): Promise<string> {
-  let folder = path;
-  // A folder that this user may not enter is as good as none: the check is about those above it.
-  while (!(await fileExists(folder).catch(() => false))) folder = dirname(folder);
-  return folder;
 }
 
 /** Exit code of the command: faults fail it, warnings do not. */

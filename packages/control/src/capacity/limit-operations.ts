@@ -1,6 +1,5 @@
 import { Type } from "typebox";
-import { Limits } from "@skerry/contract/limits/limits-report";
-import { LimitsChangeRequest, OrganizationLimitsReport } from "@skerry/contract/limits/limits-report";
+import { Limits, LimitsChangeRequest, OrganizationLimitsReport } from "@skerry/contract/limits/limits-report";
 import type { Operations } from "../api/operation.ts";
 
 /** Any organization: the caller is the operator, and need not be a member of it. */

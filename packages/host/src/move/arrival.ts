@@ -48,7 +48,7 @@ export class Arrival {
   readonly #options: ArrivalOptions;
   readonly #order: ArrivalOrder | undefined;
   readonly #needs = Promise.withResolvers<ArrivalNeeds>();
-  readonly #missing: LayerReceiver;
+  readonly #layerReceiver: LayerReceiver;
   readonly #ready = Promise.withResolvers<void>();
   readonly #memoryComes = Promise.withResolvers<void>();
   readonly #whole = Promise.withResolvers<void>();
@@ -64,7 +64,7 @@ export class Arrival {
   constructor(options: ArrivalOptions, order: ArrivalOrder | undefined) {
     this.#options = options;
     this.#order = order;
-    this.#missing = new LayerReceiver(options);
+    this.#layerReceiver = new LayerReceiver(options);
     for (const { promise } of [this.#needs, this.#ready, this.#memoryComes, this.#whole, this.#resumed])
       promise.catch(() => undefined); // each caller that awaits it gets the error
   }
@@ -129,7 +129,7 @@ export class Arrival {
 
   /** Receives a layer that `needs` has named. Call `admit` first. */
   async receiveLayer(digest: string, content: Readable): Promise<void> {
-    await this.#missing.receive(digest, addAbortSignal(this.#over.signal, content));
+    await this.#layerReceiver.receive(digest, addAbortSignal(this.#over.signal, content));
   }
 
   /** Connects the source's QEMU with ours. Call `admit` first, and await `ready`. */
@@ -183,8 +183,8 @@ export class Arrival {
 
   /** Names the layers that this host does not have, and resolves with all files when they have come. */
   async #collectLayers({ manifest }: ArrivalOrder, lost: Promise<never>): Promise<BackingFiles> {
-    this.#needs.resolve({ layers: await this.#missing.ask(manifest) });
-    return Promise.race([this.#missing.files(manifest), lost]);
+    this.#needs.resolve({ layers: await this.#layerReceiver.ask(manifest) });
+    return Promise.race([this.#layerReceiver.files(manifest), lost]);
   }
 
   async #start(newVm: NewVm, { order, size }: { order: ArrivalOrder; size: Size }): Promise<Qmp> {

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { dirname } from "node:path";
 
 /** Rejects where the disk or a permission keeps it from being known: what is not known to be missing must not be made anew. */
 export async function fileExists(path: string): Promise<boolean> {
@@ -15,4 +16,12 @@ export async function fileExists(path: string): Promise<boolean> {
 export async function folderIdentity(path: string): Promise<string> {
   const { dev, ino } = await stat(path);
   return `${dev}:${ino}`;
+}
+
+/** The folder itself, or the nearest one above it that is there. */
+export async function nearestFolder(path: string): Promise<string> {
+  let folder = path;
+  // A folder that this user may not enter is as good as none: the check is about those above it.
+  while (!(await fileExists(folder).catch(() => false))) folder = dirname(folder);
+  return folder;
 }

@@ -35,7 +35,7 @@ export function endOfQemu(shutdownReason: string | undefined, consoleLogEnd: str
   }
 }
 
-/** One that has begun to end, and does not. */
+/** A QEMU that has begun to end and hangs. */
 export function endOfHungQemu(shutdownReason: string | undefined): EndReason {
   const why = shutdownReason === undefined ? "without a reason" : `with the reason ${shutdownReason}`;
   return gone("qemu_ended", `QEMU was ending ${why}, and hung`);
