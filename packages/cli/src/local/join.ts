@@ -21,7 +21,7 @@ import {
 import { environment } from "../config.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { fileExists } from "./system/files.ts";
-import { commandHost } from "./ask-host.ts";
+import { commandHost } from "./system/ask-host.ts";
 import { joinedFile, type Joined, type Layout } from "./system/layout.ts";
 import { lockCommands } from "./system/lock.ts";
 import { stopProcess } from "./system/processes.ts";

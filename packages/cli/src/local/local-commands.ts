@@ -45,7 +45,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     .description("check whether this machine has what a host needs, and say what to do")
     .option("--json", "print JSON")
     .action(async (options: { json?: boolean }) => {
-      const { doctor, exitCodeOf } = await import("./doctor.ts");
+      const { doctor, exitCodeOf } = await import("./doctor/doctor.ts");
       const findings = await doctor(ownLayout());
       if (options.json === true) await cli.output.json(findings);
       else

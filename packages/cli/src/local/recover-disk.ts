@@ -1,7 +1,7 @@
 // `skerry host recover-disk`: on the machine of the host, for a machine whose record is damaged.
 
 import type { Vm } from "@skerry/contract/host-api/vm";
-import { commandHost } from "./ask-host.ts";
+import { commandHost } from "./system/ask-host.ts";
 import type { Layout } from "./system/layout.ts";
 import { requireRoot } from "./up.ts";
 

@@ -2,7 +2,7 @@
 
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { VmList } from "@skerry/contract/host-api/vm";
-import { askHost } from "./ask-host.ts";
+import { askHost } from "./system/ask-host.ts";
 import type { Joined, Layout } from "./system/layout.ts";
 import { longestLoopDelayS } from "./loop-delay.ts";
 import { isAlive, type ProcessIdentity } from "./system/processes.ts";

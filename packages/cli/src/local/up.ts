@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { environment } from "../config.ts";
 import { CliError } from "../errors.ts";
 import { fileExists } from "./system/files.ts";
-import { askHost } from "./ask-host.ts";
+import { askHost } from "./system/ask-host.ts";
 import type { Layout } from "./system/layout.ts";
 import { lockCommands } from "./system/lock.ts";
 import { lastLines, openLog } from "./servers/logs.ts";

@@ -2,8 +2,8 @@
 
 import { request } from "node:http";
 import { errorFromBody } from "@skerry/contract/errors";
-import { CliError } from "../errors.ts";
-import type { Layout } from "./system/layout.ts";
+import { CliError } from "../../errors.ts";
+import type { Layout } from "./layout.ts";
 
 const DEADLINE_MS = 3_000;
 /** The host may be busy with a VM. */

@@ -4,7 +4,7 @@ import {
   knowsVmLinks,
   type DroppingChain,
 } from "@skerry/contract/hosts/dropping-chains";
-import { run } from "./system/run.ts";
+import { run } from "../system/run.ts";
 
 /** Chains of other firewalls on this machine in which the packets of VMs end, and the commands that let them through. */
 export async function closedChains(): Promise<{ readonly chains: string[]; readonly commands: string[] }> {
