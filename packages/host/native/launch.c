@@ -174,6 +174,13 @@ static void own_device(const char *device, unsigned uid) {
   if (umount2("/sys", MNT_DETACH)) fail("leave", "/sys");
 }
 
+// No thread of another VM, or of the machine's, runs beside it on a core with two hardware threads. A kernel
+// without core scheduling and a processor without such threads refuse, and nothing is lost.
+static void keep_cores_apart(void) {
+  enum { THREAD_GROUP = 1 };
+  prctl(PR_SCHED_CORE, PR_SCHED_CORE_CREATE, 0, THREAD_GROUP, 0);
+}
+
 // System V objects and message queues of this machine are out of its reach, and its own end with it: the next
 // process of its uid finds none.
 static void leave_ipc(void) {
@@ -251,6 +258,7 @@ int main(int argc, char **argv) {
   if (file_mib) limit(RLIMIT_FSIZE, (rlim_t)file_mib << 20);
   if (console) start_console(console_log, console, user);
   close_others();
+  keep_cores_apart();
   leave_ipc();
   if (device) own_device(device, uid);
   if (!huge_pages) disable_huge_pages();

@@ -24,6 +24,7 @@ import { ensureInitramfs, ensureKernel, type BootFiles } from "./templates/boot-
 import { TemplateLibrary } from "./templates/library.ts";
 import { chooseAccelerator, KVM_DEVICE, tscKhz } from "./vm/qemu/accelerator.ts";
 import { guestCpu } from "./vm/qemu/guest-cpu.ts";
+import { diskNumberOf } from "./vm/qemu/disk-number.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { VmEngine } from "./vm/engine.ts";
@@ -74,7 +75,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const resources: HostResources = {
     slots,
     egress: new EgressLoader({ range, neverCidrs, resolverPort, slots }),
-    cgroups: await openCgroups(config.instance),
+    cgroups: await openCgroups(config.instance, await diskNumberOf(config.stateFolder)),
     launcher: native("launch"),
     consoleLog: native("console-log"),
     ...(await librariesFor(qemuVersion, config)),

@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile, rmdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, rmdir, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { expect, test } from "vitest";
 import { cgroupLimits, openCgroups } from "../src/vm/qemu/cgroup.ts";
+import { diskNumberOf, numberOf } from "../src/vm/qemu/disk-number.ts";
 
 const size = findSize(DEFAULT_SIZE) as Size;
 /** Elsewhere a VM has none. */
@@ -32,14 +33,47 @@ test.skipIf(!hasTree)("a VM's cgroup goes with all that runs in it, whoever star
 test("a VM has its memory, QEMU's and that of page tables, and its CPUs with a quarter of one for QEMU's own threads", () => {
   const [small, large] = [findSize("shared-cpu-1x"), findSize("performance-16x")];
   if (small === undefined || large === undefined) throw new Error("sizes are missing");
-  expect(cgroupLimits(small)).toEqual({
+  expect(cgroupLimits(small).always).toEqual({
     "memory.max": String((small.memory_mib + 192 + Math.ceil(small.memory_mib / 128)) * 1024 ** 2),
     "pids.max": "128",
     "cpu.max": "125000 100000",
     "cpu.weight": "100",
   });
   // 32 GiB need 64 MiB of page tables for QEMU, as much for the processor's, and more for a guest that runs guests.
-  expect(Number(cgroupLimits(large)["memory.max"]) - large.memory_mib * 1024 ** 2).toBeGreaterThan(
+  expect(Number(cgroupLimits(large).always["memory.max"]) - large.memory_mib * 1024 ** 2).toBeGreaterThan(
     (192 + 192) * 1024 ** 2,
   );
+});
+
+test("a VM is not swapped out, and uses the disk by its size", () => {
+  const [small, large] = [findSize("shared-cpu-1x"), findSize("performance-2x")];
+  if (small === undefined || large === undefined) throw new Error("sizes are missing");
+  expect(cgroupLimits(small).whereOffered).toEqual({ "memory.swap.max": "0" });
+  expect(cgroupLimits(small, "254:0").whereOffered).toEqual({
+    "memory.swap.max": "0",
+    "io.max": "254:0 rbps=134217728 wbps=134217728 riops=4000 wiops=4000",
+  });
+  expect(cgroupLimits(large, "8:0").whereOffered["io.max"]).toBe(
+    "8:0 rbps=536870912 wbps=536870912 riops=16000 wiops=16000",
+  );
+});
+
+test("limits hold for the whole disk under a folder, and for none where there is no single one", async () => {
+  const { dev } = await stat("/tmp", { bigint: true });
+  const devices = await mkdtemp("/tmp/skerry-unit-disk-");
+  try {
+    await mkdir(join(devices, "sdx/sdx1"), { recursive: true });
+    await writeFile(join(devices, "sdx/dev"), "8:16\n");
+    await writeFile(join(devices, "sdx/sdx1/dev"), `${numberOf(dev)}\n`);
+    await symlink("sdx/sdx1", join(devices, numberOf(dev)));
+    expect(await diskNumberOf("/tmp", devices)).toBe(numberOf(dev));
+    await writeFile(join(devices, "sdx/sdx1/partition"), "1\n");
+    expect(await diskNumberOf("/tmp", devices)).toBe("8:16");
+  } finally {
+    await rm(devices, { recursive: true });
+  }
+  expect(await diskNumberOf("/proc")).toBeUndefined();
+  expect(numberOf(0xfe00n)).toBe("254:0");
+  // As `stat -c '%Hd:%Ld'` prints it.
+  expect(numberOf(0x10_0000n + 0x1f05n)).toBe("31:261");
 });

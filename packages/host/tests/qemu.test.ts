@@ -131,7 +131,12 @@ test("an emulated guest is told the rate of the clock, and one on KVM measures i
   expect(options(template).get("-accel")).toEqual(["tcg,tb-size=32"]);
   expect(options(template).get("-cpu")).toEqual(["max"]);
   expect(options({ ...template, machine: kvm }).get("-accel")).toEqual(["kvm"]);
-  expect(options({ ...template, machine: kvm }).get("-cpu")).toEqual(["host"]);
+  expect(options({ ...template, machine: kvm }).get("-cpu")).toEqual(["host,vmx=off,svm=off,pmu=off"]);
+});
+
+test("no pages are shared between guests, and none are in a core dump", () => {
+  for (const of of [template, clone, { ...template, machine: kvm }])
+    expect(options(of).get("-M")?.[0]).toMatch(/,mem-merge=off,dump-guest-core=off,/);
 });
 
 test("every QEMU is confined, has no default devices, and ends when its guest reboots", () => {

@@ -6,7 +6,13 @@
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { FIRMWARE, kernelCommandLine, type Accelerator } from "./qemu-arguments.ts";
+import {
+  cpuArgument,
+  FIRMWARE,
+  kernelCommandLine,
+  MACHINE_TYPE,
+  type Accelerator,
+} from "./qemu-arguments.ts";
 
 export interface AcceleratorVerdict {
   readonly accelerator: Accelerator;
@@ -81,18 +87,7 @@ async function bootOnce(options: ProbeOptions): Promise<string | undefined> {
   const child = spawn(
     options.qemu,
     [
-      ...[
-        "-M",
-        "microvm,x-option-roms=off,rtc=on,isa-serial=on",
-        "-bios",
-        FIRMWARE,
-        "-accel",
-        "kvm",
-        "-cpu",
-        "host",
-        "-smp",
-        "1",
-      ],
+      ...["-M", MACHINE_TYPE, "-bios", FIRMWARE, "-accel", "kvm", "-cpu", cpuArgument("kvm"), "-smp", "1"],
       ...["-m", String(PROBE_MEMORY_MIB), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
       ...["-serial", "stdio", "-kernel", options.kernel, "-initrd", options.initramfs],
       ...["-append", kernelCommandLine(machine, " skerry.probe")],

@@ -8,6 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Size } from "@skerry/contract/sizes";
 
 const CONTROLLERS = ["cpu", "memory", "pids"] as const;
+/** Used where the kernel has it. */
+const DISK_CONTROLLER = "io";
 /** QEMU itself and its translated code, on top of the guest's memory. */
 const QEMU_OVERHEAD_MIB = 192;
 /** Page tables of the guest's memory, QEMU's and the processor's: 2 MiB of each for a GiB (4 KiB pages, 8 bytes a page), and as much
@@ -17,6 +19,10 @@ const MEMORY_PER_PAGE_TABLES = 128;
 const CPU_FOR_QEMU = 0.25;
 const QEMU_MAX_TASKS = 128;
 const CPU_PERIOD_US = 100_000;
+/** What one CPU of a shared size may read and write of the disk, each; a performance size has twice as much. A guest that takes all of it
+ *  leaves other guests, and PostgreSQL, their share of an SSD. */
+const DISK_BYTES_PER_SECOND = 128 * 1024 * 1024;
+const DISK_OPERATIONS_PER_SECOND = 4_000;
 const BUSY_ATTEMPTS = 50;
 const BUSY_PAUSE_MS = 20;
 
@@ -34,8 +40,9 @@ const none = (description: string): Cgroups => ({
   remove: () => Promise.resolve(),
 });
 
-/** Looks for a v2 tree and prepares our own branch of it, for example `/sys/fs/cgroup/skerry-1a2b3c`. */
-export async function openCgroups(branch: string): Promise<Cgroups> {
+/** Looks for a v2 tree and prepares our own branch of it, for example `/sys/fs/cgroup/skerry-1a2b3c`. `disk` is the number of the disk that
+ *  VMs use. */
+export async function openCgroups(branch: string, disk?: string): Promise<Cgroups> {
   const mounts = await readFile("/proc/self/mounts", "utf8");
   const tree = mounts
     .split("\n")
@@ -50,15 +57,21 @@ export async function openCgroups(branch: string): Promise<Cgroups> {
       `none: cannot make a cgroup in ${tree} (${(error as NodeJS.ErrnoException).code ?? "failed"})`,
     );
   }
-  const controllers = (await enableControllers(tree)) && (await enableControllers(root));
+  const controllers =
+    (await enableControllers(tree, CONTROLLERS)) && (await enableControllers(root, CONTROLLERS));
+  const limitsDisk =
+    controllers &&
+    disk !== undefined &&
+    (await enableControllers(tree, [DISK_CONTROLLER])) &&
+    (await enableControllers(root, [DISK_CONTROLLER]));
   return {
     description: controllers
-      ? CONTROLLERS.join(", ")
+      ? [...CONTROLLERS, ...(limitsDisk ? [DISK_CONTROLLER] : [])].join(", ")
       : "none: the cgroup v2 tree has no cpu, memory and pids controllers",
     async create(name, size) {
       const folder = join(root, name);
       await mkdir(folder, { recursive: true });
-      if (controllers) await setLimits(folder, size);
+      if (controllers) await setLimits(folder, cgroupLimits(size, limitsDisk ? disk : undefined));
       return folder;
     },
     async remove(name) {
@@ -85,12 +98,12 @@ async function removeEmpty(folder: string): Promise<void> {
   }
 }
 
-async function enableControllers(folder: string): Promise<boolean> {
+async function enableControllers(folder: string, controllers: readonly string[]): Promise<boolean> {
   const available = (await readFile(join(folder, "cgroup.controllers"), "utf8")).trim().split(" ");
-  if (!CONTROLLERS.every((controller) => available.includes(controller))) return false;
+  if (!controllers.every((controller) => available.includes(controller))) return false;
   return writeFile(
     join(folder, "cgroup.subtree_control"),
-    CONTROLLERS.map((name) => `+${name}`).join(" "),
+    controllers.map((name) => `+${name}`).join(" "),
   ).then(
     () => true,
     () => false,
@@ -98,17 +111,40 @@ async function enableControllers(folder: string): Promise<boolean> {
 }
 
 /** By file of the cgroup. */
-export function cgroupLimits(size: Size): Readonly<Record<string, string>> {
+export interface CgroupLimits {
+  readonly always: Readonly<Record<string, string>>;
+  /** In files that not every kernel has. */
+  readonly whereOffered: Readonly<Record<string, string>>;
+}
+
+/** `disk` is the number of the disk whose use is limited, if any. */
+export function cgroupLimits(size: Size, disk?: string): CgroupLimits {
   const memoryMib = size.memory_mib + QEMU_OVERHEAD_MIB + Math.ceil(size.memory_mib / MEMORY_PER_PAGE_TABLES);
   return {
-    "memory.max": String(memoryMib * 1024 * 1024),
-    "pids.max": String(QEMU_MAX_TASKS),
-    "cpu.max": `${(size.vcpus + CPU_FOR_QEMU) * CPU_PERIOD_US} ${CPU_PERIOD_US}`,
-    "cpu.weight": size.cpu === "shared" ? "100" : "1000",
+    always: {
+      "memory.max": String(memoryMib * 1024 * 1024),
+      "pids.max": String(QEMU_MAX_TASKS),
+      "cpu.max": `${(size.vcpus + CPU_FOR_QEMU) * CPU_PERIOD_US} ${CPU_PERIOD_US}`,
+      "cpu.weight": size.cpu === "shared" ? "100" : "1000",
+    },
+    whereOffered: {
+      // What a guest holds is in memory, and not in a swap device that outlives the guest, unencrypted.
+      "memory.swap.max": "0",
+      ...(disk === undefined ? {} : { "io.max": `${disk} ${diskLimit(size)}` }),
+    },
   };
 }
 
-async function setLimits(folder: string, size: Size): Promise<void> {
-  const limits = Object.entries(cgroupLimits(size));
-  await Promise.all(limits.map(([file, value]) => writeFile(join(folder, file), value)));
+function diskLimit({ vcpus, cpu }: Size): string {
+  const shares = vcpus * (cpu === "shared" ? 1 : 2);
+  const [bytes, operations] = [shares * DISK_BYTES_PER_SECOND, shares * DISK_OPERATIONS_PER_SECOND];
+  return `rbps=${bytes} wbps=${bytes} riops=${operations} wiops=${operations}`;
+}
+
+async function setLimits(folder: string, { always, whereOffered }: CgroupLimits): Promise<void> {
+  const set = (file: string, value: string): Promise<void> => writeFile(join(folder, file), value);
+  await Promise.all([
+    ...Object.entries(always).map(([file, value]) => set(file, value)),
+    ...Object.entries(whereOffered).map(([file, value]) => set(file, value).catch(() => undefined)),
+  ]);
 }

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { release } from "node:os";
 import { runProgram } from "../../run.ts";
-import { FIRMWARE, type Accelerator } from "./qemu-arguments.ts";
+import { cpuArgument, FIRMWARE, MACHINE_TYPE, type Accelerator } from "./qemu-arguments.ts";
 
 export interface GuestCpu {
   /** The same on hosts whose guests see the same CPU. */
@@ -24,17 +24,7 @@ const QUESTIONS = [
 /** Asks QEMU, because the flags in /proc/cpuinfo are those that this kernel prints, and not those that it gives a guest. */
 export async function guestCpu(qemu: string, accelerator: Accelerator): Promise<GuestCpu> {
   if (accelerator === "tcg") return { model: "emulated", revision: "" };
-  const machine = [
-    "-M",
-    "microvm,x-option-roms=off",
-    "-bios",
-    FIRMWARE,
-    "-accel",
-    "kvm",
-    "-cpu",
-    "host",
-    "-S",
-  ];
+  const machine = ["-M", MACHINE_TYPE, "-bios", FIRMWARE, "-accel", "kvm", "-cpu", cpuArgument("kvm"), "-S"];
   const quiet = ["-nodefaults", "-no-user-config", "-display", "none", "-qmp", "stdio"];
   const answers = await runProgram(qemu, [...machine, ...quiet], {
     input: QUESTIONS.map((question) => `${JSON.stringify(question)}\n`).join(""),

@@ -62,6 +62,13 @@ export interface QemuOptions {
 /** Named, because the default of a microvm is SeaBIOS in the packages of QEMU 8.0 and newer (Debian 13, Ubuntu 24.04), which does not start
  *  a kernel without option ROMs. Part of the frozen state. */
 export const FIRMWARE = "qboot.rom";
+/** PIT and PIC stay on: without them a kernel that is emulated hangs at "could not calculate TSC khz", and on KVM it is not tried on
+ *  hardware. With KSM a guest could find out by timing which pages another one has. */
+export const MACHINE_TYPE =
+  "microvm,x-option-roms=off,rtc=on,isa-serial=on,mem-merge=off,dump-guest-core=off";
+/** What a guest does not see of the host's CPU: hypervisor extensions and performance counters are much code of the host's kernel, and
+ *  guests of guests have been a way out of KVM more than once. */
+const HIDDEN_FROM_GUESTS = ["vmx", "svm", "pmu"] as const;
 /** Caps the memory of TCG's translated code, in MiB. More made nothing faster, less made it slower. */
 const TCG_CODE_MIB = 32;
 /** The kept end of a sandbox's console, for debugging; a guest that floods it costs no more than this. */
@@ -71,11 +78,10 @@ export function qemuArguments(options: QemuOptions): string[] {
   const { machine } = options;
   return [
     ...["-name", options.name],
-    // PIT and PIC stay on: without them the kernel hangs at "could not calculate TSC khz".
-    ...["-M", "microvm,x-option-roms=off,rtc=on,isa-serial=on,memory-backend=mem"],
+    ...["-M", `${MACHINE_TYPE},memory-backend=mem`],
     ...["-bios", FIRMWARE],
     ...["-accel", machine.accelerator === "tcg" ? `tcg,tb-size=${TCG_CODE_MIB}` : "kvm"],
-    ...["-cpu", machine.accelerator === "tcg" ? "max" : "host"],
+    ...["-cpu", cpuArgument(machine.accelerator)],
     ...["-smp", String(machine.vcpus), "-m", String(machine.memoryMib)],
     ...["-object", memoryObject(options)],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
@@ -90,6 +96,12 @@ export function qemuArguments(options: QemuOptions): string[] {
     ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
     ...startArguments(options),
   ];
+}
+
+export function cpuArgument(accelerator: Accelerator): string {
+  return accelerator === "tcg"
+    ? "max"
+    : ["host", ...HIDDEN_FROM_GUESTS.map((name) => `${name}=off`)].join(",");
 }
 
 /** What a guest has freed goes back to the host, in pieces of 2 MB. QEMU from 8.2 on does that for no
