@@ -62,15 +62,6 @@ static void load_modules(void) {
   if (order) fclose(order);
 }
 
-static bool on_command_line(const char *word) {
-  char line[4096];
-  int fd = open("/proc/cmdline", O_RDONLY | O_CLOEXEC);
-  ssize_t got = fd < 0 ? 0 : read(fd, line, sizeof line - 1);
-  if (fd >= 0) close(fd);
-  line[got > 0 ? got : 0] = '\0';
-  return strstr(line, word) != NULL;
-}
-
 // Devices appear a moment after their driver.
 static bool wait_for(bool (*there)(void *), void *argument) {
   for (int ms = 0; ms < DEVICE_WAIT_MS; ms++) {
@@ -194,11 +185,6 @@ int boot(void) {
   keep_bytes(0);
   mount_at("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   mount_at("sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
-  if (on_command_line("skerry.probe")) {
-    printf("skerry-probe-ok\n");
-    fflush(stdout);
-    reset_machine();
-  }
   reboot(RB_DISABLE_CAD);
   load_modules();
   enter_root();

@@ -33,6 +33,10 @@ export interface HostConfig {
   readonly vmMemoryMib: number | undefined;
   /** Debian archive to build templates from; undefined: mmdebstrap's own default. */
   readonly debianMirror: string | undefined;
+  /** A kernel of the operator's for all guests; undefined: Debian's. */
+  readonly guestKernel: string | undefined;
+  /** How many times longer than usual guests may take to boot, to be restored and to answer for the first time. */
+  readonly guestDeadlineFactor: number;
   readonly logLevel: string;
   /** Tells this host's namespaces, cgroups and processes from those of others on the machine. */
   readonly instance: string;
@@ -95,6 +99,7 @@ const READY_SLOTS_MAX = 256;
 const WARM_MAX = 16;
 const WARM_MIN = 2;
 const WARM_LIMIT = 1_000;
+const GUEST_DEADLINE_FACTOR_MAX = 100;
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
   const settings = new Settings(env);
@@ -117,6 +122,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     templatesFolder: settings.path("SKERRY_TEMPLATES"),
     vmMemoryMib: settings.optionalNumber("SKERRY_VM_MEMORY_MIB"),
     debianMirror: env["SKERRY_DEBIAN_MIRROR"],
+    guestKernel: settings.optionalPath("SKERRY_GUEST_KERNEL"),
+    guestDeadlineFactor: settings.number("SKERRY_GUEST_DEADLINE_FACTOR", 1, [1, GUEST_DEADLINE_FACTOR_MAX]),
     logLevel,
     instance: `skerry-${digest.toString("hex", 0, 3)}`,
     firstVmUid: VM_UID_BASE + (digest.readUInt32LE(4) % VM_UID_RANGES) * VM_UIDS_PER_HOST + 1,

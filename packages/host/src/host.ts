@@ -18,16 +18,20 @@ import { Peers } from "./move/peers.ts";
 import { EgressLoader } from "./network/egress-loader.ts";
 import { connectionsPerGuest } from "./network/guest-connections.ts";
 import { openHostNetwork } from "./network/host-network.ts";
-import { Slots } from "./network/slots.ts";
+import { Slots, type SlotsOptions } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
-import { ensureInitramfs, ensureKernel, type BootFiles } from "./templates/boot-files.ts";
+import { bootFolders, ensureDebianKernel, ensureInitramfs, type BootFiles } from "./templates/boot-files.ts";
 import { TemplateLibrary } from "./templates/library.ts";
-import { chooseAccelerator, KVM_DEVICE, tscKhz } from "./vm/qemu/accelerator.ts";
+import { ensureOwnKernel } from "./templates/own-kernel.ts";
+import { claimSlotsOnly, type AdoptionOptions } from "./vm/adoption/find-vms.ts";
+import { guestDeadlines, probeDeadlines } from "./vm/guest-deadlines.ts";
+import { chooseAccelerator, KVM_DEVICE, tscKhz, type AcceleratorVerdict } from "./vm/qemu/accelerator.ts";
 import { guestCpu } from "./vm/qemu/guest-cpu.ts";
 import { diskNumberOf } from "./vm/qemu/disk-number.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { VmEngine } from "./vm/engine.ts";
+import { probeGuest } from "./vm/start/probe-guest.ts";
 import type { HostResources } from "./vm/vm-resources.ts";
 import { WarmClones } from "./vm/warm/warm-clones.ts";
 import { warmMemoryMib } from "./vm/warm/warm-memory.ts";
@@ -37,6 +41,7 @@ export const VERSION = "0.1.0";
 
 export interface Host {
   readonly config: HostConfig;
+  readonly boot: BootFiles;
   readonly engine: VmEngine;
   readonly moves: HostMoves;
   readonly pool: WarmPool;
@@ -59,57 +64,40 @@ const PRIVATE_READONLY_SINCE = [8, 2] as const;
 
 export async function openHost(config: HostConfig, log: Logger, step: StepReport): Promise<Host> {
   await mkdir(config.stateFolder, { recursive: true, mode: 0o711 });
-  const kernelFolder = join(config.assetsFolder, "kernel");
-  await step("Guest kernel from Debian", () => ensureKernel(kernelFolder, config.debianMirror));
-  const boot = await ensureInitramfs(kernelFolder, join(config.nativeFolder, "agent"));
-  const { qemu, qemuVersion, verdict, rate, cpu } = await findQemu(config, boot, step);
-  const { linkPrefix, neverCidrs, resolverPort, readySlots: ready } = config.network;
-  const native = (name: string): string => join(config.nativeFolder, name);
+  const boot = await openBootFiles(config, step);
+  const qemu = await findQemu();
+  const { templatesFolder, assetsFolder, debianMirror, instance } = config;
   const range = await openHostNetwork({ ...config.network, log });
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
-  const slots = new Slots({
-    connections: await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log }),
-    ...{ prefix: config.instance, linkPrefix, range, ready, isBusy: () => engine.isBusy },
-    ...{ conntrackFlush: native("conntrack-flush"), netnsExec: native("netns-exec"), log },
-  });
-  const resources: HostResources = {
-    slots,
-    egress: new EgressLoader({ range, neverCidrs, resolverPort, slots }),
-    cgroups: await openCgroups(config.instance, await diskNumberOf(config.stateFolder)),
-    launcher: native("launch"),
-    consoleLog: native("console-log"),
-    ...(await librariesFor(qemuVersion, config)),
-    qemu,
-    device: verdict.accelerator === "kvm" ? KVM_DEVICE : undefined,
-    firstVmUid: config.firstVmUid,
-  };
-  const { templatesFolder, assetsFolder, debianMirror, instance } = config;
+  const connections = await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log });
+  const slots = openSlots(config, { range, connections, log, isBusy: () => engine.isBusy });
+  const common = await openResources(config, { slots, range, qemu });
+  const vmsFolder = join(config.stateFolder, "vms");
+  const owner = { instance, places: backingPlaces(config) };
+  const found = { resources: common, vmsFolder, owner, log };
+  const verdict = await step("Does KVM run a guest here?", () => choose(config, { found, qemu, boot }));
+  const { accelerator } = verdict;
+  const resources = { ...common, device: accelerator === "kvm" ? KVM_DEVICE : undefined };
+  const rate = accelerator === "tcg" ? await tscKhz() : undefined;
+  const cpu = await guestCpu(qemu.program, accelerator);
   const library = await TemplateLibrary.open({
-    ...{ templatesFolder, assetsFolder, debianMirror, instance },
-    accelerator: verdict.accelerator,
-    boot,
-    qemuVersion,
-    cpu,
-    resources,
-    log,
+    ...{ templatesFolder, assetsFolder, debianMirror, instance, accelerator, boot, cpu, resources, log },
+    qemuVersion: qemu.version,
     tscKhz: rate,
   });
-  const vmsFolder = join(config.stateFolder, "vms");
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({
-    clones: new WarmClones({ resources, library, vmsFolder, instance: config.instance, log }),
+    clones: new WarmClones({ resources, library, vmsFolder, instance, log }),
     ...{ log, max: config.warm.max, min: config.warm.min },
     favorite: favoriteOf(library),
     memoryMib: () => warmMemoryMib({ budgetMib, capacityMib, usedMib: engine.memoryMib }),
     spareSlots: (waiting) => resources.slots.spare(waiting),
     isBusy: () => engine.isBusy,
   });
-  const owner = { instance: config.instance, places: backingPlaces(config) };
-  const engine = new VmEngine({ resources, library, pool, vmsFolder, ...owner, owner, log });
+  const engine = new VmEngine({ resources, library, pool, vmsFolder, instance, owner, log });
   const identity = await Identity.open(config.stateFolder);
   const compatibility: HostCompatibility = {
-    accelerator: verdict.accelerator,
-    ...{ qemu_version: qemuVersion, cpu: cpu.model, tsc_khz: rate ?? null },
+    ...{ accelerator, qemu_version: qemu.version, cpu: cpu.model, tsc_khz: rate ?? null },
   };
   const moves = openMoves(config, { engine, resources, library, vmsFolder, log, compatibility, identity });
   const info = (): HostInfo => ({
@@ -123,19 +111,83 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     memory_mib: capacityMib,
     templates: library.list(),
   });
-  return { config, engine, moves, pool, slots, range, library, identity, info };
+  return { config, boot, engine, moves, pool, slots, range, library, identity, info };
 }
 
-/** QEMU, what it runs guests with, and the CPU that they see. */
-async function findQemu(config: HostConfig, boot: BootFiles, step: StepReport) {
-  const qemu = await findProgram("qemu-system-x86_64");
-  const qemuVersion = versionOf(await runProgram(qemu, ["--version"], { deadlineMs: VERSION_DEADLINE_MS }));
-  const probe = { qemu, qemuVersion, kernelVersion: boot.kernelVersion, folder: config.assetsFolder };
-  const verdict = await step("Does KVM run a guest here?", () =>
-    chooseAccelerator({ ...probe, kernel: boot.kernel, initramfs: boot.initramfs }),
-  );
-  const rate = verdict.accelerator === "tcg" ? await tscKhz() : undefined;
-  return { qemu, qemuVersion, verdict, rate, cpu: await guestCpu(qemu, verdict.accelerator) };
+async function openBootFiles(config: HostConfig, step: StepReport): Promise<BootFiles> {
+  const { assetsFolder, debianMirror, guestKernel } = config;
+  const agent = join(config.nativeFolder, "agent");
+  const { debian, own } = bootFolders(assetsFolder);
+  if (guestKernel === undefined) {
+    const kernel = await step("Guest kernel from Debian", () => ensureDebianKernel(debian, debianMirror));
+    return ensureInitramfs(debian, kernel, agent);
+  }
+  const kernel = await step("Guest kernel of your own", () => ensureOwnKernel(own, guestKernel));
+  return ensureInitramfs(own, kernel, agent);
+}
+
+interface Qemu {
+  /** Its path. */
+  readonly program: string;
+  readonly version: string;
+}
+
+async function findQemu(): Promise<Qemu> {
+  const program = await findProgram("qemu-system-x86_64");
+  const printed = await runProgram(program, ["--version"], { deadlineMs: VERSION_DEADLINE_MS });
+  return { program, version: versionOf(printed) };
+}
+
+function openSlots(
+  config: HostConfig,
+  options: Pick<SlotsOptions, "range" | "connections" | "isBusy" | "log">,
+): Slots {
+  const { linkPrefix, readySlots: ready } = config.network;
+  const native = (name: string): string => join(config.nativeFolder, name);
+  return new Slots({
+    ...{ ...options, prefix: config.instance, linkPrefix, ready },
+    ...{ conntrackFlush: native("conntrack-flush"), netnsExec: native("netns-exec") },
+  });
+}
+
+/** What all VMs share, but for the device, which depends on the accelerator. */
+async function openResources(
+  config: HostConfig,
+  { slots, range, qemu }: { readonly slots: Slots; readonly range: AddressRange; readonly qemu: Qemu },
+): Promise<HostResources> {
+  const { neverCidrs, resolverPort } = config.network;
+  const { nativeFolder, firstVmUid, guestDeadlineFactor } = config;
+  return {
+    slots,
+    egress: new EgressLoader({ range, neverCidrs, resolverPort, slots }),
+    cgroups: await openCgroups(config.instance, await diskNumberOf(config.stateFolder)),
+    launcher: join(nativeFolder, "launch"),
+    consoleLog: join(nativeFolder, "console-log"),
+    ...(await librariesFor(qemu.version, config)),
+    ...{ qemu: qemu.program, device: undefined, firstVmUid },
+    deadlines: guestDeadlines(guestDeadlineFactor),
+  };
+}
+
+interface Choice {
+  /** What an earlier host process has left. */
+  readonly found: AdoptionOptions;
+  readonly qemu: Qemu;
+  readonly boot: BootFiles;
+}
+
+function choose(config: HostConfig, { found, qemu, boot }: Choice): Promise<AcceleratorVerdict> {
+  const { instance, stateFolder, guestDeadlineFactor } = config;
+  const deadlines = probeDeadlines(guestDeadlineFactor);
+  const resources = { ...found.resources, device: KVM_DEVICE, deadlines };
+  return chooseAccelerator({
+    ...{ qemuVersion: qemu.version, boot: boot.digest, folder: config.assetsFolder },
+    async probe() {
+      // It takes a slot, and VMs that run on have theirs.
+      await claimSlotsOnly(found);
+      await probeGuest({ resources, boot, instance, folder: join(stateFolder, "probe") });
+    },
+  });
 }
 
 function openMoves(

@@ -1,12 +1,14 @@
-// Removes unused images, frozen templates and layers from this host's disk.
+// Removes unused kernels, images, frozen templates and layers from this host's disk.
 
 import type { Host } from "./host.ts";
+import { unusedBootFiles } from "./templates/boot-files.ts";
+import { removeUntouched } from "./templates/unused-templates.ts";
 
 /** Removes what no template leads to and no disk stands on, where it was last touched before this time. Returns how many that were. Where it is not
  *  known what the disks of all VMs stand on, everything stays. A time and not an age: to find that out may itself take long, and what comes
  *  meanwhile must stay. */
 export async function sweepUnusedFiles(
-  { config, engine, library, moves }: Host,
+  { config, boot, engine, library, moves }: Host,
   touchedBeforeMs: number,
 ): Promise<number> {
   const below = await engine.allBackingFiles();
@@ -14,5 +16,7 @@ export async function sweepUnusedFiles(
   const removed = await moves.sweep(below, touchedBeforeMs);
   // What others made there is theirs to judge.
   if (config.sharedAssets) return removed;
-  return removed + (await library.sweep(below, touchedBeforeMs));
+  const templates = await library.sweep(below, touchedBeforeMs);
+  const bootFiles = await removeUntouched(await unusedBootFiles(config.assetsFolder, boot), touchedBeforeMs);
+  return removed + templates + bootFiles;
 }

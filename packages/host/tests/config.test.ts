@@ -14,6 +14,8 @@ test("what is not set follows from the state folder", () => {
     socket: "/var/lib/skerry/host/host.sock",
     vmMemoryMib: undefined,
     logLevel: "info",
+    guestKernel: undefined,
+    guestDeadlineFactor: 1,
   });
   expect(
     readConfig({ ...env, SKERRY_HOST_ASSETS: "/srv/assets", SKERRY_VM_MEMORY_MIB: "2048" }),
@@ -44,6 +46,8 @@ test("an empty setting is none, and every fault is told at once", () => {
     SKERRY_VM_MEMORY_MIB: "2G",
     SKERRY_HOST_SOCKET_GID: "-1",
     SKERRY_LOG_LEVEL: "loud",
+    SKERRY_GUEST_KERNEL: "vmlinux",
+    SKERRY_GUEST_DEADLINE_FACTOR: "101",
   };
   expect(() => readConfig(faulty)).toThrow(ConfigFault);
   for (const name of Object.keys(faulty).filter((one) => one !== "SKERRY_TEMPLATES")) {

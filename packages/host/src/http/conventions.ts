@@ -7,6 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ChannelClosed } from "../guest/channel.ts";
+import { KvmInternalError } from "../vm/start/first-answer.ts";
 import { QemuStartError } from "../vm/vm-resources.ts";
 
 export type HostServer = FastifyInstance<
@@ -22,6 +23,9 @@ export const VmParams = Type.Object({ id: Type.String({ pattern: "^[a-z]{3}_[a-z
 export function asSkerryError(error: Error & { statusCode?: number }): SkerryError {
   if (error instanceof SkerryError) return error;
   if (error instanceof ChannelClosed) {
+    return new SkerryError("guest_failed", `The microVM is gone: ${error.message}.`, { cause: error });
+  }
+  if (error instanceof KvmInternalError) {
     return new SkerryError("guest_failed", `The microVM is gone: ${error.message}.`, { cause: error });
   }
   if (error instanceof QemuStartError) {

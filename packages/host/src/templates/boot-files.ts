@@ -1,10 +1,18 @@
 // Kernel and initramfs that every guest boots from. The kernel is Debian's, unpacked from its signed package
-// and not installed; the initramfs holds the agent as /init and the few modules that reach the root disk.
+// and not installed, or the operator's (own-kernel.ts); the initramfs holds the agent as /init and, for Debian's kernel, the few modules
+// that reach the root disk.
 
 import { createHash } from "node:crypto";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { runProgram } from "../run.ts";
+
+export interface Kernel {
+  readonly file: string;
+  readonly version: string;
+  /** The folder of the modules that the initramfs has to carry; undefined where the drivers are built in. */
+  readonly modules: string | undefined;
+}
 
 export interface BootFiles {
   readonly kernel: string;
@@ -45,12 +53,38 @@ cd '${folder}'
 apt-get download -q "$package"
 `;
 
-/** Downloads the kernel into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. One that
+/** Where kernels and initramfs files are kept. */
+export function bootFolders(assetsFolder: string): { readonly debian: string; readonly own: string } {
+  return { debian: join(assetsFolder, "kernel"), own: join(assetsFolder, "own-kernels") };
+}
+
+/** What hosts with another kernel or agent have left in these folders. */
+export async function unusedBootFiles(
+  assetsFolder: string,
+  { kernel, initramfs }: Pick<BootFiles, "kernel" | "initramfs">,
+): Promise<string[]> {
+  const { debian, own } = bootFolders(assetsFolder);
+  const inFolder = async (folder: string): Promise<string[]> =>
+    (await readdir(folder).catch(() => [] as string[])).map((name) => join(folder, name));
+  const files = [...(await inFolder(debian)).filter(isInitramfs), ...(await inFolder(own))];
+  return files.filter((file) => file !== kernel && file !== initramfs);
+}
+
+function isInitramfs(file: string): boolean {
+  return basename(file).startsWith("initramfs-");
+}
+
+/** Debian's kernel, downloaded into `folder` unless it is there: `vmlinuz`, `modules/*.ko`, `version`. One that
  *  an earlier version kept without a module that is needed now is replaced. */
-export async function ensureKernel(folder: string, mirror: string | undefined): Promise<void> {
+export async function ensureDebianKernel(folder: string, mirror: string | undefined): Promise<Kernel> {
   const needed = ["version", ...MODULES.map((module) => `modules/${fileOf(module)}`)];
   const there = await Promise.all(needed.map((file) => exists(join(folder, file))));
-  if (there.every(Boolean)) return;
+  if (!there.every(Boolean)) await downloadKernel(folder, mirror);
+  const version = await readFile(join(folder, "version"), "utf8");
+  return { file: join(folder, "vmlinuz"), version, modules: join(folder, "modules") };
+}
+
+async function downloadKernel(folder: string, mirror: string | undefined): Promise<void> {
   await mkdir(join(folder, ".."), { recursive: true });
   const work = await mkdtemp(`${folder}-`);
   try {
@@ -86,31 +120,26 @@ async function keepKernel(image: string, folder: string): Promise<void> {
   await writeFile(join(folder, "version"), version);
 }
 
-/** Packs the initramfs again when kernel or agent have changed. Call `ensureKernel` first. */
-export async function ensureInitramfs(kernelFolder: string, agent: string): Promise<BootFiles> {
-  const kernelVersion = await readFile(join(kernelFolder, "version"), "utf8");
-  const kernel = join(kernelFolder, "vmlinuz");
-  const hash = createHash("sha256").update(kernelVersion);
-  for (const file of [kernel, agent]) hash.update(await readFile(file));
-  hash.update(MODULES.join());
+/** Packs the initramfs into `folder`, again when kernel or agent have changed. */
+export async function ensureInitramfs(folder: string, kernel: Kernel, agent: string): Promise<BootFiles> {
+  const hash = createHash("sha256").update(kernel.version);
+  for (const file of [kernel.file, agent]) hash.update(await readFile(file));
+  if (kernel.modules !== undefined) hash.update(MODULES.join());
   const digest = hash.digest("hex").slice(0, 16);
-  const initramfs = join(kernelFolder, `initramfs-${digest}.cpio`);
-  if (!(await exists(initramfs))) await packInitramfs(kernelFolder, agent, initramfs);
-  return { kernel, initramfs, kernelVersion, digest };
+  const initramfs = join(folder, `initramfs-${digest}.cpio`);
+  if (!(await exists(initramfs))) await packInitramfs(kernel, agent, initramfs);
+  return { kernel: kernel.file, initramfs, kernelVersion: kernel.version, digest };
 }
 
-async function packInitramfs(kernelFolder: string, agent: string, target: string): Promise<void> {
+async function packInitramfs({ modules }: Kernel, agent: string, target: string): Promise<void> {
   const work = await mkdtemp(`${target}-`);
   try {
     const root = join(work, "root");
-    await mkdir(join(root, "modules"), { recursive: true });
-    for (const folder of ["proc", "sys", "dev", "run", "root-fs"]) await mkdir(join(root, folder));
+    for (const folder of ["proc", "sys", "dev", "run", "root-fs"])
+      await mkdir(join(root, folder), { recursive: true });
     await copyFile(agent, join(root, "init"));
     await chmod(join(root, "init"), 0o755);
-    const names = MODULES.map(fileOf);
-    for (const name of names)
-      await copyFile(join(kernelFolder, "modules", name), join(root, "modules", name));
-    await writeFile(join(root, "modules/order"), `${names.join("\n")}\n`);
+    if (modules !== undefined) await packModules(modules, join(root, "modules"));
     const archive = join(work, "initramfs.cpio");
     await runProgram(
       "sh",
@@ -125,6 +154,14 @@ async function packInitramfs(kernelFolder: string, agent: string, target: string
   } finally {
     await rm(work, { recursive: true, force: true });
   }
+}
+
+/** The agent loads them in the order that the last file tells, and none where there is no such file. */
+async function packModules(from: string, to: string): Promise<void> {
+  await mkdir(to);
+  const names = MODULES.map(fileOf);
+  for (const name of names) await copyFile(join(from, name), join(to, name));
+  await writeFile(join(to, "order"), `${names.join("\n")}\n`);
 }
 
 async function exists(file: string): Promise<boolean> {

@@ -7,20 +7,20 @@
 //   overlay  an empty qcow2, copied for each clone
 
 import { createHash, randomBytes } from "node:crypto";
-import { createWriteStream } from "node:fs";
 import { chmod, chown, mkdir, readdir, rename, rm, truncate, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:net";
 import { basename, join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import type { Size } from "@skerry/contract/sizes";
 import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import { NO_EGRESS } from "../network/egress-loader.ts";
 import { runProgram } from "../run.ts";
-import { releaseResources, makeFolder, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
-import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";
-import { migrationCompleted, type Qmp } from "../vm/qemu/qmp.ts";
+import { firstAnswer } from "../vm/start/first-answer.ts";
+import { makeFolder, releaseResources, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
+import { saveState, STATE_FILE } from "../vm/qemu/device-state.ts";
 import type { GuestCpu } from "../vm/qemu/guest-cpu.ts";
+import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";
+import { lastWords, QEMU_LOG } from "../vm/qemu/qemu-log.ts";
+import type { Qmp } from "../vm/qemu/qmp.ts";
 import type { BootFiles } from "./boot-files.ts";
 import type { TemplateDescription } from "./description.ts";
 
@@ -40,7 +40,7 @@ export interface FreezeOptions {
   readonly folder: string;
   /** Prefix of the QEMU process' name. */
   readonly instance: string;
-  readonly description: TemplateDescription;
+  readonly description: Pick<TemplateDescription, "name" | "digest" | "disk_gib" | "warm_up">;
   readonly rootImage: string;
   readonly boot: BootFiles;
   readonly qemuVersion: string;
@@ -51,12 +51,29 @@ export interface FreezeOptions {
 
 /** Change it when what is frozen changes without any of its inputs changing. */
 const FORMAT = 2;
-/** A cold boot takes 2 to 5 s emulated with one vCPU; with more vCPUs than cores they take turns. */
-const BOOT_DEADLINE_MS = 120_000;
-const WARM_UP_DEADLINE_MS = 60_000;
-const FREEZE_DEADLINE_MS = 60_000;
 const QEMU_IMG_DEADLINE_MS = 30_000;
 const GIB = 1024 ** 3;
+
+export type FreezeStep = "boot" | "hello" | "warm-up" | "freeze";
+
+/** The template's guest could not be frozen. */
+export class FreezeError extends Error {
+  override readonly name = "FreezeError";
+  readonly step: FreezeStep;
+  /** Of QEMU's log. */
+  readonly lastWords: string;
+
+  constructor(step: FreezeStep, words: { console: string; log: string }, cause: unknown) {
+    const log = words.log === "" ? "" : `; QEMU said: ${words.log}`;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    super(
+      `the template's guest did not get ready (${step}: ${why}); its console ends with: ${words.console}${log}`,
+      { cause },
+    );
+    this.step = step;
+    this.lastWords = words.log;
+  }
+}
 
 /** The frozen template, made now unless it is there. It appears whole or not at all. */
 export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTemplate> {
@@ -108,7 +125,7 @@ function filesIn(folder: string, { rootImage, machine, description }: FreezeOpti
   const file = (name: string): string => join(folder, name);
   return {
     memory: file("memory"),
-    state: file("state"),
+    state: file(STATE_FILE),
     disk: file(vmPaths.disk),
     overlay: file("overlay"),
     rootImage,
@@ -118,7 +135,7 @@ function filesIn(folder: string, { rootImage, machine, description }: FreezeOpti
 }
 
 async function isComplete(folder: string): Promise<boolean> {
-  return (await readdir(folder).catch(() => [] as string[])).includes("state");
+  return (await readdir(folder).catch(() => [] as string[])).includes(STATE_FILE);
 }
 
 async function makeDisk(options: FreezeOptions, disk: string, uid: number): Promise<void> {
@@ -168,71 +185,52 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     isMachine: false,
     state: undefined,
   });
+  let step: FreezeStep = "boot";
   try {
     await resources.egress.load(resources.slots.slot(record.slot), NO_EGRESS);
-    const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), {
-      resync: false,
-      deadlineMs: BOOT_DEADLINE_MS,
+    const { bootMs, templateWarmUpMs, freezeMs } = resources.deadlines;
+    const agent = join(record.folder, vmPaths.agent);
+    const channel = await firstAnswer(
+      qmp,
+      GuestChannel.connect(agent, { resync: false, deadlineMs: bootMs }),
+    ).catch(async (error: unknown) => {
+      if (await hasOpenedPort(qmp)) step = "hello";
+      throw error;
     });
-    for (const command of description.warm_up) await runCommand(channel, command, WARM_UP_DEADLINE_MS);
+    step = "warm-up";
+    for (const command of description.warm_up) await runCommand(channel, command, templateWarmUpMs);
     // The channel stays open: a clone then wakes with the host connected, as it was frozen.
-    await saveState(qmp, record.folder, uidOf(resources, resources.slots.slot(record.slot)));
+    step = "freeze";
+    const uid = uidOf(resources, resources.slots.slot(record.slot));
+    await saveState(qmp, { folder: record.folder, uid, deadlineMs: freezeMs });
     // The migration has flushed the disk; what is left of this QEMU is killed with everything else of the
     // build.
     channel.close("the template is frozen");
   } catch (error) {
-    throw new Error(
-      `the template's guest did not get ready; its console ends with: ${await consoleTail(qmp)}`,
-      { cause: error },
-    );
+    const words = { console: await consoleTail(qmp), log: await lastWords(record.folder) };
+    throw new FreezeError(step, words, error);
   } finally {
     qmp.close();
   }
 }
 
-/** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here,
- *  so it connects to a socket of ours. */
-async function saveState(qmp: Qmp, folder: string, uid: number): Promise<void> {
-  const signal = AbortSignal.timeout(FREEZE_DEADLINE_MS);
-  const socket = join(folder, "state.sock");
-  await qmp.execute("stop");
-  await ignoreSharedMemory(qmp);
-  const { server, saved } = await receiveInto(socket, join(folder, "state.part"));
-  try {
-    await chown(socket, uid, uid);
-    await qmp.execute("migrate", { uri: `unix:state.sock` });
-    await migrationCompleted(qmp, signal);
-    await saved;
-    await rename(join(folder, "state.part"), join(folder, "state"));
-  } finally {
-    server.close();
-    await rm(socket, { force: true });
-  }
+/** Whether the agent has come so far as to open its port. */
+async function hasOpenedPort(qmp: Qmp): Promise<boolean> {
+  const devices = (await qmp.execute("query-chardev").catch(() => [])) as readonly Chardev[];
+  return devices.some((device) => device.label === "agent" && device["frontend-open"]);
 }
 
-export async function ignoreSharedMemory(qmp: Qmp): Promise<void> {
-  await qmp.execute("migrate-set-capabilities", {
-    capabilities: [{ capability: "x-ignore-shared", state: true }],
-  });
-}
-
-async function receiveInto(socket: string, file: string): Promise<{ server: Server; saved: Promise<void> }> {
-  const { promise: saved, resolve, reject } = Promise.withResolvers<void>();
-  const server = createServer((connection) => {
-    pipeline(connection, createWriteStream(file, { mode: 0o600 })).then(resolve, reject);
-  });
-  saved.catch(() => undefined); // the caller that awaits it gets the error
-  server.listen(socket);
-  await new Promise<void>((ready) => server.once("listening", () => ready()));
-  return { server, saved };
+interface Chardev {
+  readonly label: string;
+  readonly "frontend-open": boolean;
 }
 
 async function publish(folder: string, target: string): Promise<void> {
-  for (const name of ["memory", "state", vmPaths.disk, "overlay"]) {
+  for (const name of ["memory", STATE_FILE, vmPaths.disk, "overlay"]) {
     await chown(join(folder, name), 0, 0);
     await chmod(join(folder, name), 0o444);
   }
-  await rm(join(folder, "qemu.log"), { force: true });
+  await rm(join(folder, QEMU_LOG), { force: true });
   // Another host that shares the folder may have been faster, and clones may be waking from its files
   // already.
   if (await isComplete(target)) return;

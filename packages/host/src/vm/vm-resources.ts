@@ -2,7 +2,7 @@
 // released in reverse order. `releaseResources` works from the record alone, so a restarted host process
 // cleans up exactly like the one that allocated them.
 
-import { chown, mkdir, open, readdir, rm } from "node:fs/promises";
+import { chown, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Size } from "@skerry/contract/sizes";
 import { VM_UIDS_PER_HOST } from "../config.ts";
@@ -10,6 +10,7 @@ import type { EgressLoader } from "../network/egress-loader.ts";
 import { TAP } from "../network/guest-link.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Slots } from "../network/slots.ts";
+import type { GuestDeadlines } from "./guest-deadlines.ts";
 import type { Cgroups } from "./qemu/cgroup.ts";
 import {
   findByName,
@@ -28,6 +29,7 @@ import {
   type Purpose,
   type VmFiles,
 } from "./qemu/qemu-arguments.ts";
+import { logTail, QEMU_LOG } from "./qemu/qemu-log.ts";
 import { Qmp } from "./qemu/qmp.ts";
 import { BELOW_FILE } from "./disk/backing-files.ts";
 import { RECORD } from "./record.ts";
@@ -48,6 +50,7 @@ export interface HostResources {
   /** What QEMU runs guests with: /dev/kvm, where KVM is used. */
   readonly device: string | undefined;
   readonly firstVmUid: number;
+  readonly deadlines: GuestDeadlines;
 }
 
 /** Identifies the resources of one QEMU. The process is missing while it is being started. */
@@ -77,9 +80,6 @@ export interface StartedQemu {
 }
 
 const QMP_DEADLINE_MS = 20_000;
-/** QEMU's own messages. */
-const LOG = "qemu.log";
-const LOG_TAIL_BYTES = 2_000;
 /** Files of a machine that stay until it is destroyed. */
 const KEPT: ReadonlySet<string> = new Set([RECORD, BELOW_FILE, vmPaths.disk, vmPaths.console]);
 
@@ -120,7 +120,7 @@ export async function startQemu(resources: HostResources, options: StartOptions)
     },
     env: qemuEnvironment(resources, options),
     state: options.state,
-    log: LOG,
+    log: QEMU_LOG,
   });
   return { process, qmp: await connectQmp(record.folder, process) };
 }
@@ -205,18 +205,5 @@ async function connectQmp(folder: string, process: ProcessIdentity): Promise<Qmp
     throw new QemuStartError(`QEMU did not come up: ${await logTail(folder)}`, { cause: error });
   } finally {
     clearInterval(watch);
-  }
-}
-
-async function logTail(folder: string): Promise<string> {
-  const log = await open(join(folder, LOG), "r").catch(() => undefined);
-  if (log === undefined) return "it left no message";
-  try {
-    const { size } = await log.stat();
-    const buffer = Buffer.alloc(Math.min(size, LOG_TAIL_BYTES));
-    await log.read(buffer, 0, buffer.length, size - buffer.length);
-    return buffer.toString("utf8").trim() || "it left no message";
-  } finally {
-    await log.close();
   }
 }

@@ -177,7 +177,7 @@ function diskArguments({ files, isMachine }: QemuOptions): string[] {
   return ["-blockdev", JSON.stringify(overlay), "-device", "virtio-blk-device,drive=root"];
 }
 
-export function kernelCommandLine(machine: Machine, extra = ""): string {
+export function kernelCommandLine(machine: Machine): string {
   // Reliable: on a busy machine the kernel's watchdog blames the counter for ticks that came late, and a
   // template that was frozen after that would give all its clones a clock that loses 15 % (seen).
   const tsc = machine.tscKhz === undefined ? "" : ` tsc_early_khz=${machine.tscKhz} tsc=reliable`;
@@ -185,7 +185,7 @@ export function kernelCommandLine(machine: Machine, extra = ""): string {
   // translates the C library anew, 40 ms for `true` where 10 do (measured). Emulation is for development and
   // no security boundary; KVM guests keep it.
   const addresses = machine.accelerator === "tcg" ? " norandmaps" : "";
-  return `console=ttyS0 reboot=t panic=-1 quiet${tsc}${addresses}${extra}`;
+  return `console=ttyS0 reboot=t panic=-1 quiet${tsc}${addresses}`;
 }
 
 /** Commas separate QEMU's options; a doubled one stands for itself. */

@@ -169,7 +169,7 @@ function descriptionOf(error: unknown): string {
 }
 
 /** `running`, `paused`, …: QEMU's RunState. */
-export async function runState(qmp: Qmp): Promise<string | undefined> {
+export async function runState(qmp: Pick<Qmp, "execute">): Promise<string | undefined> {
   return ((await qmp.execute("query-status")) as { status?: string }).status;
 }
 

@@ -10,9 +10,11 @@ import type { Size } from "@skerry/contract/sizes";
 import { GuestChannel } from "../../guest/channel.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
 import { giveIdentity, type LiveVm } from "./clone.ts";
+import { firstAnswer } from "./first-answer.ts";
 import { startQemu, type HostResources, type StartedQemu } from "../vm-resources.ts";
 import { killProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
+import type { Qmp } from "../qemu/qmp.ts";
 import type { BackingFiles } from "../disk/backing-files.ts";
 import type { VmRecord } from "../record.ts";
 
@@ -25,9 +27,6 @@ export interface BootOptions {
   readonly signal: AbortSignal;
 }
 
-/** It takes 2 to 6 s emulated with one vCPU; the rest is for journals to be recovered and for machines
- *  that are busy. */
-const BOOT_DEADLINE_MS = 120_000;
 const GIB = 1024 ** 3;
 
 /** `meanwhile` is called as soon as the process is known, and the guest does not run before it has ended.
@@ -45,7 +44,7 @@ export async function bootKept(
     await meanwhile(started);
     signal.throwIfAborted();
     await qmp.execute("cont");
-    const channel = await answered(record);
+    const channel = await answered(options, qmp);
     const live = { qmp, channel };
     await giveIdentity(live, options.spec);
     return live;
@@ -56,12 +55,11 @@ export async function bootKept(
 }
 
 /** Changes that the owner made on the disk may keep the machine from booting. */
-async function answered({ folder }: VmRecord): Promise<GuestChannel> {
+async function answered({ resources, record }: BootOptions, qmp: Qmp): Promise<GuestChannel> {
+  const deadlineMs = resources.deadlines.bootMs;
   try {
-    return await GuestChannel.connect(join(folder, vmPaths.agent), {
-      resync: false,
-      deadlineMs: BOOT_DEADLINE_MS,
-    });
+    const agent = join(record.folder, vmPaths.agent);
+    return await firstAnswer(qmp, GuestChannel.connect(agent, { resync: false, deadlineMs }));
   } catch (error) {
     throw new SkerryError("guest_failed", "The machine did not boot from its disk.", {
       remediation: "The end of its console log says why.",

@@ -9,11 +9,13 @@ import type { Size } from "@skerry/contract/sizes";
 import { configure, clockAndEntropy, startMain, wakeGuest, type MainProcess } from "../../guest/agent.ts";
 import { GuestChannel } from "../../guest/channel.ts";
 import type { BootFiles } from "../../templates/boot-files.ts";
-import { ignoreSharedMemory, type FrozenTemplate } from "../../templates/frozen.ts";
+import type { FrozenTemplate } from "../../templates/frozen.ts";
 import { startQemu, type VmResources, type HostResources, type StartedQemu } from "../vm-resources.ts";
-import { STATE_FD, vmPaths } from "../qemu/qemu-arguments.ts";
-import { ANSWER_DEADLINE_MS, migrationCompleted, Qmp, runState } from "../qemu/qmp.ts";
+import { restoreState } from "../qemu/device-state.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
+import { ANSWER_DEADLINE_MS, Qmp, runState } from "../qemu/qmp.ts";
 import type { VmRecord } from "../record.ts";
+import { firstAnswer } from "./first-answer.ts";
 
 /** A running guest whose agent has answered. */
 export interface LiveVm {
@@ -38,16 +40,13 @@ export interface CloneOptions {
   readonly signal: AbortSignal;
 }
 
-const RESTORE_DEADLINE_MS = 30_000;
-const HELLO_DEADLINE_MS = 30_000;
-
 /** Starts QEMU and restores the template in it. `meanwhile` is called as soon as the process is known, and
  *  has ended when this resolves. On failure the caller releases the resources. */
 export async function restoreClone(
   options: CloneOptions,
   meanwhile: (started: StartedQemu) => Promise<void>,
 ): Promise<RestoredVm> {
-  const { record, frozen, signal } = options;
+  const { resources, record, frozen, signal } = options;
   const disk = join(record.folder, vmPaths.disk);
   await copyFile(frozen.overlay, disk);
   await chmod(disk, 0o600); // the copy is as read-only as the original
@@ -59,10 +58,10 @@ export async function restoreClone(
     // frozen.
     const connecting = GuestChannel.connect(join(record.folder, vmPaths.agent), {
       resync: false,
-      deadlineMs: HELLO_DEADLINE_MS,
+      deadlineMs: resources.deadlines.answerMs,
     });
     connecting.catch(() => undefined); // awaited when the guest runs
-    await Promise.all([meanwhile(started), restore(qmp)]);
+    await Promise.all([meanwhile(started), restoreState(qmp, resources.deadlines.restoreMs)]);
     return { qmp, connecting };
   } catch (error) {
     qmp.close();
@@ -74,7 +73,7 @@ export async function restoreClone(
 export async function resume({ qmp, connecting }: RestoredVm): Promise<LiveVm> {
   try {
     await qmp.execute("cont");
-    return { qmp, channel: await connecting };
+    return { qmp, channel: await firstAnswer(qmp, connecting) };
   } catch (error) {
     qmp.close();
     throw error;
@@ -130,12 +129,6 @@ function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
     isMachine: options.isMachine,
     state: frozen.state,
   });
-}
-
-async function restore(qmp: Qmp): Promise<void> {
-  await ignoreSharedMemory(qmp);
-  await qmp.execute("migrate-incoming", { uri: `fd:${STATE_FD}` });
-  await migrationCompleted(qmp, AbortSignal.timeout(RESTORE_DEADLINE_MS));
 }
 
 /** All clones of a template wake with the same identity. This gives the clone its own, before any command

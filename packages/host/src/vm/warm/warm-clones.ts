@@ -22,7 +22,6 @@ export const WARM_PREFIX = "warm_";
  *  ms, for 0.3 MiB of memory (medians of 12, in turns). */
 const WARM_UP_COMMAND = "true";
 const WARM_UP_ROUNDS = 3;
-const WARM_UP_DEADLINE_MS = 10_000;
 
 export interface WarmClonesOptions {
   readonly resources: HostResources;
@@ -79,7 +78,7 @@ export class WarmClones {
         },
       );
       const live = await resume(restored);
-      await warmUp(live);
+      await warmUp(live, resources.deadlines.cloneWarmUpMs);
       await live.qmp.execute("stop");
       return { record, live };
     } catch (error) {
@@ -106,10 +105,10 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   return await Promise.race([work, promise]);
 }
 
-async function warmUp({ qmp, channel }: LiveVm): Promise<void> {
+async function warmUp({ qmp, channel }: LiveVm, deadlineMs: number): Promise<void> {
   try {
     for (let round = 0; round < WARM_UP_ROUNDS; round += 1)
-      await runCommand(channel, WARM_UP_COMMAND, WARM_UP_DEADLINE_MS);
+      await runCommand(channel, WARM_UP_COMMAND, deadlineMs);
     await giveIdentity({ qmp, channel }, { hostname: "waiting", env: {} });
   } catch (error) {
     qmp.close();

@@ -1,0 +1,60 @@
+// The device state of a guest, without its memory: saved into a file when a template is frozen, and restored from it in each clone.
+
+import { chown, rename, rm } from "node:fs/promises";
+import { createWriteStream } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { STATE_FD } from "./qemu-arguments.ts";
+import { migrationCompleted, type Qmp } from "./qmp.ts";
+
+/** The file in the folder of the QEMU that saved it. */
+export const STATE_FILE = "state";
+
+/** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here,
+ *  so it connects to a socket of ours. */
+export async function saveState(
+  qmp: Qmp,
+  { folder, uid, deadlineMs }: { readonly folder: string; readonly uid: number; readonly deadlineMs: number },
+): Promise<void> {
+  const signal = AbortSignal.timeout(deadlineMs);
+  const socket = join(folder, "state.sock");
+  const part = join(folder, `${STATE_FILE}.part`);
+  await qmp.execute("stop");
+  await ignoreSharedMemory(qmp);
+  const { server, saved } = await receiveInto(socket, part);
+  try {
+    await chown(socket, uid, uid);
+    await qmp.execute("migrate", { uri: `unix:state.sock` });
+    await migrationCompleted(qmp, signal);
+    await saved;
+    await rename(part, join(folder, STATE_FILE));
+  } finally {
+    server.close();
+    await rm(socket, { force: true });
+  }
+}
+
+/** Restores the state that launch.c has opened. The guest is paused where it was frozen. */
+export async function restoreState(qmp: Qmp, deadlineMs: number): Promise<void> {
+  await ignoreSharedMemory(qmp);
+  await qmp.execute("migrate-incoming", { uri: `fd:${STATE_FD}` });
+  await migrationCompleted(qmp, AbortSignal.timeout(deadlineMs));
+}
+
+async function ignoreSharedMemory(qmp: Qmp): Promise<void> {
+  await qmp.execute("migrate-set-capabilities", {
+    capabilities: [{ capability: "x-ignore-shared", state: true }],
+  });
+}
+
+async function receiveInto(socket: string, file: string): Promise<{ server: Server; saved: Promise<void> }> {
+  const { promise: saved, resolve, reject } = Promise.withResolvers<void>();
+  const server = createServer((connection) => {
+    pipeline(connection, createWriteStream(file, { mode: 0o600 })).then(resolve, reject);
+  });
+  saved.catch(() => undefined); // the caller that awaits it gets the error
+  server.listen(socket);
+  await new Promise<void>((ready) => server.once("listening", () => ready()));
+  return { server, saved };
+}
