@@ -10,11 +10,11 @@ const programs = {
   host: "packages/host/src/main.ts",
 };
 
-type Program = keyof typeof programs;
+export type Program = keyof typeof programs;
 
-/** Writes `NAME.js` of each into the folder. */
-export async function bundle(names: readonly Program[], folder: string): Promise<void> {
-  await build({
+/** Writes `NAME.js` of each into the folder. Returns the files that went into them, relative to the checkout. */
+export async function bundle(names: readonly Program[], folder: string): Promise<readonly string[]> {
+  const { metafile } = await build({
     absWorkingDir: join(import.meta.dirname, ".."),
     entryPoints: names.map((name) => ({ in: programs[name], out: name })),
     outdir: folder,
@@ -25,6 +25,7 @@ export async function bundle(names: readonly Program[], folder: string): Promise
     target: "node24",
     format: "esm",
     sourcemap: "linked",
+    metafile: true,
     logLevel: "warning",
     external: ["pg-native"],
     // Some of the bundled packages are CommonJS and ask for `require`.
@@ -32,4 +33,5 @@ export async function bundle(names: readonly Program[], folder: string): Promise
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },
   });
+  return Object.keys(metafile.inputs);
 }

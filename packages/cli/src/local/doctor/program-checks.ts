@@ -11,6 +11,7 @@ import type { Check } from "./check.ts";
 import { checkFirmware } from "./check-firmware.ts";
 import { fault, ok, warning, type Outcome } from "./outcome.ts";
 import { systemFiles } from "./system-files.ts";
+import { checkSystemPackages } from "./system-packages.ts";
 
 const NODE_MIN_MAJOR = 24;
 const PROBE_DEADLINE_MS = 10_000;
@@ -34,13 +35,12 @@ export function programChecks(layout: Layout): readonly Check[] {
     always("root", checkRoot),
     always("system", checkSystem),
     always("node", checkNode),
+    always("system packages", () => checkSystemPackages(layout)),
     always("qemu", () => checkProgram("qemu-system-x86_64", ["--version"], "qemu-system-x86")),
     always("firmware", async () => checkFirmware(systemFiles, await firmwareFolders())),
     always("qemu-img", () => checkProgram("qemu-img", ["--version"], "qemu-utils")),
     always("mmdebstrap", () => checkProgram("mmdebstrap", ["--version"], "mmdebstrap")),
     always("mke2fs", () => checkProgram("mke2fs", ["-V"], "e2fsprogs")),
-    always("gcc", () => checkProgram("gcc", ["--version"], "gcc")),
-    always("musl-gcc", () => checkProgram("musl-gcc", ["--version"], "musl-tools")),
     always("postgresql", () => checkPostgres(layout)),
     always("build", () => checkBuild(layout)),
     { name: "packages", shown: "thorough", look: checkPackages },

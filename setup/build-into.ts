@@ -1,0 +1,23 @@
+// Programs and native pieces, built into one folder.
+
+import { spawnSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { bundle } from "./bundle.ts";
+
+const root = join(import.meta.dirname, "..");
+
+/** Returns the files that were bundled, relative to the checkout. */
+export async function buildInto(dist: string): Promise<readonly string[]> {
+  mkdirSync(join(dist, "native"), { recursive: true });
+  make("packages/host/native", join(dist, "native"));
+  make("packages/guest", join(dist, "native"));
+  return bundle(["skerry", "control", "host"], dist);
+}
+
+function make(folder: string, out: string): void {
+  const result = spawnSync("make", ["--no-print-directory", "-C", join(root, folder), `OUT=${out}`], {
+    stdio: "inherit",
+  });
+  if (result.status !== 0) throw new Error(`make in ${folder} failed`);
+}
