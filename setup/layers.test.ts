@@ -120,7 +120,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["."],
     ["local/system"],
     ["local/servers"],
-    ["local/doctor"],
+    ["local/backup", "local/doctor"],
     ["local", "commands/vms"],
     ["commands/hosts", "commands/machines", "commands/organizations", "commands/sandboxes"],
     ["commands"],

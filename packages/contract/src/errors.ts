@@ -41,6 +41,7 @@ export const errorStatus = {
   move_refused: 409,
   disk_gone: 409,
   disk_unreadable: 409,
+  control_superseded: 409,
   path_is_directory: 409,
   path_not_directory: 409,
   path_not_file: 409,

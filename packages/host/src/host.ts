@@ -11,6 +11,7 @@ import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
 import type { AddressRange } from "./network/addresses.ts";
+import { ControlGeneration } from "./control-generation.ts";
 import { Identity } from "./identity.ts";
 import { Layers } from "./move/layers.ts";
 import { HostMoves, type MovesOptions } from "./move/moves.ts";
@@ -50,6 +51,8 @@ export interface Host {
   readonly range: AddressRange;
   readonly library: TemplateLibrary;
   readonly identity: Identity;
+  /** Of the control plane that it obeys. */
+  readonly generation: ControlGeneration;
   readonly info: () => HostInfo;
 }
 
@@ -96,6 +99,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   });
   const engine = new VmEngine({ resources, library, pool, vmsFolder, instance, owner, log });
   const identity = await Identity.open(config.stateFolder);
+  const generation = await ControlGeneration.open(config.stateFolder);
   const compatibility: HostCompatibility = {
     ...{ accelerator, qemu_version: qemu.version, cpu: cpu.model, tsc_khz: rate ?? null },
   };
@@ -111,7 +115,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     memory_mib: capacityMib,
     templates: library.list(),
   });
-  return { config, boot, engine, moves, pool, slots, range, library, identity, info };
+  return { config, boot, engine, moves, pool, slots, range, library, identity, generation, info };
 }
 
 async function openBootFiles(config: HostConfig, step: StepReport): Promise<BootFiles> {

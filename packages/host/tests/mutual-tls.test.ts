@@ -23,7 +23,10 @@ import {
   type Leaf,
 } from "../../control/src/joining/x509.ts";
 import type { Host } from "../src/host.ts";
+import { GENERATION_HEADER } from "@skerry/contract/host-api/generation";
+import { ControlGeneration } from "../src/control-generation.ts";
 import { refuseStrangers } from "../src/http/callers.ts";
+import { refuseSuperseded } from "../src/http/superseded.ts";
 import type { HostServer } from "../src/http/conventions.ts";
 import { registerIdentity } from "../src/http/identity.ts";
 import { mutualTlsLimits, serveMutualTls } from "../src/http/mutual-tls.ts";
@@ -59,6 +62,7 @@ beforeEach(async () => {
   server = fastify().withTypeProvider<TypeBoxTypeProvider>();
   server.setValidatorCompiler(validatorCompiler);
   refuseStrangers(server);
+  refuseSuperseded(server, { identity, generation: await ControlGeneration.open(folder) });
   registerIdentity(server, { identity } as Host);
   server.get("/control-only", () => ({}));
   server.get("/for-hosts", { config: { hostsMayCall: true } }, () => ({}));
@@ -98,11 +102,15 @@ function credentialsOf(uri: string, changes: Partial<Leaf> = {}, by = authority)
 }
 
 /** The status of the answer, or the code of what went wrong. */
-function call(path: string, options: ConnectionOptions, init: { method?: string; body?: object } = {}) {
+function call(
+  path: string,
+  options: ConnectionOptions,
+  init: { method?: string; body?: object; headers?: Record<string, string> } = {},
+) {
   return new Promise<number | string>((resolve) => {
     const request = httpsRequest({
       ...{ host: "127.0.0.1", port, path, method: init.method ?? "GET", agent: false },
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", ...init.headers },
       ca: authority.pem,
       checkServerIdentity: () => undefined,
       ...options,
@@ -125,6 +133,23 @@ test("control may call everything, another host only what is for hosts", async (
   for (const path of ["/control-only", "/identity", "/nowhere"])
     expect(await call(path, other), path).toBe(403);
   expect(await call("/identity/request", other, { method: "POST" })).toBe(403);
+});
+
+test("of two control planes the host obeys the one that took over last, also after a restart", async () => {
+  const of = (generation: string) =>
+    call("/control-only", credentialsOf(CONTROL_URI), { headers: { [GENERATION_HEADER]: generation } });
+  expect(await of("0")).toBe(200);
+  expect(await of("1790000000")).toBe(200);
+  expect(await of("1790000000")).toBe(200);
+  expect(await of("0")).toBe(409);
+  // One of a version that knows no generations.
+  expect(await call("/control-only", credentialsOf(CONTROL_URI))).toBe(409);
+  expect(await of("-1")).toBe(400);
+  const other = credentialsOf(hostUri(newId("host")));
+  expect(await call("/for-hosts", other)).toBe(200);
+  const restarted = await ControlGeneration.open(folder);
+  expect(await restarted.admit(hostId, 1_789_999_999)).toBe(false);
+  expect(await restarted.admit(newId("host"), 0)).toBe(true);
 });
 
 test("a name that only looks like one of ours is nobody's", async () => {

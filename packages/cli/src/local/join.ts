@@ -28,7 +28,8 @@ import { stopProcess } from "./system/processes.ts";
 import { step } from "./system/step.ts";
 import { makeFolders } from "./servers/supervise.ts";
 import { runningSupervisor } from "./servers/supervisor-state.ts";
-import { DOWN_DEADLINE_MS, requireRoot, startUnlessRunning } from "./up.ts";
+import { requireRoot } from "./system/require-root.ts";
+import { DOWN_DEADLINE_MS, startUnlessRunning } from "./up.ts";
 
 export interface JoinFlags {
   readonly control: string;

@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { ownLayout } from "./system/layout.ts";
+import { registerBackupCommands } from "./backup/backup-commands.ts";
 import { registerServiceCommands } from "./service.ts";
 
 export function registerLocalCommands(program: Command, cli: Cli): void {
@@ -57,6 +58,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     });
   registerOperatorCommands(program, cli);
   registerServiceCommands(program, cli);
+  registerBackupCommands(program);
   program.command("supervise", { hidden: true }).action(async () => {
     const { supervise } = await import("./servers/supervise.ts");
     await supervise(ownLayout());

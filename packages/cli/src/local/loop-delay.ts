@@ -2,7 +2,7 @@
 // among its metrics, which need a token of the operator's organization.
 
 import type { Layout } from "./system/layout.ts";
-import { savedToken } from "./token.ts";
+import { savedToken } from "./servers/token.ts";
 
 const DEADLINE_MS = 3_000;
 const LONGEST = /^skerry_event_loop_delay_max_seconds (\S+)$/m;

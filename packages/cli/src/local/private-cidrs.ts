@@ -1,6 +1,6 @@
 // Private networks that an organization may reach. They are granted past the API, so that no token can open the operator's networks.
 
-import { controlCommand } from "./control-command.ts";
+import { controlCommand } from "./servers/control-command.ts";
 import type { Layout } from "./system/layout.ts";
 
 /** More than control gives a run of the service that tells hosts. */

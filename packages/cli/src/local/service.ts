@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { addExamples } from "../options.ts";
-import { controlCommand } from "./control-command.ts";
+import { controlCommand } from "./servers/control-command.ts";
 import { ownLayout } from "./system/layout.ts";
 
 /** More than control itself gives a run. */

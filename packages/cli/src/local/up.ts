@@ -2,20 +2,19 @@
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { environment } from "../config.ts";
 import { CliError } from "../errors.ts";
 import { fileExists } from "./system/files.ts";
 import { askHost } from "./system/ask-host.ts";
-import type { Layout } from "./system/layout.ts";
+import { RESTORING, type Layout } from "./system/layout.ts";
 import { lockCommands } from "./system/lock.ts";
 import { lastLines, openLog } from "./servers/logs.ts";
 import { portHolder, portTaken } from "./servers/port.ts";
 import { Postgres } from "./servers/postgres.ts";
 import { stopProcess } from "./system/processes.ts";
-import { beginStep, step, type Step } from "./system/step.ts";
-import { hostEnvironment } from "./servers/services.ts";
+import { requireRoot } from "./system/require-root.ts";
+import { step } from "./system/step.ts";
+import { runHost } from "./servers/run-host.ts";
 import { makeFolders, STOP_GRACE_MS } from "./servers/supervise.ts";
 import {
   buildDigest,
@@ -24,21 +23,28 @@ import {
   stopOrphans,
 } from "./servers/supervisor-state.ts";
 import { ensureSystemUser, type SystemUser } from "./system/system-user.ts";
-import { ensureToken } from "./token.ts";
+import { ensureToken } from "./servers/token.ts";
 
 const READY_DEADLINE_MS = 60_000;
 export const DOWN_DEADLINE_MS = 60_000;
 const HEALTH_DEADLINE_MS = 2_000;
 const POLL_MS = 50;
-const STDERR_TAIL_CHARS = 4_000;
 
 export async function up(layout: Layout): Promise<void> {
   requireRoot("up");
+  await refuseHalfRestored(layout);
   await makeFolders(layout);
   await lockCommands(layout);
   const user = await userOf(layout);
   await startUnlessRunning(layout, user);
   process.stdout.write(`${user === undefined ? whoseHost(layout) : await ensureToken(layout, user)}\n`);
+}
+
+async function refuseHalfRestored({ state }: Layout): Promise<void> {
+  if (!(await fileExists(join(state, RESTORING)))) return;
+  throw new CliError("restore_unfinished", `A backup was being restored in ${state}, and that did not end.`, {
+    remediation: "Run `skerry restore` again; it begins anew there.",
+  });
 }
 
 /** Undefined where nothing runs as it: on a machine that has joined. */
@@ -147,41 +153,4 @@ async function isReady(layout: Layout): Promise<boolean> {
 /** Takes long the first time only: kernel, root disk, frozen template. */
 async function prepareHost(layout: Layout, user: SystemUser | undefined): Promise<void> {
   await runHost(layout, user, "prepare");
-}
-
-/** Runs a command of the host program and shows the steps that it reports. */
-function runHost(layout: Layout, user: SystemUser | undefined, command: "prepare" | "clear"): Promise<void> {
-  const child = spawn(process.execPath, ["--enable-source-maps", join(layout.dist, "host.js"), command], {
-    env: { PATH: environment()["PATH"], SKERRY_LOG_LEVEL: "silent", ...hostEnvironment(layout, user) },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let running: Step | undefined;
-  let stderr = "";
-  child.stderr
-    .setEncoding("utf8")
-    .on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_TAIL_CHARS)));
-  createInterface({ input: child.stdout }).on("line", (line) => {
-    const { step: title, state } = JSON.parse(line) as { step: string; state: string };
-    if (state === "begin") running = beginStep(title);
-    else if (state === "done") running?.done();
-    else running?.failed();
-  });
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => {
-      if (code === 0) return resolve();
-      reject(
-        new CliError(`${command}_failed`, `The host program failed to ${command}. It says:`, {
-          lines: [...stderr.trim().split("\n"), "`skerry doctor` checks what a host needs."],
-        }),
-      );
-    });
-  });
-}
-
-export function requireRoot(command: string): void {
-  if (process.getuid?.() === 0) return;
-  throw new CliError("not_root", `skerry ${command} needs root for namespaces and TAP devices.`, {
-    remediation: `Run it as root, or with sudo.`,
-  });
 }

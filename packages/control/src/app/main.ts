@@ -1,5 +1,6 @@
 // skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`,
-// `private-cidrs [ORG [CIDR… | none]]`, `service list`, `service run NAME`.
+// `private-cidrs [ORG [CIDR… | none]]`, `service list`, `service run NAME`, `describe`, `hold-hosts`, `take-over`, `check-schema`,
+// `known-migrations`.
 
 import { parseArgs } from "node:util";
 import { SkerryError } from "@skerry/contract/errors";
@@ -13,7 +14,8 @@ import { changeLimits } from "../limits/change-limits.ts";
 import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
 import { bootstrap } from "../organizations/tokens.ts";
 import { openForMigration, type Database } from "../db/database.ts";
-import { migrate } from "../db/migrations.ts";
+import { describeControlPlane, holdHosts, takeOver } from "../hosts/command-generation.ts";
+import { checkSchema, knownMigrations, migrate } from "../db/migrations.ts";
 
 try {
   dropPrivileges(readRunAs());
@@ -62,8 +64,30 @@ async function main(): Promise<void> {
         `${JSON.stringify(await serviceCommand(readConfig(), positionals.slice(1)))}\n`,
       );
     default:
+      return restoreCommand(positionals[0] ?? "");
+  }
+}
+
+/** For backups, and for going back a version. */
+async function restoreCommand(name: string): Promise<void> {
+  const answer = (value: unknown) => void process.stdout.write(`${JSON.stringify(value)}\n`);
+  switch (name) {
+    case "known-migrations":
+      return answer(knownMigrations);
+    case "check-schema":
+      return withDatabase(async (db) => answer(await checkSchema(db)));
+    case "describe":
+      return withDatabase(async (db) => answer(await describeControlPlane(db)));
+    case "hold-hosts":
+      return withDatabase(async (db) => {
+        await migrate(db);
+        answer(await holdHosts(db));
+      });
+    case "take-over":
+      return withDatabase(async (db) => answer(await takeOver(db)));
+    default:
       throw new Error(
-        `There is no command "${positionals[0]}": use serve, migrate, bootstrap, limits, private-cidrs or service.`,
+        `There is no command "${name}": use serve, migrate, bootstrap, limits, private-cidrs, service, describe, hold-hosts, take-over, check-schema or known-migrations.`,
       );
   }
 }

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { Wakeups } from "../background/wakeups.ts";
 import type { Config } from "./config.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
+import { CommandGeneration } from "../hosts/command-generation.ts";
 import type { Context } from "../context.ts";
 import { openDatabase } from "../db/database.ts";
 import { makeContext } from "./make-context.ts";
@@ -17,7 +18,8 @@ export interface OpenedContext extends AsyncDisposable {
   readonly wakeups: Wakeups;
 }
 
-export function openContext(config: Config, log: Logger): OpenedContext {
+/** The database is migrated. */
+export async function openContext(config: Config, log: Logger): Promise<OpenedContext> {
   const onLostConnection = (error: Error): void => {
     log.warn({ err: error }, "a connection to the database was lost");
     // The replicas that worked on VMs could neither extend their claims nor wake a service.
@@ -26,8 +28,13 @@ export function openContext(config: Config, log: Logger): OpenedContext {
   const db = openDatabase(config.databaseUrl, onLostConnection);
   const background = openDatabase(config.databaseUrl, onLostConnection);
   const wakeups = new Wakeups();
+  const generation = new CommandGeneration(db).watch();
   const context: Context = makeContext(db, log, {
-    hosts: new HostDirectory(() => context.authority.credentials(), config.hostSocket),
+    hosts: new HostDirectory(
+      () => context.authority.credentials(),
+      config.hostSocket,
+      () => generation.current,
+    ),
     limits: config.limits,
     wake: (service) => {
       wakeups
@@ -35,13 +42,21 @@ export function openContext(config: Config, log: Logger): OpenedContext {
         .catch((error: unknown) => log.debug({ err: error, service }, "could not wake a service"));
     },
   });
-  return {
+  const opened = {
     context,
     background: { ...context, db: background },
     wakeups,
     async [Symbol.asyncDispose]() {
+      generation[Symbol.dispose]();
       await context.hosts.close();
       await Promise.all([db.destroy(), background.destroy()]);
     },
   };
+  try {
+    await generation.refresh();
+  } catch (error) {
+    await opened[Symbol.asyncDispose]();
+    throw error;
+  }
+  return opened;
 }

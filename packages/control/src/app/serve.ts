@@ -34,7 +34,7 @@ export async function serve(config: Config): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
 
   await migrateWhenReady(config.databaseUrl, log, stop);
-  const { context, background, wakeups } = cleanup.use(openContext(config, log));
+  const { context, background, wakeups } = cleanup.use(await openContext(config, log));
 
   const schedule = runSchedule(background, config, { wakeups, stop });
   cleanup.defer(async () => {

@@ -15,7 +15,7 @@ export async function serviceCommand(config: Config, args: readonly string[]): P
   const [verb, name, ...more] = args;
   // What a service says of its work goes to stderr; the report is all that is on stdout.
   const log = pino({ level: config.logLevel, base: null }, pino.destination(2));
-  await using opened = openContext(config, log);
+  await using opened = await openContext(config, log);
   const { context } = opened;
   const services = allServices(context, config);
   if (verb === "list" && name === undefined) {

@@ -17,6 +17,8 @@ import { disksThatStay } from "./migrations/0012-disks-that-stay.ts";
 import { sharedLimits } from "./migrations/0013-shared-limits.ts";
 import { privateCidrs } from "./migrations/0014-private-cidrs.ts";
 import { authorityRotation } from "./migrations/0015-authority-rotation.ts";
+import { controlGeneration } from "./migrations/0016-control-generation.ts";
+import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
  * Only ever append. A number that is missing belongs to a change that is still on its way; it is applied when it comes, also to
@@ -38,29 +40,34 @@ const migrations = [
   { number: 13, name: "shared-limits", text: sharedLimits },
   { number: 14, name: "private-cidrs", text: privateCidrs },
   { number: 15, name: "authority-rotation", text: authorityRotation },
+  { number: 16, name: "control-generation", text: controlGeneration },
 ] as const;
+
+/** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be
+ *  gone back to. With a release it becomes the newest number of that time. */
+const RELEASED = 16;
 
 /** Any number that no other user of the database's advisory locks takes; all replicas must agree on it. */
 const MIGRATION_LOCK = 7_070_001;
 
+export const knownMigrations: readonly number[] = migrations.map(({ number }) => number);
 export const migrationCount = migrations.length;
 
 /** Brings the schema up to date and returns how many migrations that took. Replicas that start together take turns. */
 export async function migrate(db: Database): Promise<number> {
   return db.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(transaction);
+    await makeTable(transaction);
     const applied = await appliedMigrations(transaction);
-    const unknown = applied.filter((number) => !migrations.some((known) => known.number === number));
-    if (unknown.length > 0) {
-      throw new Error(
-        `The database has migration ${unknown.join(", ")}, which this version of Skerry does not know. Start the newer version.`,
-      );
-    }
-    const missing = migrations.filter(({ number }) => !applied.includes(number));
+    refuseUnknown(applied);
+    const done = new Set(applied.map(({ number }) => number));
+    const missing = migrations.filter(({ number }) => !done.has(number));
     for (const { number, name, text } of missing) {
       // Without parameters PostgreSQL takes several statements in one query.
       await sql.raw(text).execute(transaction);
-      await sql`insert into schema_migrations (number, name) values (${number}, ${name})`.execute(
+      const servesWith = number > RELEASED ? RELEASED : null;
+      await sql`
+        insert into schema_migrations (number, name, serves_with) values (${number}, ${name}, ${servesWith})`.execute(
         transaction,
       );
     }
@@ -68,15 +75,41 @@ export async function migrate(db: Database): Promise<number> {
   });
 }
 
-async function appliedMigrations(transaction: Transaction<Tables>): Promise<number[]> {
+/** Throws where this version must not work with the database. Changes nothing. */
+export async function checkSchema(db: Database): Promise<readonly number[]> {
+  const { rows } = await sql<{ known: boolean }>`
+    select exists (select from information_schema.columns
+                   where table_name = 'schema_migrations' and column_name = 'serves_with') as known`.execute(
+    db,
+  );
+  // Of a version before that column, which is older than this one.
+  if (rows[0]?.known !== true) return [];
+  const applied = await appliedMigrations(db);
+  refuseUnknown(applied);
+  return applied.map(({ number }) => number);
+}
+
+function refuseUnknown(applied: readonly AppliedMigration[]): void {
+  const fault = whyCannotServe(applied, { known: knownMigrations, newest: newestOf(knownMigrations) });
+  if (fault !== undefined) throw new Error(fault);
+}
+
+async function makeTable(transaction: Transaction<Tables>): Promise<void> {
   await sql`
     create table if not exists schema_migrations (
       number integer primary key,
       name text not null,
       applied_at timestamptz not null default now()
     )`.execute(transaction);
-  const { rows } = await sql<{
-    number: number;
-  }>`select number from schema_migrations order by number`.execute(transaction);
-  return rows.map((row) => row.number);
+  await sql`alter table schema_migrations add column if not exists serves_with integer`.execute(transaction);
+}
+
+async function appliedMigrations(
+  queries: Database | Transaction<Tables>,
+): Promise<readonly AppliedMigration[]> {
+  const { rows } =
+    await sql<AppliedMigration>`select number, serves_with from schema_migrations order by number`.execute(
+      queries,
+    );
+  return rows;
 }

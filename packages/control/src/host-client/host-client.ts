@@ -63,8 +63,9 @@ export class HostClient {
   /** By which VMs move. */
   readonly moves: MoveCalls;
 
-  constructor(pool: Pool) {
-    this.#transport = new HostTransport(pool);
+  /** `headers`: those of every call. */
+  constructor(pool: Pool, headers?: () => Readonly<Record<string, string>>) {
+    this.#transport = new HostTransport(pool, headers);
     this.moves = new MoveCalls(this.#transport);
   }
 

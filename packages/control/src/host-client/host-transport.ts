@@ -28,9 +28,12 @@ export interface Shape<T> {
 
 export class HostTransport {
   readonly #pool: Pool;
+  readonly #headers: () => Readonly<Record<string, string>>;
 
-  constructor(pool: Pool) {
+  /** `headers`: those of every call. */
+  constructor(pool: Pool, headers: () => Readonly<Record<string, string>> = () => ({})) {
     this.#pool = pool;
+    this.#headers = headers;
   }
 
   /** For an answer without a body. Takes over the deadline. */
@@ -66,7 +69,8 @@ export class HostTransport {
   }
 
   async #request(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const { json, content, headers = {} } = call;
+    const { json, content } = call;
+    const headers = { ...this.#headers(), ...call.headers };
     const answer = await this.#pool.request({
       method: call.method,
       path: call.path,

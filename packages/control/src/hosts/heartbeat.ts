@@ -2,6 +2,7 @@
 // address that is known of it, and its answer counts for the row that has this address, also where it claims another name.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { SkerryError } from "@skerry/contract/errors";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import { Deadline } from "../host-client/deadline.ts";
 import { addressOfSocket } from "../host-client/host-directory.ts";
@@ -125,7 +126,9 @@ class Round {
     try {
       return await this.#context.hosts.client(address).info(deadline.signal);
     } catch (error) {
-      this.#context.log.debug({ err: error, address }, "a host did not answer");
+      const isReplaced = error instanceof SkerryError && error.code === "control_superseded";
+      if (isReplaced) this.#context.log.error({ address }, error.message);
+      else this.#context.log.debug({ err: error, address }, "a host did not answer");
       return undefined;
     }
   }

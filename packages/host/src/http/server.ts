@@ -17,6 +17,7 @@ import { registerFiles } from "./files.ts";
 import { registerIdentity } from "./identity.ts";
 import { registerMoves, upgradeMove } from "./moves.ts";
 import { validatorCompiler } from "./validator-compiler.ts";
+import { refuseSuperseded } from "./superseded.ts";
 import { registerVms } from "./vms.ts";
 import { registerCache } from "./cache.ts";
 
@@ -39,6 +40,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
     return reply.status(known.status).send(known.toBody());
   });
   refuseStrangers(server);
+  refuseSuperseded(server, host);
   server.get("/info", async () => ({
     ...host.info(),
     ended: host.engine.ended,

@@ -84,8 +84,8 @@ export class Postgres {
     return here === there ? "ours" : "another's";
   }
 
-  /** Starts it unless it runs, and makes the database. It lives on when this process ends. */
-  async start(): Promise<void> {
+  /** Starts it unless it runs, and makes the database; `anew`: in the place of one that is there. It lives on when this process ends. */
+  async start({ anew = false }: { readonly anew?: boolean } = {}): Promise<void> {
     const { postgresData, postgresSocketFolder } = this.#layout;
     const postmaster = await this.#postmaster();
     if (postmaster === "another's") throw copiedAlive(postgresData);
@@ -106,6 +106,7 @@ export class Postgres {
         ["-XAtq", "-h", postgresSocketFolder, "-U", SYSTEM_USER, "-d", database, "-c", sql],
         this.#as,
       );
+    if (anew) await psql("postgres", `drop database if exists ${SYSTEM_USER} with (force)`);
     if ((await psql(SYSTEM_USER, "select 1")).code === 0) return;
     const { code, stderr } = await psql("postgres", `create database ${SYSTEM_USER}`);
     if (code !== 0) throw new Error(`the database could not be made: ${stderr.trim()}`);

@@ -29,6 +29,9 @@ export interface Layout {
   readonly externalDatabaseUrl: string | undefined;
 }
 
+/** In the state folder while a backup is being restored there: what else there is, is a half of it. */
+export const RESTORING = "restoring";
+
 export const DEFAULT_STATE = "/var/lib/skerry";
 const DEFAULT_LISTEN = "127.0.0.1:7070";
 /** Of `sun_path`, without the zero at its end. */

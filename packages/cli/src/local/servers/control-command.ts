@@ -1,11 +1,11 @@
 // Commands that control itself carries out, past the API: what they do is the operator's on this machine, and no token's.
 
-import { environment } from "../config.ts";
-import { CliError } from "../errors.ts";
-import type { Layout } from "./system/layout.ts";
-import { run } from "./system/run.ts";
-import { controlEnvironment } from "./servers/services.ts";
-import { findSystemUser } from "./system/system-user.ts";
+import { environment } from "../../config.ts";
+import { CliError } from "../../errors.ts";
+import type { Layout } from "../system/layout.ts";
+import { run } from "../system/run.ts";
+import { controlEnvironment } from "./services.ts";
+import { findSystemUser } from "../system/system-user.ts";
 
 /** What it prints, which is JSON. `failure` is the code of the error where it says that it could not. */
 export async function controlCommand(

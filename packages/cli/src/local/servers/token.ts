@@ -2,11 +2,11 @@
 // settings for another server: then ours are saved beside them.
 
 import { readFile, rm } from "node:fs/promises";
-import { configPath, DEFAULT_API_URL, environment, localConfigPath, writeConfig } from "../config.ts";
-import type { Layout } from "./system/layout.ts";
-import { mustRun, run } from "./system/run.ts";
-import { controlEnvironment } from "./servers/services.ts";
-import type { SystemUser } from "./system/system-user.ts";
+import { configPath, DEFAULT_API_URL, environment, localConfigPath, writeConfig } from "../../config.ts";
+import type { Layout } from "../system/layout.ts";
+import { mustRun, run } from "../system/run.ts";
+import { controlEnvironment } from "./services.ts";
+import type { SystemUser } from "../system/system-user.ts";
 
 interface Caller {
   readonly uid: number;

@@ -1,0 +1,85 @@
+// `skerry backup`: what a control plane on another machine needs to be this one. All of it is in the database: organizations, tokens (as digests),
+// the authority of the cluster with its keys, history. What runs goes on meanwhile.
+
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { CliError } from "../../errors.ts";
+import { controlCommand } from "../servers/control-command.ts";
+import { Postgres } from "../servers/postgres.ts";
+import { fileExists } from "../system/files.ts";
+import type { Layout } from "../system/layout.ts";
+import { lockCommands } from "../system/lock.ts";
+import { requireRoot } from "../system/require-root.ts";
+import { step } from "../system/step.ts";
+import { findSystemUser } from "../system/system-user.ts";
+import { ArchiveWriter } from "./archive.ts";
+import { DatabaseTools } from "./database-tools.ts";
+import { DATABASE, SETTINGS, writeManifest, type ManifestFacts } from "./manifest.ts";
+
+export interface BackupOptions {
+  readonly version: string;
+  /** File with the settings of the service; undefined where there is none. */
+  readonly settings: string | undefined;
+}
+
+export async function backup(layout: Layout, file: string, options: BackupOptions): Promise<void> {
+  requireRoot("backup");
+  if (layout.joined !== undefined) throw onlyHost(layout.joined.control);
+  const user = await findSystemUser();
+  const isPrivate = layout.externalDatabaseUrl === undefined;
+  if (user === undefined || (isPrivate && !(await fileExists(layout.postgresData)))) throw nothing(layout);
+  await using archive = await ArchiveWriter.create(resolve(file));
+  await using _database = isPrivate ? await runningPostgres(layout) : undefined;
+  const tools = await DatabaseTools.open(layout, user);
+  await step("Back up the database", () => archive.add(DATABASE, tools.dump()));
+  if (options.settings !== undefined) await archive.add(SETTINGS, wholeFile(options.settings));
+  await archive.finish(writeManifest(await factsOf(layout, tools.major, options.version)));
+  process.stdout.write(
+    `${resolve(file)} holds the database with the cluster's keys: keep it like a password.\nNot in it: the disks of machines (host/vms in the state folder), templates, and the files of SKERRY_TLS_CERT and SKERRY_TLS_KEY.\n`,
+  );
+}
+
+async function factsOf(layout: Layout, postgresql: number, skerry: string): Promise<ManifestFacts> {
+  const ask = (command: string) => controlCommand(layout, [command], { failure: "backup_failed" });
+  // Control is of the same build.
+  const plane = (await ask("describe")) as { joined_hosts: number; organizations: number };
+  const migrations = (await ask("check-schema")) as readonly number[];
+  return {
+    skerry,
+    created_at: new Date().toISOString(),
+    machine: hostname(),
+    postgresql,
+    migrations,
+    organizations: plane.organizations,
+    joined_hosts: plane.joined_hosts,
+  };
+}
+
+/** It runs afterwards, and ends with the backup where it was started for it. */
+async function runningPostgres(layout: Layout): Promise<AsyncDisposable | undefined> {
+  const user = await findSystemUser();
+  if (user === undefined) throw nothing(layout);
+  const postgres = await Postgres.open(layout, user);
+  if (await postgres.isRunning()) return undefined;
+  await lockCommands(layout);
+  await postgres.prepare(user);
+  await postgres.start();
+  return { [Symbol.asyncDispose]: () => postgres.stop() };
+}
+
+async function* wholeFile(path: string): AsyncGenerator<Buffer> {
+  yield await readFile(path);
+}
+
+function nothing({ state }: Layout): CliError {
+  return new CliError("nothing_to_back_up", `There is no control plane in ${state}.`, {
+    remediation: "Say where it is with SKERRY_STATE.",
+  });
+}
+
+function onlyHost(control: string): CliError {
+  return new CliError("nothing_to_back_up", `This machine is a host of ${control}, which has the database.`, {
+    remediation: "Run it there. The disks of machines are in host/vms of the state folder.",
+  });
+}

@@ -1,0 +1,13 @@
+// `skerry take-over`: the hosts of a restored control plane obey it from now on.
+
+import { controlCommand } from "../servers/control-command.ts";
+import type { Layout } from "../system/layout.ts";
+import { requireRoot } from "../system/require-root.ts";
+
+export async function takeOver(layout: Layout): Promise<string> {
+  requireRoot("take-over");
+  const answer = await controlCommand(layout, ["take-over"], { failure: "take_over_failed" });
+  // Control is of the same build.
+  const { joined_hosts: hosts } = answer as { joined_hosts: number };
+  return `This is the control plane of its ${hosts} hosts on other machines within seconds. They refuse every other copy of it from then on; stop the one that the backup was made of.`;
+}
