@@ -7,7 +7,7 @@ import { exitCodeOf, runChecks } from "../src/local/doctor/doctor.ts";
 import { connectionsOutcome } from "../src/local/doctor/kernel-checks.ts";
 import { fault, ok, warning } from "../src/local/doctor/outcome.ts";
 import { packagesIn } from "../src/local/doctor/program-checks.ts";
-import { checkClockSource, checkHugePages } from "../src/local/doctor/speed-checks.ts";
+import { checkClockSource, checkHugePages, checkNestedPaging } from "../src/local/doctor/speed-checks.ts";
 import { plantedFiles } from "./support/planted-files.ts";
 
 test("doctor compares the machine's table of connections with what its guests may have, and says what to do", () => {
@@ -92,7 +92,7 @@ test("doctor finds the tree of cgroup v2 beside one of version 1", () => {
   expect(cgroupTree("tmpfs /tmp tmpfs rw 0 0\n")).toBeUndefined();
 });
 
-test("doctor judges huge pages and the clock by what they cost guests", async () => {
+test("doctor judges huge pages, nested paging and the clock by what they cost guests", async () => {
   const pages = (enabled: string) =>
     checkHugePages(plantedFiles({ "/sys/kernel/mm/transparent_hugepage/enabled": enabled }));
   expect(await pages("always [madvise] never")).toMatchObject({ verdict: "ok", found: "madvise" });
@@ -103,6 +103,10 @@ test("doctor judges huge pages and the clock by what they cost guests", async ()
   expect(await clock("kvm-clock")).toMatchObject({ verdict: "ok" });
   expect((await clock("kvm-clock")).found).toContain("system call");
   expect(await clock("hpet")).toMatchObject({ verdict: "warning" });
+  const paging = (files: Record<string, string>) => checkNestedPaging(plantedFiles(files));
+  expect(await paging({})).toMatchObject({ verdict: "ok" });
+  expect(await paging({ "/sys/module/kvm_intel/parameters/ept": "Y" })).toMatchObject({ verdict: "ok" });
+  expect(await paging({ "/sys/module/kvm_amd/parameters/npt": "0" })).toMatchObject({ verdict: "warning" });
 });
 
 test("of the packages only those that are installed are told", () => {

@@ -15,12 +15,13 @@ import { plantedFiles } from "./support/planted-files.ts";
 
 const CPU = "/sys/devices/system/cpu";
 const KERNEL = "6.1.0-40-amd64";
+const swapWithoutLimits = (files: SystemFiles): Promise<Outcome> => checkSwap(files, false);
 const smt = (files: SystemFiles): Promise<Outcome> => checkSmt(files, KERNEL);
 
 test.each<[string, (files: SystemFiles) => Promise<Outcome>, Record<string, string>, string, string]>([
   ["a kernel without KSM", checkKsm, {}, "ok", "merges no pages"],
   ["KSM that rests", checkKsm, { "/sys/kernel/mm/ksm/run": "0\n" }, "ok", "off"],
-  ["KSM that runs", checkKsm, { "/sys/kernel/mm/ksm/run": "1\n" }, "warning", "merges equal pages"],
+  ["KSM that runs", checkKsm, { "/sys/kernel/mm/ksm/run": "1\n" }, "ok", "take no part"],
   [
     "a CPU with one thread a core",
     smt,
@@ -33,7 +34,7 @@ test.each<[string, (files: SystemFiles) => Promise<Outcome>, Record<string, stri
     smt,
     { [`${CPU}/smt/control`]: "on", [`/boot/config-${KERNEL}`]: "CONFIG_SMP=y\nCONFIG_SCHED_CORE=y\n" },
     "ok",
-    "offers core scheduling",
+    "by core scheduling",
   ],
   [
     "two threads a core without it",
@@ -71,20 +72,27 @@ test.each<[string, (files: SystemFiles) => Promise<Outcome>, Record<string, stri
     "open: retbleed, mds",
   ],
   ["a kernel that is silent about flaws", checkVulnerabilities, {}, "warning", "does not tell"],
-  ["no swap", checkSwap, { "/proc/swaps": "Filename\t\tType\n" }, "ok", "none"],
+  ["no swap", swapWithoutLimits, { "/proc/swaps": "Filename\t\tType\n" }, "ok", "none"],
   [
     "swap in memory",
-    checkSwap,
+    swapWithoutLimits,
     { "/proc/swaps": "Filename\tType\n/dev/zram0\tpartition\t1024\t0\t100\n" },
     "ok",
     "zram",
   ],
   [
     "swap on disk",
-    checkSwap,
+    swapWithoutLimits,
     { "/proc/swaps": "Filename\tType\n/swapfile\tfile\t1024\t0\t-2\n/dev/sda2\tpartition\t9\t0\t-3\n" },
     "warning",
     "2 areas on disk",
+  ],
+  [
+    "swap on disk that VMs are kept out of",
+    (files) => checkSwap(files, true),
+    { "/proc/swaps": "Filename\tType\n/swapfile\tfile\t1024\t0\t-2\n" },
+    "ok",
+    "keep VMs out",
   ],
   ["a machine without SELinux", checkSelinux, {}, "ok", "not enforcing"],
   [
@@ -116,8 +124,8 @@ test.each<[string, (files: SystemFiles) => Promise<Outcome>, Record<string, stri
     "nested virtualization that is on",
     checkNested,
     { "/sys/module/kvm_intel/parameters/nested": "Y" },
-    "warning",
-    "on (kvm_intel)",
+    "ok",
+    "neither vmx nor svm",
   ],
   [
     "io_uring for root alone",

@@ -63,6 +63,7 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<readonl
     if (name !== undefined) await resources.cgroups.remove(cgroupName({ name }));
   }
   await slots.sweep();
+  await resources.cgroups.close();
   await removeHostNetwork(network);
   if (failures.length > 0)
     throw new AggregateError(failures, `${failures.length} VMs could not be cleaned up`);

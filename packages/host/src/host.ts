@@ -53,6 +53,7 @@ export interface Host {
   readonly identity: Identity;
   /** Of the control plane that it obeys. */
   readonly generation: ControlGeneration;
+  readonly resources: HostResources;
   readonly info: () => HostInfo;
 }
 
@@ -115,7 +116,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     memory_mib: capacityMib,
     templates: library.list(),
   });
-  return { config, boot, engine, moves, pool, slots, range, library, identity, generation, info };
+  return { config, boot, engine, moves, pool, slots, range, library, identity, generation, resources, info };
 }
 
 async function openBootFiles(config: HostConfig, step: StepReport): Promise<BootFiles> {

@@ -1,11 +1,14 @@
 // The host agent. `serve` runs it; `prepare` does beforehand, with progress on stdout, the slow steps:
 // kernel, images, and the frozen template of the default size; `clear` ends the VMs of a host that does not
-// run.
+// run; `examine` tries what a host does and prints what it finds, for `skerry doctor --thorough`.
 
 import { join } from "node:path";
+import type { Finding } from "@skerry/contract/hosts/finding";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import { pino, type Logger } from "pino";
 import { clearVms } from "./clear-vms.ts";
+import { examine } from "./examine/examine.ts";
+import { fullRounds, longRounds, quickRounds } from "./examine/rounds.ts";
 import { readConfig, type HostConfig } from "./config.ts";
 import { openHost, type Host, type StepReport } from "./host.ts";
 import { buildServer, listen } from "./http/server.ts";
@@ -130,15 +133,28 @@ function stopSignal(): Promise<void> {
   });
 }
 
+/** `examine [quick|full|long] [FOLDER]`: the folder holds frozen templates of the installation. Each finding is a line `{"finding"}`, and what the
+ *  machine is `{"facts"}`. */
+async function examineMachine(config: HostConfig, log: Logger): Promise<void> {
+  const [amount = "full", keptFolder = join(config.assetsFolder, "kept")] = process.argv.slice(3);
+  const rounds = { quick: quickRounds, full: fullRounds, long: longRounds }[amount];
+  if (rounds === undefined) throw new Error(`examine quick, full or long, not "${amount}"`);
+  const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+  const tell = (finding: Finding): void => say({ finding });
+  const tellFacts = (facts: Readonly<Record<string, string>>): void => say({ facts });
+  await examine(config, log, { rounds, keptFolder, step: reportedStep, tell, tellFacts });
+}
+
 async function main(): Promise<void> {
   const config = readConfig();
   const log = pino({ level: config.logLevel, base: { process: "host" } });
   const command = process.argv[2] ?? "serve";
-  if (!["serve", "prepare", "clear"].includes(command))
-    throw new Error(`unknown command "${command}"; it is serve, prepare or clear`);
+  if (!["serve", "prepare", "clear", "examine"].includes(command))
+    throw new Error(`unknown command "${command}"; it is serve, prepare, clear or examine`);
   await lockStateFolder(config.stateFolder);
   if (command === "serve") return serve(config, log);
   if (command === "prepare") return prepare(config, log);
+  if (command === "examine") return examineMachine(config, log);
   for (const id of await clearVms(config, log))
     await reportedStep(`Left as it is, its record is not understood: ${id}`, () => Promise.resolve());
 }

@@ -29,6 +29,12 @@ export function cgroupTree(mounts: string): string | undefined {
     ?.split(" ")[1];
 }
 
+/** On this machine; undefined where it has no tree. */
+export async function tryOwnLimits(): Promise<TriedLimits | undefined> {
+  const tree = cgroupTree(await readFile("/proc/self/mounts", "utf8"));
+  return tree === undefined ? undefined : tryLimits(tree);
+}
+
 /** Leaves the tree as it was. */
 export async function tryLimits(tree: string): Promise<TriedLimits> {
   const listed = await wordsOf(join(tree, "cgroup.controllers"));

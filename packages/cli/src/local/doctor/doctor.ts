@@ -3,6 +3,7 @@
 import { release } from "node:os";
 import type { Finding } from "@skerry/contract/hosts/finding";
 import type { Layout } from "../system/layout.ts";
+import { tryOwnLimits } from "./cgroup-limits.ts";
 import type { Check } from "./check.ts";
 import { isolationChecks } from "./isolation-checks.ts";
 import { kernelChecks } from "./kernel-checks.ts";
@@ -18,9 +19,13 @@ export function checksOf(layout: Layout): readonly (readonly [section: string, c
     ["programs", programChecks(layout)],
     ["kernel", kernelChecks(layout)],
     ["resources", resourceChecks(layout)],
-    ["isolation", isolationChecks(systemFiles, release())],
+    ["isolation", isolationChecks({ files: systemFiles, kernelRelease: release(), limitsMemory })],
     ["speed", speedChecks(systemFiles)],
   ];
+}
+
+async function limitsMemory(): Promise<boolean> {
+  return (await tryOwnLimits())?.held.includes("memory") === true;
 }
 
 /** What matters to a first user. */

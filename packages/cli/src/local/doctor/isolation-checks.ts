@@ -7,12 +7,19 @@ import type { SystemFiles } from "./system-files.ts";
 
 const CPU = "/sys/devices/system/cpu";
 
-export function isolationChecks(files: SystemFiles, kernelRelease: string): readonly Check[] {
+export interface IsolationFacts {
+  readonly files: SystemFiles;
+  readonly kernelRelease: string;
+  /** Whether a limit of memory holds for a cgroup here; VMs are then kept out of swap. */
+  readonly limitsMemory: () => Promise<boolean>;
+}
+
+export function isolationChecks({ files, kernelRelease, limitsMemory }: IsolationFacts): readonly Check[] {
   return [
     { name: "ksm", shown: "unless_ok", look: () => checkKsm(files) },
     { name: "smt", shown: "unless_ok", look: () => checkSmt(files, kernelRelease) },
     { name: "cpu flaws", shown: "unless_ok", look: () => checkVulnerabilities(files) },
-    { name: "swap", shown: "unless_ok", look: () => checkSwap(files) },
+    { name: "swap", shown: "unless_ok", look: async () => checkSwap(files, await limitsMemory()) },
     { name: "selinux", shown: "unless_ok", look: () => checkSelinux(files) },
     { name: "nested", shown: "thorough", look: () => checkNested(files) },
     { name: "io_uring", shown: "thorough", look: () => checkIoUring(files) },
@@ -20,15 +27,13 @@ export function isolationChecks(files: SystemFiles, kernelRelease: string): read
   ];
 }
 
-/** The kernel merges equal pages of processes that ask for it; how long a write to such a page takes tells what others have in memory. */
+/** The kernel merges equal pages of processes that ask for it, as QEMU does unless it is told not to; how long a write to such a page takes
+ *  tells what others have in memory. */
 export async function checkKsm(files: SystemFiles): Promise<Outcome> {
   const run = await files.read("/sys/kernel/mm/ksm/run");
   if (run !== "1")
     return ok(run === undefined ? "the kernel merges no pages" : "off (/sys/kernel/mm/ksm/run is not 1)");
-  return warning(
-    "on: the kernel merges equal pages of different programs",
-    "echo 2 > /sys/kernel/mm/ksm/run, and disable what turns it on (ksmtuned, or the virtualization platform's setting).",
-  );
+  return ok("on, for other programs: Skerry's VMs take no part");
 }
 
 /** Two threads of a core share its caches and buffers, through which flaws of CPUs leak. */
@@ -37,7 +42,7 @@ export async function checkSmt(files: SystemFiles, kernelRelease: string): Promi
   if (control !== "on") return ok(`no two programs share a core (smt/control: ${control})`);
   const config = await files.read(`/boot/config-${kernelRelease}`);
   if (config !== undefined && /^CONFIG_SCHED_CORE=y$/m.test(config))
-    return ok("on; the kernel offers core scheduling");
+    return ok("on; VMs never share a core, by core scheduling");
   const offers = config === undefined ? "its settings cannot be read" : "has no core scheduling";
   return warning(
     `on, and the kernel ${offers}: VMs of different tenants can share a core`,
@@ -60,11 +65,12 @@ export async function checkVulnerabilities(files: SystemFiles): Promise<Outcome>
   );
 }
 
-export async function checkSwap(files: SystemFiles): Promise<Outcome> {
+export async function checkSwap(files: SystemFiles, limitsMemory: boolean): Promise<Outcome> {
   const [, ...lines] = ((await files.read("/proc/swaps")) ?? "").split("\n");
   const devices = lines.map((line) => line.split(/\s+/)[0] ?? "").filter((name) => name !== "");
   const onDisk = devices.filter((name) => !name.startsWith("/dev/zram"));
   if (onDisk.length === 0) return ok(devices.length === 0 ? "none" : "in memory only (zram)");
+  if (limitsMemory) return ok("on disk; limits of memory keep VMs out of it");
   return warning(
     `${onDisk.length === 1 ? "one area" : `${onDisk.length} areas`} on disk: what guests have in memory can be written there`,
     "swapoff -a and take it out of /etc/fstab, or encrypt it. Guests that are swapped out are slow, too.",
@@ -81,16 +87,12 @@ export async function checkSelinux(files: SystemFiles): Promise<Outcome> {
   );
 }
 
-/** A guest that runs guests reaches code of KVM that has let guests out more than once. */
 export async function checkNested(files: SystemFiles): Promise<Outcome> {
   for (const name of ["kvm_intel", "kvm_amd"]) {
     const nested = await files.read(`/sys/module/${name}/parameters/nested`);
     if (nested === undefined) continue;
     if (nested === "N" || nested === "0") return ok(`off (${name})`);
-    return warning(
-      `on (${name})`,
-      `Unless another use of this machine needs it: echo "options ${name} nested=0" > /etc/modprobe.d/${name}.conf, and reboot.`,
-    );
+    return ok(`on (${name}); Skerry's guests see neither vmx nor svm`);
   }
   return ok("neither kvm_intel nor kvm_amd is loaded");
 }

@@ -13,7 +13,7 @@ import { environment } from "../../config.ts";
 import { fileExists } from "../system/files.ts";
 import type { Layout } from "../system/layout.ts";
 import { run } from "../system/run.ts";
-import { cgroupTree, limitsOutcome, tryLimits } from "./cgroup-limits.ts";
+import { limitsOutcome, tryOwnLimits } from "./cgroup-limits.ts";
 import type { Check } from "./check.ts";
 import { closedChains } from "./closed-chains.ts";
 import { fault, ok, warning, type Outcome } from "./outcome.ts";
@@ -27,7 +27,7 @@ export function kernelChecks(layout: Layout): readonly Check[] {
     always("nftables", checkNftables),
     always("firewall", checkFirewall),
     always("connections", checkConnections),
-    always("cgroups", checkCgroups),
+    always("cgroups", async () => limitsOutcome(await tryOwnLimits())),
   ];
 }
 
@@ -111,9 +111,4 @@ export function connectionsOutcome(tableMax: number, vmMemoryMib: number): Outco
     found,
     `For ${GUEST_CONNECTIONS_MAX} each: sysctl -w net.netfilter.nf_conntrack_max=${needed} (and in /etc/sysctl.d), then restart the host.`,
   );
-}
-
-async function checkCgroups(): Promise<Outcome> {
-  const tree = cgroupTree(await readFile("/proc/self/mounts", "utf8"));
-  return limitsOutcome(tree === undefined ? undefined : await tryLimits(tree));
 }

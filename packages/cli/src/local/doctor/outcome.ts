@@ -14,3 +14,6 @@ export const warning = (found: string, remedy: string): Outcome => ({
 export const fault = (found: string, remedy: string): Outcome => ({
   ...{ verdict: "fault", found, remedy, figures: [] },
 });
+export const notTried = (why: string): Outcome => ({
+  ...{ verdict: "not_tried", found: why, remedy: "", figures: [] },
+});

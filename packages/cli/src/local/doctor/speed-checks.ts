@@ -6,9 +6,27 @@ import type { SystemFiles } from "./system-files.ts";
 
 export function speedChecks(files: SystemFiles): readonly Check[] {
   return [
+    { name: "nested paging", shown: "unless_ok", look: () => checkNestedPaging(files) },
     { name: "huge pages", shown: "unless_ok", look: () => checkHugePages(files) },
     { name: "clock source", shown: "unless_ok", look: () => checkClockSource(files) },
   ];
+}
+
+/** Without it the kernel keeps a second set of tables for each guest by hand, at each change that the guest makes. */
+export async function checkNestedPaging(files: SystemFiles): Promise<Outcome> {
+  for (const [module, parameter] of [
+    ["kvm_intel", "ept"],
+    ["kvm_amd", "npt"],
+  ] as const) {
+    const value = await files.read(`/sys/module/${module}/parameters/${parameter}`);
+    if (value === undefined) continue;
+    if (value === "Y" || value === "1") return ok(`on (${module} ${parameter})`);
+    return warning(
+      `off (${module} ${parameter}=${value}): guests are several times slower`,
+      `modprobe -r ${module} && modprobe ${module} ${parameter}=1, where the CPU has it; in a VM the outer hypervisor decides.`,
+    );
+  }
+  return ok("neither kvm_intel nor kvm_amd is loaded");
 }
 
 /** For machines, which boot from their own disks. Clones of a template share its pages, which are small ones in any case. */

@@ -32,12 +32,15 @@ export interface Cgroups {
   /** Makes the VM's cgroup and returns its folder; undefined where this machine has no usable cgroup. */
   create(name: string, size: Size): Promise<string | undefined>;
   remove(name: string): Promise<void>;
+  /** Removes our branch of the tree, unless a VM is left in it. */
+  close(): Promise<void>;
 }
 
 const none = (description: string): Cgroups => ({
   description,
   create: () => Promise.resolve(undefined),
   remove: () => Promise.resolve(),
+  close: () => Promise.resolve(),
 });
 
 /** Looks for a v2 tree and prepares our own branch of it, for example `/sys/fs/cgroup/skerry-1a2b3c`. `disk` is the number of the disk that
@@ -81,6 +84,7 @@ export async function openCgroups(branch: string, disk?: string): Promise<Cgroup
       await writeFile(join(folder, "cgroup.kill"), "1").catch(() => undefined);
       await removeEmpty(folder);
     },
+    close: () => rmdir(root).catch(() => undefined),
   };
 }
 
