@@ -1,9 +1,4 @@
-<<<<<<< HEAD
-# System packages that Skerry uses. Sourced by prepare.sh.
-SKERRY_PACKAGES="qemu-system-x86 qemu-utils nftables iproute2 mmdebstrap e2fsprogs postgresql gcc libc6-dev musl-tools make kmod cpio zstd curl ca-certificates debian-archive-keyring"
-=======
 # System packages that Skerry uses: to run, and to be built from a checkout. Sourced by prepare.sh; `skerry doctor` reads the first list.
 SKERRY_RUNTIME_PACKAGES="qemu-system-x86 qemu-utils nftables iproute2 mmdebstrap e2fsprogs postgresql kmod cpio zstd curl ca-certificates debian-archive-keyring"
 SKERRY_BUILD_PACKAGES="gcc libc6-dev musl-tools make"
 SKERRY_PACKAGES="$SKERRY_RUNTIME_PACKAGES $SKERRY_BUILD_PACKAGES"
->>>>>>> 0d430c9 (setup: make one archive that runs without a compiler and without npm)
