@@ -1,29 +1,38 @@
-// Starts one QEMU in its confinement: cgroup, network and IPC namespaces, TAP, sockets, limits, its own uid;
-// then becomes it.
+// Starts one QEMU in its confinement: cgroup, namespaces, a root of its own, TAP, sockets, limits, its own uid, few system calls.
 //
-//   launch --folder DIR --log FILE [--state FILE] [--env NAME=VALUE]... --cgroup DIR --netns FILE --tap NAME --uid N [--device FILE]
-//          [--huge-pages on] [--file-mib N] [--listen NAME]... [--console-log PROGRAM --console FILE] -- PROGRAM ARG...
+//   launch --uid N [--folder DIR] [--log FILE] [--state FILE] [--env NAME=VALUE]... [--cgroup DIR] [--netns FILE --tap NAME]
+//          [--device FILE] [--huge-pages on] [--file-mib N] [--listen NAME]... [--console-log PROGRAM --console FILE]
+//          [--read PATH]... -- PROGRAM ARG...
 //
 // It is a program of its own because Node can neither enter a namespace nor open a TAP, and because joining
-// the cgroup before exec leaves no moment in which QEMU runs outside it. QEMU's sockets are made here, so
-// that its folder can be root's from the first moment on: a QEMU that a guest has broken into must not be
-// able to put something else in their place. It leaves its starter's session, because QEMU outlives the
-// host's processes. On exec: fd 1 and 2 the log, 3 the frozen state, 10 the TAP, 11 and 12 the sockets in the
-// order of their flags, 13 the console, everything else is closed; no variable but those that were given. Any
-// failure ends it with a line in the log, where that could be opened, and status 126.
+// the cgroup before exec leaves no moment in which QEMU runs outside it. There are two processes. This one, on the machine, makes and opens
+// what QEMU gets: QEMU's sockets, so that its folder can be root's from the first moment on, because a QEMU that a guest has broken into must
+// not be able to put something else in their place; and the program that keeps its console, which must outlive it. The other one is the first
+// process of a pid namespace, gives up the machine's file system (jail.c), its user and most system calls (system-calls.c), and becomes QEMU.
+//
+// On exec: fd 1 and 2 the log, 3 the frozen state, 10 the TAP, 11 and 12 the sockets in the order of their flags,
+// 13 the console, everything else is closed; no variable but those that were given; a session of its own, because QEMU outlives the
+// host's processes. PROGRAM, and what it opens, is what --read names, and what is in the folder.
+//
+// With a log this process ends as soon as PROGRAM has begun, and says on standard output with which pid and start time: `PID FIELD_22`.
+// Without one it waits for PROGRAM and ends like it. Any failure ends it with a line in the log, where that could be opened, and status 126.
 #define _GNU_SOURCE
+#include "fail.h"
+#include "jail.h"
+#include "system-calls.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -36,14 +45,20 @@
 // Below the servers that speak for all guests, also where no cgroup says so.
 enum { NICENESS = 10 };
 
-enum { VARIABLES_MAX = 16, STATE_FD = 3, TAP_FD = 10, LISTEN_FD = 11, LISTEN_MAX = 2, CONSOLE_FD = 13, OPEN_FILES = 1024, FAILED = 126 };
+enum { VARIABLES_MAX = 16, READS_MAX = 256, LISTEN_MAX = 2, OPEN_FILES = 1024 };
+enum { STATE_FD = 3, TAP_FD = 10, LISTEN_FD = 11, CONSOLE_FD = 13, REPORT_FD = 14 };
 
-static bool kept[CONSOLE_FD + 1];
+static bool kept[REPORT_FD + 1];
 
-static _Noreturn void fail(const char *step, const char *subject) {
-  fprintf(stderr, "launch: %s %s: %s\n", step, subject, strerror(errno));
-  exit(FAILED);
-}
+struct options {
+  const char *folder, *log, *state, *cgroup, *netns, *tap, *user, *console, *console_log, *sockets[LISTEN_MAX];
+  char *variables[VARIABLES_MAX + 1];
+  const char *reads[READS_MAX];
+  struct jail jail;
+  bool huge_pages;
+  unsigned uid, file_mib, listens, variables_given;
+  char **program; // and its arguments
+};
 
 static unsigned number(const char *text) {
   char *end;
@@ -146,11 +161,11 @@ static void start_console(const char *program, const char *file, const char *uid
 }
 
 static void close_others(void) {
-  for (int fd = STATE_FD; fd <= CONSOLE_FD; fd++) {
+  for (int fd = STATE_FD; fd <= REPORT_FD; fd++) {
     if (!kept[fd]) close(fd);
   }
   // A raw call: older C libraries have no wrapper.
-  if (syscall(SYS_close_range, CONSOLE_FD + 1, ~0U, 0)) fail("close", "inherited files");
+  if (syscall(SYS_close_range, REPORT_FD + 1, ~0U, 0)) fail("close", "inherited files");
 }
 
 static void limit(int resource, rlim_t value) {
@@ -158,33 +173,11 @@ static void limit(int resource, rlim_t value) {
   if (setrlimit(resource, &both)) fail("limit", "resources");
 }
 
-// A node of its own for the device in the place of the machine's: without udev it is root's alone, and a
-// group that may open it may open other devices, too. The rest of the file system stays as it is. /sys serves as a place for a moment.
-static void own_device(const char *device, unsigned uid) {
-  struct stat found;
-  if (stat(device, &found)) fail("find", device);
-  if (!S_ISCHR(found.st_mode)) {
-    errno = ENODEV;
-    fail("not a character device:", device);
-  }
-  if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL)) fail("make", "a mount namespace");
-  if (mount("skerry", "/sys", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0700,size=4k")) fail("make", "a place for a device");
-  if (mknod("/sys/device", S_IFCHR | 0600, found.st_rdev) || chown("/sys/device", uid, uid)) fail("make", device);
-  if (mount("/sys/device", device, NULL, MS_BIND, NULL)) fail("mount", device);
-  if (umount2("/sys", MNT_DETACH)) fail("leave", "/sys");
-}
-
 // No thread of another VM, or of the machine's, runs beside it on a core with two hardware threads. A kernel
 // without core scheduling and a processor without such threads refuse, and nothing is lost.
 static void keep_cores_apart(void) {
   enum { THREAD_GROUP = 1 };
   prctl(PR_SCHED_CORE, PR_SCHED_CORE_CREATE, 0, THREAD_GROUP, 0);
-}
-
-// System V objects and message queues of this machine are out of its reach, and its own end with it: the next
-// process of its uid finds none.
-static void leave_ipc(void) {
-  if (unshare(CLONE_NEWIPC)) fail("make", "an IPC namespace");
 }
 
 // So that neither a file with capabilities nor a fault in no_new_privs can give it one. The kernel tells
@@ -208,62 +201,114 @@ static void disable_huge_pages(void) {
   if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) fail("set", "THP off");
 }
 
-int main(int argc, char **argv) {
-  const char *cgroup = NULL, *netns = NULL, *tap = NULL, *user = NULL, *console = NULL, *console_log = NULL;
-  const char *folder = NULL, *log = NULL, *state = NULL, *device = NULL, *sockets[LISTEN_MAX] = {0};
-  char *variables[VARIABLES_MAX + 1] = {0};
-  bool huge_pages = false;
-  unsigned uid = 0, file_mib = 0, listens = 0, variables_given = 0;
-  int at = 1;
-  for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
-    const char *flag = argv[at];
-    char *value = argv[at + 1];
-    if (!strcmp(flag, "--folder")) folder = value;
-    else if (!strcmp(flag, "--log")) log = value;
-    else if (!strcmp(flag, "--state")) state = value;
-    else if (!strcmp(flag, "--env") && variables_given < VARIABLES_MAX) variables[variables_given++] = value;
-    else if (!strcmp(flag, "--cgroup")) cgroup = value;
-    else if (!strcmp(flag, "--netns")) netns = value;
-    else if (!strcmp(flag, "--tap")) tap = value;
-    else if (!strcmp(flag, "--uid")) uid = number(user = value);
-    else if (!strcmp(flag, "--device")) device = value;
-    else if (!strcmp(flag, "--huge-pages") && !strcmp(value, "on")) huge_pages = true;
-    else if (!strcmp(flag, "--file-mib")) file_mib = number(value);
-    else if (!strcmp(flag, "--listen") && listens < LISTEN_MAX) sockets[listens++] = value;
-    else if (!strcmp(flag, "--console")) console = value;
-    else if (!strcmp(flag, "--console-log")) console_log = value;
-    else {
-      errno = EINVAL;
-      fail("unknown flag", flag);
-    }
-  }
-  if (at >= argc - 1 || uid == 0 || !console != !console_log) {
+static void take_flag(struct options *options, const char *flag, char *value) {
+  if (!strcmp(flag, "--folder")) options->folder = value;
+  else if (!strcmp(flag, "--log")) options->log = value;
+  else if (!strcmp(flag, "--state")) options->state = value;
+  else if (!strcmp(flag, "--env") && options->variables_given < VARIABLES_MAX) options->variables[options->variables_given++] = value;
+  else if (!strcmp(flag, "--cgroup")) options->cgroup = value;
+  else if (!strcmp(flag, "--netns")) options->netns = value;
+  else if (!strcmp(flag, "--tap")) options->tap = value;
+  else if (!strcmp(flag, "--uid")) options->uid = number(options->user = value);
+  else if (!strcmp(flag, "--device")) options->jail.device = value;
+  else if (!strcmp(flag, "--huge-pages") && !strcmp(value, "on")) options->huge_pages = true;
+  else if (!strcmp(flag, "--file-mib")) options->file_mib = number(value);
+  else if (!strcmp(flag, "--listen") && options->listens < LISTEN_MAX) options->sockets[options->listens++] = value;
+  else if (!strcmp(flag, "--console")) options->console = value;
+  else if (!strcmp(flag, "--console-log")) options->console_log = value;
+  else if (!strcmp(flag, "--read") && options->jail.read_count < READS_MAX) options->reads[options->jail.read_count++] = value;
+  else {
     errno = EINVAL;
-    fail("usage:", "launch --uid N [--folder DIR] [--log FILE] [--state FILE] [--env NAME=VALUE]... [--cgroup DIR] [--netns FILE --tap NAME] [--device FILE] [--huge-pages on] [--file-mib N] [--listen NAME]... "
-                   "[--console-log PROGRAM --console FILE] -- PROGRAM ARG...");
+    fail("unknown flag", flag);
   }
-  setsid(); // a starter may have done so
+}
+
+static void take_flags(struct options *options, int argc, char **argv) {
+  int at = 1;
+  for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) take_flag(options, argv[at], argv[at + 1]);
+  if (at >= argc - 1 || options->uid == 0 || !options->console != !options->console_log) {
+    errno = EINVAL;
+    fail("usage:", "launch --uid N [FLAG VALUE]... -- PROGRAM ARG...");
+  }
+  options->program = argv + at + 1;
+  options->jail.folder = options->folder;
+  options->jail.uid = options->uid;
+  options->jail.reads = options->reads;
+}
+
+// On this machine, as root.
+static void open_all(const struct options *options) {
   errno = 0;
   if (nice(NICENESS) < 0 && errno) fail("set", "priority");
-  if (folder && chdir(folder)) fail("enter", folder);
-  if (log) open_log(log);
-  if (state) open_state(state);
-  if (cgroup) join_cgroup(cgroup);
-  if (netns) enter_netns(netns);
-  if (tap) open_tap(tap);
-  for (unsigned i = 0; i < listens; i++) bind_socket(sockets[i], LISTEN_FD + (int)i);
+  if (options->folder && chdir(options->folder)) fail("enter", options->folder);
+  if (options->log) open_log(options->log);
+  if (options->state) open_state(options->state);
+  if (options->cgroup) join_cgroup(options->cgroup);
+  if (options->netns) enter_netns(options->netns);
+  if (options->tap) open_tap(options->tap);
+  for (unsigned i = 0; i < options->listens; i++) bind_socket(options->sockets[i], LISTEN_FD + (int)i);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_NOFILE, OPEN_FILES);
   // The largest file that it may write, wherever: a guest's disk, and nothing that fills this machine.
-  if (file_mib) limit(RLIMIT_FSIZE, (rlim_t)file_mib << 20);
-  if (console) start_console(console_log, console, user);
+  if (options->file_mib) limit(RLIMIT_FSIZE, (rlim_t)options->file_mib << 20);
+  if (options->console) start_console(options->console_log, options->console, options->user);
+}
+
+static _Noreturn void become_program(const struct options *options) {
+  report_failure_to(REPORT_FD);
   close_others();
+  setsid();
   keep_cores_apart();
-  leave_ipc();
-  if (device) own_device(device, uid);
-  if (!huge_pages) disable_huge_pages();
+  enter_jail(&options->jail);
+  if (!options->huge_pages) disable_huge_pages();
   drop_bounding_set();
-  drop_privileges(uid);
-  execve(argv[at + 1], argv + at + 1, variables);
-  fail("exec", argv[at + 1]);
+  drop_privileges(options->uid);
+  // Without a log it is nothing without the process that waits for it.
+  if (!options->log && prctl(PR_SET_PDEATHSIG, SIGKILL)) fail("follow", "the launcher");
+  restrict_system_calls();
+  execve(options->program[0], options->program, options->variables);
+  fail("exec", options->program[0]);
+}
+
+// As it is known in this machine's pid namespace.
+static void say_identity(int answer, pid_t pid) {
+  char path[32], text[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+  text[got > 0 ? got : 0] = 0;
+  // The name before the third field may hold anything.
+  char *field = strrchr(text, ')');
+  for (int at = 2; field && at < 22; at++) field = strchr(field + 1, ' ');
+  dprintf(answer, "%d %llu\n", (int)pid, field ? strtoull(field, NULL, 10) : 0);
+}
+
+static int wait_for(pid_t pid) {
+  int status;
+  while (waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) fail("wait for", "the program");
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int main(int argc, char **argv) {
+  struct options options = {0};
+  int ends[2], answer = fcntl(1, F_DUPFD_CLOEXEC, REPORT_FD + 1);
+  take_flags(&options, argc, argv);
+  open_all(&options);
+  if (pipe2(ends, O_CLOEXEC)) fail("make", "a pipe");
+  pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
+  if (pid < 0) fail("make", "namespaces");
+  if (pid == 0) {
+    if (ends[1] != REPORT_FD && dup3(ends[1], REPORT_FD, O_CLOEXEC) < 0) fail("dup", "a pipe");
+    kept[REPORT_FD] = true;
+    become_program(&options);
+  }
+  close(ends[1]);
+  char failed;
+  // It is closed by exec.
+  bool has_begun = read(ends[0], &failed, 1) == 0;
+  if (!has_begun || !options.log) return wait_for(pid);
+  say_identity(answer, pid);
+  return 0;
 }

@@ -7,10 +7,11 @@
 //   in:  RUN     the arguments, each ended by a zero byte; the first is looked for in PATH
 //        INPUT   all of its standard input
 //        KILL    nothing follows
-//   out: STARTED          64 bits each: its pid, and field 22 of /proc/PID/stat, with which it is known for good
+//   out: STARTED          nothing follows
 //        OUTPUT, ERROR    what it writes
 //        ENDED            32 bits: its exit code, or minus the signal that ended it
-// It ends with its standard input, and a program that still waits for its own reads an empty one then.
+// It ends with its standard input, and a program that still waits for its own reads an empty one then. What a program leaves running, such
+// as QEMU, becomes its child, so that it can be reaped also where the machine's first process does not do that.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,13 +23,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { RUN = 1, INPUT, KILL };
 enum { STARTED = 1, OUTPUT, ERROR, ENDED };
-enum { FRAME_MAX = 16 << 20, ARGUMENTS_MAX = 256, NOT_STARTED = 127, CHUNK = 64 << 10 };
+enum { FRAME_MAX = 16 << 20, ARGUMENTS_MAX = 512, NOT_STARTED = 127, CHUNK = 64 << 10 };
 
 struct header {
   uint32_t type, id, length;
@@ -105,19 +107,6 @@ static int spawn(char *const arguments[], int ends[3][2], pid_t *pid) {
   return error;
 }
 
-// 0 where it cannot be told. The name before the third field may hold anything.
-static uint64_t start_ticks(pid_t pid) {
-  char path[32], text[1024];
-  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-  if (fd >= 0) close(fd);
-  text[got > 0 ? got : 0] = 0;
-  char *field = strrchr(text, ')');
-  for (int number = 2; field && number < 22; number++) field = strchr(field + 1, ' ');
-  return field ? strtoull(field, NULL, 10) : 0;
-}
-
 static void run(uint32_t id, char *text, size_t length) {
   char *arguments[ARGUMENTS_MAX + 1];
   int ends[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}}, error = 0, many = 0;
@@ -148,9 +137,7 @@ static void run(uint32_t id, char *text, size_t length) {
     polls = resized(polls, (2 + 3 * room) * sizeof *polls);
   }
   programs[count++] = started;
-  // Before it can be reaped, so that no other process has the pid yet.
-  uint64_t identity[2] = {(uint64_t)started.pid, start_ticks(started.pid)};
-  answer(STARTED, id, identity, sizeof identity);
+  answer(STARTED, id, NULL, 0);
 }
 
 static void feed(struct program *program) {
@@ -207,8 +194,13 @@ static void pass_on(struct program *program, int which) {
 }
 
 static void reap(void) {
-  for (size_t i = 0; i < count; i++) {
-    if (programs[i].pid > 0 && waitpid(programs[i].pid, &programs[i].status, WNOHANG) > 0) programs[i].pid = 0;
+  int status;
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    for (size_t i = 0; i < count; i++) {
+      if (programs[i].pid != pid) continue;
+      programs[i].pid = 0;
+      programs[i].status = status;
+    }
   }
 }
 
@@ -236,6 +228,7 @@ int main(void) {
   signal(SIGPIPE, SIG_IGN);
   int ended = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (ended < 0) die("signals");
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) die("subreaper");
   polls = resized(NULL, 2 * sizeof *polls);
   for (;;) {
     size_t watched = count;

@@ -1,7 +1,7 @@
 // Puts a host together: finds QEMU and the accelerator, fetches the kernel, opens the templates, adopts the
 // VMs.
 
-import { chmod, copyFile, mkdir, readFile, rename } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readFile, realpath, rename } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
@@ -27,6 +27,7 @@ import { ensureOwnKernel } from "./templates/own-kernel.ts";
 import { claimSlotsOnly, type AdoptionOptions } from "./vm/adoption/find-vms.ts";
 import { guestDeadlines, probeDeadlines } from "./vm/guest-deadlines.ts";
 import { chooseAccelerator, KVM_DEVICE, tscKhz, type AcceleratorVerdict } from "./vm/qemu/accelerator.ts";
+import { filesOfQemu } from "./vm/qemu/qemu-files.ts";
 import { guestCpu } from "./vm/qemu/guest-cpu.ts";
 import { diskNumberOf } from "./vm/qemu/disk-number.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
@@ -169,7 +170,7 @@ async function openResources(
     launcher: join(nativeFolder, "launch"),
     consoleLog: join(nativeFolder, "console-log"),
     ...(await librariesFor(qemu.version, config)),
-    ...{ qemu: qemu.program, device: undefined, firstVmUid },
+    ...{ qemu: qemu.program, qemuFiles: await filesOfQemu(qemu.program), device: undefined, firstVmUid },
     deadlines: guestDeadlines(guestDeadlineFactor),
   };
 }
@@ -260,12 +261,12 @@ export function mapsPrivately(qemuVersion: string): boolean {
   );
 }
 
-/** The launcher starts QEMU without looking through PATH, so it needs the whole path. */
+/** The launcher starts QEMU without looking through PATH and without the links of this machine's file system, so it needs the whole path. */
 async function findProgram(name: string): Promise<string> {
   const found = await runProgram("sh", ["-c", 'command -v "$0"', name], {
     deadlineMs: VERSION_DEADLINE_MS,
   }).catch((error: unknown) => {
     throw new Error(`${name} is not installed; run "skerry doctor"`, { cause: error });
   });
-  return found.trim();
+  return realpath(found.trim());
 }

@@ -5,22 +5,13 @@ import type { Readable, Writable } from "node:stream";
 
 /** As in spawn-helper.c. */
 const asks = { run: 1, input: 2, kill: 3 } as const;
-const tells = { started: 1, output: 2, error: 3, ended: 4 } as const;
+const tells = { output: 2, error: 3, ended: 4 } as const;
 const HEADER_BYTES = 12;
 /** A helper that has not started a program by then is stuck, and is killed. */
 const START_DEADLINE_MS = 10_000;
 
-/** Identifies a process for good: a pid alone may be used again. */
-export interface ProcessIdentity {
-  readonly pid: number;
-  /** Field 22 of /proc/PID/stat: clock ticks between boot and the start of the process. */
-  readonly startTicks: number;
-}
-
 /** Callbacks for the output and the end of a program. A signal is its number. */
 export interface ProgramListener {
-  /** Not called for a program that is started without the helper. */
-  started?(identity: ProcessIdentity): void;
   output(bytes: Buffer): void;
   error(bytes: Buffer): void;
   ended(how: { readonly code: number } | { readonly signal: number }): void;
@@ -125,10 +116,6 @@ export class SpawnHelper {
     const listener = this.#listeners.get(id);
     if (listener === undefined) return;
     this.#hasStarted(id);
-    if (type === tells.started) {
-      const [pid, startTicks] = [payload.readBigUInt64LE(0), payload.readBigUInt64LE(8)];
-      listener.started?.({ pid: Number(pid), startTicks: Number(startTicks) });
-    }
     if (type === tells.output) listener.output(payload);
     if (type === tells.error) listener.error(payload);
     if (type !== tells.ended) return;

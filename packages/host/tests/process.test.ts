@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -11,6 +11,7 @@ import { SpawnHelper } from "../src/spawn-helper.ts";
 import { findByName, isAlive, killProcess, launchQemu } from "../src/vm/qemu/process.ts";
 import { buildNative, type Native } from "./support/native.ts";
 import { testSlots } from "./support/network.ts";
+import { tools } from "./support/tools.ts";
 
 const UID = 1_899_999_003;
 const prefix = `unit${process.pid}-process`;
@@ -101,7 +102,11 @@ test.each([
       const identity = await launchQemu({
         launcher: native.launch,
         qemu: "/bin/sh",
-        args: ["-c", 'id -u; echo "$COLOR"; cut -d " " -f 1,6 /proc/$$/stat; exec sleep 600', "sh"],
+        args: [
+          "-c",
+          'read pid name state parent group session rest </proc/self/stat; echo "$COLOR"; echo "$pid $session"; exec sleep 600',
+        ],
+        reads: tools,
         folder,
         listen: [],
         console: undefined,
@@ -119,9 +124,12 @@ test.each([
       });
       try {
         expect(await isAlive(identity)).toBe(true);
-        const said = await logged(join(folder, "log"), 3);
+        const said = await logged(join(folder, "log"), 2);
         // Its session is its own: the id of a session is the pid of its first process.
-        expect(said).toEqual([String(UID), "blue", `${identity.pid} ${identity.pid}`]);
+        expect(said).toEqual(["blue", `${identity.pid} ${identity.pid}`]);
+        expect((await stat(`/proc/${identity.pid}`)).uid).toBe(UID);
+        // What has started it has ended, and is not waited for by anything.
+        if (helper !== undefined) expect(await parentOf(identity.pid)).toBe(helper.pid);
       } finally {
         await killProcess(identity);
       }
@@ -135,6 +143,11 @@ test.each([
     }
   },
 );
+
+async function parentOf(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/stat`, "utf8");
+  return Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[1]);
+}
 
 /** The first lines of a file that is still being written: the launcher makes it, some time after it was started. */
 async function logged(file: string, lines: number): Promise<string[]> {

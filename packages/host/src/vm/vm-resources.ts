@@ -17,12 +17,14 @@ import {
   isAlive,
   killProcess,
   launchQemu,
+  type LaunchOptions,
   type ProcessIdentity,
   type UidRange,
 } from "./qemu/process.ts";
 import {
   hasOwnMemory,
   listenOn,
+  namedFiles,
   qemuArguments,
   vmPaths,
   type Machine,
@@ -47,6 +49,8 @@ export interface HostResources {
   /** Preloaded; see no-disassembler.c. Those under another name than the library of this QEMU do nothing. */
   readonly noDisassembler: readonly string[];
   readonly qemu: string;
+  /** What it reads besides the files of a VM; see qemu-files.ts. */
+  readonly qemuFiles: readonly string[];
   /** What QEMU runs guests with: /dev/kvm, where KVM is used. */
   readonly device: string | undefined;
   readonly firstVmUid: number;
@@ -98,7 +102,7 @@ export async function startQemu(resources: HostResources, options: StartOptions)
     resources.slots.open(slot),
     purpose !== "template" ? chown(join(record.folder, vmPaths.disk), uid, uid) : undefined,
   ]);
-  const process = await launchQemu({
+  const process = await launched(record.folder, {
     launcher: resources.launcher,
     qemu: resources.qemu,
     args: qemuArguments({
@@ -118,6 +122,12 @@ export async function startQemu(resources: HostResources, options: StartOptions)
       cgroup,
       fileMib: fileMibOf(options.diskGib),
     },
+    reads: [
+      ...resources.qemuFiles,
+      ...resources.noDisassembler,
+      ...(resources.privateMemory === undefined ? [] : [resources.privateMemory]),
+      ...namedFiles(options),
+    ],
     env: qemuEnvironment(resources, options),
     state: options.state,
     log: QEMU_LOG,
@@ -190,6 +200,14 @@ function qemuEnvironment(resources: HostResources, options: StartOptions): Recor
     LD_PRELOAD: [...noDisassembler, privateMemory].join(":"),
     SKERRY_PRIVATE_MEMORY: options.files.memory,
   };
+}
+
+async function launched(folder: string, options: LaunchOptions): Promise<ProcessIdentity> {
+  try {
+    return await launchQemu(options);
+  } catch (error) {
+    throw new QemuStartError(`QEMU could not be started: ${await logTail(folder)}`, { cause: error });
+  }
 }
 
 /** Waits for QEMU's control socket, but not for a QEMU that has ended. */

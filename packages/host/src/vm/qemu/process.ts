@@ -1,13 +1,16 @@
 // A QEMU process: started through launch.c, known by pid and start time, so that a re-used pid is never
 // mistaken for it.
 
-import { spawn } from "node:child_process";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { RunError, spawnHelperNow } from "../../run.ts";
-import type { ProcessIdentity, SpawnHelper } from "../../spawn-helper.ts";
+import { runProgram } from "../../run.ts";
 
-export type { ProcessIdentity };
+/** Identifies a process for good: a pid alone may be used again. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Field 22 of /proc/PID/stat: clock ticks between boot and the start of the process. */
+  readonly startTicks: number;
+}
 
 export interface Confinement {
   readonly uid: number;
@@ -32,6 +35,8 @@ export interface LaunchOptions {
   /** Where its console is kept, fd 13; undefined for a console of its own. */
   readonly console: ConsoleLog | undefined;
   readonly confinement: Confinement;
+  /** Files and folders outside of its folder that it may read; it finds them under the same paths, and no others. */
+  readonly reads: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Opened as fd 3: the frozen device state. */
   readonly state: string | undefined;
@@ -47,10 +52,12 @@ export interface ConsoleLog {
 
 /** `INSTANCE:VM:EXECUTION` or `INSTANCE:template:NAME:SIZE:`. Parts of it become file names. */
 const PROCESS_NAME = /^[a-z0-9_:-]{1,200}$/;
+const START_DEADLINE_MS = 10_000;
 const EXIT_POLL_MS = 10;
 const EXIT_DEADLINE_MS = 10_000;
 
-/** Starts QEMU, which outlives this process. */
+/** Starts QEMU, which outlives this process. Rejects with the launcher's words where it does not come as far as QEMU; those that are in the
+ *  log are there only. */
 export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentity> {
   const { confinement } = options;
   const args = [
@@ -66,36 +73,12 @@ export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentit
     ...(options.console === undefined
       ? []
       : ["--console-log", options.console.program, "--console", options.console.file]),
+    ...options.reads.flatMap((path) => ["--read", path]),
     ...["--", options.qemu, ...options.args],
   ];
-  const helper = spawnHelperNow();
-  return helper === undefined ? start(options.launcher, args) : startBy(helper, options.launcher, args);
-}
-
-/** What becomes of it, its files tell. */
-async function start(program: string, args: readonly string[]): Promise<ProcessIdentity> {
-  const child = spawn(program, args, { stdio: "ignore" });
-  await new Promise<void>((resolve, reject) => {
-    child.once("spawn", resolve);
-    child.once("error", reject);
-  });
-  child.unref();
-  // Our own child cannot be reaped, and its pid not re-used, before this event loop has turned.
-  const pid = child.pid ?? 0;
-  return { pid, startTicks: (await startTicksOf(pid)) ?? 0 };
-}
-
-function startBy(helper: SpawnHelper, program: string, args: readonly string[]): Promise<ProcessIdentity> {
-  return new Promise((resolve, reject) => {
-    let words = "";
-    const fail = (): void => reject(new RunError(`${program} could not be started: ${words}`));
-    helper.run(program, args, {
-      started: resolve,
-      output: () => undefined,
-      error: (bytes) => void (words += bytes.toString()),
-      ...{ ended: fail, lost: fail },
-    });
-  });
+  const said = await runProgram(options.launcher, args, { deadlineMs: START_DEADLINE_MS });
+  const [pid = 0, startTicks = 0] = said.trim().split(" ").map(Number);
+  return { pid, startTicks };
 }
 
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {

@@ -139,6 +139,17 @@ function bootArguments({ kernel, initramfs }: VmFiles, machine: Machine): string
   return ["-kernel", kernel, "-initrd", initramfs, "-append", kernelCommandLine(machine)];
 }
 
+/** What QEMU opens outside of the VM's folder because its command line names it. */
+export function namedFiles({ files, purpose }: Pick<QemuOptions, "files" | "purpose">): string[] {
+  const boots = purpose === "template" || purpose === "boot";
+  return [
+    ...(boots ? [files.kernel, files.initramfs] : []),
+    ...(purpose === "clone" ? [files.memory] : []),
+    files.rootImage,
+    ...(files.frozenDisk === undefined ? [] : [files.frozenDisk]),
+  ];
+}
+
 function memoryObject({ machine, files, purpose, privateReadonly }: QemuOptions): string {
   if (hasOwnMemory(purpose)) return `memory-backend-ram,id=mem,size=${machine.memoryMib}M`;
   const base = `memory-backend-file,id=mem,size=${machine.memoryMib}M,mem-path=${escape(files.memory)}`;
