@@ -13,6 +13,7 @@ const checks: readonly (readonly [title: string, program: string, ...args: strin
   ["dead code", "knip"],
   ["OpenAPI document", "node", "packages/control/src/app/write-openapi.ts", "--check"],
   ["metrics document", "node", "packages/control/src/app/write-metrics.ts", "--check"],
+  ["supported systems", "node", "setup/write-supported.ts", "--check"],
 ];
 
 const failed = checks.filter(([title, program, ...args]) => {

@@ -1,10 +1,12 @@
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { SystemTrial } from "@skerry/contract/platform/supported-systems";
 import { cgroupTree, limitsOutcome, tryLimits } from "../src/local/doctor/cgroup-limits.ts";
 import { checkFirmware } from "../src/local/doctor/check-firmware.ts";
 import { exitCodeOf, runChecks } from "../src/local/doctor/doctor.ts";
 import { connectionsOutcome } from "../src/local/doctor/kernel-checks.ts";
+import { checkSupported, supportedOutcome } from "../src/local/doctor/check-supported.ts";
 import { fault, ok, warning } from "../src/local/doctor/outcome.ts";
 import { packagesIn } from "../src/local/doctor/program-checks.ts";
 import { checkClockSource, checkHugePages, checkNestedPaging } from "../src/local/doctor/speed-checks.ts";
@@ -28,6 +30,35 @@ test("doctor names the folder in which QEMU finds the firmware, and the package 
   const missing = await checkFirmware(files, ["/usr/share/seabios"]);
   expect(missing).toMatchObject({ verdict: "fault" });
   expect(missing.remedy).toContain("qemu-system-data");
+});
+
+test("doctor says what was tried on a system like this one, and that nothing was", async () => {
+  const trial: SystemTrial = {
+    ...{ system: "Debian 13", qemu: "10.0.2 (Debian)", accelerator: "tcg", trial: "first-sandbox" },
+    ...{ only: [], passed: true, result: "passed", commit: "abcdef0", date: "2026-11-22", versions: {} },
+  };
+  const cell = { system: "Debian 13", qemu: "QEMU emulator version 10.0.7", accelerator: "tcg" } as const;
+  expect(supportedOutcome(cell, [trial])).toMatchObject({
+    verdict: "ok",
+    found: "Debian 13, QEMU 10.0, guests emulated: run in parts (first-sandbox 2026-11-22)",
+  });
+  const withKvm = supportedOutcome({ ...cell, accelerator: "kvm" }, [trial]);
+  expect(withKvm).toMatchObject({
+    verdict: "warning",
+    found: "Debian 13, QEMU 10.0, guests on KVM: not tried",
+  });
+  expect(withKvm.remedy).toContain("docs/supported.md");
+});
+
+test("doctor takes the machine's cell from its own files, and the host's verdict on KVM before its device", async () => {
+  const release = { "/etc/os-release": 'ID=ubuntu\nVERSION_ID="24.04"\n' };
+  const found = async (files: Record<string, string>) =>
+    (await checkSupported(plantedFiles({ ...release, ...files }), "/assets", "QEMU 8.2.2")).found;
+  const device = { "/dev/kvm": "" };
+  const emulated = { "/assets/accelerator.json": '{"verdict":{"accelerator":"tcg","reason":"it hangs"}}' };
+  expect(await found({})).toContain("Ubuntu 24.04, QEMU 8.2, guests emulated:");
+  expect(await found(device)).toContain("guests on KVM:");
+  expect(await found({ ...device, ...emulated })).toContain("guests emulated:");
 });
 
 test("a warning does not fail doctor, a fault does, and a check that breaks is a fault of its own", async () => {

@@ -9,6 +9,7 @@ import type { Layout } from "../system/layout.ts";
 import { run } from "../system/run.ts";
 import type { Check } from "./check.ts";
 import { checkFirmware } from "./check-firmware.ts";
+import { checkSupported } from "./check-supported.ts";
 import { fault, ok, warning, type Outcome } from "./outcome.ts";
 import { systemFiles } from "./system-files.ts";
 import { checkSystemPackages } from "./system-packages.ts";
@@ -37,6 +38,7 @@ export function programChecks(layout: Layout): readonly Check[] {
     always("node", checkNode),
     always("system packages", () => checkSystemPackages(layout)),
     always("qemu", () => checkProgram("qemu-system-x86_64", ["--version"], "qemu-system-x86")),
+    always("supported", async () => checkSupported(systemFiles, layout.hostAssets, await qemuVersion())),
     always("firmware", async () => checkFirmware(systemFiles, await firmwareFolders())),
     always("qemu-img", () => checkProgram("qemu-img", ["--version"], "qemu-utils")),
     always("mmdebstrap", () => checkProgram("mmdebstrap", ["--version"], "mmdebstrap")),
@@ -60,7 +62,7 @@ async function checkSystem(): Promise<Outcome> {
   if (!/^ID(_LIKE)?=.*(debian|ubuntu)/m.test(release))
     return warning(
       name,
-      "Skerry is tested on Debian 12 and newer; install its system packages by hand (setup/packages.sh).",
+      "Skerry is tested on the systems of docs/supported.md; install its system packages by hand (setup/packages.sh).",
     );
   return ok(name);
 }
@@ -113,6 +115,12 @@ async function checkBuild(layout: Layout): Promise<Outcome> {
   return launch
     ? ok(layout.dist)
     : fault("native/launch cannot be run", "The checkout is on a file system mounted noexec; move it.");
+}
+
+async function qemuVersion(): Promise<string | undefined> {
+  const options = { deadlineMs: PROBE_DEADLINE_MS };
+  const result = await run("qemu-system-x86_64", ["--version"], options).catch(() => undefined);
+  return result?.stdout.split("\n")[0];
 }
 
 /** Where QEMU looks for firmware; none where it cannot be asked. */
