@@ -68,7 +68,7 @@ test.concurrent("memory that a command has used goes back to the machine, also w
   const hold =
     'import os, time; held = os.urandom(120 << 20)\nwhile not os.path.exists("/tmp/free"): time.sleep(0.1)';
   const holding = sandbox.execute(`python3 -c '${hold}'`);
-  await until("it holds much", async () => (await residentMib()) > idle + 100);
+  await until("it holds much", async () => (await residentMib()) > idle + 100, 240_000);
   await sandbox.execute("touch /tmp/free");
   expect((await holding).exit_code).toBe(0);
   await until("most of it is the machine's again", async () => (await residentMib()) < idle + 50);

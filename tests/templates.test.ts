@@ -1,8 +1,10 @@
 // A second template is one more file. This one is as small as a template can be.
 
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { LoneHost } from "./support/lone-host.ts";
 import { serverPid, startPlatform, until, waitingClones, type Platform } from "./support/platform.ts";
 
 let templates: string;
@@ -67,6 +69,52 @@ test("the sizes of a template are frozen at their first use", async () => {
   expect(cpus).toBe("2");
   expect(Number.parseInt(memory, 10)).toBeGreaterThan(450_000);
 });
+
+test("a frozen template that no clone wakes from is made anew, and stays for the disks that stand on it", async () => {
+  const assets = inject("assets");
+  const host = await LoneHost.open(assets, { SKERRY_TEMPLATES: templates, SKERRY_WARM_MAX: "0" });
+  try {
+    expect((await created(host, "sbx_first")).status).toBe(200);
+    const [frozen = ""] = await frozenTinies(assets);
+    // As a state that another CPU or another QEMU has saved would be: not understood.
+    await writeFile(join(assets, "frozen", frozen, "state"), "no state of a machine");
+    expect((await created(host, "sbx_second")).status).toBe(500);
+    expect((await created(host, "sbx_third")).status).toBe(200);
+    expect(await host.execute("sbx_third", "exe_sbx_third", "echo awake")).toBe("awake\n");
+    expect(await host.execute("sbx_first", "exe_sbx_first", "echo awake")).toBe("awake\n");
+    expect(await frozenTinies(assets)).toEqual([frozen, `${frozen}-again`]);
+    // A later host process knows it, too.
+    await host.end("SIGKILL");
+    await host.start();
+    expect((await created(host, "sbx_fourth")).status).toBe(200);
+  } finally {
+    await host.close();
+    for (const name of await frozenTinies(assets))
+      await rm(join(assets, "frozen", name), { recursive: true });
+  }
+});
+
+const nothingAllowed: VmSpec["egress"] = {
+  mode: "deny_all",
+  allow_cidrs: [],
+  deny_cidrs: [],
+  allow_ports: [],
+  dns: false,
+};
+
+/** Of a size that no other test uses. */
+async function frozenTinies(assets: string): Promise<string[]> {
+  const names = await readdir(join(assets, "frozen"));
+  return names.filter((name) => name.startsWith("tiny-shared-cpu-2x-")).toSorted();
+}
+
+async function created(host: LoneHost, id: string): Promise<{ readonly status: number }> {
+  const spec: VmSpec = {
+    ...{ execution_id: `exe_${id}`, template: "tiny", size: "shared-cpu-2x", hostname: "tiny", env: {} },
+    ...{ egress_version: 1, egress: nothingAllowed },
+  };
+  return host.call("PUT", `/vms/${id}`, spec);
+}
 
 async function describeTiny(more: { readonly warm_up: readonly string[] }): Promise<void> {
   const description = {

@@ -86,6 +86,7 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
     shutdown_child(request, outcome);
   case CONFIGURE: // the agent's own to do
   case WAKE:
+  case CLOCK:
   case TERMINATE:
     break;
   }
@@ -111,8 +112,9 @@ bool child_start(struct child *child, const struct request *request, struct outc
   bool execute = request->operation == EXECUTE || request->operation == MAIN, outside = true;
   bool system = request->operation >= IDLE;
   memset(outcome, 0, sizeof *outcome);
-  if (request->operation == CONFIGURE || request->operation == WAKE) {
-    apply_clock_and_entropy(request, outcome);
+  if (request->operation == CONFIGURE || request->operation == WAKE || request->operation == CLOCK) {
+    if (request->operation == CLOCK) adjust_clock(request, outcome);
+    else apply_clock_and_entropy(request, outcome);
     *child = (struct child){.pid = 0, .pipes = {-1, -1, -1}, .group = {.fd = -1}};
     return true;
   }

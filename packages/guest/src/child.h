@@ -45,6 +45,7 @@ noreturn void child_succeed(struct outcome *outcome, const char *result);
 
 // In the agent, without a child: it cannot hang and everything waits for it, so a fork would only cost time.
 void apply_clock_and_entropy(const struct request *request, struct outcome *outcome); // clock, entropy and, once, its name
+void adjust_clock(const struct request *request, struct outcome *outcome);
 
 // In the agent: what a child cannot do for it.
 bool environment_keep(const struct request *configure); // for every later command

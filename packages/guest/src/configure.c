@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 #define RNDADDENTROPY 0x40085203
 #define RNDRESEEDCRNG 0x5207
 
-enum { ENTROPY_BYTES = 64, DYING_MAX_MS = 2000, DRAINING_MAX_MS = 1000 };
+enum { SLEW_MAX_US = 500000, ENTROPY_BYTES = 64, DYING_MAX_MS = 2000, DRAINING_MAX_MS = 1000 };
 
 static bool mix_entropy(const char *hex) {
   struct {
@@ -54,6 +55,24 @@ void apply_clock_and_entropy(const struct request *request, struct outcome *outc
     if (request->operation == CONFIGURE) rename_machine(request);
   }
   strcpy(outcome->result, "{}");
+}
+
+// A small difference is made up for slowly, so that no program sees time go back; the kernel takes 2 s for a millisecond.
+void adjust_clock(const struct request *request, struct outcome *outcome) {
+  int64_t adjust_us = request->adjust_us;
+  struct timespec now;
+  if (machine_is_ours && adjust_us != 0) {
+    struct timeval slew = {.tv_sec = 0, .tv_usec = adjust_us};
+    bool small = adjust_us > -SLEW_MAX_US && adjust_us < SLEW_MAX_US;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t then_us = now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000 + adjust_us;
+    struct timespec then = {.tv_sec = then_us / 1000000, .tv_nsec = then_us % 1000000 * 1000};
+    if ((small ? adjtime(&slew, NULL) : clock_settime(CLOCK_REALTIME, &then)) != 0)
+      return outcome_fail_errno(outcome, "cannot adjust the clock");
+  }
+  clock_gettime(CLOCK_REALTIME, &now);
+  snprintf(outcome->result, sizeof outcome->result, "{\"clock_us\":%lld}",
+           now.tv_sec * 1000000LL + now.tv_nsec / 1000);
 }
 
 void shutdown_begin(void) {

@@ -25,6 +25,7 @@ static const struct field {
     {"hostname", STRING, offsetof(struct request, hostname)},
     {"machine_id", STRING, offsetof(struct request, machine_id)},
     {"clock_us", INTEGER, offsetof(struct request, clock_us)},
+    {"adjust_us", INTEGER, offsetof(struct request, adjust_us)},
     {"entropy", STRING, offsetof(struct request, entropy)},
     {"signal", INTEGER, offsetof(struct request, signal)},
 };
@@ -42,6 +43,7 @@ static const struct shape {
     [LIST] = {"list", {"path", "limit"}},
     [CONFIGURE] = {"configure", {"hostname", "machine_id", "clock_us", "entropy", "env"}},
     [WAKE] = {"wake", {"clock_us", "entropy"}},
+    [CLOCK] = {"clock", {"adjust_us"}},
     [IDLE] = {"idle", {0}},
     [TERMINATE] = {"terminate", {"signal"}},
     [SHUTDOWN] = {"shutdown", {0}},
@@ -127,6 +129,7 @@ static const char *find_problem(const struct request *request) {
   case TERMINATE:
     return request->signal < 1 || request->signal > 64 ? "signal is out of range" : NULL;
   case MAIN:
+  case CLOCK:
   case IDLE:
   case SHUTDOWN:
     return NULL;

@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 // From CONFIGURE on they are the host's own, and run in no cgroup of the user's.
-enum operation { EXECUTE, MAIN, WRITE, READ, LIST, CONFIGURE, WAKE, IDLE, TERMINATE, SHUTDOWN };
+enum operation { EXECUTE, MAIN, WRITE, READ, LIST, CONFIGURE, WAKE, CLOCK, IDLE, TERMINATE, SHUTDOWN };
 
 enum { ENV_MAX_ENTRIES = 256 };
 
 struct request {
   enum operation operation;
   char *op, *command, *workdir, *path, *hostname, *machine_id, *entropy;
-  int64_t timeout_ms, output_limit, mode, limit, clock_us, signal;
+  int64_t timeout_ms, output_limit, mode, limit, clock_us, adjust_us, signal;
   bool wants_stdin;
   char *env[ENV_MAX_ENTRIES + 1]; // "KEY=value", ends with NULL
 };

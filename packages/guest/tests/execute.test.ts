@@ -59,6 +59,18 @@ test("a command gets its own variables over the sandbox's, and those over the de
   expect(stdout.toString()).toBe("mine sandbox /tmp root\n");
 });
 
+test("the agent says what time it is, also when it is told to move the clock of a machine that is not its own", async () => {
+  for (const adjust_us of [0, 40_000, -3_600_000_000]) {
+    const before = Date.now() * 1_000;
+    // oxlint-disable-next-line no-await-in-loop
+    const { done, result } = await agent.link.open({ op: "clock", adjust_us }).ended;
+    expect(done).toBe(true);
+    const { clock_us } = result as { clock_us: number };
+    expect(clock_us).toBeGreaterThanOrEqual(before);
+    expect(clock_us).toBeLessThanOrEqual((Date.now() + 1) * 1_000);
+  }
+});
+
 test("a command starts in its workdir, and is refused when there is none", async () => {
   expect((await agent.link.execute("pwd", { workdir: "/usr" })).stdout.toString()).toBe("/usr\n");
   for (const workdir of ["/no/such/folder", "/etc/passwd"]) {

@@ -1,12 +1,12 @@
-// Preloaded into a clone's QEMU before version 8.2. Those versions open a memory file for writing even where
-// they map it copy-on-write (share=off), so a QEMU that a guest has broken into could write to the memory
-// that all other clones start from. Here that one file is opened read-only, and another user can then own it;
-// a private writable mapping needs no more. From 8.2 on `readonly=on,rom=off` does the same and this file is
-// not used.
+// Preloaded into a clone's QEMU, which opens a memory file for writing even where it maps it copy-on-write
+// (share=off), so a QEMU that a guest has broken into could write to the memory that all other clones start
+// from. Here that one file is opened read-only, and another user can then own it; a private writable mapping
+// needs no more. From 8.2 on `readonly=on,rom=off` would do as much, but then QEMU gives back none of the
+// memory that its guest has freed.
 //
 // When a guest reports free memory, QEMU cuts it out of the file before it drops its own copy. All clones
 // share the file, so it must not be cut; dropping the copy is what gives the memory back, so the cut is
-// answered as done. (Newer versions refuse to report.)
+// answered as done. (From 8.2 on QEMU writes one line about the danger into its log.)
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

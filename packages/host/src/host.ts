@@ -26,9 +26,9 @@ import { TemplateLibrary } from "./templates/library.ts";
 import { ensureOwnKernel } from "./templates/own-kernel.ts";
 import { claimSlotsOnly, type AdoptionOptions } from "./vm/adoption/find-vms.ts";
 import { guestDeadlines, probeDeadlines } from "./vm/guest-deadlines.ts";
-import { chooseAccelerator, KVM_DEVICE, tscKhz, type AcceleratorVerdict } from "./vm/qemu/accelerator.ts";
 import { filesOfQemu } from "./vm/qemu/qemu-files.ts";
-import { guestCpu } from "./vm/qemu/guest-cpu.ts";
+import { chooseAccelerator, KVM_DEVICE, type AcceleratorVerdict } from "./vm/qemu/accelerator.ts";
+import { compatibilityOf, InstalledQemu, qemuVersion } from "./vm/qemu/installed-qemu.ts";
 import { diskNumberOf } from "./vm/qemu/disk-number.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { backingPlaces } from "./vm/disk/backing-files.ts";
@@ -55,40 +55,35 @@ export interface Host {
   /** Of the control plane that it obeys. */
   readonly generation: ControlGeneration;
   readonly resources: HostResources;
-  readonly info: () => HostInfo;
+  readonly info: () => Promise<HostInfo>;
 }
 
 /** Wraps each step that may take longer than a second, to report its progress. */
 export type StepReport = <T>(title: string, work: () => Promise<T>) => Promise<T>;
 
-const VERSION_DEADLINE_MS = 10_000;
+const FIND_DEADLINE_MS = 10_000;
 /** Under the names that QEMU packages of today know. */
 const NO_DISASSEMBLER = ["no-disassembler.4.so", "no-disassembler.5.so"] as const;
-/** First version with `rom=off`, which maps a memory file privately without write access. */
-const PRIVATE_READONLY_SINCE = [8, 2] as const;
 
 export async function openHost(config: HostConfig, log: Logger, step: StepReport): Promise<Host> {
   await mkdir(config.stateFolder, { recursive: true, mode: 0o711 });
   const boot = await openBootFiles(config, step);
-  const qemu = await findQemu();
+  const program = await findProgram("qemu-system-x86_64");
   const { templatesFolder, assetsFolder, debianMirror, instance } = config;
   const range = await openHostNetwork({ ...config.network, log });
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const connections = await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log });
   const slots = openSlots(config, { range, connections, log, isBusy: () => engine.isBusy });
-  const common = await openResources(config, { slots, range, qemu });
+  const common = await openResources(config, { slots, range, program });
   const vmsFolder = join(config.stateFolder, "vms");
   const owner = { instance, places: backingPlaces(config) };
   const found = { resources: common, vmsFolder, owner, log };
-  const verdict = await step("Does KVM run a guest here?", () => choose(config, { found, qemu, boot }));
-  const { accelerator } = verdict;
+  const verdict = await step("Does KVM run a guest here?", () => choose(config, { found, program, boot }));
+  const { accelerator, reason } = verdict;
   const resources = { ...common, device: accelerator === "kvm" ? KVM_DEVICE : undefined };
-  const rate = accelerator === "tcg" ? await tscKhz() : undefined;
-  const cpu = await guestCpu(qemu.program, accelerator);
+  const qemu = await InstalledQemu.open(program, accelerator);
   const library = await TemplateLibrary.open({
-    ...{ templatesFolder, assetsFolder, debianMirror, instance, accelerator, boot, cpu, resources, log },
-    qemuVersion: qemu.version,
-    tscKhz: rate,
+    ...{ templatesFolder, assetsFolder, debianMirror, instance, boot, qemu, resources, log },
   });
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({
@@ -102,15 +97,13 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const engine = new VmEngine({ resources, library, pool, vmsFolder, instance, owner, log });
   const identity = await Identity.open(config.stateFolder);
   const generation = await ControlGeneration.open(config.stateFolder);
-  const compatibility: HostCompatibility = {
-    ...{ accelerator, qemu_version: qemu.version, cpu: cpu.model, tsc_khz: rate ?? null },
-  };
+  const compatibility = async (): Promise<HostCompatibility> => compatibilityOf(await qemu.current());
   const moves = openMoves(config, { engine, resources, library, vmsFolder, log, compatibility, identity });
-  const info = (): HostInfo => ({
+  const info = async (): Promise<HostInfo> => ({
     ...namesOf(config),
     version: VERSION,
-    ...compatibility,
-    accelerator_reason: verdict.reason,
+    ...(await compatibility()),
+    accelerator_reason: reason,
     kernel_version: boot.kernelVersion,
     resource_limits: resources.cgroups.description,
     cpus: cpus().length,
@@ -132,18 +125,6 @@ async function openBootFiles(config: HostConfig, step: StepReport): Promise<Boot
   return ensureInitramfs(own, kernel, agent);
 }
 
-interface Qemu {
-  /** Its path. */
-  readonly program: string;
-  readonly version: string;
-}
-
-async function findQemu(): Promise<Qemu> {
-  const program = await findProgram("qemu-system-x86_64");
-  const printed = await runProgram(program, ["--version"], { deadlineMs: VERSION_DEADLINE_MS });
-  return { program, version: versionOf(printed) };
-}
-
 function openSlots(
   config: HostConfig,
   options: Pick<SlotsOptions, "range" | "connections" | "isBusy" | "log">,
@@ -159,7 +140,11 @@ function openSlots(
 /** What all VMs share, but for the device, which depends on the accelerator. */
 async function openResources(
   config: HostConfig,
-  { slots, range, qemu }: { readonly slots: Slots; readonly range: AddressRange; readonly qemu: Qemu },
+  {
+    slots,
+    range,
+    program,
+  }: { readonly slots: Slots; readonly range: AddressRange; readonly program: string },
 ): Promise<HostResources> {
   const { neverCidrs, resolverPort } = config.network;
   const { nativeFolder, firstVmUid, guestDeadlineFactor } = config;
@@ -169,8 +154,9 @@ async function openResources(
     cgroups: await openCgroups(config.instance, await diskNumberOf(config.stateFolder)),
     launcher: join(nativeFolder, "launch"),
     consoleLog: join(nativeFolder, "console-log"),
-    ...(await librariesFor(qemu.version, config)),
-    ...{ qemu: qemu.program, qemuFiles: await filesOfQemu(qemu.program), device: undefined, firstVmUid },
+    privateMemory: await preloadable(config, "private-memory.so"),
+    noDisassembler: await Promise.all(NO_DISASSEMBLER.map((file) => preloadable(config, file))),
+    ...{ qemu: program, qemuFiles: await filesOfQemu(program), device: undefined, firstVmUid },
     deadlines: guestDeadlines(guestDeadlineFactor),
   };
 }
@@ -178,16 +164,16 @@ async function openResources(
 interface Choice {
   /** What an earlier host process has left. */
   readonly found: AdoptionOptions;
-  readonly qemu: Qemu;
+  readonly program: string;
   readonly boot: BootFiles;
 }
 
-function choose(config: HostConfig, { found, qemu, boot }: Choice): Promise<AcceleratorVerdict> {
+async function choose(config: HostConfig, { found, program, boot }: Choice): Promise<AcceleratorVerdict> {
   const { instance, stateFolder, guestDeadlineFactor } = config;
   const deadlines = probeDeadlines(guestDeadlineFactor);
   const resources = { ...found.resources, device: KVM_DEVICE, deadlines };
   return chooseAccelerator({
-    ...{ qemuVersion: qemu.version, boot: boot.digest, folder: config.assetsFolder },
+    ...{ qemuVersion: await qemuVersion(program), boot: boot.digest, folder: config.assetsFolder },
     async probe() {
       // It takes a slot, and VMs that run on have theirs.
       await claimSlotsOnly(found);
@@ -221,16 +207,6 @@ function namesOf({ name, endpoint }: HostConfig): Pick<HostInfo, "name" | "endpo
   return { name, ...(endpoint === undefined ? {} : { endpoint }) };
 }
 
-async function librariesFor(
-  qemuVersion: string,
-  config: HostConfig,
-): Promise<Pick<HostResources, "privateMemory" | "noDisassembler">> {
-  return {
-    privateMemory: mapsPrivately(qemuVersion) ? undefined : await preloadable(config, "private-memory.so"),
-    noDisassembler: await Promise.all(NO_DISASSEMBLER.map((file) => preloadable(config, file))),
-  };
-}
-
 /** QEMU's users preload it, and a checkout may lie in a folder that is closed to them, such as /root. */
 async function preloadable(config: HostConfig, file: string): Promise<string> {
   const original = join(config.nativeFolder, file);
@@ -248,23 +224,10 @@ async function areEqual(...files: readonly [string, string]): Promise<boolean> {
   return one !== undefined && other !== undefined && one.equals(other);
 }
 
-/** `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)` of what `--version` prints. */
-export function versionOf(output: string): string {
-  return /version (.+)/.exec(output)?.[1]?.trim() ?? output.trim();
-}
-
-export function mapsPrivately(qemuVersion: string): boolean {
-  const [major = 0, minor = 0] = qemuVersion.split(".").map(Number);
-  return (
-    major > PRIVATE_READONLY_SINCE[0] ||
-    (major === PRIVATE_READONLY_SINCE[0] && minor >= PRIVATE_READONLY_SINCE[1])
-  );
-}
-
 /** The launcher starts QEMU without looking through PATH and without the links of this machine's file system, so it needs the whole path. */
 async function findProgram(name: string): Promise<string> {
   const found = await runProgram("sh", ["-c", 'command -v "$0"', name], {
-    deadlineMs: VERSION_DEADLINE_MS,
+    deadlineMs: FIND_DEADLINE_MS,
   }).catch((error: unknown) => {
     throw new Error(`${name} is not installed; run "skerry doctor"`, { cause: error });
   });

@@ -47,7 +47,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   await startSpawnHelper(config, log);
   const startedMs = Date.now();
   const host = await openHost(config, log, silentStep);
-  log.info({ ...host.info(), ...(await host.engine.adopt(host.moves)) }, "host ready");
+  log.info({ ...(await host.info()), ...(await host.engine.adopt(host.moves)) }, "host ready");
   const server = buildServer(host, log);
   const forwarder = await openForwarder(host, log);
   await listen(server, host);

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, rmdir, stat, symlink, writeFile } from "n
 import { dirname, join } from "node:path";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { expect, test } from "vitest";
-import { cgroupLimits, openCgroups } from "../src/vm/qemu/cgroup.ts";
+import { cgroupLimits, cpuMax, openCgroups } from "../src/vm/qemu/cgroup.ts";
 import { diskNumberOf, numberOf } from "../src/vm/qemu/disk-number.ts";
 
 const size = findSize(DEFAULT_SIZE) as Size;
@@ -39,6 +39,8 @@ test("a VM has its memory, QEMU's and that of page tables, and its CPUs with a q
     "cpu.max": "125000 100000",
     "cpu.weight": "100",
   });
+  // Another for the thread that sends its memory, while it leaves.
+  expect(cpuMax(small, "leaves")).toBe("225000 100000");
   // 32 GiB need 64 MiB of page tables for QEMU, as much for the processor's, and more for a guest that runs guests.
   expect(Number(cgroupLimits(large).always["memory.max"]) - large.memory_mib * 1024 ** 2).toBeGreaterThan(
     (192 + 192) * 1024 ** 2,

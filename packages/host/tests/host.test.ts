@@ -1,22 +1,8 @@
 import { expect, test } from "vitest";
 import { memoryForVmsMib } from "@skerry/contract/hosts/memory-for-vms";
-import { mapsPrivately, versionOf } from "../src/host.ts";
 import { tscKhz, tscKhzOf } from "../src/vm/qemu/accelerator.ts";
 
 const MIB = 1024 * 1024;
-
-test("QEMU's version is read from what it prints", () => {
-  const printed = "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\nCopyright (c) 2003-2022\n";
-  expect(versionOf(printed)).toBe("7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)");
-  expect(versionOf("something else\n")).toBe("something else");
-});
-
-test("QEMU maps a memory file privately without write access from version 8.2 on", () => {
-  const since = ["8.2.0", "8.2.1 (Debian)", "8.10.0", "9.0.2", "10.0.0"];
-  const before = ["7.2.22 (Debian 1:7.2)", "8.0.0", "8.1.5", "2.12", ""];
-  expect(since.filter((version) => !mapsPrivately(version))).toEqual([]);
-  expect(before.filter(mapsPrivately)).toEqual([]);
-});
 
 test("a reserve is kept from VMs: 1.5 GiB, or a tenth of a machine where that is more", () => {
   expect(memoryForVmsMib(24_105 * MIB)).toBe(24_105 - 2_410);

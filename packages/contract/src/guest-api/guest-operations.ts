@@ -108,6 +108,13 @@ export interface WakeOperation {
   readonly entropy: string;
 }
 
+/** Moves the wall clock by `adjust_us` microseconds: below half a second by slewing it, and in one step otherwise. CLOSE `{clock_us}`, what
+ *  it says then. A difference and no time, because the request may lie for long before a guest that is busy reads it. */
+export interface ClockOperation {
+  readonly op: "clock";
+  readonly adjust_us: number;
+}
+
 /** Asks whether any process but the agent is left. Where none is, the host may pause the guest. CLOSE
  *  `{idle}`. */
 export interface IdleOperation {
@@ -129,6 +136,7 @@ export type GuestOperation =
   | ListOperation
   | ConfigureOperation
   | WakeOperation
+  | ClockOperation
   | IdleOperation
   | ShutdownOperation;
 

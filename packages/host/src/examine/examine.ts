@@ -1,11 +1,12 @@
 // Tries on this machine what the host does with guests, on a host of its own that ends with it, and says what it found, check by check. It
 // is what `skerry doctor --thorough` starts.
 
+import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import type { Finding } from "@skerry/contract/hosts/finding";
 import { figureOf } from "@skerry/contract/hosts/finding";
 import type { Logger } from "pino";
 import type { HostConfig } from "../config.ts";
-import { openHost, type Host, type StepReport } from "../host.ts";
+import { openHost, type StepReport } from "../host.ts";
 import { removeHostNetwork } from "../network/host-network.ts";
 import { bootChecks } from "./boot-checks.ts";
 import { clockChecks } from "./clock-checks.ts";
@@ -35,9 +36,10 @@ export async function examine(
 ): Promise<void> {
   const host = await openHost(config, log, step);
   try {
-    const isEmulated = host.info().accelerator === "tcg";
-    tellAccelerator(host, tell);
-    const { accelerator, cpu, kernel_version: guestKernel, resource_limits: limits } = host.info();
+    const info = await host.info();
+    const { accelerator, cpu, kernel_version: guestKernel, resource_limits: limits } = info;
+    const isEmulated = accelerator === "tcg";
+    tellAccelerator(info, tell);
     tellFacts({
       accelerator,
       "CPU of guests": cpu ?? "unknown",
@@ -77,8 +79,10 @@ export async function examine(
   }
 }
 
-function tellAccelerator(host: Host, tell: Examination["tell"]): void {
-  const { accelerator, accelerator_reason: reason } = host.info();
+function tellAccelerator(
+  { accelerator, accelerator_reason: reason }: HostInfo,
+  tell: Examination["tell"],
+): void {
   const section = { section: "boot", check: "probe" };
   if (accelerator === "kvm") tell({ ...section, ...found(reason) });
   else

@@ -2,7 +2,7 @@
 // before the last boot of this machine wakes.
 
 import { readdir, stat, readFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import type { FrozenTemplate } from "../templates/frozen.ts";
 import { found, notTried, type Judged } from "./judge.ts";
 import { check, type Trial } from "./trial.ts";
@@ -13,8 +13,8 @@ const SECTION = "restore";
 /** `keptFolder`: frozen templates of the installation, which are only read. */
 export async function restoreChecks(trial: Trial, keptFolder: string): Promise<void> {
   const kept = await readdir(keptFolder).catch(() => [] as string[]);
-  const name = basename(dirname(trial.ready.frozen.memory));
-  await check(trial, [SECTION, "kept templates"], () => Promise.resolve(fitting(trial, kept, name)));
+  const name = basename(trial.ready.frozen.folder);
+  await check(trial, [SECTION, "kept templates"], () => fitting(trial, kept, name));
   await check(trial, [SECTION, "made before this boot"], () =>
     kept.includes(name)
       ? wakeKept(trial, join(keptFolder, name))
@@ -26,8 +26,8 @@ export async function restoreChecks(trial: Trial, keptFolder: string): Promise<v
   });
 }
 
-function fitting({ host, size }: Trial, kept: readonly string[], name: string): Judged {
-  const { cpu } = host.info();
+async function fitting({ host, size }: Trial, kept: readonly string[], name: string): Promise<Judged> {
+  const { cpu } = await host.info();
   const same = kept.filter((one) => one.replace(/-[0-9a-f]{16}$/, "").endsWith(`-${size.name}`));
   const others = same.filter((one) => one !== name).length;
   const fits = kept.includes(name) ? "one fits" : "none fits";
@@ -53,6 +53,7 @@ function inFolder(frozen: FrozenTemplate, folder: string): FrozenTemplate {
   const { memory, state, disk, overlay } = frozen;
   return {
     ...frozen,
+    folder,
     ...{ memory: there(memory), state: there(state), disk: there(disk), overlay: there(overlay) },
   };
 }

@@ -121,6 +121,11 @@ export async function wakeGuest(channel: GuestChannel, deadlineMs = SHORT_DEADLI
   await withDeadline(channel, deadlineMs, resultOf(stream));
 }
 
+/** What the guest's wall clock says, in microseconds since 1970, once it was moved by `adjustUs`. Without a deadline, as `isIdle`. */
+export async function adjustClock(channel: GuestChannel, adjustUs: number): Promise<number> {
+  return natural((await resultOf(channel.open({ op: "clock", adjust_us: adjustUs })))["clock_us"]);
+}
+
 /** The wall clock now, and fresh entropy. */
 export function clockAndEntropy(): Pick<ConfigureOperation, "clock_us" | "entropy"> {
   return {

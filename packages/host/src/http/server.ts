@@ -42,7 +42,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   refuseStrangers(server);
   refuseSuperseded(server, host);
   server.get("/info", async () => ({
-    ...host.info(),
+    ...(await host.info()),
     ended: host.engine.ended,
     usage: { ...(await measureUsage(host.config.stateFolder)), warm_pool: host.pool.counts },
   }));

@@ -23,7 +23,7 @@ export interface DepartureOptions {
   readonly idlePause: IdlePause;
   readonly uid: number;
   readonly order: DepartureOrder;
-  /** Write to the record that the VM may run elsewhere, and that it runs here after all. */
+  /** Write to the record that the VM may run elsewhere, and that it runs here after all; the VM may use more CPU in between. */
   readonly begin: () => Promise<void>;
   readonly goneOn: () => Promise<void>;
   /** The content of the layer with this digest. */

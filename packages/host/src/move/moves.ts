@@ -24,7 +24,7 @@ import { adoptClone, type LiveVm } from "../vm/start/clone.ts";
 import { takeSlot, type NewVm } from "../vm/creation/creation.ts";
 import type { VmEngine } from "../vm/engine.ts";
 import type { Running } from "../vm/lifecycle/vm-table.ts";
-import { uidOf, type HostResources } from "../vm/vm-resources.ts";
+import { limitUse, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qemu/qmp.ts";
 import { shown, type VmRecord } from "../vm/record.ts";
@@ -40,7 +40,8 @@ export interface MovesOptions {
   readonly library: TemplateLibrary;
   readonly layers: Layers;
   readonly peers: Peers;
-  readonly compatibility: HostCompatibility;
+  /** Of what is started here now. */
+  readonly compatibility: () => Promise<HostCompatibility>;
   readonly vmsFolder: string;
   readonly instance: string;
   readonly log: Logger;
@@ -92,7 +93,7 @@ export class HostMoves implements InFlightMoves {
     return {
       template: record.template,
       size: record.size,
-      compatibility: this.#compatibilityOf(record),
+      compatibility: await this.#compatibilityOf(record),
       ...(record.machine === undefined ? {} : { machine: { command: record.machine.command } }),
       disk_gib: Math.max(1, Math.ceil((await stat(below.root_image)).size / GIB)),
       below: {
@@ -106,15 +107,16 @@ export class HostMoves implements InFlightMoves {
   async receive(id: string, order: ArrivalOrder): Promise<ArrivalNeeds> {
     const { engine, compatibility } = this.#options;
     await engine.adopted(id);
+    const here = await compatibility(); // no wait between the next line and `#begin`: an order that comes twice is one arrival
     const known = this.#arrivals.get(id);
     if (known?.executionId === order.execution_id) return known.arrival.needs;
     const size = findSize(order.manifest.size);
     if (size === undefined) throw new SkerryError("move_refused", "This host does not know the VM's size.");
-    const fault = incompatibility(order.manifest.compatibility, compatibility);
+    const fault = incompatibility(order.manifest.compatibility, here);
     if (fault !== undefined) throw new SkerryError("move_refused", `The VM cannot go on here: ${fault}.`);
     if (engine.has(id))
       throw new SkerryError("stale_execution", "Another incarnation of this VM is on this host.");
-    const record = this.#recordOf(id, order);
+    const record = this.#recordOf(id, order, here);
     const arrival = new Arrival(this.#options, order);
     this.#begin(record, arrival, size);
     return arrival.needs;
@@ -185,7 +187,11 @@ export class HostMoves implements InFlightMoves {
   /** Called for a VM that was sent completely before this host process started. */
   sent(record: VmRecord, moveId: string): void {
     const goesOn = Promise.withResolvers<void>();
-    const done = this.#options.engine.begin(record, (newVm, signal) => goOn(newVm, goesOn.promise, signal));
+    const done = this.#options.engine.begin(record, async (newVm, signal) => {
+      const live = await goOn(newVm, goesOn.promise, signal);
+      await limitUse(this.#options.resources, record, "runs");
+      return live;
+    });
     const entry = { moveId, executionId: record.execution_id, goesOn, done };
     this.#sent.set(record.id, entry);
     const forget = (): void => void (this.#sent.get(record.id) === entry && this.#sent.delete(record.id));
@@ -204,13 +210,17 @@ export class HostMoves implements InFlightMoves {
       uid: uidOf(resources, resources.slots.slot(resident.record.slot)),
       // Written before the first command to QEMU: a host that is killed in between must not resume a guest
       // that runs elsewhere.
-      begin: () => engine.change(ref, (record) => ({ ...record, departure: { move_id: order.move_id } })),
+      begin: async () => {
+        await engine.change(ref, (record) => ({ ...record, departure: { move_id: order.move_id } }));
+        await limitUse(resources, resident.record, "leaves");
+      },
       layer: async (digest) => {
         const file = await layers.find(digest, own);
         if (file === undefined) throw new SkerryError("move_refused", "The VM does not stand on this layer.");
         return layers.read(file);
       },
       goneOn: async () => {
+        await limitUse(resources, resident.record, "runs");
         await engine.change(ref, ({ departure: _over, ...record }) => record);
         this.#departures.delete(id);
       },
@@ -231,8 +241,8 @@ export class HostMoves implements InFlightMoves {
     done.then(forget, forget);
   }
 
-  #recordOf(id: string, order: ArrivalOrder): VmRecord {
-    const { resources, vmsFolder, instance, compatibility } = this.#options;
+  #recordOf(id: string, order: ArrivalOrder, here: HostCompatibility): VmRecord {
+    const { resources, vmsFolder, instance } = this.#options;
     const { template, size, machine, compatibility: theirs } = order.manifest;
     return {
       ...{ id, execution_id: order.execution_id, template, size },
@@ -245,15 +255,14 @@ export class HostMoves implements InFlightMoves {
       ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: false, stopping: false } }),
       arrival: { move_id: order.move_id, whole: false },
       // The guest keeps the TSC rate of the host that it was started on, over any number of moves.
-      ...(theirs.tsc_khz === null || theirs.tsc_khz === compatibility.tsc_khz
-        ? {}
-        : { tsc_khz: theirs.tsc_khz }),
+      started_with: { ...here, tsc_khz: theirs.tsc_khz },
     };
   }
 
-  #compatibilityOf({ tsc_khz }: VmRecord): HostCompatibility {
-    const { compatibility } = this.#options;
-    return tsc_khz === undefined ? compatibility : { ...compatibility, tsc_khz };
+  async #compatibilityOf({ started_with, tsc_khz }: VmRecord): Promise<HostCompatibility> {
+    if (started_with !== undefined) return started_with;
+    const today = await this.#options.compatibility();
+    return tsc_khz === undefined ? today : { ...today, tsc_khz };
   }
 }
 

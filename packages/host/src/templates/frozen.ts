@@ -7,8 +7,9 @@
 //   overlay  an empty qcow2, copied for each clone
 
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, chown, mkdir, readdir, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import type { Size } from "@skerry/contract/sizes";
 import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
@@ -17,7 +18,7 @@ import { runProgram } from "../run.ts";
 import { firstAnswer } from "../vm/start/first-answer.ts";
 import { makeFolder, releaseResources, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { saveState, STATE_FILE } from "../vm/qemu/device-state.ts";
-import type { GuestCpu } from "../vm/qemu/guest-cpu.ts";
+import { compatibilityOf, type QemuBuild } from "../vm/qemu/installed-qemu.ts";
 import { kernelCommandLine, vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";
 import { lastWords, QEMU_LOG } from "../vm/qemu/qemu-log.ts";
 import type { Qmp } from "../vm/qemu/qmp.ts";
@@ -25,6 +26,7 @@ import type { BootFiles } from "./boot-files.ts";
 import type { TemplateDescription } from "./description.ts";
 
 export interface FrozenTemplate {
+  readonly folder: string;
   readonly memory: string;
   readonly state: string;
   readonly disk: string;
@@ -32,6 +34,8 @@ export interface FrozenTemplate {
   readonly rootImage: string;
   readonly diskGib: number;
   readonly machine: Machine;
+  /** Its own, and that of its clones. */
+  readonly startedWith: HostCompatibility;
 }
 
 export interface FreezeOptions {
@@ -43,8 +47,7 @@ export interface FreezeOptions {
   readonly description: Pick<TemplateDescription, "name" | "digest" | "disk_gib" | "warm_up">;
   readonly rootImage: string;
   readonly boot: BootFiles;
-  readonly qemuVersion: string;
-  readonly cpu: GuestCpu;
+  readonly qemu: QemuBuild;
   readonly size: Size;
   readonly machine: Machine;
 }
@@ -77,7 +80,7 @@ export class FreezeError extends Error {
 
 /** The frozen template, made now unless it is there. It appears whole or not at all. */
 export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTemplate> {
-  const target = join(options.folder, frozenName(options));
+  const target = join(options.folder, await nameInUse(options));
   const frozen = filesIn(target, options);
   if (await isComplete(target)) return frozen;
   await mkdir(options.folder, { recursive: true });
@@ -102,9 +105,29 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
   return frozen;
 }
 
+/** A file in the folder of a frozen template that a clone did not wake from. The template stays, because disks may stand on its own. */
+const DISTRUSTED = "distrusted";
+
+/** From now on another one is made in its place, once. */
+export async function distrust({ folder }: FrozenTemplate): Promise<void> {
+  await writeFile(join(folder, DISTRUSTED), "");
+}
+
+/** Of the template and its replacement, which exists where the template is distrusted. */
+export function frozenNames(options: FreezeOptions): readonly [string, string] {
+  return [frozenName(options), `${frozenName(options)}-again`];
+}
+
+async function nameInUse(options: FreezeOptions): Promise<string> {
+  const [first, again] = frozenNames(options);
+  return (await stat(join(options.folder, first, DISTRUSTED)).catch(() => undefined)) === undefined
+    ? first
+    : again;
+}
+
 /** Everything that the frozen state depends on is in its name. */
-export function frozenName(options: FreezeOptions): string {
-  const { description, rootImage, boot, qemuVersion, cpu, size, machine } = options;
+function frozenName(options: FreezeOptions): string {
+  const { description, rootImage, boot, qemu, size, machine } = options;
   const commandLine = kernelCommandLine(machine);
   const identity = JSON.stringify([
     FORMAT,
@@ -112,8 +135,8 @@ export function frozenName(options: FreezeOptions): string {
     // The image below the frozen disk: above another image the disk is corrupt.
     basename(rootImage),
     boot.digest,
-    qemuVersion,
-    cpu,
+    qemu.version,
+    qemu.cpu,
     size,
     machine,
     commandLine,
@@ -121,9 +144,10 @@ export function frozenName(options: FreezeOptions): string {
   return `${description.name}-${size.name}-${createHash("sha256").update(identity).digest("hex").slice(0, 16)}`;
 }
 
-function filesIn(folder: string, { rootImage, machine, description }: FreezeOptions): FrozenTemplate {
+function filesIn(folder: string, { rootImage, machine, description, qemu }: FreezeOptions): FrozenTemplate {
   const file = (name: string): string => join(folder, name);
   return {
+    folder,
     memory: file("memory"),
     state: file(STATE_FILE),
     disk: file(vmPaths.disk),
@@ -131,6 +155,7 @@ function filesIn(folder: string, { rootImage, machine, description }: FreezeOpti
     rootImage,
     diskGib: description.disk_gib,
     machine,
+    startedWith: compatibilityOf(qemu),
   };
 }
 

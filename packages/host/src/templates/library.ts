@@ -3,15 +3,16 @@
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
+import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import type { Template } from "@skerry/contract/templates/template";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostResources } from "../vm/vm-resources.ts";
-import { vmPaths, type Accelerator, type Machine } from "../vm/qemu/qemu-arguments.ts";
-import type { GuestCpu } from "../vm/qemu/guest-cpu.ts";
+import { vmPaths, type Machine } from "../vm/qemu/qemu-arguments.ts";
+import { compatibilityOf, type InstalledQemu, type QemuBuild } from "../vm/qemu/installed-qemu.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
-import { ensureFrozen, frozenName, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
+import { distrust, ensureFrozen, frozenNames, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
 import { ensureImage, imageFile } from "./image.ts";
 import { removeUnusedTemplates } from "./unused-templates.ts";
 
@@ -22,10 +23,7 @@ export interface LibraryOptions {
   readonly assetsFolder: string;
   readonly debianMirror: string | undefined;
   readonly boot: BootFiles;
-  readonly qemuVersion: string;
-  readonly cpu: GuestCpu;
-  readonly accelerator: Accelerator;
-  readonly tscKhz: number | undefined;
+  readonly qemu: InstalledQemu;
   readonly instance: string;
   readonly resources: HostResources;
   readonly log: Logger;
@@ -34,6 +32,13 @@ export interface LibraryOptions {
 export interface ReadyTemplate {
   readonly frozen: FrozenTemplate;
   readonly boot: BootFiles;
+}
+
+/** What a machine that has its disk is booted with. */
+export interface BootParts {
+  readonly machine: Machine;
+  readonly boot: BootFiles;
+  readonly startedWith: HostCompatibility;
 }
 
 type ImageState =
@@ -86,8 +91,13 @@ export class TemplateLibrary {
       throw new SkerryError("unknown_template", `This host has no template "${name}".`);
     const { image } = entry;
     if (image.status !== "ready") throw notReady(name, image);
-    const options = this.#freezeOptions(entry.description, image.image, size);
-    const key = frozenName(options);
+    const options = this.#freezeOptions(
+      entry.description,
+      image.image,
+      size,
+      await this.#options.qemu.current(),
+    );
+    const [key] = frozenNames(options);
     let freezing = this.#freezing.get(key);
     if (freezing === undefined) {
       freezing = this.#freeze(options);
@@ -96,6 +106,15 @@ export class TemplateLibrary {
       freezing.catch(() => this.#freezing.delete(key));
     }
     return { frozen: await freezing, boot: this.#options.boot };
+  }
+
+  /** A clone did not wake from it: another one is made at the next use, unless this is the other one already. A cloud gives a machine another
+   *  CPU while it is off, and not all that a guest notices of it is in the template's name. */
+  async distrust(frozen: FrozenTemplate, error: unknown): Promise<void> {
+    this.#options.log.warn({ err: error, folder: frozen.folder }, "no clone wakes from this template");
+    await distrust(frozen);
+    for (const [key, freezing] of this.#freezing)
+      if ((await freezing.catch(() => undefined))?.folder === frozen.folder) this.#freezing.delete(key);
   }
 
   /** Files that disks of VMs of this template may be based on here, also those of its earlier versions. */
@@ -142,8 +161,13 @@ export class TemplateLibrary {
 
   /** The kernel and template that a machine of this size boots with from its own disk: the newest, also
    *  where the disk was made with older ones. */
-  forBoot(size: Size): { readonly machine: Machine; readonly boot: BootFiles } {
-    return { machine: this.#machine(size), boot: this.#options.boot };
+  async forBoot(size: Size): Promise<BootParts> {
+    const qemu = await this.#options.qemu.current();
+    return {
+      machine: this.#machine(size, qemu),
+      boot: this.#options.boot,
+      startedWith: compatibilityOf(qemu),
+    };
   }
 
   /** Removes images and frozen templates that no description leads to and no disk stands on, and what cut-off builds have left. Only what
@@ -153,32 +177,36 @@ export class TemplateLibrary {
     await mkdir(this.#imagesFolder, { recursive: true });
     const descriptions = [...this.#entries.values()].map((entry) => entry.description);
     const images = descriptions.map((description) => imageFile(this.#imagesFolder, description));
+    const qemu = await this.#options.qemu.current();
     const frozen = descriptions.flatMap((description) =>
-      sizes.map((size) =>
-        frozenName(this.#freezeOptions(description, imageFile(this.#imagesFolder, description), size)),
+      sizes.flatMap((size) =>
+        frozenNames(this.#freezeOptions(description, imageFile(this.#imagesFolder, description), size, qemu)),
       ),
     );
     const folders = { images: this.#imagesFolder, frozen: this.#frozenFolder };
     return removeUnusedTemplates(folders, { images, frozen, below }, touchedBeforeMs);
   }
 
-  #machine(size: Size): Machine {
-    const { accelerator, tscKhz } = this.#options;
+  #machine(size: Size, { accelerator, tscKhz }: QemuBuild): Machine {
     return { accelerator, vcpus: size.vcpus, memoryMib: size.memory_mib, tscKhz };
   }
 
-  #freezeOptions(description: TemplateDescription, rootImage: string, size: Size): FreezeOptions {
-    const { resources, instance, boot, qemuVersion, cpu } = this.#options;
+  #freezeOptions(
+    description: TemplateDescription,
+    rootImage: string,
+    size: Size,
+    qemu: QemuBuild,
+  ): FreezeOptions {
+    const { resources, instance, boot } = this.#options;
     return {
       resources,
       instance,
       boot,
-      qemuVersion,
-      cpu,
+      qemu,
       description,
       rootImage,
       size,
-      machine: this.#machine(size),
+      machine: this.#machine(size, qemu),
       folder: this.#frozenFolder,
     };
   }

@@ -4,6 +4,7 @@ import { open, readdir, readFile, rename, stat, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { Nullable } from "@skerry/contract/fields";
 import { HostEgress } from "@skerry/contract/vms/egress";
+import { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
@@ -42,8 +43,11 @@ export interface VmRecord extends Vm {
   readonly below?: BackingFiles;
   /** Absent for a sandbox. */
   readonly machine?: MachineRecord;
-  /** TSC rate of its guest in kHz, where that is not this host's own because the VM came from another
-   *  host. */
+  /** The QEMU that runs it, which need not be the one that is installed now. Absent until it is started, and from VMs of versions before
+   *  it. */
+  readonly started_with?: HostCompatibility;
+  /** From VMs of versions before `started_with`: TSC rate of its guest in kHz, where that is not this host's own because the VM came from
+   *  another host. */
   readonly tsc_khz?: number;
   /** The VM is moving to another host, and may be paused because the target has it already. */
   readonly departure?: { readonly move_id: string };
@@ -76,6 +80,7 @@ const RecordShape = Type.Object(
     egress_version: Type.Integer({ minimum: 1 }),
     below: Type.Optional(BackingFiles),
     machine: Type.Optional(MachineRecord),
+    started_with: Type.Optional(HostCompatibility),
     tsc_khz: Type.Optional(Type.Integer({ minimum: 1 })),
     departure: Type.Optional(Type.Object({ move_id: Type.String() })),
     arrival: Type.Optional(Type.Object({ move_id: Type.String(), whole: Type.Boolean() })),

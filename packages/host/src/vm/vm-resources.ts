@@ -4,14 +4,14 @@
 
 import { chown, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Size } from "@skerry/contract/sizes";
+import { findSize, type Size } from "@skerry/contract/sizes";
 import { VM_UIDS_PER_HOST } from "../config.ts";
 import type { EgressLoader } from "../network/egress-loader.ts";
 import { TAP } from "../network/guest-link.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Slots } from "../network/slots.ts";
 import type { GuestDeadlines } from "./guest-deadlines.ts";
-import type { Cgroups } from "./qemu/cgroup.ts";
+import type { Cgroups, CgroupUse } from "./qemu/cgroup.ts";
 import {
   findByName,
   isAlive,
@@ -34,7 +34,7 @@ import {
 import { logTail, QEMU_LOG } from "./qemu/qemu-log.ts";
 import { Qmp } from "./qemu/qmp.ts";
 import { BELOW_FILE } from "./disk/backing-files.ts";
-import { RECORD } from "./record.ts";
+import { RECORD, type VmRecord } from "./record.ts";
 
 /** What all VMs of this host share. */
 export interface HostResources {
@@ -44,8 +44,8 @@ export interface HostResources {
   readonly launcher: string;
   /** Keeps the consoles of machines; see console-log.c. */
   readonly consoleLog: string;
-  /** Preloaded where QEMU cannot map a file privately without write access; see private-memory.c. */
-  readonly privateMemory: string | undefined;
+  /** Preloaded into clones; see private-memory.c. */
+  readonly privateMemory: string;
   /** Preloaded; see no-disassembler.c. Those under another name than the library of this QEMU do nothing. */
   readonly noDisassembler: readonly string[];
   readonly qemu: string;
@@ -105,11 +105,7 @@ export async function startQemu(resources: HostResources, options: StartOptions)
   const process = await launched(record.folder, {
     launcher: resources.launcher,
     qemu: resources.qemu,
-    args: qemuArguments({
-      ...options,
-      name: record.name,
-      privateReadonly: resources.privateMemory === undefined,
-    }),
+    args: qemuArguments({ ...options, name: record.name }),
     folder: record.folder,
     listen: listenOn,
     console: options.isMachine ? { program: resources.consoleLog, file: vmPaths.console } : undefined,
@@ -133,6 +129,16 @@ export async function startQemu(resources: HostResources, options: StartOptions)
     log: QEMU_LOG,
   });
   return { process, qmp: await connectQmp(record.folder, process) };
+}
+
+/** Changes how much CPU a VM that runs may use. */
+export async function limitUse(
+  { cgroups }: Pick<HostResources, "cgroups">,
+  record: Pick<VmRecord, "name" | "size">,
+  use: CgroupUse,
+): Promise<void> {
+  const size = findSize(record.size);
+  if (size !== undefined) await cgroups.limit(cgroupName(record), size, use);
 }
 
 /** What `releaseResources` leaves of a VM that stays listed. */
@@ -194,8 +200,7 @@ export function cgroupName(record: Pick<VmResources, "name">): string {
 
 function qemuEnvironment(resources: HostResources, options: StartOptions): Record<string, string> {
   const { privateMemory, noDisassembler } = resources;
-  if (options.purpose !== "clone" || privateMemory === undefined)
-    return { LD_PRELOAD: noDisassembler.join(":") };
+  if (options.purpose !== "clone") return { LD_PRELOAD: noDisassembler.join(":") };
   return {
     LD_PRELOAD: [...noDisassembler, privateMemory].join(":"),
     SKERRY_PRIVATE_MEMORY: options.files.memory,

@@ -10,7 +10,7 @@ import { stopped } from "../lifecycle/end-reason.ts";
 import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
 import { adoptClone, mainOf, type LiveVm } from "../start/clone.ts";
 import { hostIsEnding, type Adopting, type VmTable } from "../lifecycle/vm-table.ts";
-import type { HostResources } from "../vm-resources.ts";
+import { limitUse, type HostResources } from "../vm-resources.ts";
 import { cancelMigration, isSent } from "../qemu/migration.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS, Qmp } from "../qemu/qmp.ts";
@@ -103,7 +103,7 @@ export class Adopter {
     const live = await adoptClone(entry.record, { deadlineMs: HUNG_AFTER_MS, signal });
     using _listener = addAbortListener(signal, () => letGo(live));
     try {
-      if (departure !== undefined) await slotWork.take(id, () => endDeparture(entry));
+      if (departure !== undefined) await slotWork.take(id, () => endDeparture(resources, entry));
       const main = await mainOf(entry.record, live, HUNG_AFTER_MS);
       await slotWork.take(id, async () => {
         signal.throwIfAborted();
@@ -122,7 +122,8 @@ function letGo({ qmp, channel }: LiveVm): void {
 }
 
 /** Notes in the record that the VM stays on this host. */
-async function endDeparture(entry: Adopting): Promise<void> {
+async function endDeparture(resources: HostResources, entry: Adopting): Promise<void> {
+  await limitUse(resources, entry.record, "runs");
   const { departure: _over, ...settled } = entry.record;
   await saveRecord(settled);
   entry.record = settled;

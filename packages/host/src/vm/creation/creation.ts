@@ -10,7 +10,7 @@ import type { Logger } from "pino";
 import { SlotsExhausted, type Slots } from "../../network/slots.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
 import { bootKept } from "../start/boot.ts";
-import { adoptClone, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
+import { adoptClone, distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
 import { saveBackingFiles } from "../disk/backing-files.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
@@ -122,13 +122,14 @@ async function boot(
   if (await isWithout(join(record.folder, vmPaths.disk))) throw diskGone();
   await checkDiskReserve(vmsFolder);
   await saveRecord(record);
-  return bootKept({ resources, library, record, spec, size, signal }, async ({ process }) => {
-    newVm.record = { ...record, process };
+  const parts = await library.forBoot(size);
+  return bootKept({ resources, parts, record, spec, size, signal }, async ({ process }) => {
+    newVm.record = { ...record, process, started_with: parts.startedWith };
     await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
   });
 }
 
-type Started = Pick<VmRecord, "name" | "slot" | "process" | "below" | "waking">;
+type Started = Pick<VmRecord, "name" | "slot" | "process" | "below" | "started_with" | "waking">;
 
 function unstarted({ resources, instance }: CreationOptions, id: string, spec: VmSpec): Started {
   return {
@@ -139,8 +140,13 @@ function unstarted({ resources, instance }: CreationOptions, id: string, spec: V
 }
 
 /** What a warm clone already has, and the identity that it still lacks. */
-function started({ name, slot, process, below }: VmRecord, { hostname, env }: VmSpec): Started {
-  return { name, slot, process, waking: { hostname, env }, ...(below === undefined ? {} : { below }) };
+function started(warm: VmRecord, { hostname, env }: VmSpec): Started {
+  const { name, slot, process, below, started_with } = warm;
+  return {
+    ...{ name, slot, process, waking: { hostname, env } },
+    ...(below === undefined ? {} : { below }),
+    ...(started_with === undefined ? {} : { started_with }),
+  };
 }
 
 /** Makes the warm clone this VM; undefined where the pool had none, or where the clone has died since. */
@@ -223,13 +229,15 @@ async function clone(
   // The guest has not run yet when its policy is in force.
   const isMachine = spec.machine !== undefined;
   const made = { resources, record, size, frozen, boot, isMachine, signal };
-  const restored = await restoreClone(made, async ({ process }) => {
-    const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
-    newVm.record = { ...record, process, below };
-    if (isMachine) await saveBackingFiles(record.folder, below);
-    await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
+  const live = await distrusting(library, made, async () => {
+    const restored = await restoreClone(made, async ({ process }) => {
+      const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
+      newVm.record = { ...record, process, below, started_with: frozen.startedWith };
+      if (isMachine) await saveBackingFiles(record.folder, below);
+      await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
+    });
+    return resume(restored);
   });
-  const live = await resume(restored);
   await giveIdentity(live, spec);
   return live;
 }

@@ -50,6 +50,11 @@ export class IdlePause {
     void live.channel.closed.then(() => clearTimeout(this.#timer));
   }
 
+  /** Its vCPUs are stopped, or about to be for a move. */
+  get isStill(): boolean {
+    return this.#isPaused || this.#held !== undefined;
+  }
+
   /** Resumes the guest if it is paused, and keeps it running until the returned value is disposed of. */
   async use(): Promise<Disposable> {
     const endMs = performance.now() + HELD_WAIT_MS;

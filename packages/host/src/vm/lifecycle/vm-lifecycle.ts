@@ -9,6 +9,7 @@ import { endOfHost, stopped, type EndReason } from "./end-reason.ts";
 import type { VmEntry, VmTable, Running } from "./vm-table.ts";
 import { releaseResources, type HostResources } from "../vm-resources.ts";
 import { keepsDisk, saveRecord, type VmRecord } from "../record.ts";
+import { keepTime } from "./guest-clock.ts";
 import { IdlePause } from "./idle-pause.ts";
 import { endGuest } from "./stop-guest.ts";
 import type { KeyedQueue } from "../keyed-queue.ts";
@@ -43,11 +44,10 @@ export class VmLifecycle {
     const { table, log } = this.#options;
     const atOnce =
       isUnused && table.all.some(({ state, record: { id } }) => state === "creating" && id !== record.id);
-    const entry: Running = {
-      ...{ state: "running" as const, record, live, main },
-      idlePause: new IdlePause(live, log, { atOnce }),
-    };
+    const idlePause = new IdlePause(live, log, { atOnce });
+    const entry: Running = { ...{ state: "running" as const, record, live, main }, idlePause };
     table.set(entry);
+    keepTime(live.channel, idlePause, log);
     void waitForEnd(record, live, main).then((end) => {
       if (this.#closing || !table.holds(entry) || entry.ending !== undefined) return;
       log.warn({ vm: record.id, reason: end.reason }, "a VM ended by itself");

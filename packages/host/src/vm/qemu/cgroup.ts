@@ -17,6 +17,8 @@ const QEMU_OVERHEAD_MIB = 192;
 const MEMORY_PER_PAGE_TABLES = 128;
 /** QEMU's own threads, for disk and network, beside the guest's CPUs. */
 const CPU_FOR_QEMU = 0.25;
+/** The thread that sends a guest's memory, so that it does not take from the guest what it needs for its own work. */
+const CPU_FOR_MOVE = 1;
 const QEMU_MAX_TASKS = 128;
 const CPU_PERIOD_US = 100_000;
 /** What one CPU of a shared size may read and write of the disk, each; a performance size has twice as much. A guest that takes all of it
@@ -26,11 +28,16 @@ const DISK_OPERATIONS_PER_SECOND = 4_000;
 const BUSY_ATTEMPTS = 50;
 const BUSY_PAUSE_MS = 20;
 
+/** A VM that leaves sends its memory to another host while it runs. */
+export type CgroupUse = "runs" | "leaves";
+
 export interface Cgroups {
   /** One sentence for people: which limits hold, or why none do. */
   readonly description: string;
   /** Makes the VM's cgroup and returns its folder; undefined where this machine has no usable cgroup. */
   create(name: string, size: Size): Promise<string | undefined>;
+  /** Changes how much CPU a VM may use that runs. Does nothing where there are no limits, or no such VM. */
+  limit(name: string, size: Size, use: CgroupUse): Promise<void>;
   remove(name: string): Promise<void>;
   /** Removes our branch of the tree, unless a VM is left in it. */
   close(): Promise<void>;
@@ -39,6 +46,7 @@ export interface Cgroups {
 const none = (description: string): Cgroups => ({
   description,
   create: () => Promise.resolve(undefined),
+  limit: () => Promise.resolve(),
   remove: () => Promise.resolve(),
   close: () => Promise.resolve(),
 });
@@ -76,6 +84,14 @@ export async function openCgroups(branch: string, disk?: string): Promise<Cgroup
       await mkdir(folder, { recursive: true });
       if (controllers) await setLimits(folder, cgroupLimits(size, limitsDisk ? disk : undefined));
       return folder;
+    },
+    async limit(name, size, use) {
+      if (!controllers) return;
+      await writeFile(join(root, name, "cpu.max"), cpuMax(size, use)).catch(
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== "ENOENT") throw error;
+        },
+      );
     },
     async remove(name) {
       const folder = join(root, name);
@@ -128,7 +144,7 @@ export function cgroupLimits(size: Size, disk?: string): CgroupLimits {
     always: {
       "memory.max": String(memoryMib * 1024 * 1024),
       "pids.max": String(QEMU_MAX_TASKS),
-      "cpu.max": `${(size.vcpus + CPU_FOR_QEMU) * CPU_PERIOD_US} ${CPU_PERIOD_US}`,
+      "cpu.max": cpuMax(size, "runs"),
       "cpu.weight": size.cpu === "shared" ? "100" : "1000",
     },
     whereOffered: {
@@ -137,6 +153,11 @@ export function cgroupLimits(size: Size, disk?: string): CgroupLimits {
       ...(disk === undefined ? {} : { "io.max": `${disk} ${diskLimit(size)}` }),
     },
   };
+}
+
+export function cpuMax({ vcpus }: Size, use: CgroupUse): string {
+  const cpus = vcpus + CPU_FOR_QEMU + (use === "leaves" ? CPU_FOR_MOVE : 0);
+  return `${cpus * CPU_PERIOD_US} ${CPU_PERIOD_US}`;
 }
 
 function diskLimit({ vcpus, cpu }: Size): string {

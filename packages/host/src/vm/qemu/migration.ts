@@ -4,6 +4,7 @@
 // the other says.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { Precopy, type RamProgress } from "./precopy.ts";
 import { runState, QmpError, type Qmp } from "./qmp.ts";
 
 /** Sockets in the folder of the VM. QEMU's working directory is that folder. */
@@ -18,8 +19,8 @@ const MIRROR_JOB = "move";
 const OPEN_DISK_WITHIN_MS = 3_000;
 /** What QEMU may take for the last pages, by its own guess of the speed. */
 const DOWNTIME_LIMIT_MS = 100;
-/** A guest that writes memory faster than it can be sent is paused after this. */
-const PRECOPY_MAX_MS = 10_000;
+/** In per cent of its time, how much a guest is slowed down at first that writes its memory faster than it is sent. */
+const THROTTLE_INITIAL = 20;
 const MAX_BANDWIDTH = 100_000_000_000;
 const POLL_MS = 2;
 /** No byte was transferred for this long: the other side is gone or stuck. */
@@ -87,6 +88,7 @@ export async function sendMemory(qmp: Qmp, signal: AbortSignal): Promise<{ reado
   await qmp.execute("migrate-set-parameters", {
     "max-bandwidth": MAX_BANDWIDTH,
     "downtime-limit": DOWNTIME_LIMIT_MS,
+    "cpu-throttle-initial": THROTTLE_INITIAL,
   });
   let stoppedMs: number | undefined;
   const stop = async (): Promise<void> => {
@@ -95,7 +97,7 @@ export async function sendMemory(qmp: Qmp, signal: AbortSignal): Promise<{ reado
   };
   if (await isEmulated(qmp)) await stop();
   await qmp.execute("migrate", { uri: `unix:${moveSockets.memory}` });
-  const stopAtMs = performance.now() + PRECOPY_MAX_MS;
+  const precopy = new Precopy(performance.now());
   const stall = new Stall();
   let toldToGoOn = false;
   for (;;) {
@@ -107,7 +109,7 @@ export async function sendMemory(qmp: Qmp, signal: AbortSignal): Promise<{ reado
       await finishMirror(qmp, signal);
       await qmp.execute("migrate-continue", { state: seen.status });
       toldToGoOn = true;
-    } else if (stoppedMs === undefined && performance.now() > stopAtMs) {
+    } else if (stoppedMs === undefined && precopy.isFutile(seen.ram, performance.now())) {
       await stop();
     }
     stall.check(seen.ram?.transferred);
@@ -175,6 +177,7 @@ async function setCapabilities(qmp: Qmp): Promise<void> {
     capabilities: [
       { capability: "x-ignore-shared", state: false },
       { capability: "pause-before-switchover", state: true },
+      { capability: "auto-converge", state: true },
     ],
   });
 }
@@ -182,7 +185,7 @@ async function setCapabilities(qmp: Qmp): Promise<void> {
 interface Migration {
   readonly status?: string;
   readonly "error-desc"?: string;
-  readonly ram?: { readonly transferred?: number };
+  readonly ram?: RamProgress;
 }
 
 async function migration(qmp: Qmp): Promise<Migration> {

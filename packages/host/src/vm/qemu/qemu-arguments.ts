@@ -55,8 +55,6 @@ export interface QemuOptions {
   readonly purpose: Purpose;
   /** Its disk and its console outlive this QEMU. */
   readonly isMachine: boolean;
-  /** QEMU 8.2 and newer map a file privately without write access to it; older ones get private-memory.so. */
-  readonly privateReadonly: boolean;
 }
 
 /** Named, because the default of a microvm is SeaBIOS in the packages of QEMU 8.0 and newer (Debian 13, Ubuntu 24.04), which does not start
@@ -92,7 +90,8 @@ export function qemuArguments(options: QemuOptions): string[] {
     ...["-device", "virtserialport,chardev=agent,name=agent"],
     ...diskArguments(options),
     ...["-netdev", `tap,id=net,fd=${TAP_FD}`, "-device", `virtio-net-device,netdev=net,mac=${GUEST_MAC}`],
-    ...reportingArguments(options),
+    // What a guest has freed goes back to the host, in pieces of 2 MB.
+    ...["-device", "virtio-balloon-device,free-page-reporting=on"],
     ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
     ...startArguments(options),
   ];
@@ -102,12 +101,6 @@ export function cpuArgument(accelerator: Accelerator): string {
   return accelerator === "tcg"
     ? "max"
     : ["host", ...HIDDEN_FROM_GUESTS.map((name) => `${name}=off`)].join(",");
-}
-
-/** What a guest has freed goes back to the host, in pieces of 2 MB. QEMU from 8.2 on does that for no
- *  memory that it maps read-only, and would complain in its log as often as a guest likes. */
-function reportingArguments({ privateReadonly }: QemuOptions): string[] {
-  return privateReadonly ? [] : ["-device", "virtio-balloon-device,free-page-reporting=on"];
 }
 
 /** Where a console goes is no part of the machine's state: a clone may keep it elsewhere than its
@@ -150,11 +143,11 @@ export function namedFiles({ files, purpose }: Pick<QemuOptions, "files" | "purp
   ];
 }
 
-function memoryObject({ machine, files, purpose, privateReadonly }: QemuOptions): string {
+function memoryObject({ machine, files, purpose }: QemuOptions): string {
   if (hasOwnMemory(purpose)) return `memory-backend-ram,id=mem,size=${machine.memoryMib}M`;
   const base = `memory-backend-file,id=mem,size=${machine.memoryMib}M,mem-path=${escape(files.memory)}`;
-  if (purpose === "template") return `${base},share=on`;
-  return privateReadonly ? `${base},share=off,readonly=on,rom=off` : `${base},share=off`;
+  // `readonly=on,rom=off`, which QEMU has since 8.2, would give back nothing that a guest has freed; private-memory.so keeps the file whole.
+  return `${base},share=${purpose === "template" ? "on" : "off"}`;
 }
 
 /** Whether the guest's memory is anonymous, and no file of the template's. */

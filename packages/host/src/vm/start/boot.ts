@@ -8,7 +8,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Size } from "@skerry/contract/sizes";
 import { GuestChannel } from "../../guest/channel.ts";
-import type { TemplateLibrary } from "../../templates/library.ts";
+import type { BootParts } from "../../templates/library.ts";
 import { giveIdentity, type LiveVm } from "./clone.ts";
 import { firstAnswer } from "./first-answer.ts";
 import { startQemu, type HostResources, type StartedQemu } from "../vm-resources.ts";
@@ -20,7 +20,7 @@ import type { VmRecord } from "../record.ts";
 
 export interface BootOptions {
   readonly resources: HostResources;
-  readonly library: TemplateLibrary;
+  readonly parts: BootParts;
   readonly record: VmRecord;
   readonly spec: VmSpec;
   readonly size: Size;
@@ -68,10 +68,10 @@ async function answered({ resources, record }: BootOptions, qmp: Qmp): Promise<G
   }
 }
 
-async function startBooting({ resources, library, record, size }: BootOptions): Promise<StartedQemu> {
+async function startBooting({ resources, parts, record, size }: BootOptions): Promise<StartedQemu> {
   const { below } = record;
   if (below === undefined) throw new Error("the record does not say what the machine's disk stands on");
-  const { machine, boot } = library.forBoot(size);
+  const { machine, boot } = parts;
   return startQemu(resources, {
     record,
     size,

@@ -10,6 +10,7 @@ import { configure, clockAndEntropy, startMain, wakeGuest, type MainProcess } fr
 import { GuestChannel } from "../../guest/channel.ts";
 import type { BootFiles } from "../../templates/boot-files.ts";
 import type { FrozenTemplate } from "../../templates/frozen.ts";
+import type { TemplateLibrary } from "../../templates/library.ts";
 import { startQemu, type VmResources, type HostResources, type StartedQemu } from "../vm-resources.ts";
 import { restoreState } from "../qemu/device-state.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
@@ -28,6 +29,11 @@ export interface RestoredVm {
   readonly qmp: Qmp;
   /** Resolves once the guest runs. */
   readonly connecting: Promise<GuestChannel>;
+}
+
+/** A clone did not come up for a reason that lies in its template, or between the template and this machine. */
+export class RestoreError extends Error {
+  override readonly name = "RestoreError";
 }
 
 export interface CloneOptions {
@@ -61,7 +67,8 @@ export async function restoreClone(
       deadlineMs: resources.deadlines.answerMs,
     });
     connecting.catch(() => undefined); // awaited when the guest runs
-    await Promise.all([meanwhile(started), restoreState(qmp, resources.deadlines.restoreMs)]);
+    const restoring = restoreState(qmp, resources.deadlines.restoreMs).catch(notRestored);
+    await Promise.all([meanwhile(started), restoring]);
     return { qmp, connecting };
   } catch (error) {
     qmp.close();
@@ -75,7 +82,30 @@ export async function resume({ qmp, connecting }: RestoredVm): Promise<LiveVm> {
     await qmp.execute("cont");
     return { qmp, channel: await firstAnswer(qmp, connecting) };
   } catch (error) {
+    const isBroken = await runState(qmp).then(
+      (state) => state === "internal-error",
+      () => true, // its QEMU has ended
+    );
     qmp.close();
+    if (isBroken) notRestored(error);
+    throw error;
+  }
+}
+
+function notRestored(cause: unknown): never {
+  throw new RestoreError("a clone did not wake from its template", { cause });
+}
+
+/** Wakes a clone, and has its template made anew where the template is why it does not wake. */
+export async function distrusting<T>(
+  library: Pick<TemplateLibrary, "distrust">,
+  { frozen, signal }: Pick<CloneOptions, "frozen" | "signal">,
+  wakeUp: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await wakeUp();
+  } catch (error) {
+    if (error instanceof RestoreError && !signal.aborted) await library.distrust(frozen, error);
     throw error;
   }
 }

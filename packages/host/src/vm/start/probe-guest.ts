@@ -18,7 +18,7 @@ import {
   type HostResources,
   type VmResources,
 } from "../vm-resources.ts";
-import { restoreClone, resume } from "./clone.ts";
+import { RestoreError, restoreClone, resume } from "./clone.ts";
 import { KvmInternalError } from "./first-answer.ts";
 
 export interface ProbeOptions {
@@ -81,8 +81,8 @@ async function freeze({ resources, boot, instance, folder }: ProbeOptions): Prom
       ...{ resources, boot, instance, rootImage, size: SIZE, folder: join(folder, "frozen") },
       description: { name: "probe", digest: "", disk_gib: 1, warm_up: [] },
       machine: { accelerator: "kvm", vcpus: SIZE.vcpus, memoryMib: SIZE.memory_mib, tscKhz: undefined },
-      // They are a template's identity, and nothing else will use this one.
-      ...{ qemuVersion: "", cpu: { model: "", revision: "" } },
+      // A part of the template's identity, and nothing else will use this one.
+      qemu: { accelerator: "kvm", version: "", cpu: { model: "", revision: "" }, tscKhz: undefined },
     });
   } catch (error) {
     if (error instanceof FreezeError) throw new ProbeFailure(error.step, error.cause, error.lastWords);
@@ -119,7 +119,8 @@ async function cloneOnce(options: ProbeOptions, frozen: FrozenTemplate): Promise
     await wakeGuest(channel, resources.deadlines.answerMs);
     channel.close("the probe has ended");
     qmp.close();
-  } catch (error) {
+  } catch (thrown) {
+    const error = thrown instanceof RestoreError ? thrown.cause : thrown;
     const isSilent = error instanceof ChannelClosed || error instanceof KvmInternalError;
     const failed = step === "resume" && isSilent ? "answer" : step;
     // Its message has them.

@@ -11,7 +11,7 @@ import type { Logger } from "pino";
 import { runCommand } from "../../guest/agent.ts";
 import { NO_EGRESS } from "../../network/egress-loader.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
-import { giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
+import { distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
 import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
 import { saveRecord, type VmRecord } from "../record.ts";
 
@@ -69,15 +69,15 @@ export class WarmClones {
     try {
       await makeFolder(record.folder);
       await saveRecord(record);
-      const restored = await restoreClone(
-        { resources, record, size, frozen, boot, isMachine: false, signal },
-        async (started) => {
+      const made = { resources, record, size, frozen, boot, isMachine: false, signal };
+      const live = await distrusting(library, made, async () => {
+        const restored = await restoreClone(made, async (started) => {
           const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
-          record = { ...record, process: started.process, below };
+          record = { ...record, process: started.process, below, started_with: frozen.startedWith };
           await saveRecord(record);
-        },
-      );
-      const live = await resume(restored);
+        });
+        return resume(restored);
+      });
       await warmUp(live, resources.deadlines.cloneWarmUpMs);
       await live.qmp.execute("stop");
       return { record, live };
