@@ -237,7 +237,7 @@ async function confinementOf({ id }: Sandbox): Promise<Confinement> {
     status: status as Record<string, string>,
     namespace: await readlink(`/proc/${pid}/ns/net`),
     args: (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0"),
-    folder: await readlink(`/proc/${pid}/cwd`),
+    folder: join(platform.state, "host/vms", id),
   };
 }
 
