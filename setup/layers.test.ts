@@ -121,6 +121,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["local/system"],
     ["local/servers"],
     ["local/backup", "local/doctor"],
+    ["local/install"],
     ["local", "commands/vms"],
     ["commands/hosts", "commands/machines", "commands/organizations", "commands/sandboxes"],
     ["commands"],

@@ -32,9 +32,16 @@ export interface SavedConfig {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+let serviceSettings: Environment = {};
+
+/** Those of an installed service, which count where the environment says nothing. */
+export function useSettings(settings: Environment): void {
+  serviceSettings = settings;
+}
+
 /** For the local commands, whose servers inherit parts of it. */
 export function environment(): Environment {
-  return process.env;
+  return { ...serviceSettings, ...process.env };
 }
 
 export async function readSettings(flags: Flags, env: Environment = process.env): Promise<Settings> {

@@ -48,7 +48,7 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<readonl
   ];
   const { linkPrefix } = network;
   const slots = new Slots({ prefix: instance, linkPrefix, range, ready: 0, conntrackFlush, netnsExec, log });
-  const resources = { slots, cgroups: await openCgroups(instance), firstVmUid };
+  const resources = { slots, cgroups: await openCgroups(config.cgroup), firstVmUid };
   const failures: unknown[] = [];
   const left: string[] = [];
   // All at once: each may take its main process' grace.

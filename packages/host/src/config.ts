@@ -40,6 +40,8 @@ export interface HostConfig {
   readonly logLevel: string;
   /** Tells this host's namespaces, cgroups and processes from those of others on the machine. */
   readonly instance: string;
+  /** The cgroup (v2) in which its VMs have theirs, relative to the tree. */
+  readonly cgroup: string;
   /** First of the user ids that its QEMU processes run under, one for each network slot. */
   readonly firstVmUid: number;
   readonly network: NetworkConfig;
@@ -126,6 +128,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     guestDeadlineFactor: settings.number("SKERRY_GUEST_DEADLINE_FACTOR", 1, [1, GUEST_DEADLINE_FACTOR_MAX]),
     logLevel,
     instance: `skerry-${digest.toString("hex", 0, 3)}`,
+    cgroup: join(settings.text("SKERRY_VM_CGROUP") ?? "", `skerry-${digest.toString("hex", 0, 3)}`),
     firstVmUid: VM_UID_BASE + (digest.readUInt32LE(4) % VM_UID_RANGES) * VM_UIDS_PER_HOST + 1,
     network: networkConfig(settings, digest),
     warm: {

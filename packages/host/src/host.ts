@@ -151,7 +151,7 @@ async function openResources(
   return {
     slots,
     egress: new EgressLoader({ range, neverCidrs, resolverPort, slots }),
-    cgroups: await openCgroups(config.instance, await diskNumberOf(config.stateFolder)),
+    cgroups: await openCgroups(config.cgroup, await diskNumberOf(config.stateFolder)),
     launcher: join(nativeFolder, "launch"),
     consoleLog: join(nativeFolder, "console-log"),
     privateMemory: await preloadable(config, "private-memory.so"),

@@ -28,6 +28,7 @@ import { stopProcess } from "./system/processes.ts";
 import { step } from "./system/step.ts";
 import { makeFolders } from "./servers/supervise.ts";
 import { runningSupervisor } from "./servers/supervisor-state.ts";
+import { refuseUnits } from "./servers/units.ts";
 import { requireRoot } from "./system/require-root.ts";
 import { DOWN_DEADLINE_MS, startUnlessRunning } from "./up.ts";
 
@@ -47,6 +48,7 @@ export async function joinCluster(layout: Layout, flags: JoinFlags): Promise<Hos
   if (token === undefined) throw usage("--token is not a join token; `skerry host token` makes one.");
   const joined = await hostToJoin(layout, flags);
   requireRoot("host join");
+  await refuseUnits(layout, "Run `skerry uninstall`, join, and then `skerry install` again.");
   await makeFolders(layout);
   await lockCommands(layout);
   if (layout.joined === undefined && (await fileExists(layout.postgresData))) throw hasControl(layout);

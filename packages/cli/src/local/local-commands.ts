@@ -5,6 +5,7 @@ import type { Cli } from "../cli.ts";
 import type { Amount } from "./doctor/examine-host.ts";
 import { ownLayout } from "./system/layout.ts";
 import { registerBackupCommands } from "./backup/backup-commands.ts";
+import { registerInstallCommands } from "./install/install-commands.ts";
 import { registerServiceCommands } from "./service.ts";
 
 export function registerLocalCommands(program: Command, cli: Cli): void {
@@ -61,6 +62,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
   registerOperatorCommands(program, cli);
   registerServiceCommands(program, cli);
   registerBackupCommands(program);
+  registerInstallCommands(program);
   program.command("supervise", { hidden: true }).action(async () => {
     const { supervise } = await import("./servers/supervise.ts");
     await supervise(ownLayout());

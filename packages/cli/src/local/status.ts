@@ -5,9 +5,10 @@ import type { VmList } from "@skerry/contract/host-api/vm";
 import { askHost } from "./system/ask-host.ts";
 import type { Joined, Layout } from "./system/layout.ts";
 import { longestLoopDelayS } from "./loop-delay.ts";
-import { isAlive, type ProcessIdentity } from "./system/processes.ts";
+import type { ProcessIdentity } from "./system/processes.ts";
 import { portHolder, type PortHolder } from "./servers/port.ts";
-import { readSupervisorState, type SupervisorState } from "./servers/supervisor-state.ts";
+import { runningServices, type RunningServices } from "./servers/running-services.ts";
+import { units } from "./servers/units.ts";
 
 export interface StatusRow {
   readonly what: string;
@@ -20,21 +21,20 @@ const DEADLINE_MS = 3_000;
 const LOOP_DELAY_GOOD_S = 0.1;
 
 export async function status(layout: Layout): Promise<{ rows: StatusRow[]; running: boolean }> {
-  const supervisor = await readSupervisorState(layout);
-  const [supervisorUp, control, info, vms] = await Promise.all([
-    supervisor === undefined ? false : isAlive(supervisor.supervisor),
-    layout.joined === undefined ? controlOf(layout, supervisor) : elsewhere(layout.joined),
+  const running = await runningServices(layout);
+  const [control, info, vms] = await Promise.all([
+    layout.joined === undefined ? controlOf(layout, running) : elsewhere(layout.joined),
     askHost<HostInfo>(layout, "/info"),
     askHost<VmList>(layout, "/vms"),
   ]);
   const rows = [
-    row("supervisor", supervisorUp, pidText(supervisor?.supervisor)),
+    row(running.keeper, running.isKept, keeperText(running)),
     ...control.rows,
     ...(info === "denied"
       ? [row("host", true, "its socket is for root and control; run as root to see the host", "unknown")]
-      : hostRows(info, vms, supervisor?.services.host)),
+      : hostRows(info, vms, running.services.host)),
   ];
-  return { rows, running: supervisorUp && control.up && info !== "silent" };
+  return { rows, running: running.isKept && control.up && info !== "silent" };
 }
 
 interface ControlStatus {
@@ -42,11 +42,11 @@ interface ControlStatus {
   readonly up: boolean;
 }
 
-async function controlOf(layout: Layout, supervisor: SupervisorState | undefined): Promise<ControlStatus> {
+async function controlOf(layout: Layout, { services }: RunningServices): Promise<ControlStatus> {
   const holder = await portHolder(layout);
   const up = holder.state === "control" && (await isHealthy(layout));
   const delayS = up ? await longestLoopDelayS(layout) : undefined;
-  return { rows: [controlRow(layout, holder, up, supervisor?.services.control), ...loopRows(delayS)], up };
+  return { rows: [controlRow(layout, holder, up, services.control), ...loopRows(delayS)], up };
 }
 
 /** Whether it is well there is not for us to say: it calls the host, and not the host it. */
@@ -99,6 +99,10 @@ function hostRows(
 
 function row(what: string, up: boolean, detail: string, state = up ? "running" : "down"): StatusRow {
   return { what, state, detail: up || state !== "down" ? detail : "" };
+}
+
+function keeperText({ keeper, process }: RunningServices): string {
+  return keeper === "systemd" ? units.target : pidText(process);
 }
 
 function pidText(identity: ProcessIdentity | undefined): string {

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CliError } from "../errors.ts";
 import { fileExists } from "./system/files.ts";
+import { refuseHalfRestored } from "./system/half-restored.ts";
 import { askHost } from "./system/ask-host.ts";
-import { RESTORING, type Layout } from "./system/layout.ts";
+import type { Layout } from "./system/layout.ts";
 import { lockCommands } from "./system/lock.ts";
 import { lastLines, openLog } from "./servers/logs.ts";
 import { portHolder, portTaken } from "./servers/port.ts";
@@ -22,6 +23,7 @@ import {
   runningSupervisor,
   stopOrphans,
 } from "./servers/supervisor-state.ts";
+import { refuseUnits, units } from "./servers/units.ts";
 import { ensureSystemUser, type SystemUser } from "./system/system-user.ts";
 import { ensureToken } from "./servers/token.ts";
 
@@ -32,19 +34,13 @@ const POLL_MS = 50;
 
 export async function up(layout: Layout): Promise<void> {
   requireRoot("up");
+  await refuseUnits(layout, `Start it with: systemctl start ${units.target}`);
   await refuseHalfRestored(layout);
   await makeFolders(layout);
   await lockCommands(layout);
   const user = await userOf(layout);
   await startUnlessRunning(layout, user);
   process.stdout.write(`${user === undefined ? whoseHost(layout) : await ensureToken(layout, user)}\n`);
-}
-
-async function refuseHalfRestored({ state }: Layout): Promise<void> {
-  if (!(await fileExists(join(state, RESTORING)))) return;
-  throw new CliError("restore_unfinished", `A backup was being restored in ${state}, and that did not end.`, {
-    remediation: "Run `skerry restore` again; it begins anew there.",
-  });
 }
 
 /** Undefined where nothing runs as it: on a machine that has joined. */
@@ -88,6 +84,8 @@ function programsOf({ joined }: Layout): string {
 /** Stops control, host and PostgreSQL. The VMs are destroyed, unless they are to be kept for the next `skerry up`. */
 export async function down(layout: Layout, keepVms: boolean): Promise<void> {
   requireRoot("down");
+  const stop = keepVms ? units.target : `${units.target} ${units.vms}`;
+  await refuseUnits(layout, `Stop it with: systemctl stop ${stop}`);
   if (!(await fileExists(layout.run))) {
     process.stdout.write(`Nothing is set up in ${layout.state}, so there is nothing to stop.\n`);
     return;

@@ -1,6 +1,6 @@
 // skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`,
 // `private-cidrs [ORG [CIDR… | none]]`, `service list`, `service run NAME`, `describe`, `hold-hosts`, `take-over`, `check-schema`,
-// `known-migrations`.
+// `known-migrations`, `way-back NUMBER…`.
 
 import { parseArgs } from "node:util";
 import { SkerryError } from "@skerry/contract/errors";
@@ -15,7 +15,7 @@ import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
 import { bootstrap } from "../organizations/tokens.ts";
 import { openForMigration, type Database } from "../db/database.ts";
 import { describeControlPlane, holdHosts, takeOver } from "../hosts/command-generation.ts";
-import { checkSchema, knownMigrations, migrate } from "../db/migrations.ts";
+import { checkSchema, knownMigrations, migrate, wayBackFault } from "../db/migrations.ts";
 
 try {
   dropPrivileges(readRunAs());
@@ -74,6 +74,8 @@ async function restoreCommand(name: string): Promise<void> {
   switch (name) {
     case "known-migrations":
       return answer(knownMigrations);
+    case "way-back":
+      return answer({ fault: wayBackFault(process.argv.slice(3).map(Number)) ?? null });
     case "check-schema":
       return withDatabase(async (db) => answer(await checkSchema(db)));
     case "describe":
@@ -87,7 +89,7 @@ async function restoreCommand(name: string): Promise<void> {
       return withDatabase(async (db) => answer(await takeOver(db)));
     default:
       throw new Error(
-        `There is no command "${name}": use serve, migrate, bootstrap, limits, private-cidrs, service, describe, hold-hosts, take-over, check-schema or known-migrations.`,
+        `There is no command "${name}": use serve, migrate, bootstrap, limits, private-cidrs, service, describe, hold-hosts, take-over, check-schema, known-migrations or way-back.`,
       );
   }
 }

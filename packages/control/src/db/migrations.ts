@@ -65,7 +65,7 @@ export async function migrate(db: Database): Promise<number> {
     for (const { number, name, text } of missing) {
       // Without parameters PostgreSQL takes several statements in one query.
       await sql.raw(text).execute(transaction);
-      const servesWith = number > RELEASED ? RELEASED : null;
+      const servesWith = servesWithOf(number);
       await sql`
         insert into schema_migrations (number, name, serves_with) values (${number}, ${name}, ${servesWith})`.execute(
         transaction,
@@ -87,6 +87,16 @@ export async function checkSchema(db: Database): Promise<readonly number[]> {
   const applied = await appliedMigrations(db);
   refuseUnknown(applied);
   return applied.map(({ number }) => number);
+}
+
+/** Why a version that knows these migrations could not serve a database that this one has migrated; undefined where it could. */
+export function wayBackFault(known: readonly number[]): string | undefined {
+  const all = knownMigrations.map((number) => ({ number, serves_with: servesWithOf(number) }));
+  return whyCannotServe(all, { known, newest: newestOf(known) });
+}
+
+function servesWithOf(number: number): number | null {
+  return number > RELEASED ? RELEASED : null;
 }
 
 function refuseUnknown(applied: readonly AppliedMigration[]): void {

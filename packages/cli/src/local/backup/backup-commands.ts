@@ -11,7 +11,7 @@ export function registerBackupCommands(program: Command): void {
     .argument("<file>", "where to write it; only its owner can read it")
     .action(async (file: string) => {
       const { backup: write } = await import("./backup.ts");
-      await write(ownLayout(), file, { version: program.version() ?? "", settings: undefined });
+      await write(ownLayout(), file, program.version() ?? "");
     });
   addExamples(
     backup,

@@ -1,13 +1,13 @@
 // `skerry backup`: what a control plane on another machine needs to be this one. All of it is in the database: organizations, tokens (as digests),
 // the authority of the cluster with its keys, history. What runs goes on meanwhile.
 
-import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { CliError } from "../../errors.ts";
 import { controlCommand } from "../servers/control-command.ts";
 import { Postgres } from "../servers/postgres.ts";
 import { fileExists } from "../system/files.ts";
+import { installedSettings } from "../system/installed-settings.ts";
 import type { Layout } from "../system/layout.ts";
 import { lockCommands } from "../system/lock.ts";
 import { requireRoot } from "../system/require-root.ts";
@@ -17,13 +17,8 @@ import { ArchiveWriter } from "./archive.ts";
 import { DatabaseTools } from "./database-tools.ts";
 import { DATABASE, SETTINGS, writeManifest, type ManifestFacts } from "./manifest.ts";
 
-export interface BackupOptions {
-  readonly version: string;
-  /** File with the settings of the service; undefined where there is none. */
-  readonly settings: string | undefined;
-}
-
-export async function backup(layout: Layout, file: string, options: BackupOptions): Promise<void> {
+/** `version`: of this program. */
+export async function backup(layout: Layout, file: string, version: string): Promise<void> {
   requireRoot("backup");
   if (layout.joined !== undefined) throw onlyHost(layout.joined.control);
   const user = await findSystemUser();
@@ -33,8 +28,9 @@ export async function backup(layout: Layout, file: string, options: BackupOption
   await using _database = isPrivate ? await runningPostgres(layout) : undefined;
   const tools = await DatabaseTools.open(layout, user);
   await step("Back up the database", () => archive.add(DATABASE, tools.dump()));
-  if (options.settings !== undefined) await archive.add(SETTINGS, wholeFile(options.settings));
-  await archive.finish(writeManifest(await factsOf(layout, tools.major, options.version)));
+  const settings = installedSettings(layout.dist);
+  if (settings !== undefined) await archive.add(SETTINGS, oneChunk(settings));
+  await archive.finish(writeManifest(await factsOf(layout, tools.major, version)));
   process.stdout.write(
     `${resolve(file)} holds the database with the cluster's keys: keep it like a password.\nNot in it: the disks of machines (host/vms in the state folder), templates, and the files of SKERRY_TLS_CERT and SKERRY_TLS_KEY.\n`,
   );
@@ -68,8 +64,8 @@ async function runningPostgres(layout: Layout): Promise<AsyncDisposable | undefi
   return { [Symbol.asyncDispose]: () => postgres.stop() };
 }
 
-async function* wholeFile(path: string): AsyncGenerator<Buffer> {
-  yield await readFile(path);
+async function* oneChunk(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text);
 }
 
 function nothing({ state }: Layout): CliError {

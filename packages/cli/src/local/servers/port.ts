@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CliError } from "../../errors.ts";
 import type { Layout } from "../system/layout.ts";
 import type { ProcessIdentity } from "../system/processes.ts";
-import { readSupervisorState } from "./supervisor-state.ts";
+import { runningServices } from "./running-services.ts";
 import { findSystemUser } from "../system/system-user.ts";
 
 export type PortHolder =
@@ -44,9 +44,9 @@ export function portTaken(layout: Layout, who: string): CliError {
 async function look(layout: Layout): Promise<PortHolder> {
   const listeners = (await allListeners()).filter((one) => isReachedAs(layout.apiUrl, one));
   if (listeners.length === 0) return { state: "free" };
-  const supervisor = await readSupervisorState(layout);
+  const { services } = await runningServices(layout);
   for (const listener of listeners) {
-    if (!(await belongsTo(listener, supervisor?.services.control)))
+    if (!(await belongsTo(listener, services.control)))
       return { state: "other", who: await nameOf(listener) };
   }
   return { state: "control" };

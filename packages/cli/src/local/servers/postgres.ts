@@ -100,6 +100,19 @@ export class Postgres {
         deadlineMs: START_DEADLINE_MS,
       });
     }
+    await this.ensureDatabase({ anew });
+  }
+
+  /** The server itself, as systemd runs it in the foreground. */
+  serverCommand(): { readonly program: string; readonly args: readonly string[] } {
+    const { postgresData, postgresSocketFolder } = this.#layout;
+    const socket = `unix_socket_directories="${postgresSocketFolder}"`;
+    return { program: join(this.#bin, "postgres"), args: ["-D", postgresData, "-c", socket] };
+  }
+
+  /** The server runs. */
+  async ensureDatabase({ anew = false }: { readonly anew?: boolean } = {}): Promise<void> {
+    const { postgresSocketFolder } = this.#layout;
     const psql = (database: string, sql: string) =>
       run(
         join(this.#bin, "psql"),

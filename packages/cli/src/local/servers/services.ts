@@ -64,7 +64,12 @@ export function hostEnvironment(layout: Layout, user: SystemUser | undefined): N
   return {
     ...passed("SKERRY_HOST_ASSETS", "SKERRY_VM_MEMORY_MIB", "SKERRY_DEBIAN_MIRROR"),
     ...passed("SKERRY_VM_CIDR", "SKERRY_DNS_SERVERS", "SKERRY_DNS_PORT", "SKERRY_READY_SLOTS"),
-    ...passed("SKERRY_NEVER_CIDRS", "SKERRY_GUEST_KERNEL", "SKERRY_GUEST_DEADLINE_FACTOR"),
+    ...passed(
+      "SKERRY_NEVER_CIDRS",
+      "SKERRY_VM_CGROUP",
+      "SKERRY_GUEST_KERNEL",
+      "SKERRY_GUEST_DEADLINE_FACTOR",
+    ),
     ...passed("SKERRY_HOST_NAME", "SKERRY_HOST_LISTEN", "SKERRY_HOST_ADDRESS"),
     ...joinedEnvironment(layout),
     ...passed("SKERRY_WARM_MIN", "SKERRY_WARM_MAX", "SKERRY_WARM_MEMORY_MIB"),

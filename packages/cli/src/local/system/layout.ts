@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { environment, type Environment } from "../../config.ts";
 import { CliError } from "../../errors.ts";
+import { adoptInstalledSettings } from "./installed-settings.ts";
 
 export interface Layout {
   readonly state: string;
@@ -97,7 +98,9 @@ function readJoined(state: string): Joined | undefined {
 /** Bundled, every module lies in `dist/` or `dist/chunks/`. */
 export function ownLayout(): Layout {
   const folder = dirname(fileURLToPath(import.meta.url));
-  return readLayout(folder.endsWith("/chunks") ? dirname(folder) : folder);
+  const dist = folder.endsWith("/chunks") ? dirname(folder) : folder;
+  adoptInstalledSettings(dist);
+  return readLayout(dist);
 }
 
 function requireShortPath(name: string, path: string, maxBytes: number): void {

@@ -51,7 +51,7 @@ const none = (description: string): Cgroups => ({
   close: () => Promise.resolve(),
 });
 
-/** Looks for a v2 tree and prepares our own branch of it, for example `/sys/fs/cgroup/skerry-1a2b3c`. `disk` is the number of the disk that
+/** Looks for a v2 tree and prepares our own branch of it, for example `skerry-1a2b3c`, or one that was delegated, `system.slice/skerry-vms.service/skerry-1a2b3c`. `disk` is the number of the disk that
  *  VMs use. */
 export async function openCgroups(branch: string, disk?: string): Promise<Cgroups> {
   const mounts = await readFile("/proc/self/mounts", "utf8");
@@ -68,13 +68,9 @@ export async function openCgroups(branch: string, disk?: string): Promise<Cgroup
       `none: cannot make a cgroup in ${tree} (${(error as NodeJS.ErrnoException).code ?? "failed"})`,
     );
   }
-  const controllers =
-    (await enableControllers(tree, CONTROLLERS)) && (await enableControllers(root, CONTROLLERS));
+  const controllers = await enableDownTo(tree, branch, CONTROLLERS);
   const limitsDisk =
-    controllers &&
-    disk !== undefined &&
-    (await enableControllers(tree, [DISK_CONTROLLER])) &&
-    (await enableControllers(root, [DISK_CONTROLLER]));
+    controllers && disk !== undefined && (await enableDownTo(tree, branch, [DISK_CONTROLLER]));
   return {
     description: controllers
       ? [...CONTROLLERS, ...(limitsDisk ? [DISK_CONTROLLER] : [])].join(", ")
@@ -116,6 +112,17 @@ async function removeEmpty(folder: string): Promise<void> {
       await sleep(BUSY_PAUSE_MS);
     }
   }
+}
+
+/** In the tree's root, in the branch, and in all between. */
+async function enableDownTo(tree: string, branch: string, controllers: readonly string[]): Promise<boolean> {
+  let folder = tree;
+  if (!(await enableControllers(folder, controllers))) return false;
+  for (const name of branch.split("/")) {
+    folder = join(folder, name);
+    if (!(await enableControllers(folder, controllers))) return false;
+  }
+  return true;
 }
 
 async function enableControllers(folder: string, controllers: readonly string[]): Promise<boolean> {
