@@ -138,6 +138,14 @@ describe("the process that runs a sandbox", () => {
     }
   });
 
+  test("holds its disk, so that no other QEMU can write to it", async () => {
+    const { uids, folder } = await confinementOf(one);
+    const disk = join(folder, "disk.qcow2");
+    const [uid = 0] = uids;
+    expect(await asUser(uid, 'qemu-img info --force-share "$0" >/dev/null', disk)).toBe(0);
+    expect(await asUser(uid, 'qemu-img info "$0" >/dev/null', disk)).not.toBe(0);
+  });
+
   test("cannot enter another sandbox's folder, read its disk, or speak to its sockets", async () => {
     const [{ uids }, other] = await Promise.all([confinementOf(one), confinementOf(two)]);
     const [uid = 0] = uids;

@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 // Where the new root is made. Nothing that is bound comes from here.
@@ -57,6 +58,14 @@ static void make_device(const char *device, unsigned uid) {
   if (mknod(target, S_IFCHR | 0600, found.st_rdev) || chown(target, uid, uid)) fail("make", device);
 }
 
+// QEMU finds out with it how files can be locked; without it the disks of a VM would not be.
+static void make_null(void) {
+  char target[PATH_MAX];
+  make_parents("/dev/null", target);
+  // In a container that may make no devices it does without.
+  if (mknod(target, S_IFCHR | 0666, makedev(1, 3)) && errno != EPERM) fail("make", "/dev/null");
+}
+
 // The machine's file system goes out of reach, and with it what it would keep from being unmounted.
 static void change_root(void) {
   if (syscall(SYS_pivot_root, ".", ".") == 0) {
@@ -90,12 +99,13 @@ static void separate_mounts(void) {
 }
 
 void enter_jail(const struct jail *jail) {
-  mode_t mask = umask(0022);
+  mode_t mask = umask(0);
   separate_mounts();
   if (mount("skerry", PLACE, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=4k")) fail("make", "a root");
   if (chdir(PLACE)) fail("enter", "the new root");
   for (size_t i = 0; i < jail->read_count; i++) bind_path(jail->reads[i], MS_RDONLY);
   if (jail->folder) bind_path(jail->folder, MS_NOEXEC);
+  make_null();
   if (jail->device) make_device(jail->device, jail->uid);
   if (mount(NULL, ".", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, NULL)) fail("protect", "the new root");
   change_root();

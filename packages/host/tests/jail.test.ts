@@ -139,7 +139,9 @@ test("a host that lives in a chroot confines its QEMUs as well", async () => {
   const said = (await runProgram("chroot", [root, "/launch", ...args], { deadlineMs })).split("\n");
   expect(said.filter((line) => /^(open|list|enter|create|connect)/.test(line)).toSorted()).toEqual([
     "list folder /",
+    "list folder /dev",
     "list folder /vm",
+    "open device /dev/null: read write",
     "open file /probe: read",
   ]);
 });

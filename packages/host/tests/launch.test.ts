@@ -77,10 +77,10 @@ test("a program opens the device that it is given, whose node in the machine is 
       @found = stat "${device}"; printf " %d %d %o", @found[4, 5], $found[2] & 0777;
       print sysopen($file, "${device}", 2) ? " opened" : " $!"`;
     expect((await launch([...asUser, ...(await perl(script))])).stdout).toBe(
-      " 0 0 0 No such file or directory",
+      "null 0 0 0 No such file or directory",
     );
     const given = await launch([...asUser, "--device", device, ...(await perl(script))]);
-    expect(given.stdout).toBe(`${basename(device)} ${UID} ${UID} 600 opened`);
+    expect(given.stdout).toBe(`null ${basename(device)} ${UID} ${UID} 600 opened`);
     const { uid, mode } = await stat(device);
     expect([uid, mode & 0o777]).toEqual([0, 0o600]);
   } finally {
