@@ -61,3 +61,13 @@ test("a guest can go on under a later update of the same QEMU, so that a host ca
   expect(incompatibility(debian("7.2.22"), debian("7.20.0"))).toContain("QEMU");
   expect(incompatibility(debian("unknown"), debian("unknown 2"))).toContain("QEMU");
 });
+
+test("a guest stays with the smaller QEMU or with the full one", () => {
+  const [full, small] = ["7.2.22 (Debian 1:7.2)", "7.2.22 (Debian 1:7.2) microvm"].map((text) => ({
+    ...here,
+    qemu_version: text,
+  })) as [HostCompatibility, HostCompatibility];
+  expect(incompatibility(full, small)).toContain("QEMU");
+  expect(incompatibility(small, full)).toContain("QEMU");
+  expect(incompatibility(small, { ...small, qemu_version: "7.2.23 (Debian 1:7.2) microvm" })).toBeUndefined();
+});

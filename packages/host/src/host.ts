@@ -26,14 +26,14 @@ import { TemplateLibrary } from "./templates/library.ts";
 import { ensureOwnKernel } from "./templates/own-kernel.ts";
 import { claimSlotsOnly, type AdoptionOptions } from "./vm/adoption/find-vms.ts";
 import { guestDeadlines, probeDeadlines } from "./vm/guest-deadlines.ts";
-import { filesOfQemu } from "./vm/qemu/qemu-files.ts";
+import { qemuProgram, smallerQemu } from "./vm/qemu/smaller-qemu.ts";
 import { chooseAccelerator, KVM_DEVICE, type AcceleratorVerdict } from "./vm/qemu/accelerator.ts";
 import { compatibilityOf, InstalledQemu, qemuVersion } from "./vm/qemu/installed-qemu.ts";
 import { diskNumberOf } from "./vm/qemu/disk-number.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { VmEngine } from "./vm/engine.ts";
-import { probeGuest } from "./vm/start/probe-guest.ts";
+import { firstThatRunsGuests, probeGuest } from "./vm/start/probe-guest.ts";
 import type { HostResources } from "./vm/vm-resources.ts";
 import { WarmClones } from "./vm/warm/warm-clones.ts";
 import { warmMemoryMib } from "./vm/warm/warm-memory.ts";
@@ -79,9 +79,10 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const owner = { instance, places: backingPlaces(config) };
   const found = { resources: common, vmsFolder, owner, log };
   const verdict = await step("Does KVM run a guest here?", () => choose(config, { found, program, boot }));
-  const { accelerator, reason } = verdict;
-  const resources = { ...common, device: accelerator === "kvm" ? KVM_DEVICE : undefined };
-  const qemu = await InstalledQemu.open(program, accelerator);
+  const { accelerator, reason, qemu: chosen = program } = verdict;
+  const device = accelerator === "kvm" ? KVM_DEVICE : undefined;
+  const resources = { ...common, ...(await qemuProgram(chosen)), device };
+  const qemu = await InstalledQemu.open(chosen, accelerator);
   const library = await TemplateLibrary.open({
     ...{ templatesFolder, assetsFolder, debianMirror, instance, boot, qemu, resources, log },
   });
@@ -156,7 +157,8 @@ async function openResources(
     consoleLog: join(nativeFolder, "console-log"),
     privateMemory: await preloadable(config, "private-memory.so"),
     noDisassembler: await Promise.all(NO_DISASSEMBLER.map((file) => preloadable(config, file))),
-    ...{ qemu: program, qemuFiles: await filesOfQemu(program), device: undefined, firstVmUid },
+    ...(await qemuProgram(program)),
+    ...{ device: undefined, firstVmUid },
     deadlines: guestDeadlines(guestDeadlineFactor),
   };
 }
@@ -172,12 +174,20 @@ async function choose(config: HostConfig, { found, program, boot }: Choice): Pro
   const { instance, stateFolder, guestDeadlineFactor } = config;
   const deadlines = probeDeadlines(guestDeadlineFactor);
   const resources = { ...found.resources, device: KVM_DEVICE, deadlines };
+  const smaller = await smallerQemu(program);
+  const qemus = smaller === undefined ? [program] : [smaller, program];
+  const qemuVersions = await Promise.all(qemus.map(qemuVersion));
   return chooseAccelerator({
-    ...{ qemuVersion: await qemuVersion(program), boot: boot.digest, folder: config.assetsFolder },
+    ...{ qemuVersion: qemuVersions.join(", "), boot: boot.digest, folder: config.assetsFolder },
     async probe() {
       // It takes a slot, and VMs that run on have theirs.
       await claimSlotsOnly(found);
-      await probeGuest({ resources, boot, instance, folder: join(stateFolder, "probe") });
+      return firstThatRunsGuests(qemus, async (qemu) =>
+        probeGuest({
+          ...{ resources: { ...resources, ...(await qemuProgram(qemu)) }, boot, instance },
+          folder: join(stateFolder, "probe"),
+        }),
+      );
     },
   });
 }

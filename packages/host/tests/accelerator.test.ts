@@ -18,9 +18,10 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 function choose(changes: Partial<{ qemuVersion: string; boot: string }> = {}) {
-  const probe = async (): Promise<void> => {
+  const probe = async (): Promise<string> => {
     probes += 1;
     if (failure !== undefined) throw failure;
+    return "/usr/bin/qemu-microvm";
   };
   return chooseAccelerator({ qemuVersion: "10.0.2", boot: "a1b2", folder, probe, ...changes });
 }
@@ -62,7 +63,10 @@ test("a guest is tried once, and again when kernel, agent or QEMU have changed",
     return;
   }
   const verdict = await choose();
-  expect(verdict).toEqual({ accelerator: "kvm", reason: `a guest was frozen and cloned on ${KVM_DEVICE}` });
+  expect(verdict).toEqual({
+    ...{ accelerator: "kvm", reason: `a guest was frozen and cloned on ${KVM_DEVICE}` },
+    qemu: "/usr/bin/qemu-microvm",
+  });
   expect(await choose()).toEqual(verdict);
   expect(probes).toBe(1);
   await choose({ boot: "c3d4" });

@@ -14,6 +14,7 @@ const template: QemuOptions = {
   machine: tcg,
   purpose: "template",
   isMachine: false,
+  hasSandbox: true,
   files: {
     kernel: "/assets/vmlinuz",
     initramfs: "/assets/initramfs.cpio",
@@ -127,6 +128,11 @@ test("an emulated guest is told the rate of the clock, and one on KVM measures i
   expect(options(template).get("-cpu")).toEqual(["max"]);
   expect(options({ ...template, machine: kvm }).get("-accel")).toEqual(["kvm"]);
   expect(options({ ...template, machine: kvm }).get("-cpu")).toEqual(["host,vmx=off,svm=off,pmu=off"]);
+});
+
+test("a QEMU without a filter of its own is not asked for one", () => {
+  expect(differing(clone, { ...clone, hasSandbox: false })).toEqual(["-sandbox"]);
+  expect(options({ ...clone, hasSandbox: false }).has("-sandbox")).toBe(false);
 });
 
 test("no pages are shared between guests, and none are in a core dump", () => {

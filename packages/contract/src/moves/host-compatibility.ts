@@ -27,11 +27,16 @@ const TSC_TOLERANCE = 0.0005;
 
 const byNumbers = new Intl.Collator("en", { numeric: true });
 
+/** At the end of the version of the smaller QEMU that packages have beside the full one. What one of them has saved is not given to the other. */
+export const SMALLER_QEMU = " microvm";
+
 /** Whether a version such as `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)` is that one or a later update of the same release: QEMU promises for a
  *  microvm that what it saved is understood by neither an older version nor another release. */
 function isUpdateOf(version: string, of: string): boolean {
   const release = (text: string): string | undefined => /^\d+\.\d+(?!\d)/.exec(text)?.[0];
+  const isSmall = (text: string): boolean => text.endsWith(SMALLER_QEMU);
   if (version === of) return true;
+  if (isSmall(version) !== isSmall(of)) return false;
   return (
     release(version) !== undefined && release(version) === release(of) && byNumbers.compare(version, of) > 0
   );

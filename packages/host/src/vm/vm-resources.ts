@@ -51,6 +51,8 @@ export interface HostResources {
   readonly qemu: string;
   /** What it reads besides the files of a VM; see qemu-files.ts. */
   readonly qemuFiles: readonly string[];
+  /** Whether QEMU has a filter of system calls of its own. */
+  readonly hasSandbox: boolean;
   /** What QEMU runs guests with: /dev/kvm, where KVM is used. */
   readonly device: string | undefined;
   readonly firstVmUid: number;
@@ -105,7 +107,7 @@ export async function startQemu(resources: HostResources, options: StartOptions)
   const process = await launched(record.folder, {
     launcher: resources.launcher,
     qemu: resources.qemu,
-    args: qemuArguments({ ...options, name: record.name }),
+    args: qemuArguments({ ...options, name: record.name, hasSandbox: resources.hasSandbox }),
     folder: record.folder,
     listen: listenOn,
     console: options.isMachine ? { program: resources.consoleLog, file: vmPaths.console } : undefined,

@@ -10,6 +10,8 @@ export interface AcceleratorVerdict {
   readonly accelerator: Accelerator;
   /** One sentence for people. */
   readonly reason: string;
+  /** Path of the QEMU that has run a guest on KVM. */
+  readonly qemu?: string;
 }
 
 export const KVM_DEVICE = "/dev/kvm";
@@ -21,8 +23,9 @@ export interface AcceleratorOptions {
   readonly boot: string;
   /** Keeps the verdict: `accelerator.json` in it. */
   readonly folder: string;
-  /** Tries a guest on KVM; throws where it does not run, and the message completes "/dev/kvm is there but …". */
-  readonly probe: () => Promise<void>;
+  /** Tries a guest on KVM and resolves with the path of its QEMU; throws where it does not run, and the message completes "/dev/kvm is there
+   *  but …". */
+  readonly probe: () => Promise<string>;
 }
 
 export async function chooseAccelerator(options: AcceleratorOptions): Promise<AcceleratorVerdict> {
@@ -48,8 +51,8 @@ export async function chooseAccelerator(options: AcceleratorOptions): Promise<Ac
 
 async function verdictOf(probe: AcceleratorOptions["probe"]): Promise<AcceleratorVerdict> {
   try {
-    await probe();
-    return { accelerator: "kvm", reason: `a guest was frozen and cloned on ${KVM_DEVICE}` };
+    const qemu = await probe();
+    return { accelerator: "kvm", reason: `a guest was frozen and cloned on ${KVM_DEVICE}`, qemu };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return {

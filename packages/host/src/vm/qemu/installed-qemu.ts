@@ -7,6 +7,7 @@ import { runProgram } from "../../run.ts";
 import { tscKhz } from "./accelerator.ts";
 import { guestCpu, type GuestCpu } from "./guest-cpu.ts";
 import type { Accelerator } from "./qemu-arguments.ts";
+import { editionOf } from "./smaller-qemu.ts";
 
 /** What state that a QEMU has saved depends on. */
 export interface QemuBuild {
@@ -91,8 +92,10 @@ async function tscKhzFor(accelerator: Accelerator): Promise<number | undefined> 
   return accelerator === "tcg" ? tscKhz() : undefined;
 }
 
+/** With the edition, where it is the smaller one. */
 export async function qemuVersion(path: string): Promise<string> {
-  return versionOf(await runProgram(path, ["--version"], { deadlineMs: VERSION_DEADLINE_MS }));
+  const printed = await runProgram(path, ["--version"], { deadlineMs: VERSION_DEADLINE_MS });
+  return `${versionOf(printed)}${editionOf(path)}`;
 }
 
 /** `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)` of what `--version` prints. */

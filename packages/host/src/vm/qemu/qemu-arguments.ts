@@ -55,6 +55,8 @@ export interface QemuOptions {
   readonly purpose: Purpose;
   /** Its disk and its console outlive this QEMU. */
   readonly isMachine: boolean;
+  /** Whether this QEMU has a filter of system calls of its own. */
+  readonly hasSandbox: boolean;
 }
 
 /** Named, because the default of a microvm is SeaBIOS in the packages of QEMU 8.0 and newer (Debian 13, Ubuntu 24.04), which does not start
@@ -67,6 +69,8 @@ export const MACHINE_TYPE =
 /** What a guest does not see of the host's CPU: hypervisor extensions and performance counters are much code of the host's kernel, and
  *  guests of guests have been a way out of KVM more than once. */
 const HIDDEN_FROM_GUESTS = ["vmx", "svm", "pmu"] as const;
+/** QEMU's own filter of system calls. */
+export const SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 /** Caps the memory of TCG's translated code, in MiB. More made nothing faster, less made it slower. */
 const TCG_CODE_MIB = 32;
 /** The kept end of a sandbox's console, for debugging; a guest that floods it costs no more than this. */
@@ -92,7 +96,7 @@ export function qemuArguments(options: QemuOptions): string[] {
     ...["-netdev", `tap,id=net,fd=${TAP_FD}`, "-device", `virtio-net-device,netdev=net,mac=${GUEST_MAC}`],
     // What a guest has freed goes back to the host, in pieces of 2 MB.
     ...["-device", "virtio-balloon-device,free-page-reporting=on"],
-    ...["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"],
+    ...(options.hasSandbox ? ["-sandbox", SANDBOX] : []),
     ...startArguments(options),
   ];
 }

@@ -36,11 +36,15 @@ type ProbeStep = "start" | FreezeStep | "clone" | "restore" | "resume" | "answer
 export class ProbeFailure extends Error {
   override readonly name = "ProbeFailure";
 
+  /** Whether QEMU itself did not come up, which says nothing of KVM. */
+  readonly isOfQemu: boolean;
+
   constructor(step: ProbeStep, cause: unknown, words: string) {
     const [why] = (cause instanceof Error ? cause.message : String(cause)).split("\n");
     super(`no guest ran on it: ${doing[step]}: ${why}${words === "" ? "" : `; QEMU said: ${words}`}`, {
       cause,
     });
+    this.isOfQemu = step === "start";
   }
 }
 
@@ -70,6 +74,21 @@ export async function probeGuest(options: ProbeOptions): Promise<void> {
     await cloneOnce(options, frozen);
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Resolves with the first of these QEMUs whose probe succeeds. The next one is tried only where a QEMU itself does not come up: everything else
+ *  would fail with it, too. */
+export async function firstThatRunsGuests(
+  [qemu = "", ...others]: readonly string[],
+  probe: (qemu: string) => Promise<void>,
+): Promise<string> {
+  try {
+    await probe(qemu);
+    return qemu;
+  } catch (error) {
+    if (others.length === 0 || !(error instanceof ProbeFailure) || !error.isOfQemu) throw error;
+    return firstThatRunsGuests(others, probe);
   }
 }
 
