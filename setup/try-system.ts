@@ -104,7 +104,12 @@ interface Outcome {
 
 function firstSandbox(root: string | undefined): Outcome {
   const passed = run(root, "inherit", "setup/trial.sh", "first-sandbox").status === 0;
-  return { commit: head, passed, result: passed ? "created, used and destroyed" : "no sandbox" };
+  const place = root === undefined ? "on the machine itself" : "in a root";
+  return {
+    commit: head,
+    passed,
+    result: `${passed ? "created, used and destroyed" : "no sandbox"} ${place}`,
+  };
 }
 
 function tests(root: string | undefined, project: string): Outcome {
