@@ -41,7 +41,7 @@ _Italic_: this system's own packages do not have this QEMU. That of Debian 12 wi
 ## The trials
 
 - **First sandbox**: \`npm run quickstart\`, which installs what is missing and builds the native pieces with the system's compiler, and \`skerry up\`; a
-  sandbox, a file, a program, its result; \`skerry down\`. In a root it begins with little more than npm
+  sandbox, a file, a program, its result; \`skerry down\`. A new root begins with little more than npm
 - **End-to-end tests**: the test project \`end-to-end\`, with the large matrices sampled as in \`npm test\`
 - **KVM tests**: the test project \`kvm\`, with a guest kernel made for a KVM that has no VT-x and no SVM
 
