@@ -1,5 +1,7 @@
 // What the matrix of supported systems says of recorded trials, and what a trial is recorded from.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
   accelerators,
@@ -89,6 +91,18 @@ test("a file that is run again counts with what came of it then, and is named", 
   expect(resultOf(last, "/skerry")).toBe(
     "4 passed, 0 failed; 1 did not run; of these at another try, alone: tests/kill, tests/move",
   );
+});
+
+test("the README promises no system that nobody has tried", () => {
+  const readme = readFileSync(join(import.meta.dirname, "../README.md"), "utf8");
+  const line = readme.split("\n").find((text) => text.startsWith("Needs ")) ?? "";
+  const named = systems.filter((system) => line.includes(system));
+  expect(named.length).toBeGreaterThan(0);
+  for (const system of named) {
+    const verdicts = qemuBranches.map((qemu) => cellVerdict({ system, qemu, accelerator: "tcg" }));
+    expect(new Set(verdicts), system).not.toEqual(new Set(["not tried"]));
+  }
+  expect(line).toContain("docs/supported.md");
 });
 
 test("a system is known by its os-release, and one beside the matrix by its own name", () => {
