@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { expect, test } from "vitest";
-import { checkSchema, knownMigrations, migrate, wayBackFault } from "../src/db/migrations.ts";
+import { checkSchema, knownMigrations, migrate } from "../src/db/migrations.ts";
 import { whyCannotServe } from "../src/db/schema-versions.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -24,11 +24,6 @@ test.each([
   const fault = whyCannotServe(applied, { known, newest: 16 });
   if (may) expect(fault).toBeUndefined();
   else expect(fault).toContain("too old to serve beside");
-});
-
-test("an upgrade that leaves the version before no way back is known beforehand", () => {
-  expect(wayBackFault(knownMigrations)).toBeUndefined();
-  expect(wayBackFault(knownMigrations.slice(0, 5))).toContain("too old to serve beside");
 });
 
 test("this version serves beside the migrations of the next release, and not beside those after it", async () => {

@@ -182,9 +182,10 @@ async function choose(config: HostConfig, { found, program, boot }: Choice): Pro
     async probe() {
       // It takes a slot, and VMs that run on have theirs.
       await claimSlotsOnly(found);
+      const machine = { accelerator: "kvm", tscKhz: undefined } as const;
       return firstThatRunsGuests(qemus, async (qemu) =>
         probeGuest({
-          ...{ resources: { ...resources, ...(await qemuProgram(qemu)) }, boot, instance },
+          ...{ resources: { ...resources, ...(await qemuProgram(qemu)) }, boot, instance, machine },
           folder: join(stateFolder, "probe"),
         }),
       );

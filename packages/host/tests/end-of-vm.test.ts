@@ -10,8 +10,12 @@ const record = recordIn("/nowhere", "sbx_1");
 function ending(shutdownReason: string | undefined) {
   const qmp = Promise.withResolvers<void>();
   const channel = Promise.withResolvers<ChannelClosed>();
-  const connections = { qmp: { closed: qmp.promise, shutdownReason }, channel: { closed: channel.promise } };
-  return { connections, closeQmp: qmp.resolve, closeChannel: channel.resolve };
+  const kvm = Promise.withResolvers<void>();
+  const connections = {
+    qmp: { closed: qmp.promise, givenUp: kvm.promise, shutdownReason },
+    channel: { closed: channel.promise },
+  };
+  return { connections, closeQmp: qmp.resolve, closeChannel: channel.resolve, giveUp: kvm.resolve };
 }
 
 const hangUp = new ChannelClosed("the guest's channel was closed", { hungUp: true });
@@ -33,6 +37,13 @@ test("a QEMU that hung while it ended is reported as that, with the reason that 
     cause: "qemu_ended",
     reason: "QEMU was ending with the reason guest-shutdown, and hung",
   });
+});
+
+test("a guest that KVM has given up has ended, though its QEMU lives on", async () => {
+  const qemu = ending(undefined);
+  const end = waitForEnd(record, qemu.connections, undefined);
+  qemu.giveUp();
+  expect(await end).toMatchObject({ cause: "qemu_ended", reason: "KVM could not execute the guest's code" });
 });
 
 test("an agent that broke the rules is reported at once", async () => {

@@ -6,18 +6,25 @@ import { lastWordsIn } from "../src/vm/qemu/qemu-log.ts";
 import { firstAnswer, KvmInternalError } from "../src/vm/start/first-answer.ts";
 
 const never = Promise.withResolvers<GuestChannel>().promise;
+const closed = Promise.withResolvers<void>().promise;
 // Only handed on.
 const channel = {} as GuestChannel;
 
 test("a guest that KVM has given up is not waited for", async () => {
   const statuses = ["running", "running", "internal-error"];
-  const qmp = { execute: async () => ({ status: statuses.shift() }) };
+  const qmp = { closed, execute: async () => ({ status: statuses.shift() }) };
   await expect(firstAnswer(qmp, never)).rejects.toThrow(KvmInternalError);
+});
+
+test("a guest whose QEMU has ended is not waited for, also where nothing had connected to it before", async () => {
+  const qmp = { closed: Promise.resolve(), execute: async () => ({ status: "running" }) };
+  await expect(firstAnswer(qmp, never)).rejects.toThrow("the guest's QEMU has ended");
 });
 
 test("a guest that answers is had, also where QEMU says nothing, and QEMU is not asked any more", async () => {
   let asked = 0;
   const qmp = {
+    closed,
     execute: async () => {
       asked += 1;
       throw new Error("no answer");
@@ -35,7 +42,7 @@ test("a guest that answers is had, also where QEMU says nothing, and QEMU is not
 });
 
 test("a guest that does not answer in time has failed with that reason", async () => {
-  const qmp = { execute: async () => ({ status: "running" }) };
+  const qmp = { closed, execute: async () => ({ status: "running" }) };
   await expect(firstAnswer(qmp, Promise.reject(new Error("too late")))).rejects.toThrow("too late");
 });
 

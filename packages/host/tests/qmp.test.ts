@@ -119,6 +119,26 @@ test("a QEMU that is busy for long is not taken for dead: who asked is told, and
   qmp.close();
 });
 
+test("a guest that was stopped is asked about once at a time, and only one that KVM has given up counts as that", async () => {
+  const states = ["paused", "internal-error"];
+  let asked = 0;
+  const qmp = await connected((command) => {
+    if (command !== "query-status") return undefined;
+    asked += 1;
+    return said({ return: { status: states.shift() } });
+  });
+  let isGivenUp = false;
+  void qmp.givenUp.then(() => (isGivenUp = true));
+  sockets[0]?.write(said({ event: "STOP" }).repeat(100));
+  await expect.poll(() => states).toEqual(["internal-error"]);
+  expect(await qmp.execute("query-status").then(() => isGivenUp)).toBe(false);
+  states.push("internal-error");
+  sockets[0]?.write(said({ event: "STOP" }));
+  await qmp.givenUp;
+  expect(asked).toBeLessThan(10);
+  qmp.close();
+});
+
 test("a QEMU that never answers is given up in the end, with every question behind", async () => {
   const qmp = await connected(() => undefined);
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -35,6 +35,9 @@ export function endOfQemu(shutdownReason: string | undefined, consoleLogEnd: str
   }
 }
 
+/** QEMU lives on, and its guest never will. */
+export const endOfGivenUp: EndReason = gone("qemu_ended", "KVM could not execute the guest's code");
+
 /** A QEMU that has begun to end and hangs. */
 export function endOfHungQemu(shutdownReason: string | undefined): EndReason {
   const why = shutdownReason === undefined ? "without a reason" : `with the reason ${shutdownReason}`;

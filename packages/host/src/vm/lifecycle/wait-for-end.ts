@@ -5,14 +5,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MainProcess } from "../../guest/agent.ts";
 import type { LiveVm } from "../start/clone.ts";
 import { consoleLogEnd } from "../qemu/console-log.ts";
-import { endOfChannel, endOfHungQemu, endOfMain, endOfQemu, type EndReason } from "./end-reason.ts";
+import {
+  endOfChannel,
+  endOfGivenUp,
+  endOfHungQemu,
+  endOfMain,
+  endOfQemu,
+  type EndReason,
+} from "./end-reason.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
 import type { VmRecord } from "../record.ts";
 
 /** The two connections of a VM. */
 export interface VmConnections {
-  readonly qmp: Pick<LiveVm["qmp"], "closed" | "shutdownReason">;
+  readonly qmp: Pick<LiveVm["qmp"], "closed" | "givenUp" | "shutdownReason">;
   readonly channel: Pick<LiveVm["channel"], "closed">;
 }
 
@@ -31,7 +38,8 @@ export function waitForEnd(
     const hung = sleep(hungAfterMs, "hung", { ref: false });
     return (await Promise.race([qmp.closed, hung])) === "hung" ? endOfHungQemu(qmp.shutdownReason) : qemu;
   });
-  return Promise.race([qemu, agent, ...(main === undefined ? [] : [endOfProcess(main)])]);
+  const kvm = qmp.givenUp.then(() => endOfGivenUp);
+  return Promise.race([qemu, agent, kvm, ...(main === undefined ? [] : [endOfProcess(main)])]);
 }
 
 /** Never resolves where the guest ended first: another source reports that. */

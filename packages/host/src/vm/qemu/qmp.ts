@@ -27,6 +27,9 @@ const LINE_MAX_CHARS = 1024 * 1024;
 const UNASKED = { burst: 1_000, perMs: 1 } as const;
 const UNASKED_CHARS = 1_024;
 
+/** The state of a guest that KVM has given up. */
+export const GIVEN_UP = "internal-error";
+
 interface Question {
   readonly command: string;
   readonly hung: NodeJS.Timeout;
@@ -40,6 +43,8 @@ export class Qmp {
   readonly #unasked = new LeakyBucket(UNASKED, performance.now());
   #buffered = "";
   #shutdownReason: string | undefined;
+  readonly #givenUp = Promise.withResolvers<void>();
+  #asksWhyStopped = false;
   /** The caller gets an error after this, unless the command has a deadline of its own. */
   deadlineMs = ANSWER_DEADLINE_MS;
   /** Settles when the connection has ended, which is when QEMU has. */
@@ -73,6 +78,11 @@ export class Qmp {
   /** Why the guest ended, as QEMU tells it (`guest-reset`, `guest-panic`, …), where it told anything. */
   get shutdownReason(): string | undefined {
     return this.#shutdownReason;
+  }
+
+  /** Resolves when KVM has met what it cannot execute: the guest stands still for good, and QEMU lives on. */
+  get givenUp(): Promise<void> {
+    return this.#givenUp.promise;
   }
 
   async execute(
@@ -131,6 +141,7 @@ export class Qmp {
     if (isEvent || this.#questions.length === 0) this.#unasked.spend(1 + line.length / UNASKED_CHARS);
     if (isEvent) {
       if (message["event"] === "SHUTDOWN") this.#shutdownReason = reasonOf(message["data"]);
+      if (message["event"] === "STOP") void this.#askWhyStopped();
       return;
     }
     const question = this.#questions.shift();
@@ -138,6 +149,15 @@ export class Qmp {
     clearTimeout(question.hung);
     if (message["error"] === undefined) question.resolve(message["return"] ?? message["QMP"]);
     else question.reject(new QmpError(`${question.command}: ${descriptionOf(message["error"])}`));
+  }
+
+  /** Mostly because it was told to. One question at a time, however often QEMU says so. */
+  async #askWhyStopped(): Promise<void> {
+    if (this.#asksWhyStopped) return;
+    this.#asksWhyStopped = true;
+    const state = await runState(this).catch(() => undefined);
+    this.#asksWhyStopped = false;
+    if (state === GIVEN_UP) this.#givenUp.resolve();
   }
 
   #fail(error: Error): void {

@@ -10,6 +10,7 @@ import { ChannelClosed } from "../../guest/channel.ts";
 import { runProgram } from "../../run.ts";
 import type { BootFiles } from "../../templates/boot-files.ts";
 import { ensureFrozen, FreezeError, type FreezeStep, type FrozenTemplate } from "../../templates/frozen.ts";
+import type { Machine } from "../qemu/qemu-arguments.ts";
 import { lastWords } from "../qemu/qemu-log.ts";
 import {
   makeFolder,
@@ -26,6 +27,7 @@ export interface ProbeOptions {
   readonly resources: HostResources;
   readonly boot: BootFiles;
   readonly instance: string;
+  readonly machine: Pick<Machine, "accelerator" | "tscKhz">;
   /** Made for the probe and removed after it. */
   readonly folder: string;
 }
@@ -92,16 +94,17 @@ export async function firstThatRunsGuests(
   }
 }
 
-async function freeze({ resources, boot, instance, folder }: ProbeOptions): Promise<FrozenTemplate> {
+async function freeze(options: ProbeOptions): Promise<FrozenTemplate> {
+  const { resources, boot, instance, folder } = options;
   const rootImage = join(folder, "root.ext4");
   await makeEmptyRoot(rootImage);
   try {
     return await ensureFrozen({
       ...{ resources, boot, instance, rootImage, size: SIZE, folder: join(folder, "frozen") },
       description: { name: "probe", digest: "", disk_gib: 1, warm_up: [] },
-      machine: { accelerator: "kvm", vcpus: SIZE.vcpus, memoryMib: SIZE.memory_mib, tscKhz: undefined },
+      machine: { ...options.machine, vcpus: SIZE.vcpus, memoryMib: SIZE.memory_mib },
       // A part of the template's identity, and nothing else will use this one.
-      qemu: { accelerator: "kvm", version: "", cpu: { model: "", revision: "" }, tscKhz: undefined },
+      qemu: { ...options.machine, version: "", cpu: { model: "", revision: "" } },
     });
   } catch (error) {
     if (error instanceof FreezeError) throw new ProbeFailure(error.step, error.cause, error.lastWords);
