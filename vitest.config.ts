@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { testFiles, testKernel } from "./tests/kvm/test-kernel.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -33,6 +34,30 @@ class LongestFirst extends BaseSequencer {
       LONGEST.includes(moduleId) ? LONGEST.indexOf(moduleId) : LONGEST.length;
     return sorted.toSorted((a, b) => rank(a) - rank(b));
   }
+}
+
+/** None where there is nothing to run them with: a project without tests fails a run. */
+function kvmProjects(): TestProjectConfiguration[] {
+  const kernel = testKernel();
+  if ("missing" in kernel) {
+    process.stdout.write(`no tests under KVM: ${kernel.missing}\n`);
+    return [];
+  }
+  return [
+    {
+      // MicroVMs on KVM, also where that is many times slower than emulation: nothing else runs beside them.
+      extends: true,
+      test: {
+        name: "kvm",
+        include: [...testFiles()],
+        globalSetup: ["tests/kvm/global-setup.ts"],
+        testTimeout: 30 * MINUTE_MS,
+        hookTimeout: 20 * MINUTE_MS,
+        maxWorkers: 1,
+        sequence: { groupOrder: 2 },
+      },
+    },
+  ];
 }
 
 export default defineConfig({
@@ -69,6 +94,7 @@ export default defineConfig({
         test: {
           name: "end-to-end",
           include: ["tests/**/*.test.ts"],
+          exclude: ["tests/kvm/**"],
           globalSetup: ["tests/support/global-setup.ts"],
           setupFiles: ["tests/support/await-platform.ts"],
           testTimeout: 5 * MINUTE_MS,
@@ -77,6 +103,7 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
         },
       },
+      ...kvmProjects(),
     ],
   },
 });

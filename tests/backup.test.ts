@@ -91,25 +91,6 @@ test("a backup is made while Skerry is down, too, and it is down afterwards", as
   expect(await run("pgrep", "-f", copy.state).catch(() => "none")).toBe("none");
 });
 
-test("the administrator's own database is backed up and restored, too, where it is empty", async () => {
-  const sockets = join(original.state, "run/postgres");
-  const psql = ["-u", "skerry", "--", "psql", "-qh", sockets, "-d", "postgres", "-c"];
-  await run("runuser", ...psql, "create database elsewhere");
-  try {
-    const url = `postgresql:///elsewhere?host=${encodeURIComponent(sockets)}&user=skerry`;
-    await using copy = await empty({ SKERRY_DATABASE_URL: url });
-    await skerry(copy.env, "restore", file);
-    expect(await readdir(copy.state)).not.toContain("postgres");
-    const again = join(folder, "elsewhere.backup");
-    await skerry(copy.env, "backup", again);
-    expect((await run("tar", "--list", "--file", again)).split("\n")).toContain("database.dump");
-    await using second = await empty({ SKERRY_DATABASE_URL: url });
-    await expect(skerry(second.env, "restore", again)).rejects.toThrow("database_not_empty");
-  } finally {
-    await run("runuser", ...psql, "drop database elsewhere with (force)");
-  }
-});
-
 test("nothing is restored over what is there, and a restore that broke off is begun anew", async () => {
   await using copy = await empty();
   await writeFile(join(copy.state, "mine"), "");

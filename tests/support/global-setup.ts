@@ -23,7 +23,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const folder = await mkdtemp("/tmp/skerry-run-");
   const register = join(folder, "instances");
   process.env["SKERRY_TEST_REGISTER"] = register;
-  const assets = await assetsFolder();
+  const assets = await assetsFolder("assets");
   const installation = await newInstallation({ assets: assets.folder, env: eagerServices });
   const outcome = join(folder, "outcome");
   const starting = startInstallation(installation).then(
@@ -49,8 +49,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 /** QEMU's users must be able to reach it; a checkout in a closed folder such as /root gets one that lasts for this run. */
-async function assetsFolder(): Promise<{ folder: string; kept: boolean }> {
-  const folder = join(import.meta.dirname, "../../.cache/assets");
+export async function assetsFolder(name: string): Promise<{ folder: string; kept: boolean }> {
+  const folder = join(import.meta.dirname, "../../.cache", name);
   await mkdir(folder, { recursive: true });
   for (let above = folder; above !== "/"; above = dirname(above)) {
     const { mode } = await stat(above);
