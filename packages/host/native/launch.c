@@ -223,6 +223,20 @@ static void take_flag(struct options *options, const char *flag, char *value) {
   }
 }
 
+// What is looked for by its command line is QEMU, and no launcher that has it among its arguments.
+static char **taken_out(char **arguments) {
+  size_t count = 0;
+  while (arguments[count]) count++;
+  char **copy = calloc(count + 1, sizeof *copy);
+  for (size_t i = 0; copy && i < count; i++) {
+    copy[i] = strdup(arguments[i]);
+    if (!copy[i]) fail("copy", "the command line");
+    memset(arguments[i], 0, strlen(arguments[i]));
+  }
+  if (!copy) fail("copy", "the command line");
+  return copy;
+}
+
 static void take_flags(struct options *options, int argc, char **argv) {
   int at = 1;
   for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) take_flag(options, argv[at], argv[at + 1]);
@@ -230,7 +244,7 @@ static void take_flags(struct options *options, int argc, char **argv) {
     errno = EINVAL;
     fail("usage:", "launch --uid N [FLAG VALUE]... -- PROGRAM ARG...");
   }
-  options->program = argv + at + 1;
+  options->program = taken_out(argv + at + 1);
   options->jail.folder = options->folder;
   options->jail.uid = options->uid;
   options->jail.reads = options->reads;

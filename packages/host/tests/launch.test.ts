@@ -238,3 +238,19 @@ test.each([
   expect(stderr).toMatch(/^launch: .*\n$/);
   expect(stderr).toContain(why);
 });
+
+test("only the program itself carries its command line", async () => {
+  // Without a log the launcher waits for it.
+  const program = ["--", "/bin/sleep", "600", "600"];
+  const launcher = spawn(native.launch, [...asUser, ...program], { stdio: "ignore" });
+  try {
+    const commandLine = async (pid: number | undefined): Promise<string> =>
+      (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).replaceAll("\0", " ").trim();
+    const child = async (): Promise<number> =>
+      Number(await readFile(`/proc/${launcher.pid}/task/${launcher.pid}/children`, "utf8"));
+    await expect.poll(async () => commandLine(await child()), { timeout: 10_000 }).toBe("/bin/sleep 600 600");
+    expect(await commandLine(launcher.pid)).toMatch(/ --$/);
+  } finally {
+    launcher.kill("SIGKILL");
+  }
+});
