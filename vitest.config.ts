@@ -74,7 +74,10 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["packages/{contract,sdk,cli,host,guest}/tests/**/*.test.ts", "{setup,bench}/*.test.ts"],
+          include: [
+            "packages/{contract,sdk,cli,host,guest}/tests/**/*.test.ts",
+            "{setup,bench,try-kvm}/*.test.ts",
+          ],
           globalSetup: ["packages/cli/tests/support/global-setup.ts"],
         },
       },

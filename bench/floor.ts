@@ -2,12 +2,13 @@
 // and speaks QMP and the agent's frames without anything of ours in between. It does less than the host must: namespaces and
 // TAPs lie ready before the clock starts, nothing is filtered, nothing is remembered, and the clone gets no identity.
 
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, readlink, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { isAlive, killProcess, type ProcessIdentity } from "../packages/host/src/vm/qemu/process.ts";
 import { qemuProcesses } from "../tests/support/leftovers.ts";
 import type { Platform } from "../tests/support/platform.ts";
 import { run } from "../tests/support/run.ts";
@@ -17,6 +18,7 @@ const LAUNCHER = join(import.meta.dirname, "../dist/native/launch");
 /** Below the user ids of every host. */
 const FIRST_UID = 1_899_000_000;
 const FILE_MIB = 8_192;
+const LOG = "qemu.log";
 const RETRY_MS = 1;
 const DEADLINE_MS = 60_000;
 
@@ -24,7 +26,10 @@ const DEADLINE_MS = 60_000;
 interface Model {
   readonly command: readonly string[];
   readonly env: Record<string, string>;
-  readonly kvmGroup: string | undefined;
+  /** /dev/kvm, of which each QEMU has a node of its own. */
+  readonly device: string | undefined;
+  /** What there is in its root. */
+  readonly reads: readonly string[];
   readonly frozenFolder: string;
 }
 
@@ -38,7 +43,7 @@ export class Floor implements AsyncDisposable {
   readonly #folder: string;
   readonly #namespaces: string[] = [];
   readonly #free: number[] = [];
-  readonly #running = new Set<ChildProcess>();
+  readonly #running = new Set<ProcessIdentity>();
 
   private constructor(model: Model, folder: string) {
     this.#model = model;
@@ -74,7 +79,7 @@ export class Floor implements AsyncDisposable {
       throw new Error("no namespace is prepared for another VM");
     const folder = join(this.#folder, String(number));
     const sockets: Socket[] = [];
-    let qemu: ChildProcess | undefined;
+    let qemu: ProcessIdentity | undefined;
     const end = async (): Promise<void> => {
       for (const socket of sockets) socket.destroy();
       if (qemu !== undefined) await this.#kill(qemu);
@@ -105,32 +110,39 @@ export class Floor implements AsyncDisposable {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  async #launch(folder: string, { netns, uid }: { netns: string; uid: number }): Promise<ChildProcess> {
-    const { command, env, kvmGroup, frozenFolder } = this.#model;
+  async #launch(folder: string, { netns, uid }: { netns: string; uid: number }): Promise<ProcessIdentity> {
+    const { command, env, device, reads, frozenFolder } = this.#model;
     await mkdir(folder, { recursive: true, mode: 0o711 });
     await copyFile(join(frozenFolder, "overlay"), join(folder, "disk.qcow2"));
     await chown(join(folder, "disk.qcow2"), uid, uid);
     await chmod(join(folder, "disk.qcow2"), 0o600); // the copy is as read-only as the original
     const confinement = ["--netns", `/run/netns/${netns}`, "--tap", "tap0", "--uid", String(uid)];
-    const group = kvmGroup === undefined ? [] : ["--group", kvmGroup];
+    const devices = device === undefined ? [] : ["--device", device];
     const sockets = ["--listen", "qmp.sock", "--listen", "agent.sock"];
     const state = ["--state", join(frozenFolder, "state")];
     const variables = Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
-    const files = ["--file-mib", String(FILE_MIB)];
-    const args = [...state, ...variables, ...confinement, ...group, ...sockets, ...files, "--", ...command];
-    const qemu = spawn(LAUNCHER, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
-    await once(qemu, "spawn");
+    const files = ["--file-mib", String(FILE_MIB), ...reads.flatMap((path) => ["--read", path])];
+    const place = ["--folder", folder, "--log", LOG];
+    const args = [...place, ...state, ...variables, ...confinement, ...devices, ...sockets, ...files];
+    // The launcher says which process QEMU is, as soon as it has begun.
+    const { stdout } = await promisify(execFile)(LAUNCHER, [...args, "--", ...command]);
+    const [pid = 0, startTicks = 0] = stdout.trim().split(" ").map(Number);
+    const qemu = { pid, startTicks };
     this.#running.add(qemu);
     return qemu;
   }
 
-  async #kill(qemu: ChildProcess): Promise<void> {
+  async #kill(qemu: ProcessIdentity): Promise<void> {
     this.#running.delete(qemu);
-    if (qemu.exitCode !== null || qemu.signalCode !== null) return;
-    const ended = once(qemu, "exit");
-    qemu.kill("SIGKILL");
-    await ended;
+    await killProcess(qemu);
   }
+}
+
+/** Each file and folder in the root of a QEMU is mounted there under its own path; its own folder is for it alone. */
+async function mountedFor(pid: number): Promise<string[]> {
+  const lines = (await readFile(`/proc/${pid}/mountinfo`, "utf8")).trim().split("\n");
+  const paths = lines.map((line) => (line.split(" ")[4] ?? "").replaceAll("\\040", " "));
+  return paths.filter((path) => !/^\/(dev(\/.*)?|tmp)?$|\/host\/vms\//.test(path));
 }
 
 async function readModel(pid: number): Promise<Model> {
@@ -140,13 +152,13 @@ async function readModel(pid: number): Promise<Model> {
   const environment = (await readFile(`/proc/${pid}/environ`, "utf8")).split("\0").filter(Boolean);
   const memory = /mem-path=([^,]+)/.exec(words.join(" "))?.[1];
   if (memory === undefined) throw new Error("the platform's QEMU has no memory file");
-  const groups = /^Groups:\s*(\d*)/m.exec(await readFile(`/proc/${pid}/status`, "utf8"))?.[1];
   return {
     command,
     env: Object.fromEntries(
       environment.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
     ),
-    kvmGroup: groups === "" ? undefined : groups,
+    device: command[command.indexOf("-accel") + 1]?.startsWith("kvm") === true ? "/dev/kvm" : undefined,
+    reads: await mountedFor(pid),
     frozenFolder: dirname(memory),
   };
 }
@@ -172,7 +184,7 @@ async function restored(qmp: Socket): Promise<void> {
 }
 
 /** Connects to a socket that QEMU is about to make. */
-async function dial(path: string, qemu: ChildProcess): Promise<Socket> {
+async function dial(path: string, qemu: ProcessIdentity): Promise<Socket> {
   const endMs = performance.now() + DEADLINE_MS;
   for (;;) {
     const socket = connect(path);
@@ -180,8 +192,10 @@ async function dial(path: string, qemu: ChildProcess): Promise<Socket> {
       socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
     });
     if (open) return socket.on("error", () => undefined); // its close says enough
-    if (qemu.exitCode !== null || performance.now() > endMs)
-      throw new Error(`QEMU did not come up: ${String(qemu.stderr?.read() ?? "it left no message")}`);
+    if (!(await isAlive(qemu)) || performance.now() > endMs) {
+      const log = await readFile(join(dirname(path), LOG), "utf8").catch(() => "it left no message");
+      throw new Error(`QEMU did not come up: ${log}`);
+    }
     await sleep(RETRY_MS);
   }
 }

@@ -88,7 +88,7 @@ prepare_node() {
   local architecture=x64
   [ "$(uname -m)" = x86_64 ] || architecture=arm64
   if [ "$(node_major)" -lt 24 ] && [ ! -x .node/node_modules/.bin/node ]; then
-    command -v npm >/dev/null || die "npm is missing: install Node.js 20 or newer with npm"
+    command -v npm >/dev/null || die "npm is missing: apt-get install npm, or install Node.js 24"
     step "Node 24" "Check npm's registry and the network, or install Node.js 24 yourself." npm install --prefix .node --no-save --no-audit --no-fund "node-linux-$architecture@24"
   fi
   [ ! -x .node/node_modules/.bin/node ] || export PATH="$root/.node/node_modules/.bin:$PATH"

@@ -21,7 +21,7 @@ export const dnsServer = "203.0.113.53";
 export const machineAddress = "10.255.77.1";
 const WORLD_ADDRESS = "10.255.77.2";
 /** There is one at a time, because it holds fixed networks of this machine; whoever comes second waits for as long as a test file takes. */
-const NETNS = "skworld";
+export const NETNS = "skworld";
 const WAIT_MS = 8 * 60_000;
 const LOOK_MS = 500;
 

@@ -1,6 +1,6 @@
 // A report for people: what is in it, what was found, what to do, and the figures.
 
-import type { Finding } from "@skerry/contract/hosts/finding";
+import type { Figure, Finding } from "@skerry/contract/hosts/finding";
 import type { MachineReport } from "@skerry/contract/hosts/machine-report";
 
 const words = { ok: "ok", warning: "WARNING", fault: "FAULT", not_tried: "not tried" } as const;
@@ -20,11 +20,12 @@ export function reportText(report: MachineReport): string {
     ...(report.emulated ? emulationText(report) : []),
     summary(findings),
     "",
-    ...sections.flatMap((section) => [
-      section.toUpperCase(),
-      ...findings.filter((one) => one.section === section).flatMap(findingLines),
-      "",
-    ]),
+    ...sections.flatMap((section) =>
+      sectionLines(
+        section,
+        findings.filter((one) => one.section === section),
+      ),
+    ),
     "REMOVED AT THE END (before, during, after)",
     ...traces.map((one) => `  ${one.kind.padEnd(NAME_CHARS)} ${one.before}, ${one.during}, ${one.after}`),
     "",
@@ -48,13 +49,21 @@ function summary(findings: readonly Finding[]): string {
   return `${count("ok")} ok, ${count("warning")} warnings, ${count("fault")} faults, ${count("not_tried")} not tried`;
 }
 
-function findingLines({ check, verdict, found, remedy, figures }: Finding): string[] {
+function sectionLines(section: string, findings: readonly Finding[]): string[] {
+  const width = Math.max(NAME_CHARS, ...findings.map(({ check }) => check.length));
+  return [section.toUpperCase(), ...findings.flatMap((one) => findingLines(one, width)), ""];
+}
+
+function findingLines({ check, verdict, found, remedy, figures }: Finding, width: number): string[] {
+  const below = `  ${" ".repeat(width)}`;
   return [
-    `  ${check.padEnd(NAME_CHARS)} ${words[verdict].padEnd(VERDICT_CHARS)} ${found}`,
-    ...(remedy === "" ? [] : [`  ${" ".repeat(NAME_CHARS)} -> ${remedy}`]),
-    ...figures.map(
-      ({ what, unit, samples, median, p99, worst }) =>
-        `  ${" ".repeat(NAME_CHARS)}    ${what}: ${samples === 1 ? `${median} ${unit}` : `median ${median}, p99 ${p99}, worst ${worst} ${unit} (${samples})`}`,
-    ),
+    `  ${check.padEnd(width)} ${words[verdict].padEnd(VERDICT_CHARS)} ${found}`,
+    ...(remedy === "" ? [] : [`${below} -> ${remedy}`]),
+    ...figures.map((figure) => `${below}    ${figureText(figure)}`),
   ];
+}
+
+function figureText({ what, unit, samples, median, p99, worst }: Figure): string {
+  if (samples === 1) return `${what}: ${median} ${unit}`;
+  return `${what}: median ${median}, p99 ${p99}, worst ${worst} ${unit} (${samples})`;
 }
