@@ -97,7 +97,7 @@ function trialTable(trials: readonly SystemTrial[]): string {
     one.qemu.replace(/^(\S+) \(Debian 1:(\S+)\)$/, "$2"),
     one.accelerator,
     `${trialTitles[one.trial]}${one.only.length === 0 ? "" : ` (${one.only.join(", ")})`}`,
-    one.passed ? one.result : `**failed**: ${one.result}`,
+    `${one.passed ? "" : "**failed**: "}${one.result}${one.note === undefined ? "" : ` (${one.note})`}`,
     `${one.date}, ${one.commit}`,
     Object.entries(one.versions)
       .map(([name, version]) => `${name} ${version}`)

@@ -42,9 +42,11 @@ test("a cell was run here once first sandbox and all end-to-end tests have passe
 });
 
 test("the page shows a failed trial, and what it ran with", () => {
-  const page = supportedPage([{ ...tests, passed: false, result: "149 passed, 1 failed" }]);
+  const page = supportedPage([
+    { ...tests, passed: false, result: "149 passed, 1 failed", note: "a known fault" },
+  ]);
   const row = page.split("\n").find((line) => line.includes("149 passed"));
-  for (const text of ["Debian 13", "10.0.2+ds-2", "**failed**", "abcdef0", "libc 2.41"])
+  for (const text of ["Debian 13", "10.0.2+ds-2", "**failed**", "abcdef0", "libc 2.41", "(a known fault)"])
     expect(row).toContain(text);
   expect(page).not.toMatch(/^\| Debian 13 .*\*\*run/m);
   expect(supportedPage([tests, firstSandbox])).toMatch(/^\| Debian 13 .*\| \*\*run here\*\* +\|$/m);

@@ -36,6 +36,7 @@ const { values, positionals } = parseArgs({
   options: {
     "qemu-from": { type: "string" },
     root: { type: "string" },
+    note: { type: "string" },
     again: { type: "boolean", default: false },
     record: { type: "boolean", default: false },
   },
@@ -49,7 +50,7 @@ process.exitCode = system === "here" ? tryIn(undefined) : tryInRoot(system);
 function trialNamed(wanted: string | undefined): TrialName {
   const found = TRIALS.find((known) => known === wanted);
   if (found !== undefined) return found;
-  const flags = "[FILE]... [--qemu-from SUITE] [--root DIR] [--again] [--record]";
+  const flags = "[FILE]... [--qemu-from SUITE] [--root DIR] [--again] [--note TEXT] [--record]";
   throw new Error(`usage: npm run try-system -- here|SUITE ${TRIALS.join("|")} ${flags}`);
 }
 
@@ -89,6 +90,7 @@ function tryIn(root: string | undefined): number {
   const tried: SystemTrial = {
     ...{ system: facts.system, qemu: facts.qemu, accelerator, trial, only, passed },
     ...{ result: `${result}; ${minutes} minutes`, commit, date: new Date().toISOString().slice(0, 10) },
+    ...(values.note === undefined ? {} : { note: values.note }),
     versions: facts.versions,
   };
   process.stdout.write(`${JSON.stringify(tried, undefined, 2)}\n`);

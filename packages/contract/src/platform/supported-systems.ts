@@ -23,6 +23,8 @@ export interface SystemTrial {
   readonly passed: boolean;
   /** What came of it, for people. */
   readonly result: string;
+  /** What is known of its failures, and on what a machine it ran. */
+  readonly note?: string;
   readonly commit: string;
   /** `2026-11-22` */
   readonly date: string;
