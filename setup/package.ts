@@ -2,7 +2,16 @@
 // checkout and the same compiler make the same bytes.
 
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { buildInto } from "./build-into.ts";
@@ -16,10 +25,10 @@ const root = join(import.meta.dirname, "..");
 const { values } = parseArgs({ options: { out: { type: "string", default: join(root, "dist") } } });
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 const name = `skerry-${version}-linux-x64`;
-// Always the same place in the checkout, because source maps hold paths from here to the sources.
-const stage = join(root, "dist/package");
+// In the checkout, because source maps hold the way from here to the sources; two may be made at once.
+mkdirSync(join(root, "dist"), { recursive: true });
+const stage = mkdtempSync(join(root, "dist/package-"));
 
-rmSync(stage, { recursive: true, force: true });
 try {
   const tree = join(stage, name);
   await fill(tree);
