@@ -132,7 +132,7 @@ test("a sandbox moves there and back: what runs in it goes on, its files, variab
     "head -c 5000000 /dev/urandom > /root/blob; rm -r /usr/share/perl5; sync; sha256sum /root/blob; cat /usr/bin/* | sha256sum";
   const read =
     "echo 3 > /proc/sys/vm/drop_caches; sha256sum /root/blob; cat /usr/bin/* | sha256sum; ls /usr/share/perl5 2>&1";
-  const before = (await sandbox.execute(write, { timeout: "10m" })).stdout;
+  const before = (await sandbox.execute(write, { timeout: "5m" })).stdout;
   await sandbox.execute(`perl -e '${WRITER}' >/dev/null 2>&1 &`);
   for (let way = 0; way < 2; way += 1) {
     let asked = 0;
@@ -146,7 +146,7 @@ test("a sandbox moves there and back: what runs in it goes on, its files, variab
     expect(asked).toBeGreaterThan(0);
     await goesOn(sandbox, "cat /tmp/rounds");
     expect((await sandbox.execute("cat /tmp/torn")).stderr).toContain("No such file");
-    expect((await sandbox.execute(read, { timeout: "10m" })).stdout).toContain(before);
+    expect((await sandbox.execute(read, { timeout: "5m" })).stdout).toContain(before);
     expect((await sandbox.execute("echo $CARRIED")).stdout).toBe("along\n");
     expect(Math.abs(Number((await sandbox.execute("date +%s%3N")).stdout) - Date.now())).toBeLessThan(2_000);
     const probe = await sandbox.execute("timeout 3 bash -c 'exec 3<>/dev/tcp/203.0.113.9/80'");

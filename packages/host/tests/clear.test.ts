@@ -38,6 +38,7 @@ function config(): HostConfig {
     stateFolder,
     assetsFolder: join(stateFolder, "assets"),
     instance: `unit-${unit}`,
+    cgroup: `unit-${unit}`,
     nativeFolder: native.folder,
     firstVmUid: 1_899_100_000,
     network: {

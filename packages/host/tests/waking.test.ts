@@ -54,6 +54,7 @@ beforeEach(async () => {
   await saveRecord(record);
   const qmp = {
     closed: Promise.withResolvers<void>().promise,
+    givenUp: Promise.withResolvers<void>().promise,
     execute: (command: string) => {
       told.push(command);
       return goesOn.promise;
