@@ -108,9 +108,15 @@ export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTempla
 /** A file in the folder of a frozen template that a clone did not wake from. The template stays, because disks may stand on its own. */
 const DISTRUSTED = "distrusted";
 
-/** From now on another one is made in its place, once. */
-export async function distrust({ folder }: FrozenTemplate): Promise<void> {
-  await writeFile(join(folder, DISTRUSTED), "");
+/** From now on another one is made in its place, once. Whether it was trusted until now. */
+export function distrust({ folder }: FrozenTemplate): Promise<boolean> {
+  return writeFile(join(folder, DISTRUSTED), "", { flag: "wx" }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "EEXIST") return false;
+      throw error;
+    },
+  );
 }
 
 /** Of the template and its replacement, which exists where the template is distrusted. */

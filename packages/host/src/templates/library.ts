@@ -1,7 +1,7 @@
 // The templates of this host, their status, and the frozen template for each size, made at first use.
 
 import { mkdir, readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import type { Template } from "@skerry/contract/templates/template";
@@ -112,9 +112,10 @@ export class TemplateLibrary {
    *  CPU while it is off, and not all that a guest notices of it is in the template's name. */
   async distrust(frozen: FrozenTemplate, error: unknown): Promise<void> {
     this.#options.log.warn({ err: error, folder: frozen.folder }, "no clone wakes from this template");
-    await distrust(frozen);
-    for (const [key, freezing] of this.#freezing)
-      if ((await freezing.catch(() => undefined))?.folder === frozen.folder) this.#freezing.delete(key);
+    // A clone that fails later must not have the other template made twice.
+    if (!(await distrust(frozen))) return;
+    for (const key of this.#freezing.keys())
+      if (basename(frozen.folder).startsWith(key)) this.#freezing.delete(key);
   }
 
   /** Files that disks of VMs of this template may be based on here, also those of its earlier versions. */

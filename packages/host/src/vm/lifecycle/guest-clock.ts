@@ -13,19 +13,24 @@ const TOLERANCE_US = 50_000;
 /** From now on until the channel closes. */
 export function keepTime(channel: GuestChannel, idlePause: Pick<IdlePause, "isStill">, log: Logger): void {
   let timer: NodeJS.Timeout;
+  let isOver = false;
   const askIn = (ms: number): void => {
+    if (isOver) return;
     timer = setTimeout(() => {
       const asked = idlePause.isStill ? Promise.resolve() : correct(channel);
       asked
-        .then(() => askIn(INTERVAL_MS))
-        // Its agent is of a version that does not know the question, or the channel is closed.
-        .catch((error: unknown) => log.debug({ err: error }, "a guest's clock is left alone"));
+        // Its agent has no stream free, or is of a version that does not know the question.
+        .catch((error: unknown) => log.debug({ err: error }, "a guest did not say what time it is"))
+        .finally(() => askIn(INTERVAL_MS));
     }, ms);
     timer.unref();
   };
   // Not all at once where a host finds many.
   askIn(INTERVAL_MS * Math.random());
-  void channel.closed.then(() => clearTimeout(timer));
+  void channel.closed.then(() => {
+    isOver = true;
+    clearTimeout(timer);
+  });
 }
 
 /** Asks what time it is, and says by how much that is wrong where it is more than the question can tell. */

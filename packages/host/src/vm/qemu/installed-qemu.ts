@@ -32,16 +32,12 @@ export class InstalledQemu {
   readonly path: string;
   readonly #accelerator: Accelerator;
   readonly #questions: QemuQuestions;
-  /** Which file was asked. */
-  #file = "";
-  #build: Promise<QemuBuild>;
+  #asked: { readonly file: string; readonly build: Promise<QemuBuild> } | undefined;
 
   private constructor(path: string, accelerator: Accelerator, questions: QemuQuestions) {
     this.path = path;
     this.#accelerator = accelerator;
     this.#questions = questions;
-    this.#build = Promise.reject(new Error("QEMU was not asked yet"));
-    this.#build.catch(() => undefined);
   }
 
   static async open(
@@ -59,15 +55,13 @@ export class InstalledQemu {
   async current(): Promise<QemuBuild> {
     const { dev, ino, mtimeNs, size } = await stat(this.path, { bigint: true });
     const file = [dev, ino, mtimeNs, size].join(" ");
-    if (file !== this.#file) {
-      this.#file = file;
-      const build = this.#ask();
-      this.#build = build;
-      build.catch(() => {
-        if (this.#build === build) this.#file = "";
-      });
-    }
-    return this.#build;
+    if (this.#asked?.file === file) return this.#asked.build;
+    const asked = { file, build: this.#ask() };
+    this.#asked = asked;
+    asked.build.catch(() => {
+      if (this.#asked === asked) this.#asked = undefined;
+    });
+    return asked.build;
   }
 
   async #ask(): Promise<QemuBuild> {
