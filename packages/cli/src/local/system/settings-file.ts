@@ -9,7 +9,7 @@ export function writeSettings(settings: Readonly<Record<string, string>>): strin
     if (/[\n\r\0]/.test(value)) throw new CliError("bad_setting", `${name} must be one line.`);
     return `${name}="${value.replaceAll(/[\\"`$]/g, "\\$&")}"`;
   });
-  return `# Settings of Skerry's service: see README.md. They count when the units are restarted.\n${lines.map((line) => `${line}\n`).join("")}`;
+  return `# Settings of Skerry's service: see docs/operate.md. They count when the units are restarted.\n${lines.map((line) => `${line}\n`).join("")}`;
 }
 
 /** What systemd would read, as far as one line each goes. */
