@@ -7,8 +7,6 @@ import type { Finding } from "@skerry/contract/hosts/finding";
 import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import { pino, type Logger } from "pino";
 import { clearVms } from "./clear-vms.ts";
-import { examine } from "./examine/examine.ts";
-import { fullRounds, longRounds, quickRounds } from "./examine/rounds.ts";
 import { readConfig, type HostConfig } from "./config.ts";
 import { openHost, type Host, type StepReport } from "./host.ts";
 import { buildServer, listen } from "./http/server.ts";
@@ -136,6 +134,9 @@ function stopSignal(): Promise<void> {
 /** `examine [quick|full|long] [FOLDER]`: the folder holds frozen templates of the installation. Each finding is a line `{"finding"}`, and what the
  *  machine is `{"facts"}`. */
 async function examineMachine(config: HostConfig, log: Logger): Promise<void> {
+  // A host that serves never needs these.
+  const { examine } = await import("./examine/examine.ts");
+  const { fullRounds, longRounds, quickRounds } = await import("./examine/rounds.ts");
   const [amount = "full", keptFolder = join(config.assetsFolder, "kept")] = process.argv.slice(3);
   const rounds = { quick: quickRounds, full: fullRounds, long: longRounds }[amount];
   if (rounds === undefined) throw new Error(`examine quick, full or long, not "${amount}"`);
