@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+  cpuArgument,
   kernelCommandLine,
   qemuArguments,
   type Machine,
@@ -127,7 +128,16 @@ test("an emulated guest is told the rate of the clock, and one on KVM measures i
   expect(options(template).get("-accel")).toEqual(["tcg,tb-size=32"]);
   expect(options(template).get("-cpu")).toEqual(["max"]);
   expect(options({ ...template, machine: kvm }).get("-accel")).toEqual(["kvm"]);
-  expect(options({ ...template, machine: kvm }).get("-cpu")).toEqual(["host,vmx=off,svm=off,pmu=off"]);
+  expect(options({ ...template, machine: kvm }).get("-cpu")).toEqual([cpuArgument("kvm")]);
+});
+
+test("a guest does not see what is Intel's on an AMD, where QEMU may end because of it", () => {
+  const hidden = "host,vmx=off,svm=off,pmu=off";
+  expect(cpuArgument("kvm", "GenuineIntel")).toBe(hidden);
+  expect(cpuArgument("kvm", "")).toBe(hidden);
+  for (const vendor of ["AuthenticAMD", "HygonGenuine"])
+    expect(cpuArgument("kvm", vendor)).toBe(`${hidden},arch-capabilities=off`);
+  expect(cpuArgument("tcg", "AuthenticAMD")).toBe("max");
 });
 
 test("a QEMU without a filter of its own is not asked for one", () => {

@@ -2,6 +2,7 @@
 // frozen state does not fit: everything that may differ between the two is in `VmFiles` and `purpose`.
 
 import { GUEST_MAC } from "../../network/guest-link.ts";
+import { cpuVendor } from "./cpu-vendor.ts";
 
 export type Accelerator = "kvm" | "tcg";
 
@@ -69,6 +70,9 @@ export const MACHINE_TYPE =
 /** What a guest does not see of the host's CPU: hypervisor extensions and performance counters are much code of the host's kernel, and
  *  guests of guests have been a way out of KVM more than once. */
 const HIDDEN_FROM_GUESTS = ["vmx", "svm", "pmu"] as const;
+/** A register of Intel's that KVM makes up on AMD. There it says nothing a guest needs, newer QEMUs hide it themselves, and where KVM
+ *  runs below another hypervisor QEMU ends with "failed to set MSR 0x10a". */
+const HIDDEN_ON_AMD = ["arch-capabilities"] as const;
 /** QEMU's own filter of system calls. */
 export const SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 /** Caps the memory of TCG's translated code, in MiB. More made nothing faster, less made it slower. */
@@ -101,10 +105,12 @@ export function qemuArguments(options: QemuOptions): string[] {
   ];
 }
 
-export function cpuArgument(accelerator: Accelerator): string {
-  return accelerator === "tcg"
-    ? "max"
-    : ["host", ...HIDDEN_FROM_GUESTS.map((name) => `${name}=off`)].join(",");
+/** `vendor` is that of this machine's CPU, in the words of /proc/cpuinfo. */
+export function cpuArgument(accelerator: Accelerator, vendor: string = cpuVendor()): string {
+  if (accelerator === "tcg") return "max";
+  const isAmd = vendor === "AuthenticAMD" || vendor === "HygonGenuine";
+  const hidden = [...HIDDEN_FROM_GUESTS, ...(isAmd ? HIDDEN_ON_AMD : [])];
+  return ["host", ...hidden.map((name) => `${name}=off`)].join(",");
 }
 
 /** Where a console goes is no part of the machine's state: a clone may keep it elsewhere than its
