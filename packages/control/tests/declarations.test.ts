@@ -13,7 +13,7 @@ const whole = {
   surface: "v1",
   method: "GET",
   path: "/v1/island",
-  tag: "islands",
+  tag: "platform",
   summary: "The island",
   answers: { 200: Island },
   access: { scope: null, role: "viewer", rate: "read" },

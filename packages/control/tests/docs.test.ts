@@ -25,6 +25,28 @@ test("everybody can read the page, and it has every call, with what it needs, ta
   }
 });
 
+test("calls are listed by their deeds, those first that are used most, and folded where the screen is narrow", async () => {
+  const { text } = await world.call("GET", "/docs", { token: "" });
+  const folded = /<details class="narrow".*?<\/details>/s.exec(text)?.[0] ?? "";
+  for (const nav of [/<nav class="wide".*?<\/nav>/s.exec(text)?.[0] ?? "", folded]) {
+    const deeds = [...nav.matchAll(/<li>\s*<a [^>]*>([^<]*)<\/a/g)].map(([, deed = ""]) => deed.trim());
+    expect(deeds[0]).toBe("Create a sandbox");
+    expect(deeds.length).toBe(Object.keys(operations).length + 1);
+  }
+  expect(folded).not.toContain(" open");
+});
+
+test("the page says the default of a field, also of one within a field", async () => {
+  const { text } = await world.call("GET", "/docs", { token: "" });
+  const articleOf = (name: string) =>
+    new RegExp(`<article id="${name}">(.*?)</article>`, "s").exec(text)?.[1] ?? "";
+  expect(articleOf("createSandbox")).toMatch(/<code>timeout<\/code>.*?Default: <code>5m<\/code>/s);
+  expect(articleOf("execute")).toMatch(/<code>timeout<\/code>.*?Default: <code>30s<\/code>/s);
+  expect(articleOf("createMachine")).toMatch(
+    /<code>restart\.policy<\/code>.*?Default: <code>on-failure<\/code>/s,
+  );
+});
+
 test("the page loads nothing and runs nothing, and a browser is told so", async () => {
   const page = await world.call("GET", "/docs", { token: "" });
   const policy = page.headers.get("content-security-policy") ?? "";

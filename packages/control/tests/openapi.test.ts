@@ -9,6 +9,7 @@ import { useWorld } from "./support/world.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 interface Described extends Json {
+  readonly tags?: readonly string[];
   readonly operationId: string;
   readonly summary?: string;
   readonly description?: string;
@@ -19,6 +20,8 @@ interface Described extends Json {
 const world = useWorld();
 let components: { readonly schemas: Readonly<Record<string, Json>> };
 let described: readonly Described[];
+let document: Json & { readonly tags: readonly { readonly name: string; readonly description: string }[] };
+let tags: (typeof document)["tags"];
 beforeAll(async () => {
   const { body } = await world.call<{ openapi: string; paths: Json; components: typeof components }>(
     "GET",
@@ -26,6 +29,8 @@ beforeAll(async () => {
   );
   expect(body.openapi).toBe("3.1.0");
   ({ components } = body);
+  document = body as unknown as typeof document;
+  ({ tags } = document);
   described = Object.values(body.paths).flatMap((path) => Object.values(path as Record<string, Described>));
 });
 
@@ -61,6 +66,39 @@ test("every call says what it does, what it takes, and which errors it can answe
     const { schema } = requestBody?.content["application/json"] ?? {};
     if (schema !== undefined) expect(schema["$ref"], operationId).toMatch(/^#\/components\/schemas\//);
   }
+});
+
+test("calls come in the order of use, each of a tag that says what it is", () => {
+  const order = described.map(({ tags = [] }) => tags[0] ?? "");
+  expect([...new Set(order)]).toEqual(tags.map(({ name }) => name));
+  expect(order, "the calls of a tag stand together").toEqual(
+    tags.flatMap(({ name }) => order.filter((tag) => tag === name)),
+  );
+  expect(described[0]?.operationId).toBe("createSandbox");
+  expect(described.at(-1)?.operationId).toBe("getHealth");
+  for (const { name, description } of tags) expect(description, name).toMatch(/^[A-Z].*\.$/);
+});
+
+test("a call is named by its deed, in a few words", () => {
+  const summaries = described.map(({ summary = "" }) => summary);
+  expect(summaries.filter((summary) => !/^[A-Z][a-z]+( [a-z]+){1,9}$/.test(summary))).toEqual([]);
+  expect(new Set(summaries).size).toBe(summaries.length);
+});
+
+test("defaults are said in words: a generated client would take a field that has one for one that must be sent", () => {
+  expect(JSON.stringify(document)).not.toContain('"default":');
+  const field = (schema: string, name: string) =>
+    (components.schemas[schema] as { properties: Record<string, Json> }).properties[name]?.["description"];
+  expect(field("SandboxCreateRequest", "timeout")).toContain("Default: `5m`.");
+  expect(field("SandboxCreateRequest", "size")).toContain("Default: `shared-cpu-1x`.");
+  expect(field("ExecuteRequest", "timeout")).toContain("Default: `30s`.");
+  expect(JSON.stringify(components.schemas["MachineCreateRequest"])).toContain("Default: `on-failure`.");
+  const list = described.find(({ operationId }) => operationId === "listSandboxes") as unknown as {
+    parameters: Json[];
+  };
+  expect(list.parameters.find(({ name }) => name === "limit")).toMatchObject({
+    description: "Default: `50`.",
+  });
 });
 
 test("no schema is a union: its serializer would be compiled when the first caller waits for an answer", () => {
@@ -137,4 +175,29 @@ test("the requests that are shown as examples work", async () => {
   }
   const token = await world.call("POST", "/v1/auth/tokens", { body: example("TokenCreateRequest") });
   expect(token.status, token.text).toBe(201);
+});
+
+test("the examples of a request's single fields keep to its limits", async () => {
+  const { id } = await world.createSandbox();
+  const requests = [
+    ["POST", "/v1/sandboxes", "SandboxCreateRequest"],
+    ["POST", "/v1/machines", "MachineCreateRequest"],
+    ["POST", `/v1/sandboxes/${id}/execute`, "ExecuteRequest"],
+    ["POST", `/v1/sandboxes/${id}/keepalive`, "KeepaliveRequest"],
+    ["POST", "/v1/auth/tokens", "TokenCreateRequest"],
+  ] as const;
+  let tried = 0;
+  for (const [method, path, name] of requests) {
+    const schema = components.schemas[name] as { examples: [Json]; properties: Record<string, Json> };
+    for (const [field, { examples }] of Object.entries(schema.properties)) {
+      for (const example of (examples ?? []) as unknown[]) {
+        const answer = await world.call(method, path, {
+          body: { ...schema.examples[0], [field]: example },
+        });
+        expect(answer.status, `${name}.${field}: ${answer.text}`).toBeLessThan(300);
+        tried += 1;
+      }
+    }
+  }
+  expect(tried).toBeGreaterThanOrEqual(7);
 });

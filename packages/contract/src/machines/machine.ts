@@ -89,6 +89,7 @@ export const MachineCreateRequest = named(
       Type.String({
         ...Duration,
         default: formatDuration(STOP_TIMEOUT_DEFAULT_MS),
+        examples: ["30s"],
         description: `From SIGTERM to SIGKILL when it is stopped, at most ${formatDuration(STOP_TIMEOUT_MAX_MS)}.`,
       }),
     ),

@@ -26,6 +26,7 @@ export const ExecuteRequest = named(
       Type.String({
         ...Duration,
         default: formatDuration(EXECUTE_TIMEOUT_DEFAULT_MS),
+        examples: ["1m"],
         description: `At most ${formatDuration(EXECUTE_TIMEOUT_MAX_MS)}; then the command and all its descendants get SIGKILL.`,
       }),
     ),

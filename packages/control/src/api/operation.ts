@@ -9,6 +9,7 @@ import type { Role } from "@skerry/contract/organizations/roles";
 import type { Named } from "@skerry/contract/named";
 import type { ErrorCode } from "@skerry/contract/errors";
 import type { Act } from "../audit/audit-log.ts";
+import type { Tag } from "./tags.ts";
 
 /** What an operation belongs to. */
 export type Surface = "v1";
@@ -43,7 +44,8 @@ interface Declaration {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** `:id` is one segment of it, a `*` at the end the rest. */
   readonly path: `/${string}`;
-  readonly tag: string;
+  readonly tag: Tag;
+  /** A deed in a few words, such as `Create a sandbox`: the page lists calls by it. The rest belongs to the description. */
   readonly summary: string;
   readonly description?: string;
   readonly params?: TSchema;

@@ -12,8 +12,9 @@ export const limitOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/limits",
-    tag: "orgs",
-    summary: "The limits of the organization, and how much of each quota is taken",
+    tag: "organizations",
+    summary: "Show the limits of the organization",
+    description: "What it may do and hold, and how much of each quota is taken.",
     answers: { 200: Limits },
     access: { scope: "org:read", role: "viewer", rate: "read" },
     audit: { action: "organization.limits", resource: "organization" },
@@ -23,10 +24,10 @@ export const limitOperations = {
     surface: "v1",
     method: "GET",
     path: "/v1/orgs/:id/limits",
-    tag: "orgs",
-    summary:
-      "As the operator: the limits of one organization, what of them is taken, and what was set for it",
+    tag: "organizations",
+    summary: "Show the limits of one organization",
     description:
+      "As the operator: its limits, what of them is taken, and what was set for it.\n\n" +
       "Only tokens of the operator's organization, the first one of an installation, can have the scope.",
     params: AnyOrganizationParams,
     answers: { 200: OrganizationLimitsReport },
@@ -38,9 +39,10 @@ export const limitOperations = {
     surface: "v1",
     method: "PATCH",
     path: "/v1/orgs/:id/limits",
-    tag: "orgs",
-    summary: "As the operator: change what one organization may do and hold; what is not named stays",
+    tag: "organizations",
+    summary: "Change the limits of one organization",
     description:
+      "As the operator: what it may do and hold. What is not named stays.\n\n" +
       "It counts from the next request on. What the organization holds already it keeps, also where that is more than a quota then allows. " +
       "Only tokens of the operator's organization, the first one of an installation, can have the scope.",
     params: AnyOrganizationParams,

@@ -7,7 +7,8 @@ export const openapiOperations = {
     method: "GET",
     path: "/v1/openapi.json",
     tag: "platform",
-    summary: "This document",
+    summary: "Get this document",
+    description: "The API as an OpenAPI document, for programs.",
     answers: {
       200: {
         description: "OpenAPI 3.1.",
@@ -26,7 +27,8 @@ export const docsOperations = {
     method: "GET",
     path: "/docs",
     tag: "platform",
-    summary: "This API as a page for people",
+    summary: "Read this page",
+    description: "The API as a page for people.",
     answers: { 200: { description: "The page.", content: { "text/html": { schema: Type.String() } } } },
     access: "public",
     errors: [],

@@ -16,8 +16,7 @@ export function docsPage(document: Json): string {
   const schemas = part(part(document, "components"), "schemas");
   const shared = part(part(document, "components"), "responses");
   const calls = callsOf(document);
-  const tags = [...new Set(calls.map(tagOf))];
-  const groups = tags.map((tag) => ({ tag, calls: calls.filter((call) => tagOf(call) === tag) }));
+  const groups = groupsOf(calls, list(document, "tags"));
   const info = part(document, "info");
   return html`<!doctype html>
     <html lang="en">
@@ -26,20 +25,15 @@ export function docsPage(document: Json): string {
       <title>${text(info, "title")} API</title>
       ${styleElement()}
       <div class="page">
-        <nav aria-label="Calls">
-          <a href="#top"><strong>${text(info, "title")} API</strong></a
-          >${groups.map(navigation)}
-          <h2>More</h2>
-          <a href="#schemas">Schemas</a>
-        </nav>
+        ${asides(groups)}
         <main id="top">
           <h1>${text(info, "title")} API</h1>
           ${prose(text(info, "description"))}${introduction()}
           ${groups.map(
-            ({ tag, calls: own }) =>
+            ({ tag, says, calls: own }) =>
               html`<section>
                 <h2>${tag}</h2>
-                ${own.map((call) => article(call, { schemas, shared }))}
+                ${prose(says)} ${own.map((call) => article(call, { schemas, shared }))}
               </section>`,
           )}
           <section id="schemas">
@@ -47,6 +41,7 @@ export function docsPage(document: Json): string {
             ${Object.entries(schemas).map(([name, schema]) => schemaArticle(name, schema as Json))}
           </section>
         </main>
+        <a class="up" href="#calls">All calls</a>
       </div>
     </html>`.text;
 }
@@ -56,18 +51,49 @@ interface Named {
   readonly shared: Json;
 }
 
-function navigation({ tag, calls }: { tag: string; calls: readonly Call[] }): Html {
-  return html`<h2>${tag}</h2>
+interface Group {
+  readonly tag: string;
+  readonly says: string;
+  readonly calls: readonly Call[];
+}
+
+/** In the order of the document's tags; calls of a tag that it does not describe come last. */
+function groupsOf(calls: readonly Call[], described: readonly Json[]): readonly Group[] {
+  const says = new Map(described.map((tag) => [text(tag, "name"), text(tag, "description")]));
+  const names = new Set([...says.keys(), ...calls.map(tagOf)]);
+  return [...names]
+    .map((tag) => ({ tag, says: says.get(tag) ?? "", calls: calls.filter((call) => tagOf(call) === tag) }))
+    .filter((group) => group.calls.length > 0);
+}
+
+/** The same links twice, and the style shows one: what is folded on a phone cannot stand open on a wide screen without a script. */
+function asides(groups: readonly Group[]): Html {
+  return html`<nav class="wide" aria-label="Calls">${links(groups)}</nav>
+    <details class="narrow" id="calls">
+      <summary>All calls</summary>
+      <nav aria-label="Calls">${links(groups)}</nav>
+    </details>`;
+}
+
+function links(groups: readonly Group[]): Html {
+  return html`<a href="#top"><strong>Introduction</strong></a>
+    ${groups.map(
+      ({ tag, calls }) =>
+        html`<h2>${tag}</h2>
+          <ul>
+            ${calls.map(
+              (call) =>
+                html`<li>
+                  <a href="#${call.operationId}" title="${call.method.toUpperCase()} ${call.path}"
+                    >${call.summary}</a
+                  >
+                </li>`,
+            )}
+          </ul>`,
+    )}
+    <h2>More</h2>
     <ul>
-      ${calls.map(
-        (call) =>
-          html`<li>
-            <a href="#${call.operationId}"
-              ><span class="method ${call.method}">${call.method.toUpperCase()}</span>
-              ${call.path.replace("/v1", "")}</a
-            >
-          </li>`,
-      )}
+      <li><a href="#schemas">Schemas</a></li>
     </ul>`;
 }
 
@@ -131,14 +157,20 @@ function parameters(all: readonly Json[]): Html | undefined {
 }
 
 function fields(schema: Json): Html {
+  return table(fieldRows(schema, ""));
+}
+
+/** With those of objects that have no name of their own, as `restart.policy`. */
+function fieldRows(schema: Json, before: string): Html[] {
   const required = new Set(list(schema, "required") as unknown as string[]);
-  const rows = Object.entries(part(schema, "properties")).map(([name, field]) =>
-    row(name, typeOf(field as Json), {
+  return Object.entries(part(schema, "properties")).flatMap(([name, field]) => [
+    row(before + name, typeOf(field as Json), {
       isRequired: required.has(name),
       says: text(field as Json, "description"),
     }),
-  );
-  return table(rows);
+    ...fieldRows(field as Json, `${before}${name}.`),
+    ...fieldRows(part(field as Json, "items"), `${before}${name}[].`),
+  ]);
 }
 
 function row(name: string, type: Html, { isRequired, says }: { isRequired: boolean; says: string }): Html {

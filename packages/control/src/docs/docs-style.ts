@@ -9,11 +9,12 @@ export const docsStyle = `
 html { scroll-padding-top: 1rem; }
 body { margin: 0; font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
 .page { display: grid; grid-template-columns: 19rem minmax(0, 1fr); max-width: 84rem; margin: 0 auto; }
-nav { position: sticky; top: 0; align-self: start; height: 100vh; overflow-y: auto; padding: 1.5rem 1rem 3rem 1.5rem; border-right: 1px solid var(--line); font-size: .875rem; }
+.wide { position: sticky; top: 0; align-self: start; height: 100vh; overflow-y: auto; padding: 1.5rem 1rem 3rem 1.5rem; border-right: 1px solid var(--line); }
+.narrow, .up { display: none; }
+nav { font-size: .875rem; }
 nav h2 { margin: 1.25rem 0 .25rem; font-size: .75rem; letter-spacing: .06em; text-transform: uppercase; color: var(--soft); }
 nav ul { list-style: none; margin: 0; padding: 0; }
-nav li a { display: grid; grid-template-columns: 3.6rem minmax(0, 1fr); align-items: baseline; }
-nav a { padding: .15rem 0; color: inherit; text-decoration: none; overflow-wrap: anywhere; }
+nav a { display: block; padding: .15rem 0; color: inherit; text-decoration: none; overflow-wrap: anywhere; }
 nav a:hover { color: var(--accent); }
 main { padding: 1.5rem 2.5rem 6rem; min-width: 0; }
 h1 { margin: 0 0 .25rem; font-size: 1.9rem; letter-spacing: -.01em; }
@@ -44,9 +45,20 @@ details { margin: .5rem 0; } summary { cursor: pointer; color: var(--soft); font
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 @media (max-width: 56rem) {
   .page { display: block; }
-  nav { position: static; height: auto; max-height: 45vh; border-right: 0; border-bottom: 1px solid var(--line); padding: 1rem 1.25rem; }
-  main { padding: 1.25rem 1.25rem 4rem; }
-  td:first-child { white-space: normal; }
+  .wide { display: none; }
+  .narrow { display: block; margin: 0; padding: .75rem 1.25rem; border-bottom: 1px solid var(--line); }
+  .narrow summary { font-size: 1rem; font-weight: 600; color: inherit; }
+  .narrow nav { padding: .75rem 0; font-size: 1rem; }
+  .narrow nav a { padding: .35rem 0; }
+  .up { display: block; position: fixed; right: 1rem; bottom: 1rem; padding: .45rem .9rem; font-size: .85rem; text-decoration: none; background: var(--panel);
+    border: 1px solid var(--line); border-radius: 999px; }
+  main { padding: 1.25rem 1.25rem 5rem; }
+  /* Nothing lies beyond the edge, where no one would look for it: lines break, and each field is a paragraph of its own. */
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+  table, tbody, tr, td { display: block; }
+  tr { padding: .6rem 0; border-bottom: 1px solid var(--line); }
+  td { padding: 0; border: 0; }
+  td:first-child, td:first-child code { white-space: normal; overflow-wrap: anywhere; }
 }
-@media print { nav { display: none; } .page { display: block; } }
+@media print { .wide, .narrow, .up { display: none; } .page { display: block; } }
 `;

@@ -6,6 +6,8 @@ import { documentAccess } from "./document-access.ts";
 import { documentErrors } from "./document-errors.ts";
 import { documentAnswerHeaders, sharedHeaders } from "./answer-headers.ts";
 import type { Operation, Operations } from "../api/operation.ts";
+import { tags } from "../api/tags.ts";
+import { withDefaultsInWords } from "./document-defaults.ts";
 import { BYTES } from "../http/octet-stream-bodies.ts";
 import { IDEMPOTENCY_KEY_MAX_CHARS } from "@skerry/contract/bounds";
 
@@ -43,9 +45,10 @@ type Json = { [key: string]: unknown };
 
 /** Adds what the schemas of a route cannot say: raw bodies, event streams, what a caller needs, errors. */
 function completed(document: Json, operations: Operations): Json {
-  const plain = described(document) as Json;
-  const paths = withNamedRests(plain["paths"] as Json);
+  const plain = withDefaultsInWords(described(document)) as Json;
+  const paths = inOrder(withNamedRests(plain["paths"] as Json), Object.keys(operations));
   plain["paths"] = paths;
+  plain["tags"] = tags;
   const shared: Json = {};
   (plain["components"] as Json)["responses"] = shared;
   (plain["components"] as Json)["headers"] = sharedHeaders;
@@ -66,30 +69,44 @@ function completed(document: Json, operations: Operations): Json {
 
 const REST = "{*}";
 
-/** The router calls the rest of a path `*`; in the document it is `path`. Paths with one come last. */
+/** The router calls the rest of a path `*`; in the document it is `path`. */
 function withNamedRests(paths: Json): Json {
-  const whole = Object.entries(paths).filter(([path]) => !path.endsWith(REST));
   const rests = Object.entries(paths).filter(([path]) => path.endsWith(REST));
   for (const operation of rests.flatMap(([, operations]) => Object.values(operations as Json)) as Json[]) {
     for (const parameter of operation["parameters"] as Json[]) {
       if (parameter["name"] === "*") parameter["name"] = "path";
     }
   }
-  return Object.fromEntries([
-    ...whole,
-    ...rests.map(([path, operations]) => [path.replace(REST, "{path}"), operations]),
-  ]) as Json;
+  return Object.fromEntries(
+    Object.entries(paths).map(([path, operations]) => [path.replace(REST, "{path}"), operations]),
+  );
+}
+
+/** Paths and their operations in the order of these ids. */
+function inOrder(paths: Json, ids: readonly string[]): Json {
+  const rank = (operation: unknown) => ids.indexOf(String((operation as Json)["operationId"]));
+  const sorted = Object.entries(paths).map(([path, operations]) => {
+    const own = Object.entries(operations as Json).toSorted(([, a], [, b]) => rank(a) - rank(b));
+    return { path, first: rank(own[0]?.[1]), operations: Object.fromEntries(own) };
+  });
+  return Object.fromEntries(
+    sorted.toSorted((a, b) => a.first - b.first).map(({ path, operations }) => [path, operations]),
+  );
 }
 
 function addStreams(operation: Json, { body, events, answersBytes }: Operation): void {
   if (body === "bytes") operation["requestBody"] = { required: true, content: { [BYTES]: {} } };
   if (events === undefined && answersBytes !== true) return;
   const answer = (operation["responses"] as Json)["200"] as Json;
-  answer["content"] = {
-    ...(answer["content"] as Json),
-    ...(events !== undefined && { "text/event-stream": { schema: { type: "string" } } }),
-    ...(answersBytes === true && { [BYTES]: {} }),
-  };
+  if (answersBytes === true) {
+    answer["content"] = {
+      ...(answer["content"] as Json),
+      [BYTES]: { schema: { type: "string", format: "binary" } },
+    };
+  }
+  // Not in `content`: a generated client would have to expect events also where it asks for none.
+  if (events !== undefined)
+    answer["x-event-stream"] = { "text/event-stream": { schema: { type: "string" } } };
 }
 
 /** What answers 201 creates, and what creates takes a key. */

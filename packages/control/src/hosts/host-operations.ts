@@ -11,7 +11,8 @@ export const hostOperations = {
     method: "GET",
     path: "/v1/hosts",
     tag: "hosts",
-    summary: "The machines that VMs run on, newest first",
+    summary: "List hosts",
+    description: "The machines that VMs run on, newest first.",
     query: PageQuery,
     answers: { 200: HostList },
     access: { scope: "hosts:read", role: "viewer", rate: "read" },
@@ -23,7 +24,8 @@ export const hostOperations = {
     method: "GET",
     path: "/v1/hosts/:id",
     tag: "hosts",
-    summary: "One host: how it is, what it has, and what is taken of it",
+    summary: "Get a host",
+    description: "How it is, what it has, and what is taken of it.",
     params: HostParams,
     answers: { 200: Host },
     access: { scope: "hosts:read", role: "viewer", rate: "read" },
@@ -35,8 +37,9 @@ export const hostOperations = {
     method: "DELETE",
     path: "/v1/hosts/:id",
     tag: "hosts",
-    summary: "End the membership of a host that has joined: control trusts it no more",
+    summary: "Remove a host",
     description:
+      "Ends the membership of a host that has joined: control trusts it no more.\n\n" +
       "What ran on it has failed, and does not come back; machines start anew elsewhere by their policy. Drain it first to lose nothing.",
     params: HostParams,
     query: Type.Object(

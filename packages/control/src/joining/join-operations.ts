@@ -12,8 +12,9 @@ export const joinOperations = {
     method: "POST",
     path: "/v1/hosts/join-tokens",
     tag: "hosts",
-    summary:
-      "A token by which one machine becomes a host within the next hour; it is in this answer and nowhere else",
+    summary: "Create a join token",
+    description:
+      "By it one machine becomes a host within the next hour. It is in this answer and nowhere else.",
     isBodyOptional: true,
     answers: { 201: JoinToken },
     access: { scope: "hosts:write", role: "admin", rate: "expensive" },
@@ -25,7 +26,8 @@ export const joinOperations = {
     method: "GET",
     path: "/v1/authority",
     tag: "hosts",
-    summary: "The authority that certifies control and its hosts, and how far a change of it is",
+    summary: "Get the certificate authority",
+    description: "The authority that certifies control and its hosts, and how far a change of it is.",
     answers: { 200: Authority },
     access: { scope: "hosts:read", role: "viewer", rate: "read" },
     audit: { action: "authority.get", resource: "authority" },
@@ -36,8 +38,9 @@ export const joinOperations = {
     method: "POST",
     path: "/v1/authority/rotate",
     tag: "hosts",
-    summary: "Change the authority that certifies control and its hosts for a new one, while they go on",
+    summary: "Rotate the certificate authority",
     description:
+      "Changes the authority that certifies control and its hosts for a new one, while they go on.\n\n" +
       "Answers at once; the change goes on by itself, and waits for every host, also for one that is offline, until its certificate ends. " +
       "Asked for again while one is under way, it begins no other.",
     body: AuthorityRotateRequest,
@@ -53,8 +56,9 @@ export const joinOperations = {
     method: "POST",
     path: "/v1/hosts/join",
     tag: "hosts",
-    summary: "Certify a machine as a host; `skerry host join` calls it",
+    summary: "Join a machine as a host",
     description:
+      "Certifies the machine. `skerry host join` calls it.\n\n" +
       "Needs no API token: the request proves that its sender has a join token, without sending it. The same machine may ask again.",
     body: JoinRequest,
     answers: { 200: JoinAnswer },
@@ -66,7 +70,9 @@ export const joinOperations = {
     method: "POST",
     path: "/v1/hosts/join/confirm",
     tag: "hosts",
-    summary: "Have control call a host that has just been certified; the answer says why where that fails",
+    summary: "Confirm that a host has joined",
+    description:
+      "Has control call a host that has just been certified. The answer says why where that fails.",
     body: JoinConfirmation,
     answers: { 200: HostJoined },
     access: "public",

@@ -25,7 +25,8 @@ export const machineOperations = {
     method: "POST",
     path: "/v1/machines",
     tag: "machines",
-    summary: "Create a machine; it runs when the answer comes",
+    summary: "Create a machine",
+    description: "The machine runs when the answer comes.",
     body: MachineCreateRequest,
     answers: { 201: Machine },
     access: { scope: "machines:write", role: "member", rate: "expensive" },
@@ -45,7 +46,9 @@ export const machineOperations = {
     method: "GET",
     path: "/v1/machines",
     tag: "machines",
-    summary: "The machines of the organization, newest first; `metadata.KEY=VALUE` filters by a label",
+    summary: "List machines",
+    description:
+      "The machines of the organization, newest first. `metadata.KEY=VALUE` in the query filters by a label.",
     query: MachineListQuery,
     answers: { 200: MachineList },
     access: { scope: "machines:read", role: "viewer", rate: "read" },
@@ -57,7 +60,7 @@ export const machineOperations = {
     method: "GET",
     path: "/v1/machines/:id",
     tag: "machines",
-    summary: "One machine",
+    summary: "Get a machine",
     params,
     answers: { 200: Machine },
     access: { scope: "machines:read", role: "viewer", rate: "read" },
@@ -69,7 +72,8 @@ export const machineOperations = {
     method: "DELETE",
     path: "/v1/machines/:id",
     tag: "machines",
-    summary: "Destroy a machine and its disk, from every status; a second time does nothing",
+    summary: "Destroy a machine",
+    description: "Its disk goes with it. Works from every status. A second time does nothing.",
     params,
     answers: { 204: Type.Null({ description: "It is destroyed." }) },
     access: { scope: "machines:write", role: "member", rate: "write" },
@@ -88,7 +92,8 @@ export const machinePowerOperations = {
     method: "POST",
     path: "/v1/machines/:id/start",
     tag: "machines",
-    summary: "Start a machine that does not run, from its own disk; one that runs is left as it is",
+    summary: "Start a machine",
+    description: "From its own disk. One that runs is left as it is.",
     params,
     body: MachineStartRequest,
     isBodyOptional: true,
@@ -102,8 +107,9 @@ export const machinePowerOperations = {
     method: "POST",
     path: "/v1/machines/:id/stop",
     tag: "machines",
-    summary:
-      "Stop a machine: SIGTERM to its main process, SIGKILL after its `stop_timeout`; its disk is kept, and nothing starts it again",
+    summary: "Stop a machine",
+    description:
+      "SIGTERM to its main process, and SIGKILL after its `stop_timeout`. Its disk is kept, and nothing starts it again.",
     params,
     body: NoFields,
     isBodyOptional: true,
@@ -117,7 +123,8 @@ export const machinePowerOperations = {
     method: "POST",
     path: "/v1/machines/:id/restart",
     tag: "machines",
-    summary: "Stop a machine and start it again; one that does not run is started",
+    summary: "Restart a machine",
+    description: "Stops the machine and starts it again. One that does not run is started.",
     params,
     body: NoFields,
     isBodyOptional: true,
@@ -134,8 +141,9 @@ export const machineLogOperations = {
     method: "GET",
     path: "/v1/machines/:id/logs",
     tag: "machines",
-    summary: "The console log of a machine: what its main process and its kernel have printed",
+    summary: "Read the console log of a machine",
     description:
+      "What its main process and its kernel have printed. " +
       "The log outlives restarts; of a long one the beginning is gone. With `follow=true` the answer is a stream of server-sent " +
       'events: `line` with the data `{"line": "…"}`, first the last `lines` and then each as it comes, until the machine is ' +
       "destroyed, which is one `end`; or one `error` with an `Error`. A comment every 15 s keeps the connection alive.",
@@ -152,9 +160,9 @@ export const machineLogOperations = {
 
 /** What reaches into its microVM. */
 export const machineVmOperations = {
-  setMachineEgress: setEgressOperation(machineVms),
-  getMachineEgress: getEgressOperation(machineVms),
   executeInMachine: executeOperation(machineVms),
   uploadMachineFile: uploadFileOperation(machineVms),
   downloadMachineFile: downloadFileOperation(machineVms),
+  getMachineEgress: getEgressOperation(machineVms),
+  setMachineEgress: setEgressOperation(machineVms),
 } as const satisfies Operations;

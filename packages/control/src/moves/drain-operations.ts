@@ -8,8 +8,9 @@ export const drainOperations = {
     method: "POST",
     path: "/v1/hosts/:id/drain",
     tag: "hosts",
-    summary: "Give the host no new VMs and move those that it has to other hosts",
+    summary: "Drain a host",
     description:
+      "Gives the host no new VMs and moves those that it has to other hosts.\n\n" +
       "Answers at once; the host is in `maintenance` when the last one has left. A host that is offline is drained when it is back.",
     params: HostParams,
     answers: { 200: Host },
@@ -22,7 +23,8 @@ export const drainOperations = {
     method: "POST",
     path: "/v1/hosts/:id/activate",
     tag: "hosts",
-    summary: "Let the host have VMs again: cancels a drain, ends maintenance",
+    summary: "Activate a host",
+    description: "Lets the host have VMs again: cancels a drain, ends maintenance.",
     params: HostParams,
     answers: { 200: Host },
     access: { scope: "hosts:write", role: "admin", rate: "write" },

@@ -7,8 +7,9 @@ export const auditOperations = {
     method: "GET",
     path: "/v1/audit",
     tag: "audit",
-    summary: "Who did what in the organization, newest first",
+    summary: "List audit events",
     description:
+      "Who did what in the organization, newest first.\n\n" +
       "Every call that changed something, every call that was forbidden, and what the platform did by itself. " +
       "Filters are combined.",
     query: AuditQuery,

@@ -7,8 +7,10 @@ export const metricsOperations = {
     method: "GET",
     path: "/metrics",
     tag: "platform",
-    summary: "Metrics of the platform, in Prometheus' text format or in OpenMetrics'",
-    description: "`Accept: application/openmetrics-text` chooses OpenMetrics. docs/metrics.md lists them.",
+    summary: "Read the metrics of the platform",
+    description:
+      "In Prometheus' text format or in OpenMetrics': " +
+      "`Accept: application/openmetrics-text` chooses OpenMetrics. docs/metrics.md lists them.",
     answers: {
       200: {
         description: "The metrics.",

@@ -18,8 +18,12 @@ export interface Heard {
 interface Answer {
   readonly $ref?: string;
   readonly headers?: Readonly<Record<string, { readonly $ref?: string }>>;
-  readonly content?: Readonly<Record<string, { readonly schema?: Json }>>;
+  readonly content?: Content;
+  /** What it is instead, where the request asks for events. */
+  readonly "x-event-stream"?: Content;
 }
+
+type Content = Readonly<Record<string, { readonly schema?: Json }>>;
 
 interface DescribedHeader {
   readonly required?: boolean;
@@ -62,9 +66,10 @@ export class ApiDocument {
     throw new Error(`${heard.method} ${heard.path} answers what it does not document: ${fault}`);
   }
 
-  #contentFault({ content }: Answer, { type, text }: Pick<Heard, "type" | "text">): string | undefined {
+  #contentFault(answer: Answer, { type, text }: Pick<Heard, "type" | "text">): string | undefined {
+    const { content, "x-event-stream": events } = answer;
     if (content === undefined) return text === "" ? undefined : "the answer should be empty";
-    const found = content[type.split(";", 1)[0] ?? ""];
+    const found = { ...content, ...events }[type.split(";", 1)[0] ?? ""];
     if (found === undefined) return `the type ${type} is not documented`;
     const isJson = found.schema !== undefined && type.startsWith("application/json");
     return isJson ? this.#mismatch(found.schema, text) : undefined;

@@ -11,8 +11,9 @@ export function executeOperation(kind: VmKind) {
     method: "POST",
     path: `/v1/${table}/:id/execute`,
     tag: table,
-    summary: `Run a shell command in a ${noun}`,
+    summary: `Execute a command in a ${noun}`,
     description:
+      "Runs a shell command and answers its output once it has ended. " +
       "With `Accept: text/event-stream` the answer is a stream of server-sent events: `stdout` and `stderr` with the data " +
       '`{"data": "<base64>"}`, then one `exit` with an `ExecuteExit`, or one `error` with an `Error`. A comment ' +
       "every 15 s keeps the connection alive. A client that disconnects kills the command.",
