@@ -21,8 +21,17 @@ const dead = { wrong: `sk_${"A".repeat(43)}`, expired: "", revoked: "" };
 /** A token of a member of each role, with every scope. */
 const secretOf = new Map<Role, string>();
 /** An owner of another organization. */
-let stranger: string;
-let strangersOrganization: string;
+let stranger: Stranger;
+
+interface Stranger {
+  readonly secret: string;
+  readonly organization: string;
+}
+
+async function newStranger(): Promise<Stranger> {
+  const { id, path } = await members.newOrganization();
+  return { secret: (await members.newMember("owner", path)).secret, organization: id };
+}
 
 beforeAll(async () => {
   members = new Members(world);
@@ -35,9 +44,7 @@ beforeAll(async () => {
   const revoked = await done(201, members.mint(world.token));
   await done(204, world.call("DELETE", `/v1/auth/tokens/${revoked.id}`));
   dead.revoked = revoked.token;
-  const elsewhere = await members.newOrganization();
-  strangersOrganization = elsewhere.id;
-  stranger = (await members.newMember("owner", elsewhere.path)).secret;
+  stranger = await newStranger();
 });
 afterEach(async () => {
   // Room for those of the next test.
@@ -146,16 +153,18 @@ test.each(guarded)(
     const call = await calls[name](world);
     // With the stranger's own token, and with our organization named.
     const named = { "x-org-id": world.orgId };
-    await expectRefusal(() => send(call, stranger, named), [404, ["organization_not_found"]]);
+    await expectRefusal(() => send(call, stranger.secret, named), [404, ["organization_not_found"]]);
     if (!aboutTheCaller.has(name)) {
-      const ofThePlatform = scope !== null && !(await members.me(stranger)).scopes.includes(scope);
+      const ofThePlatform = scope !== null && !(await members.me(stranger.secret)).scopes.includes(scope);
       const [status, codes] = ofThePlatform
         ? [403, ["forbidden"]]
         : [404, ["sandbox_not_found", "machine_not_found", "token_not_found", "organization_not_found"]];
-      return expectRefusal(() => send(call, stranger), [Number(status), codes as string[]]);
+      return expectRefusal(() => send(call, stranger.secret), [Number(status), codes as string[]]);
     }
+    // One who has asked for nothing of ours yet: what was forbidden is in the log of who asked, with the ids that were asked for.
+    const { secret, organization } = await newStranger();
     const ours = await content();
-    const answer = await send(call, stranger);
+    const answer = await send(call, secret);
     expect(answer.status, answer.text).toBeLessThan(300);
     expect(answer.text).not.toContain(world.orgId);
     // The operator is in the stranger's organization too, and in its log.
@@ -172,7 +181,7 @@ test.each(guarded)(
     const after = await content();
     for (const [table, text] of Object.entries(after)) {
       const added = text.split("\n").filter((line) => !(ours[table] ?? "").split("\n").includes(line));
-      for (const line of added) expect(line).toContain(strangersOrganization);
+      for (const line of added) expect(line).toContain(organization);
     }
   },
 );
