@@ -30,6 +30,9 @@ export const UPLOAD_MAX_BYTES = 100_000_000;
 /** What an answer of `execute` holds of stdout, and of stderr, in bytes. The rest is dropped and `truncated` says so. */
 export const OUTPUT_MAX_BYTES = 10 * 1024 * 1024;
 
+/** Longest name of a sandbox or a machine, in characters. */
+export const NAME_MAX_CHARS = 100;
+
 /** Longest path in a sandbox, in bytes. Linux's PATH_MAX (4,096) counts the final NUL. */
 export const PATH_MAX_BYTES = 4_095;
 

@@ -24,6 +24,7 @@ export const errorStatus = {
   file_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
+  name_taken: 409,
   host_name_taken: 409,
   host_not_empty: 409,
   host_silent: 409,

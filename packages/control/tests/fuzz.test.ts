@@ -49,7 +49,9 @@ beforeAll(async () => {
     ),
   );
   const token = await world.call<{ id: string }>("POST", "/v1/auth/tokens", { body: {} });
-  ids = [(await world.createSandbox()).id, token.body.id, world.orgId, "base"];
+  await world.createSandbox({ name: "named" });
+  await world.createMachine({ name: "named" });
+  ids = [(await world.createSandbox()).id, token.body.id, world.orgId, "base", "named"];
 });
 
 function requestOf({ path, operation }: Call): fc.Arbitrary<Request> {

@@ -1,4 +1,4 @@
-// Machines by id: microVMs that are meant to keep running.
+// Machines by id or name: microVMs that are meant to keep running.
 
 import type {
   Machine,
@@ -38,7 +38,8 @@ const STOP_WITHIN_MS = 5 * 60_000 + 60_000;
 
 /**
  * Every method throws `SkerryApiError` where the server refuses, `SkerryConnectionError` where it cannot be reached
- * and `SkerryInputError` where the arguments cannot be sent; each takes a `signal`.
+ * and `SkerryInputError` where the arguments cannot be sent; each takes a `signal`. Where a method takes an `id`, the name of a
+ * machine of the organization does as well; it costs the server one more look into its database.
  */
 export class Machines extends VmCalls {
   constructor(http: HttpClient) {
@@ -47,7 +48,8 @@ export class Machines extends VmCalls {
 
   /**
    * Creates a machine and waits until it runs. `template` is required; `command` is its main process, whose end is the machine's, and
-   * `restart` says what then: by default one that failed is started again, up to ten times in a row.
+   * `restart` says what then: by default one that failed is started again, up to ten times in a row. `name` is unique among the
+   * organization's machines until this one is destroyed: code `name_taken` where another one has it.
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one machine.
    */
   create(request: MachineCreateRequest, options: CallOptions = {}): Promise<Machine> {

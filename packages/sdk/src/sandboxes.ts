@@ -1,4 +1,4 @@
-// Sandboxes by id. `Sandbox` (the handle) is the same with the id filled in.
+// Sandboxes by id or name. `Sandbox` (the handle) is the same with the id filled in.
 
 import type {
   SandboxCreateRequest,
@@ -23,7 +23,8 @@ const CREATE_WITHIN_MS = 240_000;
 
 /**
  * Every method throws `SkerryApiError` where the server refuses, `SkerryConnectionError` where it cannot be reached
- * and `SkerryInputError` where the arguments cannot be sent; each takes a `signal`.
+ * and `SkerryInputError` where the arguments cannot be sent; each takes a `signal`. Where a method takes an `id`, the name of a
+ * living sandbox of the organization does as well; it costs the server one more look into its database.
  */
 export class Sandboxes extends VmCalls {
   constructor(http: HttpClient) {
@@ -33,7 +34,8 @@ export class Sandboxes extends VmCalls {
   /**
    * Creates a sandbox and waits until it is usable. `template` is required; `timeout` is a duration such as `10m`
    * (default `5m`, at most `24h`) after which the sandbox is destroyed; `size` is a name from `sizes.list()`; `egress` says what
-   * the sandbox may reach (default: everything but private networks).
+   * the sandbox may reach (default: everything but private networks). `name` is unique among the organization's sandboxes until this one
+   * is destroyed or has failed: code `name_taken` where another one has it.
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one sandbox.
    */
   async create(request: SandboxCreateRequest, options: CallOptions = {}): Promise<Sandbox> {

@@ -7,6 +7,7 @@ import { pageOf, PageQuery } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
+import { NewVmName } from "../vms/name.ts";
 import {
   COMMAND_MAX_CHARS,
   CONSOLE_LINES_DEFAULT,
@@ -42,9 +43,7 @@ export const MachineCreateRequest = named(
   "MachineCreateRequest",
   {
     template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
-    name: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." }),
-    ),
+    name: Type.Optional(NewVmName),
     size: Type.Optional(
       Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
     ),

@@ -8,6 +8,7 @@ import { exampleIds } from "../example-ids.ts";
 import { SANDBOX_TIMEOUT_DEFAULT_MS } from "../bounds.ts";
 import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
+import { NewVmName } from "../vms/name.ts";
 import { sandboxStatuses } from "./sandbox-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
 
@@ -23,9 +24,7 @@ export const SandboxCreateRequest = named(
   "SandboxCreateRequest",
   {
     template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
-    name: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." }),
-    ),
+    name: Type.Optional(NewVmName),
     mode: Type.Optional(Mode),
     timeout: Type.Optional(
       Type.String({

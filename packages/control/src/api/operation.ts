@@ -10,6 +10,8 @@ import type { Named } from "@skerry/contract/named";
 import type { ErrorCode } from "@skerry/contract/errors";
 import type { Act } from "../audit/audit-log.ts";
 import type { Tag } from "./tags.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
 
 /** What an operation belongs to. */
 export type Surface = "v1";
@@ -39,6 +41,9 @@ export interface WrittenAnswer {
   readonly content: Readonly<Record<string, { readonly schema: TSchema }>>;
 }
 
+/** The id of what the caller calls this, which is returned as it is where it is an id already. Throws where the caller has nothing of this name. */
+export type IdOf = (context: Context, caller: Caller, asked: string) => Promise<string>;
+
 interface Declaration {
   readonly surface: Surface;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -49,6 +54,8 @@ interface Declaration {
   readonly summary: string;
   readonly description?: string;
   readonly params?: TSchema;
+  /** Where `:id` may be a name: finds the id. Handlers, the audit log and the request log see nothing but the id. */
+  readonly idOf?: IdOf;
   readonly query?: TSchema;
   /** `bytes`: any content type; the handler reads the stream itself. */
   readonly body?: NamedSchema | "bytes";

@@ -3,9 +3,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import type { Context } from "../context.ts";
 import { takeOctetStreamBodies } from "../http/octet-stream-bodies.ts";
+import { countedRequestOf } from "../http/counted-request.ts";
 import { emptyBodyIsObject } from "../http/json-bodies.ts";
 import { referTo } from "../http/schemas.ts";
 import type { Creation } from "../idempotency/create-once.ts";
+import { callerOf } from "./authenticate-hook.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { isDocumented, type Operation } from "./operation.ts";
 import type { Routes } from "./routes.ts";
@@ -24,7 +26,11 @@ export function registerRoutes(app: FastifyInstance, context: Context, group: Ro
   for (const [id, operation] of Object.entries(group.operations)) {
     // `routes` has held each handler against its operation, whose schemas the request is then checked by.
     const handle = handlers[id] as Handle;
-    const route = { ...routeOf(id, operation), handler: sending(context, operation, handle) };
+    const route = {
+      ...routeOf(id, operation),
+      ...findingIds(context, operation),
+      handler: sending(context, operation, handle),
+    };
     if (operation.body !== "bytes" && operation.answersBytes !== true) app.route(route);
     else {
       // In a scope of its own: the parsers of bodies are changed there.
@@ -59,6 +65,19 @@ function routeOf(id: string, operation: Operation): Omit<RouteOptions, "handler"
       response: Object.fromEntries(
         Object.entries(answers).map(([status, answer]) => [status, referTo(answer)]),
       ),
+    },
+  };
+}
+
+/** Puts the id in the place of a name. After the caller was let in, so that no other caller learns whether there is such a name. */
+function findingIds(context: Context, { idOf }: Operation): Pick<RouteOptions, "preHandler"> {
+  if (idOf === undefined) return {};
+  return {
+    preHandler: async (request) => {
+      const params = request.params as { id: string };
+      const id = await idOf(context, callerOf(request), params.id);
+      if (id !== params.id) countedRequestOf(request).resourceId = id;
+      params.id = id;
     },
   };
 }

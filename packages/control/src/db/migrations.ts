@@ -18,6 +18,7 @@ import { sharedLimits } from "./migrations/0013-shared-limits.ts";
 import { privateCidrs } from "./migrations/0014-private-cidrs.ts";
 import { authorityRotation } from "./migrations/0015-authority-rotation.ts";
 import { controlGeneration } from "./migrations/0016-control-generation.ts";
+import { vmNames } from "./migrations/0017-vm-names.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -41,6 +42,7 @@ const migrations = [
   { number: 14, name: "private-cidrs", text: privateCidrs },
   { number: 15, name: "authority-rotation", text: authorityRotation },
   { number: 16, name: "control-generation", text: controlGeneration },
+  { number: 17, name: "vm-names", text: vmNames },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

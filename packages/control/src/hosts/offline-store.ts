@@ -50,6 +50,8 @@ export async function markOffline(db: Queries): Promise<(Loss | LostMachine)[]> 
     ), lost_sandboxes as (
       update sandboxes set
         status = case when status = 'running' then 'unreachable' else 'failed' end, version = version + 1,
+        -- As with every other failure: what was never usable gives its name up.
+        unique_name = case when status = 'running' then unique_name end,
         claimed_until = null, attempts = 0, retry_at = now(),
         reason = coalesce(reason, 'host_offline: its host ' || gone.name || ' is offline')
       from gone
@@ -67,6 +69,7 @@ export async function markOffline(db: Queries): Promise<(Loss | LostMachine)[]> 
       update machines set
         status = 'failed', version = version + 1, host_lost = dying.status <> 'creating', claimed_until = null,
         attempts = 0, retry_at = now(), stopped_at = now(),
+        unique_name = case when started_at is not null then unique_name end,
         reason = 'host_offline: its host ' || dying.name || ' is offline'
       from dying_machines dying where machines.id = dying.id
       returning machines.id, org_id, dying.name, desired, restart_policy, restart_max_retries, restart_disk, retries,

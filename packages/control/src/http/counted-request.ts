@@ -12,6 +12,8 @@ export class CountedRequest extends IncomingMessage {
   bodyBytes = 0;
   /** Of the route that serves it, such as `/v1/sandboxes/{id}`; undefined where none does. */
   pattern: string | undefined;
+  /** Of what its path names otherwise. */
+  resourceId: string | undefined;
   /** Of the answer, where it is an error. */
   errorCode: ErrorCode | undefined;
   /** Who sent it, once that is known. */

@@ -19,7 +19,7 @@ export function logRequest(log: Logger, request: CountedRequest, response: Count
     {
       request_id: request.requestId,
       method: request.method,
-      path: shownPath(request.url ?? "", request.pattern),
+      path: shownPath(request.url ?? "", request.pattern, request.resourceId),
       status: statusOf(response),
       ...(request.errorCode === undefined ? {} : { code: request.errorCode }),
       duration_ms: Math.round(request.ageMs * 10) / 10,
@@ -35,13 +35,17 @@ export function logRequest(log: Logger, request: CountedRequest, response: Count
 const UNKNOWN = "unknown";
 const ID = new RegExp(`^(?:${Object.values(idKinds).join("|")})_[0-9a-z]{26}$`);
 
-/** The pattern of the route with its ids filled in. */
-function shownPath(url: string, pattern: string | undefined): string {
+/** The pattern of the route with its ids filled in; for a name the id that it stands for, where there is one. */
+function shownPath(url: string, pattern: string | undefined, resourceId: string | undefined): string {
   if (pattern === undefined) return UNKNOWN;
   if (!pattern.includes("{")) return pattern;
   const segments = url.split("?", 1)[0]?.split("/") ?? [];
   return pattern
     .split("/")
-    .map((word, index) => (word.startsWith("{") && ID.test(segments[index] ?? "") ? segments[index] : word))
+    .map((word, index) => {
+      if (!word.startsWith("{")) return word;
+      if (ID.test(segments[index] ?? "")) return segments[index];
+      return (word === "{id}" ? resourceId : undefined) ?? word;
+    })
     .join("/");
 }

@@ -14,10 +14,10 @@ import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-ope
 import { executeOperation } from "../vms/execute/execute-operations.ts";
 import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors, startErrors } from "../vms/vm-errors.ts";
-import { vmParams } from "../vms/vm-params.ts";
+import { vmPath } from "../vms/vm-path.ts";
 import { machineVms } from "./machines.ts";
 
-const params = vmParams("machine");
+const path = vmPath(machineVms);
 
 export const machineOperations = {
   createMachine: {
@@ -36,6 +36,7 @@ export const machineOperations = {
       ...egressErrors,
       "invalid_duration",
       "invalid_env",
+      "name_taken",
       "unknown_size",
       "timeout_too_long",
       "machine_destroyed",
@@ -61,7 +62,7 @@ export const machineOperations = {
     path: "/v1/machines/:id",
     tag: "machines",
     summary: "Get a machine",
-    params,
+    ...path,
     answers: { 200: Machine },
     access: { scope: "machines:read", role: "viewer", rate: "read" },
     audit: { action: "machine.get", resource: "machine" },
@@ -74,7 +75,7 @@ export const machineOperations = {
     tag: "machines",
     summary: "Destroy a machine",
     description: "Its disk goes with it. Works from every status. A second time does nothing.",
-    params,
+    ...path,
     answers: { 204: Type.Null({ description: "It is destroyed." }) },
     access: { scope: "machines:write", role: "member", rate: "write" },
     audit: { action: "machine.destroy", resource: "machine" },
@@ -94,7 +95,7 @@ export const machinePowerOperations = {
     tag: "machines",
     summary: "Start a machine",
     description: "From its own disk. One that runs is left as it is.",
-    params,
+    ...path,
     body: MachineStartRequest,
     isBodyOptional: true,
     answers: { 200: Machine, 202: Machine },
@@ -110,7 +111,7 @@ export const machinePowerOperations = {
     summary: "Stop a machine",
     description:
       "SIGTERM to its main process, and SIGKILL after its `stop_timeout`. Its disk is kept, and nothing starts it again.",
-    params,
+    ...path,
     body: NoFields,
     isBodyOptional: true,
     answers: { 200: Machine, 202: Machine },
@@ -125,7 +126,7 @@ export const machinePowerOperations = {
     tag: "machines",
     summary: "Restart a machine",
     description: "Stops the machine and starts it again. One that does not run is started.",
-    params,
+    ...path,
     body: NoFields,
     isBodyOptional: true,
     answers: { 200: Machine, 202: Machine },
@@ -147,7 +148,7 @@ export const machineLogOperations = {
       "The log outlives restarts; of a long one the beginning is gone. With `follow=true` the answer is a stream of server-sent " +
       'events: `line` with the data `{"line": "…"}`, first the last `lines` and then each as it comes, until the machine is ' +
       "destroyed, which is one `end`; or one `error` with an `Error`. A comment every 15 s keeps the connection alive.",
-    params,
+    ...path,
     query: MachineLogsQuery,
     answers: { 200: MachineLogs },
     events: [],

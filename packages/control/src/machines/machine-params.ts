@@ -15,6 +15,7 @@ import { checkEnv, checkTogether } from "../values/check-env.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
 import { checkText } from "../values/check-text.ts";
 import { readSize } from "../values/sizes.ts";
+import { checkVmName } from "../vms/vm-names.ts";
 
 export interface MachineParams {
   readonly name: string | null;
@@ -38,7 +39,7 @@ export function readMachineParams(request: MachineCreateRequest): MachineParams 
   const command = request.command === undefined ? null : checkText("command", request.command);
   if (command !== null) checkTogether({ command, env });
   return {
-    name: request.name === undefined ? null : checkText("name", request.name),
+    name: request.name === undefined ? null : checkVmName(request.name),
     template: checkText("template", request.template),
     size: readSize(request.size ?? DEFAULT_SIZE),
     env,

@@ -12,6 +12,7 @@ import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
+import { refuseTakenName } from "../vms/vm-names.ts";
 
 export interface MachineRow extends Selectable<Tables["machines"]> {
   /** When the queue has it start again. */
@@ -29,6 +30,9 @@ export interface NewMachine extends NewVmRow {
 const restartAt = sql<Date | null>`(select r.due_at from restarts r where r.machine_id = machines.id)`;
 const now = sql<Date>`now()`;
 
+const machineTable = { noun: "machine", table: "machines" } as const;
+
+/** Throws `name_taken`. */
 export function insertMachine(db: Queries, machine: NewMachine): Promise<MachineRow> {
   return db
     .insertInto("machines")
@@ -42,7 +46,8 @@ export function insertMachine(db: Queries, machine: NewMachine): Promise<Machine
     })
     .returningAll()
     .returning(sql<Date | null>`null::timestamptz`.as("restart_at"))
-    .executeTakeFirstOrThrow();
+    .executeTakeFirstOrThrow()
+    .catch(refuseTakenName(machineTable, machine.name));
 }
 
 /** Says that this replica still works on this incarnation. */
@@ -134,6 +139,7 @@ export async function transitionMachine(
     // What was tried in vain in the old status says nothing about the new one.
     attempts: 0,
     retry_at: now,
+    ...(to === "failed" ? { unique_name: nameOfUsable } : {}),
     ...(to === "destroyed" ? { destroyed_at: now } : {}),
     ...change,
   });
@@ -162,6 +168,9 @@ function write(db: Queries, { id, version, status }: Seen, values: Values): Prom
     .returning(restartAt.as("restart_at"))
     .executeTakeFirst();
 }
+
+/** One that never ran gives its name up: a creation that is sent once more may want it. */
+const nameOfUsable = sql<string | null>`case when started_at is not null then unique_name end`;
 
 /** A new life. */
 export const begun = {

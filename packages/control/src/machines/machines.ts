@@ -9,6 +9,7 @@ import type { Context } from "../context.ts";
 import type { Page } from "../values/page.ts";
 import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
+import { vmNotFound } from "../vms/vm-names.ts";
 
 export async function listMachinesOf(
   context: Context,
@@ -22,7 +23,7 @@ export async function listMachinesOf(
 export async function getMachine(context: Context, caller: Caller, id: string): Promise<MachineRow> {
   // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("machine", id) ? await findMachine(context.db, caller.orgId, id) : undefined;
-  if (row === undefined) throw new SkerryError("machine_not_found", "There is no such machine.");
+  if (row === undefined) throw vmNotFound(machineVms, id);
   return row;
 }
 

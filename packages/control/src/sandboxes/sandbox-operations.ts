@@ -11,10 +11,10 @@ import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-ope
 import { executeOperation } from "../vms/execute/execute-operations.ts";
 import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors } from "../vms/vm-errors.ts";
-import { vmParams } from "../vms/vm-params.ts";
+import { vmPath } from "../vms/vm-path.ts";
 import { sandboxVms } from "./sandboxes.ts";
 
-const params = vmParams("sandbox");
+const path = vmPath(sandboxVms);
 
 export const sandboxOperations = {
   createSandbox: {
@@ -37,6 +37,7 @@ export const sandboxOperations = {
       "size_too_large",
       "timeout_too_long",
       "mode_not_available",
+      "name_taken",
       "quota_exceeded",
       "no_capacity",
       "template_not_ready",
@@ -67,7 +68,7 @@ export const sandboxOperations = {
     path: "/v1/sandboxes/:id",
     tag: "sandboxes",
     summary: "Get a sandbox",
-    params,
+    ...path,
     answers: { 200: Sandbox },
     access: { scope: "sandboxes:read", role: "viewer", rate: "read" },
     audit: { action: "sandbox.get", resource: "sandbox" },
@@ -80,7 +81,7 @@ export const sandboxOperations = {
     tag: "sandboxes",
     summary: "Destroy a sandbox",
     description: "Works from every status. A second time does nothing.",
-    params,
+    ...path,
     answers: { 204: Type.Null({ description: "It is destroyed." }) },
     access: { scope: "sandboxes:write", role: "member", rate: "write" },
     audit: { action: "sandbox.destroy", resource: "sandbox" },
@@ -93,7 +94,7 @@ export const sandboxOperations = {
     tag: "sandboxes",
     summary: "Keep a sandbox alive",
     description: "Moves the expiry of a sandbox to a later time, never to an earlier one.",
-    params,
+    ...path,
     body: KeepaliveRequest,
     isBodyOptional: true,
     answers: { 200: Sandbox },

@@ -10,6 +10,7 @@ import { checkEnv } from "../values/check-env.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
 import { checkText } from "../values/check-text.ts";
 import { readSize } from "../values/sizes.ts";
+import { checkVmName } from "../vms/vm-names.ts";
 
 export interface SandboxParams {
   readonly name: string | null;
@@ -25,7 +26,7 @@ export interface SandboxParams {
 
 export function readSandboxParams(request: SandboxCreateRequest): SandboxParams {
   return {
-    name: request.name === undefined ? null : checkText("name", request.name),
+    name: request.name === undefined ? null : checkVmName(request.name),
     template: checkText("template", request.template),
     mode: readMode(request.mode),
     size: readSize(request.size ?? DEFAULT_SIZE),

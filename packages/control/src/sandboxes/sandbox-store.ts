@@ -9,6 +9,7 @@ import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
+import { refuseTakenName } from "../vms/vm-names.ts";
 
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
 
@@ -22,6 +23,7 @@ const columns = [
   "id",
   "org_id",
   "name",
+  "unique_name",
   "template",
   "mode",
   "size",
@@ -50,6 +52,9 @@ const columns = [
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
 
+const sandboxTable = { noun: "sandbox", table: "sandboxes" } as const;
+
+/** Throws `name_taken`. */
 export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<SandboxRow> {
   return db
     .insertInto("sandboxes")
@@ -64,7 +69,8 @@ export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<S
     })
     .returning(columns)
     .modifyEnd(prepared)
-    .executeTakeFirstOrThrow();
+    .executeTakeFirstOrThrow()
+    .catch(refuseTakenName(sandboxTable, sandbox.name));
 }
 
 /** Says that a request is still creating this sandbox. */
@@ -145,6 +151,9 @@ export async function transitionSandbox(
 }
 
 const factsOf: { readonly [Status in SandboxStatus]?: (egressVersion: number) => RawBuilder<unknown> } = {
+  // The operator may have changed what its organization is granted since its host was told.
+  // It never runs again, and a creation that is sent once more may want its name.
+  failed: () => sql`, unique_name = null`,
   // The operator may have changed what its organization is granted since its host was told.
   running: (egressVersion) => sql`, started_at = coalesce(started_at, now())
             , egress_applied = ${egressVersion}::integer

@@ -17,6 +17,7 @@ import { readDuration } from "../values/durations.ts";
 import type { Page } from "../values/page.ts";
 import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
+import { vmNotFound } from "../vms/vm-names.ts";
 
 export async function listSandboxesOf(
   context: Context,
@@ -30,7 +31,7 @@ export async function listSandboxesOf(
 export async function getSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
   // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("sandbox", id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
-  if (row === undefined) throw new SkerryError("sandbox_not_found", "There is no such sandbox.");
+  if (row === undefined) throw vmNotFound(sandboxVms, id);
   return row;
 }
 

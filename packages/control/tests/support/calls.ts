@@ -1,6 +1,7 @@
 // One call of each operation that succeeds, so that tests can go through all of them. A new operation has to be added here before
 // anything compiles.
 
+import { randomUUID } from "node:crypto";
 import type { OperationId } from "../../src/app/operations.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { Members } from "./members.ts";
@@ -104,12 +105,17 @@ async function confirmation(world: World) {
 }
 
 async function machine(world: World, rest = ""): Promise<string> {
-  return `/v1/machines/${(await world.createMachine()).id}${rest}`;
+  return `/v1/machines/${(await world.createMachine({ name: newName() })).id}${rest}`;
 }
 
 /** The path of a new sandbox; it lives as long as its test does. */
 async function sandbox(world: World, rest = ""): Promise<string> {
-  return `/v1/sandboxes/${(await world.createSandbox({ timeout: "1h" })).id}${rest}`;
+  return `/v1/sandboxes/${(await world.createSandbox({ timeout: "1h", name: newName() })).id}${rest}`;
+}
+
+/** Two of the same name would be refused. */
+function newName(): string {
+  return `of a call ${randomUUID()}`;
 }
 
 async function hostPath(world: World, rest = ""): Promise<string> {

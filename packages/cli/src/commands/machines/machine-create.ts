@@ -34,7 +34,7 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     .command("create")
     .description("Create a machine, wait until it runs and print its id.")
     .requiredOption("--template <name>", "template name or id; see `skerry template list`")
-    .option("--name <name>", "a name for people; need not be unique")
+    .option("--name <name>", "a name that commands take in the place of the id")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--env <KEY=VALUE>", "environment variable of its processes; repeatable", collectPair)
     .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair)

@@ -22,7 +22,7 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     .command("create")
     .description("Create a sandbox, wait until it is usable and print its id.")
     .requiredOption("--template <name>", "template name or id; see `skerry template list`")
-    .option("--name <name>", "a name for people; need not be unique")
+    .option("--name <name>", "a name that commands take in the place of the id")
     .addOption(new Option("--mode <mode>", "what its timeout does").choices(["ephemeral", "persistent"]))
     .option(
       "--timeout <duration>",

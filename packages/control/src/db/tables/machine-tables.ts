@@ -15,6 +15,8 @@ export interface MachineTables {
     id: string;
     org_id: string;
     name: string | null;
+    /** The name, while it finds this row; null where only the id does. */
+    unique_name: string | null;
     template: string;
     size: string;
     vcpus: number;

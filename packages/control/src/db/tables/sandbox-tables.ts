@@ -10,6 +10,8 @@ export interface SandboxTables {
     id: string;
     org_id: string;
     name: string | null;
+    /** The name, while it finds this row; null where only the id does. */
+    unique_name: string | null;
     template: string;
     mode: "ephemeral" | "persistent";
     size: string;

@@ -5,6 +5,7 @@ export interface NewVmRow {
   readonly id: string;
   readonly org_id: string;
   readonly name: string | null;
+  readonly unique_name: string | null;
   readonly template: string;
   readonly size: string;
   readonly vcpus: number;

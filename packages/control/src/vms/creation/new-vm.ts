@@ -22,6 +22,7 @@ export function newVm(
     id: newId(noun),
     org_id: orgId,
     name,
+    unique_name: name,
     template: template.name,
     size: size.name,
     vcpus: size.vcpus,

@@ -4,7 +4,7 @@ import { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import type { Operation } from "../../api/operation.ts";
 import { egressErrors, inVmErrors } from "../vm-errors.ts";
 import type { VmKind } from "../vm-kind.ts";
-import { vmParams } from "../vm-params.ts";
+import { vmPath } from "../vm-path.ts";
 
 export function setEgressOperation(kind: VmKind) {
   const { noun, table } = kind;
@@ -15,7 +15,7 @@ export function setEgressOperation(kind: VmKind) {
     tag: table,
     summary: `Replace the egress rules of a ${noun}`,
     description: `The ${noun} must be running. The rules are in force when the answer comes.`,
-    params: vmParams(noun),
+    ...vmPath(kind),
     body: EgressRequest,
     answers: { 200: EgressReport },
     access: { scope: `${table}:write`, role: "member", rate: "write" },
@@ -33,7 +33,7 @@ export function getEgressOperation(kind: VmKind) {
     tag: table,
     summary: `Show the egress of a ${noun}`,
     description: "Its rules, its traffic and the last destinations that were denied.",
-    params: vmParams(noun),
+    ...vmPath(kind),
     answers: { 200: EgressReport },
     access: { scope: `${table}:read`, role: "viewer", rate: "read" },
     audit: { action: `${noun}.egress.get`, resource: noun },

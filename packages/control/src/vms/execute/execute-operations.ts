@@ -2,7 +2,7 @@ import { ExecuteExit, ExecuteQuery, ExecuteRequest, ExecuteResponse } from "@ske
 import type { Operation } from "../../api/operation.ts";
 import { inVmErrors } from "../vm-errors.ts";
 import type { VmKind } from "../vm-kind.ts";
-import { vmParams } from "../vm-params.ts";
+import { vmPath } from "../vm-path.ts";
 
 export function executeOperation(kind: VmKind) {
   const { noun, table } = kind;
@@ -17,7 +17,7 @@ export function executeOperation(kind: VmKind) {
       "With `Accept: text/event-stream` the answer is a stream of server-sent events: `stdout` and `stderr` with the data " +
       '`{"data": "<base64>"}`, then one `exit` with an `ExecuteExit`, or one `error` with an `Error`. A comment ' +
       "every 15 s keeps the connection alive. A client that disconnects kills the command.",
-    params: vmParams(noun),
+    ...vmPath(kind),
     query: ExecuteQuery,
     body: ExecuteRequest,
     answers: { 200: ExecuteResponse },

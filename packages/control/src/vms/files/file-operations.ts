@@ -6,13 +6,12 @@ import type { ErrorCode } from "@skerry/contract/errors";
 import type { Operation } from "../../api/operation.ts";
 import { inVmErrors } from "../vm-errors.ts";
 import type { VmKind } from "../vm-kind.ts";
-import { vmParams } from "../vm-params.ts";
+import { vmPath } from "../vm-path.ts";
 
-function fileParams(noun: VmKind["noun"]) {
-  return Type.Object({
-    ...vmParams(noun).properties,
-    "*": Type.String({ description: "Absolute path in the microVM, without its first slash." }),
-  });
+function filePath(kind: VmKind) {
+  const { params, idOf } = vmPath(kind);
+  const path = Type.String({ description: "Absolute path in the microVM, without its first slash." });
+  return { idOf, params: Type.Object({ ...params.properties, "*": path }) };
 }
 
 const ofPath = [
@@ -34,7 +33,7 @@ export function uploadFileOperation(kind: VmKind) {
     summary: `Upload a file to a ${noun}`,
     description:
       "The body is the file, of at most 100 MB. Missing parent directories are made, and the file appears whole or not at all.",
-    params: fileParams(noun),
+    ...filePath(kind),
     query: FileWriteQuery,
     body: "bytes",
     answers: { 200: FileWritten },
@@ -54,7 +53,7 @@ export function downloadFileOperation(kind: VmKind) {
     summary: `Download a file or list a directory of a ${noun}`,
     description:
       "The answer is the file's bytes. With `list=true` the path is a directory, and the answer is a `DirectoryListing`.",
-    params: fileParams(noun),
+    ...filePath(kind),
     query: FileQuery,
     answers: { 200: DirectoryListing },
     answersBytes: true,
