@@ -196,6 +196,9 @@ test("the examples of a request's single fields keep to its limits", async () =>
         });
         expect(answer.status, `${name}.${field}: ${answer.text}`).toBeLessThan(300);
         tried += 1;
+        // The next one has the same name.
+        if (name === "MachineCreateRequest")
+          await world.call("DELETE", `${path}/${String(answer.body["id"])}`);
       }
     }
   }
