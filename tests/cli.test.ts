@@ -136,7 +136,7 @@ describe("skerry sandbox create", () => {
 });
 
 test.each([
-  [["sandbox", "create"]],
+  [["sandbox", "create", "base", "--template", "other"]],
   [["sandbox", "create", "--template", "base", "--no-such-flag"]],
   [["sandbox", "create", "--template", "base", "--egress-mode", "some"]],
   [["sandbox", "exec"]],
@@ -220,7 +220,7 @@ test("skerry sandbox ls lists a directory as a table, or as JSON with exact name
   const table = await skerry("sandbox", "ls", id, "/ls");
   expect(table.code).toBe(0);
   expect(table.stdout).toMatch(/^TYPE +SIZE +MODIFIED +NAME\n/);
-  expect(table.stdout).toMatch(/file +3 +\S+Z +a file\n/);
+  expect(table.stdout).toMatch(/file +3 +\S.* +a file\n/);
   const { entries } = json<DirectoryListing>(await skerry("sandbox", "ls", id, "/ls", "--json"));
   expect(entries.map(({ name, type }) => `${type} ${name}`).toSorted()).toEqual([
     "directory folder",
@@ -241,6 +241,7 @@ test("skerry sandbox list and get show it, also as JSON", async () => {
   expect(json<Sandbox>(await skerry("sandbox", "get", id, "--json"))).toEqual(await getSandbox(platform, id));
   const listed = json<{ items: Sandbox[] }>(await skerry("sandbox", "list", "--all", "--json"));
   expect(listed.items.map((item) => item.id)).toContain(id);
+  expect((await skerry("ps")).stdout).toContain(id);
 });
 
 test("skerry status shows that everything runs, and what the host is", async () => {

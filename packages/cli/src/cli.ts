@@ -1,16 +1,30 @@
 // What every client command works with.
 
-import { Skerry } from "@skerry/sdk";
+import { Skerry, SkerryApiError, type Retry } from "@skerry/sdk";
 import type { Command } from "commander";
-import { isColorWanted, readSettings, type Flags } from "./config.ts";
-import { CliError, InterruptedError } from "./errors.ts";
+import { isAnimationWanted, isColorWanted, readSettings, type Flags } from "./config.ts";
+import { CliError, failureOf, InterruptedError } from "./errors.ts";
 import { Output } from "./output.ts";
+import { Waits } from "./waits.ts";
 
 export class Cli {
-  readonly output = new Output(process.stdout, process.stderr, isColorWanted());
+  readonly output: Output;
+  readonly waits: Waits;
   /** What the process ends with when no command throws. */
   exitCode = 0;
   #interrupt: AbortController | undefined;
+
+  /** With `isJson`, standard error holds nothing but failures, as JSON. */
+  constructor({ isJson = false }: { readonly isJson?: boolean } = {}) {
+    this.output = new Output(process.stdout, process.stderr, { isColorWanted: isColorWanted(), isJson });
+    this.waits = new Waits({
+      stream: process.stderr,
+      isAnimated: process.stderr.isTTY && isAnimationWanted(),
+      isSilent: isJson,
+      // Nothing depends on it, so a failure to write it is none of the command's.
+      line: (text) => void this.output.note(text).catch(() => undefined),
+    });
+  }
 
   /** The client that the flags of this command, the environment and the saved settings describe. */
   async client(command: Command): Promise<Skerry> {
@@ -20,7 +34,21 @@ export class Cli {
         remediation:
           "Run `skerry up` on this machine, which saves one, or pass another server's with --token or SKERRY_API_TOKEN.",
       });
-    return new Skerry({ baseUrl: apiUrl, token, organization });
+    const onRetry = (retry: Retry) => this.waits.tell(retryText(retry));
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      this.waits.beginRequest(`Waiting for ${apiUrl}`);
+      const response = await globalThis.fetch(input, init);
+      // One that it cannot serve now may be sent again, which is the same wait.
+      if (response.ok) this.waits.endRequest();
+      return response;
+    };
+    return new Skerry({ baseUrl: apiUrl, token, organization, onRetry, fetch });
+  }
+
+  /** Says what a command failed with, and does not end it. */
+  async fail(error: unknown): Promise<void> {
+    this.waits.endRequest();
+    await this.output.failure(failureOf(error));
   }
 
   /**
@@ -36,4 +64,18 @@ export class Cli {
     }
     return this.#interrupt.signal;
   }
+}
+
+/** Why a call is sent again, for the person who waits. */
+function retryText({ error, waitMs }: Retry): string {
+  const code = error instanceof SkerryApiError ? error.code : "connection_failed";
+  const why: Readonly<Record<string, string>> = {
+    connection_failed: "the server cannot be reached; trying again",
+    database_unavailable: "the server's database does not answer; trying again",
+    host_unavailable: "the host does not answer; trying again",
+    idempotency_in_progress: "the server still works on it",
+    rate_limited: `the rate limit is reached; going on in ${Math.ceil(waitMs / 1_000)} s`,
+    shutting_down: "the server is being restarted; trying again",
+  };
+  return why[code] ?? `${code}; trying again`;
 }

@@ -93,6 +93,11 @@ export function isColorWanted(env: Environment = process.env): boolean {
   return nonEmpty(env["NO_COLOR"]) === undefined && env["TERM"] !== "dumb";
 }
 
+/** Whether a terminal can draw over a line that it has shown; a log of CI that says it is one cannot. */
+export function isAnimationWanted(env: Environment = process.env): boolean {
+  return env["TERM"] !== "dumb" && nonEmpty(env["CI"]) === undefined;
+}
+
 async function readConfig(env: Environment): Promise<Partial<SavedConfig>> {
   const path = configPath(env);
   const text = await readFile(path, "utf8").catch((error: unknown) => {

@@ -2,6 +2,8 @@
 
 import { SkerryApiError, SkerryConnectionError, SkerryInputError } from "@skerry/sdk";
 import { CommanderError } from "commander";
+import { remedyOf } from "./remedies.ts";
+import { systemFailure } from "./system-words.ts";
 
 /** `exec` answers with its command's own code instead. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, brokenPipe: 141 } as const;
@@ -77,23 +79,17 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof SkerryApiError) return apiFailure(error);
   if (error instanceof SkerryConnectionError || error instanceof CliError) return error;
   if (error instanceof SkerryInputError) return { code: "invalid_input", message: error.message };
-  // Failures of the file system name the file and say what is wrong with it.
-  if (error instanceof Error && "syscall" in error && "code" in error)
-    return { code: String(error.code), message: error.message };
+  const ofSystem = error instanceof Error ? systemFailure(error) : undefined;
+  if (ofSystem !== undefined) return ofSystem;
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return { code: "unexpected", message, remediation: "This is a defect of skerry; please report it." };
 }
 
 function apiFailure(error: SkerryApiError): Failure {
-  // The server's text is for authors of requests; at a shell, a token is set another way.
-  const ours =
-    error.code === "unauthorized"
-      ? "Give a valid token with SKERRY_API_TOKEN or --token, or run `skerry up` on the server's machine."
-      : undefined;
   return {
     code: error.code,
     message: error.message,
-    remediation: ours ?? error.remediation,
+    remediation: remedyOf(error.code, error.remediation),
     // Of use only to readers of the server's log.
     requestId: error.status >= 500 ? error.requestId : undefined,
   };

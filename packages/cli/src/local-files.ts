@@ -12,6 +12,8 @@ export const STDIO = "-";
 
 export interface LocalSource extends AsyncDisposable {
   readonly content: Blob | ReadableStream<Uint8Array>;
+  /** Where it is known before it is read. */
+  readonly bytes?: number;
 }
 
 /** A regular file as a blob, which is read as it is sent and whose length the server learns first; all else as a stream. */
@@ -23,7 +25,7 @@ export async function openLocalFile(path: string): Promise<LocalSource> {
       remediation: `Pack it: tar cz ${path} | skerry sandbox upload ID - /root/${basename(path)}.tgz`,
     });
   if (!stats.isFile()) return streamSource(createReadStream(path));
-  return { content: await openAsBlob(path), [Symbol.asyncDispose]: async () => undefined };
+  return { content: await openAsBlob(path), bytes: stats.size, [Symbol.asyncDispose]: async () => undefined };
 }
 
 function streamSource(stream: Readable): LocalSource {
@@ -47,24 +49,37 @@ export interface SaveOptions {
   readonly name: string;
   /** Undefined: what fits on the disk, with a reserve. */
   readonly maxBytes: number | undefined;
+  /** Told how many bytes more have come. */
+  readonly onProgress?: (bytes: number) => void;
 }
 
 /** Writes beside the target and renames, so that the target is whole or as it was. */
 export async function saveLocalFile(
   content: ReadableStream<Uint8Array>,
   target: string,
-  { name, maxBytes }: SaveOptions,
+  { name, maxBytes, onProgress }: SaveOptions,
 ): Promise<SavedFile> {
+  const chunks = told(content, onProgress);
   try {
     const path = (await statIfThere(target))?.isDirectory() === true ? join(target, name) : target;
     const existing = await statIfThere(path);
     // A device or a pipe is written to; renaming would put a file in its place.
     if (existing !== undefined && !existing.isFile())
-      return { path, bytes: await write(bounded(content, maxBytes), path, "w") };
-    return { path, bytes: await replace(content, path, { mode: existing?.mode, maxBytes }) };
+      return { path, bytes: await write(bounded(chunks, maxBytes), path, "w") };
+    return { path, bytes: await replace(chunks, path, { mode: existing?.mode, maxBytes }) };
   } finally {
     // Data that is not read any more would keep the connection, and this process, alive. After the end it does nothing.
     await content.cancel().catch(() => undefined);
+  }
+}
+
+async function* told(
+  content: AsyncIterable<Uint8Array>,
+  onProgress: (bytes: number) => void = () => undefined,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content) {
+    onProgress(chunk.length);
+    yield chunk;
   }
 }
 
@@ -97,7 +112,7 @@ async function roomIn(folder: string): Promise<number | undefined> {
 }
 
 async function replace(
-  content: ReadableStream<Uint8Array>,
+  content: AsyncIterable<Uint8Array>,
   path: string,
   { mode, maxBytes }: { readonly mode: number | undefined; readonly maxBytes: number | undefined },
 ): Promise<number> {

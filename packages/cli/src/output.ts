@@ -3,17 +3,26 @@
 import { createColors } from "picocolors";
 import type { Writable } from "node:stream";
 import type { Failure } from "./errors.ts";
+import { tableText, type TableLayout } from "./tables.ts";
 
-type Terminal = Writable & { readonly isTTY?: boolean };
+type Terminal = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+export interface OutputOptions {
+  readonly isColorWanted: boolean;
+  /** Failures are JSON too. */
+  readonly isJson?: boolean;
+}
 
 export class Output {
   readonly #stdout: Terminal;
   readonly #stderr: Terminal;
   readonly #colors: ReturnType<typeof createColors>;
+  readonly #isJson: boolean;
 
-  constructor(stdout: Terminal, stderr: Terminal, isColorWanted: boolean) {
+  constructor(stdout: Terminal, stderr: Terminal, { isColorWanted, isJson = false }: OutputOptions) {
     this.#stdout = stdout;
     this.#stderr = stderr;
+    this.#isJson = isJson;
     // Only stderr has colors, so only stderr decides.
     this.#colors = createColors(isColorWanted && stderr.isTTY === true);
     // A failed write rejects where it was made; without a listener it would end the process as well.
@@ -29,6 +38,11 @@ export class Output {
     return written(this.#stdout, `${printable(text)}\n`);
   }
 
+  /** Lines of ours, such as a script. */
+  text(text: string): Promise<void> {
+    return written(this.#stdout, `${text}\n`);
+  }
+
   json(value: unknown): Promise<void> {
     return written(this.#stdout, `${jsonText(value, 2)}\n`);
   }
@@ -38,57 +52,55 @@ export class Output {
     return written(this.#stdout, `${jsonText(value)}\n`);
   }
 
-  table(header: readonly string[], rows: readonly (readonly string[])[]): Promise<void> {
-    return written(this.#stdout, tableText([header, ...rows]));
+  /** `prose` names the columns, from 0, that break into lines where the terminal is narrow; all others are cut off. */
+  table(
+    header: readonly string[],
+    rows: readonly (readonly string[])[],
+    { prose = [] }: { readonly prose?: readonly number[] } = {},
+  ): Promise<void> {
+    return this.#table([header, ...rows], { prose, hasHeader: true });
   }
 
   /** Names and values, one a line. */
   fields(fields: readonly (readonly [name: string, value: string])[]): Promise<void> {
-    return written(this.#stdout, tableText(fields));
+    return this.#table(fields, { prose: [1] });
+  }
+
+  async #table(rows: readonly (readonly string[])[], layout: Omit<TableLayout, "columns">): Promise<void> {
+    const columns = this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
+    const cells = rows.map((row) => row.map(printable));
+    await written(this.#stdout, await tableText(cells, { ...layout, columns }));
   }
 
   note(text: string): Promise<void> {
     return written(this.#stderr, `${this.#colors.dim(printable(text))}\n`);
   }
 
-  async failure({ message, code, remediation, lines: more = [], requestId }: Failure): Promise<void> {
+  /** Ends the line that the terminal has written `^C` into. */
+  async interrupted(): Promise<void> {
+    if (this.#stderr.isTTY === true) await written(this.#stderr, "\n").catch(() => undefined);
+  }
+
+  async failure(failure: Failure): Promise<void> {
+    const text = this.#isJson ? `${jsonText(jsonFailure(failure))}\n` : this.#failureText(failure);
+    // When stderr is gone there is no place left for a message.
+    await written(this.#stderr, text).catch(() => undefined);
+  }
+
+  #failureText({ message, code, remediation, lines: more = [], requestId }: Failure): string {
     const lines = [
       `${this.#colors.red("error:")} ${printable(message)} (${printable(code)})`,
       ...(remediation === undefined ? [] : [printable(remediation)]),
       ...more.map((line) => this.#colors.dim(printable(line))),
       ...(requestId === undefined ? [] : [this.#colors.dim(`request: ${printable(requestId)}`)]),
     ];
-    // When stderr is gone there is no place left for a message.
-    await written(this.#stderr, `${lines.join("\n")}\n`).catch(() => undefined);
-  }
-
-  /** Shows that something is going on, to a person at a terminal. */
-  async spin<Result>(text: string, work: () => Promise<Result>): Promise<Result> {
-    if (this.#stderr.isTTY !== true) return work();
-    const { default: makeSpinner } = await import("yocto-spinner");
-    // Its own signal handling would end the process before the request is aborted.
-    const spinner = makeSpinner({ text, stream: this.#stderr, handleSignals: false }).start();
-    try {
-      return await work();
-    } finally {
-      spinner.stop();
-    }
+    return `${lines.join("\n")}\n`;
   }
 }
 
-/** Columns two spaces apart. */
-function tableText(rows: readonly (readonly string[])[]): string {
-  const cells = rows.map((row) => row.map(printable));
-  const widths = (cells[0] ?? []).map((_, column) =>
-    Math.max(...cells.map((row) => row[column]?.length ?? 0)),
-  );
-  const lines = cells.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  return `${lines.join("\n")}\n`;
+/** With the names that the API has for them. */
+function jsonFailure({ code, message, remediation, lines, requestId }: Failure): object {
+  return { code, message, remediation, lines, request_id: requestId };
 }
 
 /**

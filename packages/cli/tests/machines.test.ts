@@ -2,6 +2,9 @@ import { expect, test } from "vitest";
 import { machineInfo, eventText, ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { Shell } from "./support/shell.ts";
 
+/** Nothing is looked up for a whole id. */
+const FULL_ID = "mch_01kb3x7q9vt5c7r2m8n4p6w1yz";
+
 test("create prints the id alone on stdout, and its flags become the request", async () => {
   await using server = await ScriptedServer.start((response) => sendJson(response, 201, machineInfo));
   await using shell = await Shell.forServer(server);
@@ -49,6 +52,7 @@ test("start, stop and restart take several machines and say what became of each"
   for (const verb of ["start", "restart"]) await shell.run("machine", verb, "mch_0");
   expect(server.received.map(({ method, url }) => `${method} ${url}`)).toEqual([
     "POST /v1/machines/mch_1/stop",
+    "GET /v1/machines?alive=true",
     "POST /v1/machines/mch_0/stop",
     "POST /v1/machines/mch_0/start",
     "POST /v1/machines/mch_0/restart",
@@ -88,11 +92,11 @@ test("what reaches into a machine is the same as for a sandbox, under its own pa
   await using shell = await Shell.forServer(server);
   expect((await shell.run("machine", "exec", "mch_0", "--", "false")).code).toBe(3);
   await shell.run("machine", "ls", "mch_0", "/root");
-  await shell.run("machine", "upload", "mch_0", "-", "/a");
+  await shell.run("machine", "upload", FULL_ID, "-", "/a");
   expect(server.received.map(({ method, url }) => `${method} ${url}`)).toEqual([
     "POST /v1/machines/mch_0/execute",
     "GET /v1/machines/mch_0/files/root?list=true",
-    "PUT /v1/machines/mch_0/files/a",
+    `PUT /v1/machines/${FULL_ID}/files/a`,
   ]);
 });
 

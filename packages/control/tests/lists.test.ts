@@ -49,6 +49,22 @@ test("a list can be filtered by status, template and labels together", async () 
   expect((await list(`?metadata.parity=${encodeURIComponent('"} or true')}`)).items).toHaveLength(0);
 });
 
+test("what has ended is left out where only what is alive is wanted", async () => {
+  const [running, failed, destroyed] = await Promise.all(
+    [1, 2, 3].map(() => world.createSandbox({ metadata: { kept: "no" } })),
+  );
+  await sql`update sandboxes set status = 'failed' where id = ${failed?.id}`.execute(world.db);
+  await sql`update sandboxes set status = 'destroyed', destroyed_at = now() where id = ${destroyed?.id}`.execute(
+    world.db,
+  );
+  expect((await list("?metadata.kept=no&alive=true")).items.map(({ id }) => id)).toEqual([running?.id]);
+  for (const query of ["", "&alive=false"])
+    expect((await list(`?metadata.kept=no${query}`)).items).toHaveLength(3);
+  expect((await list("?metadata.kept=no&alive=true&status=failed")).items).toEqual([]);
+  const machines = await world.call<{ items: unknown[] }>("GET", "/v1/machines?alive=true");
+  expect([machines.status, machines.body.items]).toEqual([200, []]);
+});
+
 test("a cursor that is made up, a limit out of range and an unknown filter are refused", async () => {
   const code = async (query: string) => {
     const answer = await world.call("GET", `/v1/sandboxes?${query}`);

@@ -11,6 +11,8 @@ export type UploadContent = string | Uint8Array<ArrayBuffer> | Blob | ReadableSt
 export interface UploadOptions extends CallOptions {
   /** Permissions in octal, for example `0755`. Default: `0644`. */
   readonly mode?: string | undefined;
+  /** Told how many bytes more are on their way. */
+  readonly onProgress?: ((bytes: number) => void) | undefined;
 }
 
 /** What `download` holds in memory unless it is told otherwise, in bytes: a file can be larger than any memory and take no room in its VM. */
@@ -31,19 +33,41 @@ export async function uploadFile(
   http: HttpClient,
   file: FileAddress,
   content: UploadContent,
-  { mode, signal }: UploadOptions,
+  { mode, onProgress, signal }: UploadOptions,
 ): Promise<FileWritten> {
   return http.json<FileWritten>(
     {
       method: "PUT",
       path: filePath(file.vm, file.path),
       query: { mode },
-      headers: { "content-type": "application/octet-stream" },
-      body: content instanceof Uint8Array ? inPieces(content) : content,
+      headers: {
+        "content-type": "application/octet-stream",
+        // A stream of known length: the server then refuses a file that is too long at once.
+        ...(onProgress !== undefined && content instanceof Blob
+          ? { "content-length": `${content.size}` }
+          : {}),
+      },
+      body: onProgress === undefined ? bodyOf(content) : counted(content, onProgress),
       // The answer comes after the last byte, and only the caller knows how many there are.
       answerWithinMs: Infinity,
     },
     { signal },
+  );
+}
+
+function bodyOf(content: UploadContent): Exclude<UploadContent, Uint8Array> | Uint8Array<ArrayBuffer> {
+  return content instanceof Uint8Array ? inPieces(content) : content;
+}
+
+function counted(content: UploadContent, onProgress: (bytes: number) => void): ReadableStream<Uint8Array> {
+  const stream = content instanceof ReadableStream ? content : new Blob([content]).stream();
+  return stream.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        onProgress(chunk.length);
+        controller.enqueue(chunk);
+      },
+    }),
   );
 }
 

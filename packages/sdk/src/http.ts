@@ -3,6 +3,7 @@
 import { errorOfResponse, SkerryConnectionError, SkerryInputError } from "./errors.ts";
 import { pause, pauseBeforeRetry, RETRIES_DEFAULT } from "./retries.ts";
 import type { HttpRequest } from "./http-request.ts";
+import { rootMessage } from "./connection-words.ts";
 
 export interface SkerryOptions {
   /** Address of the server, for example `http://127.0.0.1:7070`. A path prefix is kept. */
@@ -13,8 +14,20 @@ export interface SkerryOptions {
   readonly organization?: string | undefined;
   /** How often a call that is safe to repeat is sent again after a broken connection or a passing refusal. Default: 2; 0: never. */
   readonly retries?: number | undefined;
+  /** Told before each pause after which a call is sent again. What it throws ends the call. */
+  readonly onRetry?: ((retry: Retry) => void) | undefined;
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+/** A call that failed and is about to be sent again. */
+export interface Retry {
+  /** What it failed with: a `SkerryConnectionError`, or a `SkerryApiError` such as `host_unavailable` or `rate_limited`. */
+  readonly error: unknown;
+  /** Until it is sent again, in milliseconds. */
+  readonly waitMs: number;
+  /** How often it has been sent so far. */
+  readonly attempts: number;
 }
 
 export interface CallOptions {
@@ -33,6 +46,7 @@ export class HttpClient {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: typeof globalThis.fetch;
   readonly #retries: number;
+  readonly #onRetry: SkerryOptions["onRetry"];
 
   constructor(options: SkerryOptions) {
     this.baseUrl = checkedBaseUrl(options.baseUrl);
@@ -45,6 +59,7 @@ export class HttpClient {
         : { "x-org-id": checkedHeader("organization", options.organization) }),
     };
     this.#retries = options.retries ?? RETRIES_DEFAULT;
+    this.#onRetry = options.onRetry;
     // Wrapped, because browsers refuse a `fetch` that is called as a method of something else.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
@@ -76,6 +91,7 @@ export class HttpClient {
       } catch (error) {
         const waitMs = attempt > this.#retries ? undefined : pauseBeforeRetry(sent, error, attempt);
         if (waitMs === undefined) throw error;
+        this.#onRetry?.({ error, waitMs, attempts: attempt });
         await pause(waitMs, options.signal);
       }
     }
@@ -234,12 +250,4 @@ function checkedHeader(name: string, value: string): string {
   if (!/^[\x21-\x7e]+$/.test(value))
     throw new SkerryInputError(`The ${name} is empty or holds spaces or characters outside ASCII.`);
   return value;
-}
-
-function rootMessage(error: Error): string {
-  const { cause } = error;
-  if (!(cause instanceof Error)) return error.message;
-  // Node joins the failures of several addresses (::1 and 127.0.0.1) in an error without a message of its own.
-  if (cause instanceof AggregateError && cause.errors[0] instanceof Error) return cause.errors[0].message;
-  return cause.message === "" ? error.message : cause.message;
 }

@@ -15,6 +15,8 @@ import { VmCalls } from "./vm-calls.ts";
 
 export interface MachineFilter {
   readonly status?: NonNullable<MachineListQuery["status"]> | undefined;
+  /** `true`: only those that have not been destroyed. */
+  readonly alive?: boolean | undefined;
   /** Name of a template. */
   readonly template?: string | undefined;
   /** Labels that must all be there with these values. */

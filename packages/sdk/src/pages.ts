@@ -33,8 +33,10 @@ export function pageQuery({ limit, cursor }: PageOptions): Readonly<Record<strin
 export function filterQuery(filter: {
   readonly status?: string | undefined;
   readonly template?: string | undefined;
+  readonly alive?: boolean | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }): Readonly<Record<string, string | undefined>> {
   const labels = Object.entries(filter.metadata ?? {}).map(([key, value]) => [`metadata.${key}`, value]);
-  return { status: filter.status, template: filter.template, ...Object.fromEntries(labels) };
+  const { status, template, alive } = filter;
+  return { status, template, alive: alive?.toString(), ...Object.fromEntries(labels) };
 }

@@ -12,6 +12,8 @@ import { VmCalls } from "./vm-calls.ts";
 
 export interface SandboxFilter {
   readonly status?: NonNullable<SandboxListQuery["status"]> | undefined;
+  /** `true`: only those that have neither failed nor been destroyed. */
+  readonly alive?: boolean | undefined;
   /** Name of a template. */
   readonly template?: string | undefined;
   /** Labels that must all be there with these values. */

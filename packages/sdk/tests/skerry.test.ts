@@ -188,7 +188,9 @@ test("a server that is not there is named, with what to do", async () => {
   const error: unknown = await new Skerry({ baseUrl }).health().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(SkerryConnectionError);
   expect(error).toMatchObject({ baseUrl, remediation: expect.stringContaining("skerry up") });
-  expect((error as Error).message).toMatch(`Cannot reach Skerry at ${baseUrl} (connect ECONNREFUSED`);
+  expect((error as Error).message).toMatch(
+    `Cannot reach Skerry at ${baseUrl} (nothing accepts connections there).`,
+  );
 });
 
 test("an address or a token that cannot be one is refused without being repeated", () => {

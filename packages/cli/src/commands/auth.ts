@@ -14,14 +14,17 @@ import { registerTokenCommands } from "./organizations/tokens.ts";
 export function registerAuthCommands(program: Command, cli: Cli): void {
   const auth = program.command("auth").description("Access to the API.");
   addExamples(auth, "skerry auth login < token", "skerry auth whoami", "skerry auth token --name ci");
-  registerLogin(auth, cli);
-  registerLogout(auth, cli);
+  // Also at the top, where people look for them first.
+  for (const parent of [auth, program]) {
+    registerLogin(parent, cli);
+    registerLogout(parent, cli);
+  }
   registerWhoami(auth, cli);
   registerTokenCommands(auth, cli);
 }
 
-function registerLogin(auth: Command, cli: Cli): void {
-  const command = auth
+function registerLogin(parent: Command, cli: Cli): void {
+  const command = parent
     .command("login")
     .description(
       "Save a token, and the address of its server, for the next commands. The token comes from standard input.",
@@ -65,8 +68,8 @@ function checkedToken(typed: string): string {
   });
 }
 
-function registerLogout(auth: Command, cli: Cli): void {
-  const command = auth
+function registerLogout(parent: Command, cli: Cli): void {
+  const command = parent
     .command("logout")
     .description("Forget the saved token.")
     .option("--revoke", "end it on the server too, with all that it minted")

@@ -17,6 +17,20 @@ export function registerPlatformCommands(program: Command, cli: Cli): void {
     .action((flags: ListFlags, self: Command) => listTemplates(cli, flags, self));
   addExamples(templateList, "skerry template list", "skerry template list --json");
 
+  const templateShow = templates
+    .command("show")
+    .description("Show a template.")
+    .argument("<name>", "name or id of the template")
+    .option("--json", "print JSON")
+    .action(async (name: string, flags: ListFlags, self: Command) => {
+      const client = await cli.client(self);
+      const template = await client.templates.get(name, { signal: cli.signal });
+      if (flags.json === true) return cli.output.json(template);
+      const { disk_gib, ...others } = template;
+      await cli.output.fields([...Object.entries(others), ["disk", `${disk_gib} GiB`]]);
+    });
+  addExamples(templateShow, "skerry template show base");
+
   const sizes = program.command("size").description("CPUs and memory that a sandbox can have.");
   const sizeList = sizes
     .command("list")
@@ -39,6 +53,7 @@ async function listTemplates(cli: Cli, flags: ListFlags, self: Command): Promise
       description,
       id,
     ]),
+    { prose: [3] },
   );
 }
 

@@ -40,6 +40,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
         await cli.output.table(
           ["", "STATE", "DETAIL"],
           rows.map((row) => [row.what, row.state, row.detail]),
+          { prose: [2] },
         );
       cli.exitCode = running ? 0 : 1;
     });
@@ -85,6 +86,7 @@ async function doctorCommand(cli: Cli, options: DoctorOptions): Promise<void> {
     await cli.output.table(
       ["CHECK", "VERDICT", "FOUND", "REMEDY"],
       findings.map((one) => [one.check, one.verdict, one.found, one.remedy]),
+      { prose: [2, 3] },
     );
   cli.exitCode = exitCodeOf(findings);
 }

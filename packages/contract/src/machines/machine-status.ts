@@ -18,6 +18,16 @@ export type MachineStatus = keyof typeof machineTransitions;
 
 export const machineStatuses = Object.keys(machineTransitions) as readonly MachineStatus[];
 
+/** Statuses in which a machine has its disk, so that it can be started again. */
+export const machineStatusesAlive = [
+  "creating",
+  "running",
+  "stopping",
+  "stopped",
+  "starting",
+  "failed",
+] as const satisfies readonly MachineStatus[];
+
 /** What its owner wants of a machine; that it should be destroyed is told by its status, because nothing comes after it. */
 export const machineDesiredStates = ["running", "stopped"] as const;
 export type MachineDesired = (typeof machineDesiredStates)[number];

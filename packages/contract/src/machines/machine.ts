@@ -1,7 +1,7 @@
 // The machine as `/v1` shows it: a microVM that is meant to keep running.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
+import { Duration, Env, Metadata, Nullable, OneOf, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { pageOf, PageQuery } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
@@ -113,7 +113,7 @@ export const Machine = named(
     size: Type.String(),
     status: Status,
     desired: Type.Unsafe<MachineDesired>({ ...Desired, description: "What was last asked for." }),
-    env: ShownEnv,
+    env: Env,
     metadata: Metadata,
     egress: Egress,
     command: Nullable(Type.String({ description: "Of the main process." })),
@@ -191,6 +191,7 @@ export const MachineListQuery = Type.Object(
     ...PageQuery.properties,
     status: Type.Optional(Status),
     template: Type.Optional(Type.String({ maxLength: 100 })),
+    alive: Type.Optional(Type.Boolean({ description: "`true`: only those that have not been destroyed." })),
   },
   { ...closed, patternProperties: { "^metadata\\..+$": { type: "string" } } },
 );

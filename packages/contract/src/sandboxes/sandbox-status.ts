@@ -19,6 +19,16 @@ export type SandboxStatus = keyof typeof sandboxTransitions;
 
 export const sandboxStatuses = Object.keys(sandboxTransitions) as readonly SandboxStatus[];
 
+/** Statuses from which a sandbox has not gone for good. */
+export const sandboxStatusesAlive = [
+  "creating",
+  "running",
+  "unreachable",
+  "pausing",
+  "paused",
+  "resuming",
+] as const satisfies readonly SandboxStatus[];
+
 /** Statuses in which a sandbox holds memory and CPUs of its host. */
 export const sandboxStatusesOnHost = ["creating", "running", "pausing", "resuming", "destroying"] as const;
 

@@ -11,7 +11,6 @@ import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
-import { erasedEnv } from "../vms/env.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
@@ -141,7 +140,6 @@ export async function transitionMachine(
     attempts: 0,
     retry_at: now,
     ...(to === "failed" ? { unique_name: nameOfUsable } : {}),
-    ...(to === "destroying" ? { env: erasedEnv } : {}),
     ...(to === "destroyed" ? { destroyed_at: now } : {}),
     ...change,
   });

@@ -1,14 +1,13 @@
 import { formatDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
-import type { MachineStatus } from "@skerry/contract/machines/machine-status";
+import { machineStatusesAlive, type MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Page } from "../values/page.ts";
 import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
-import { mayReadEnv, withoutValues } from "../vms/env.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
@@ -17,8 +16,13 @@ export async function listMachinesOf(
   caller: Caller,
   params: VmListParams<MachineStatus>,
 ): Promise<Page<Machine>> {
-  const page = await readVmPage("machine", caller, params, (filter) => listMachines(context.db, filter));
-  return { ...page, items: page.items.map((row) => machineFor(caller, row)) };
+  const page = await readVmPage(
+    { noun: "machine", statusesAlive: machineStatusesAlive },
+    caller,
+    params,
+    (filter) => listMachines(context.db, filter),
+  );
+  return { ...page, items: page.items.map(machineOf) };
 }
 
 export async function getMachine(context: Context, caller: Caller, id: string): Promise<MachineRow> {
@@ -57,13 +61,6 @@ export const machineVms: VmKind = {
 
 const BUSY_RETRY_S = 1;
 
-/** With the values of its environment where the caller may see them. */
-export function machineFor(caller: Caller, row: MachineRow): Machine {
-  const machine = machineOf(row);
-  return mayReadEnv(caller, "machines") ? { ...machine, env: row.env } : machine;
-}
-
-/** As anybody who may read it sees it. */
 export function machineOf(row: MachineRow): Machine {
   return {
     id: row.id,
@@ -72,7 +69,7 @@ export function machineOf(row: MachineRow): Machine {
     size: row.size,
     status: row.status,
     desired: row.desired,
-    env: withoutValues(row.env),
+    env: row.env,
     metadata: row.metadata,
     egress: row.egress,
     command: row.command,

@@ -3,7 +3,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
+import { sandboxStatusesAlive, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import {
   findSandbox,
   keepSandboxAlive,
@@ -16,7 +16,6 @@ import type { Context } from "../context.ts";
 import { readDuration } from "../values/durations.ts";
 import type { Page } from "../values/page.ts";
 import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
-import { mayReadEnv, withoutValues } from "../vms/env.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
@@ -25,8 +24,13 @@ export async function listSandboxesOf(
   caller: Caller,
   params: VmListParams<SandboxStatus>,
 ): Promise<Page<Sandbox>> {
-  const page = await readVmPage("sandbox", caller, params, (filter) => listSandboxes(context.db, filter));
-  return { ...page, items: page.items.map((row) => sandboxFor(caller, row)) };
+  const page = await readVmPage(
+    { noun: "sandbox", statusesAlive: sandboxStatusesAlive },
+    caller,
+    params,
+    (filter) => listSandboxes(context.db, filter),
+  );
+  return { ...page, items: page.items.map(sandboxOf) };
 }
 
 export async function getSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
@@ -60,18 +64,11 @@ export async function keepAlive(
   const askedMs = params.timeout === undefined ? row.timeout_ms : readDuration("timeout", params.timeout);
   const timeoutMs = Math.min(askedMs, SANDBOX_TIMEOUT_MAX_MS);
   const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs });
-  if (kept !== undefined) return sandboxFor(caller, kept);
+  if (kept !== undefined) return sandboxOf(kept);
   const lost = await getSandbox(context, caller, row.id);
   throw statusesPastSaving.includes(lost.status) ? notRunning(lost) : expired(lost);
 }
 
-/** With the values of its environment where the caller may see them. */
-export function sandboxFor(caller: Caller, row: SandboxRow): Sandbox {
-  const sandbox = sandboxOf(row);
-  return mayReadEnv(caller, "sandboxes") ? { ...sandbox, env: row.env } : sandbox;
-}
-
-/** As anybody who may read it sees it. */
 export function sandboxOf(row: SandboxRow): Sandbox {
   return {
     id: row.id,
@@ -81,7 +78,7 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     size: row.size,
     status: row.status,
     timeout: formatDuration(row.timeout_ms),
-    env: withoutValues(row.env),
+    env: row.env,
     metadata: row.metadata,
     egress: row.egress,
     host_id: row.host_id,

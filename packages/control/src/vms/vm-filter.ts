@@ -5,6 +5,8 @@ import { sql, type RawBuilder, type SqlBool } from "kysely";
 export interface VmFilter<Status extends string> {
   readonly orgId: string;
   readonly status?: Status;
+  /** Only those with one of them; beside `status` both hold. */
+  readonly statuses?: readonly Status[];
   readonly template?: string;
   readonly metadata: Readonly<Record<string, string>>;
   /** Only what is older than this id. */
@@ -13,9 +15,10 @@ export interface VmFilter<Status extends string> {
 }
 
 export function passes(filter: VmFilter<string>): RawBuilder<SqlBool> {
-  const { orgId, status, template, metadata, before } = filter;
+  const { orgId, status, statuses, template, metadata, before } = filter;
   const conditions = [sql`org_id = ${orgId}`];
   if (status !== undefined) conditions.push(sql`status = ${status}`);
+  if (statuses !== undefined) conditions.push(sql`status in (${sql.join(statuses)})`);
   if (template !== undefined) conditions.push(sql`template = ${template}`);
   if (before !== undefined) conditions.push(sql`id < ${before}`);
   if (Object.keys(metadata).length > 0) conditions.push(sql`metadata @> ${JSON.stringify(metadata)}::jsonb`);

@@ -9,19 +9,21 @@ import type { VmKind } from "./vm-kind.ts";
 export interface VmListParams<Status extends string> extends PageParams {
   readonly status?: Status;
   readonly template?: string;
+  readonly alive?: boolean;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
 export async function readVmPage<Row extends { readonly id: string }, Status extends string>(
-  noun: VmKind["noun"],
+  { noun, statusesAlive }: { readonly noun: VmKind["noun"]; readonly statusesAlive: readonly Status[] },
   { orgId }: Caller,
   params: VmListParams<Status>,
   list: (filter: VmFilter<Status>) => Promise<Row[]>,
 ): Promise<Page<Row>> {
   for (const [name, value] of Object.entries(params.metadata)) checkText(`metadata.${name}`, name + value);
   if (params.template !== undefined) checkText("template", params.template);
-  const { limit: _limit, cursor: _cursor, ...filter } = params;
+  const { limit: _limit, cursor: _cursor, alive, ...filter } = params;
+  const statuses = alive === true ? { statuses: statusesAlive } : {};
   return readPage(noun, params, (before, limit) =>
-    list({ ...filter, orgId, limit, ...(before === undefined ? {} : { before }) }),
+    list({ ...filter, ...statuses, orgId, limit, ...(before === undefined ? {} : { before }) }),
   );
 }

@@ -4,6 +4,8 @@ import type { Host } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
+import { onTarget } from "../../targets.ts";
+import { HOST_ARGUMENT, hostTarget } from "./host-target.ts";
 
 interface Flags {
   readonly json?: boolean;
@@ -16,17 +18,21 @@ export function registerHostViewCommands(host: Command, cli: Cli): void {
     .description(
       "Give a host no new VMs, and move those that it has to others. Answers at once; `show` tells how far it is.",
     )
-    .action(async (hostId: string, flags: Flags, self: Command) => {
+    .action(async (text: string, flags: Flags, self: Command) => {
       const { hosts } = await cli.client(self);
-      const drained = await hosts.drain(hostId, { signal: cli.signal });
+      const drained = await onTarget(hostTarget(hosts, cli.signal), text, (id) =>
+        hosts.drain(id, { signal: cli.signal }),
+      );
       await print(cli, flags, drained, `${drained.name} is ${drained.status}.`);
     });
   addExamples(drain, "skerry host drain hst_01jd3...");
   const activate = oneHost(host, "activate")
     .description("Let a host have VMs again: cancels a drain, ends maintenance.")
-    .action(async (hostId: string, flags: Flags, self: Command) => {
+    .action(async (text: string, flags: Flags, self: Command) => {
       const { hosts } = await cli.client(self);
-      const active = await hosts.activate(hostId, { signal: cli.signal });
+      const active = await onTarget(hostTarget(hosts, cli.signal), text, (id) =>
+        hosts.activate(id, { signal: cli.signal }),
+      );
       await print(cli, flags, active, `${active.name} is ${active.status}.`);
     });
   addExamples(activate, "skerry host activate hst_01jd3...");
@@ -61,9 +67,11 @@ function registerList(host: Command, cli: Cli): void {
 function registerShow(host: Command, cli: Cli): void {
   const command = oneHost(host, "show")
     .description("Show one host: how it is, what it has, and what is taken of it.")
-    .action(async (id: string, flags: Flags, self: Command) => {
+    .action(async (text: string, flags: Flags, self: Command) => {
       const { hosts } = await cli.client(self);
-      const shown = await hosts.get(id, { signal: cli.signal });
+      const shown = await onTarget(hostTarget(hosts, cli.signal), text, (id) =>
+        hosts.get(id, { signal: cli.signal }),
+      );
       if (flags.json === true) return cli.output.json(shown);
       await cli.output.fields(fieldsOf(shown));
     });
@@ -71,7 +79,7 @@ function registerShow(host: Command, cli: Cli): void {
 }
 
 function oneHost(host: Command, verb: string): Command {
-  return host.command(verb).argument("<id>", "id of the host, hst_...").option("--json", "print JSON");
+  return host.command(verb).argument("<id>", HOST_ARGUMENT).option("--json", "print JSON");
 }
 
 async function print(cli: Cli, { json }: Flags, host: Host, text: string): Promise<void> {

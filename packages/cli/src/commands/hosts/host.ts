@@ -3,6 +3,9 @@
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
+import { CliError, exitCodes } from "../../errors.ts";
+import { onTarget } from "../../targets.ts";
+import { HOST_ARGUMENT, hostTarget } from "./host-target.ts";
 import { registerAuthorityCommands } from "./authority.ts";
 import { registerHostViewCommands } from "./host-view.ts";
 
@@ -32,7 +35,7 @@ function registerToken(host: Command, cli: Cli): void {
 }
 
 interface JoinOptions {
-  readonly control: string;
+  readonly control?: string;
   readonly token?: string;
   readonly name?: string;
   readonly address?: string;
@@ -42,12 +45,19 @@ function registerJoin(host: Command, cli: Cli): void {
   const command = host
     .command("join")
     .description("Make this machine a host of a control plane elsewhere. Needs root.")
-    .requiredOption("--control <url>", "address of the control plane's API")
+    .option("--control <url>", "address of the control plane's API; required")
     .option("--name <name>", "what to call the host (default: the machine's name)")
     .option("--address <host:port>", "where control reaches it (default: this machine's address, port 7071)")
     .addHelpText("after", "\n--token takes the token of `skerry host token`.")
     .action(async (_flags: object, self: Command) => {
       const { control, token, name, address } = self.optsWithGlobals<JoinOptions>();
+      // Not with `requiredOption`, which complains before a misspelt flag is named.
+      if (control === undefined)
+        throw new CliError("invalid_input", "--control is missing.", {
+          remediation:
+            "Give the address of the control plane's API, such as https://skerry.example.org:7443.",
+          exitCode: exitCodes.usage,
+        });
       const { joinCluster } = await import("../../local/join.ts");
       const { ownLayout } = await import("../../local/system/layout.ts");
       const joined = await joinCluster(ownLayout(), {
@@ -82,12 +92,14 @@ function registerRemove(host: Command, cli: Cli): void {
   const command = host
     .command("remove")
     .description("End a host's membership: it is trusted no more. Drain it first to lose nothing.")
-    .argument("<id>", "id of the host, hst_...")
+    .argument("<id>", HOST_ARGUMENT)
     .option("--force", "also with sandboxes and machines on it, which are lost")
-    .action(async (id: string, flags: { readonly force?: boolean }, self: Command) => {
-      const client = await cli.client(self);
-      await client.hosts.remove(id, { force: flags.force === true }, { signal: cli.signal });
-      await cli.output.note(`${id} is removed. On its machine, \`skerry down\` stops it.`);
+    .action(async (text: string, flags: { readonly force?: boolean }, self: Command) => {
+      const { hosts } = await cli.client(self);
+      await onTarget(hostTarget(hosts, cli.signal), text, (id) =>
+        hosts.remove(id, { force: flags.force === true }, { signal: cli.signal }),
+      );
+      await cli.output.note(`${text} is removed. On its machine, \`skerry down\` stops it.`);
     });
   addExamples(command, "skerry host remove hst_01jd3...");
 }

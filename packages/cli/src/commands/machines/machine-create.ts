@@ -11,10 +11,11 @@ import type { MachineCreateRequest } from "@skerry/sdk";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
+import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 
 interface CreateFlags extends EgressFlags {
-  readonly template: string;
+  readonly template?: string;
   readonly name?: string;
   readonly size?: string;
   readonly env?: Record<string, string>;
@@ -33,7 +34,8 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
   const command = machine
     .command("create")
     .description("Create a machine, wait until it runs and print its id.")
-    .requiredOption("--template <name>", "template name or id; see `skerry template list`")
+    .argument("[template]", "the same as --template")
+    .option("--template <name>", "name or id; see `skerry template list` (default: base, or the only one)")
     .option("--name <name>", "a name that commands take in the place of the id")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--env <KEY=VALUE>", "environment variable of its processes; repeatable", collectPair)
@@ -58,10 +60,12 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     .option("--stop-timeout <duration>", "from SIGTERM to SIGKILL (default: 10s, at most 5m)");
   addEgressFlags(command)
     .option("--json", "print the machine as JSON")
-    .action((flags: CreateFlags, self: Command) => createMachine(cli, flags, self));
+    .action((template: string | undefined, flags: CreateFlags, self: Command) =>
+      createMachine(cli, { template, flags, self }),
+    );
   addExamples(
     command,
-    "skerry machine create --template base",
+    "skerry machine create",
     "skerry machine create --template base --name web --command 'exec python3 -m http.server' --restart always",
     "skerry machine create --template base --command 'python3 /srv/job.py' --max-retries 3 --stop-timeout 1m",
     "skerry machine create --template base --egress-allow-cidr 10.0.0.0/8 --egress-allow-port 443",
@@ -77,19 +81,28 @@ function retries(text: string): number | typeof UNLIMITED {
   );
 }
 
-async function createMachine(cli: Cli, flags: CreateFlags, self: Command): Promise<void> {
+interface Creation {
+  readonly template: string | undefined;
+  readonly flags: CreateFlags;
+  readonly self: Command;
+}
+
+async function createMachine(cli: Cli, { template: argument, flags, self }: Creation): Promise<void> {
   const client = await cli.client(self);
-  const request = createRequest(flags);
-  const machine = await cli.output.spin("Creating a machine", () =>
-    client.machines.create(request, { signal: cli.signal }),
+  const template = await chosenTemplate(client, { flag: flags.template, argument }, cli.signal);
+  const request = createRequest(template, flags);
+  const machine = await cli.waits.during(
+    "Creating a machine",
+    () => client.machines.create(request, { signal: cli.signal }),
+    { hint: firstUseHint(flags.size) },
   );
   if (flags.json === true) return cli.output.json(machine);
   await cli.output.line(machine.id);
   await cli.output.note(`${machine.template}, ${machine.size}; restart: ${machine.restart.policy}`);
 }
 
-function createRequest(flags: CreateFlags): MachineCreateRequest {
-  const { template, name, size, env, metadata, command, maxRetries, stopTimeout } = flags;
+function createRequest(template: string, flags: CreateFlags): MachineCreateRequest {
+  const { name, size, env, metadata, command, maxRetries, stopTimeout } = flags;
   const restart = given({
     policy: flags.restart,
     max_retries: maxRetries === UNLIMITED ? null : maxRetries,

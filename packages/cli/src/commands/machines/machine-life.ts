@@ -5,7 +5,11 @@ import type { Machine } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
-import { addVmListFlags, describedFields, forEach, listed, type ListFlags } from "../vms/vm-list.ts";
+import { relativeTime } from "../../relative-times.ts";
+import { onTarget } from "../../targets.ts";
+import { describedFields } from "../vms/vm-fields.ts";
+import { addVmListFlags, forEach, listed, type ListFlags } from "../vms/vm-list.ts";
+import { idArgument, machineNoun } from "../vms/vm-noun.ts";
 
 export function registerMachineLife(machine: Command, cli: Cli): void {
   registerList(machine, cli);
@@ -23,19 +27,20 @@ export function registerMachineLife(machine: Command, cli: Cli): void {
 }
 
 function registerList(machine: Command, cli: Cli): void {
-  const list = machine.command("list").description("List machines, newest first.");
+  const list = machine.command("list").description("List the machines that are alive, newest first.");
   addVmListFlags(list, machineStatuses).action(async (flags: ListFlags<MachineStatus>, self: Command) => {
     const { machines } = await cli.client(self);
     const page = await listed<Machine, MachineStatus>(machines, flags, cli.signal);
     if (flags.json === true) return cli.output.json(page);
     await cli.output.table(
-      ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "RESTARTS", "REASON"],
+      ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "RESTARTS", "REASON"],
       page.items.map((item) => [
         item.id,
         item.name ?? "-",
         item.template,
         item.size,
         item.status,
+        relativeTime(item.created_at),
         String(item.restarts),
         item.reason ?? "-",
       ]),
@@ -53,11 +58,13 @@ function registerShow(machine: Command, cli: Cli): void {
   const command = machine
     .command("show")
     .description("Show a machine.")
-    .argument("<id>", "id of the machine, mch_...")
+    .argument("<id>", idArgument(machineNoun))
     .option("--json", "print JSON")
-    .action(async (id: string, flags: { readonly json?: boolean }, self: Command) => {
-      const { machines } = await cli.client(self);
-      const found = await machines.get(id, { signal: cli.signal });
+    .action(async (text: string, flags: { readonly json?: boolean }, self: Command) => {
+      const client = await cli.client(self);
+      const found = await onTarget(machineNoun.target(client, cli.signal), text, (id) =>
+        client.machines.get(id, { signal: cli.signal }),
+      );
       if (flags.json === true) return cli.output.json(found);
       await cli.output.fields(describedFields(found));
     });
@@ -105,13 +112,16 @@ function registerPowerCommand(
   const command = machine
     .command(verb)
     .description(description)
-    .argument("<id...>", "ids of machines, mch_...")
+    .argument("<id...>", "ids of machines, beginnings of them, or names")
     .option("--json", "print the machines as JSON")
-    .action(async (ids: readonly string[], flags: PowerFlags, self: Command) => {
-      const { machines } = await cli.client(self);
+    .action(async (texts: readonly string[], flags: PowerFlags, self: Command) => {
+      const client = await cli.client(self);
+      const target = machineNoun.target(client, cli.signal);
       const options = { signal: cli.signal, ...(flags.newDisk === true ? { newDisk: true } : {}) };
-      await forEach(cli, ids, async (id) => {
-        const found = await cli.output.spin(`${doing} ${id}`, () => machines[verb](id, options));
+      await forEach(cli, texts, async (text) => {
+        const found = await onTarget(target, text, (id) =>
+          cli.waits.during(`${doing} ${text}`, () => client.machines[verb](id, options)),
+        );
         if (flags.json === true) return cli.output.json(found);
         await cli.output.line(`${found.id} ${found.status}`);
       });
@@ -119,7 +129,7 @@ function registerPowerCommand(
   addExamples(
     command,
     `skerry machine ${verb} mch_01jd3...`,
-    `skerry machine list --all --json | jq -r '.items[].id' | xargs skerry machine ${verb}`,
+    `skerry machine list --json | jq -r '.items[].id' | xargs skerry machine ${verb}`,
   );
   return command;
 }
@@ -128,13 +138,16 @@ function registerDestroy(machine: Command, cli: Cli): void {
   const command = machine
     .command("destroy")
     .description("Destroy machines and their disks, in any status.")
-    .argument("<id...>", "ids of machines, mch_...")
-    .action(async (ids: readonly string[], _flags: object, self: Command) => {
-      const { machines } = await cli.client(self);
-      await forEach(cli, ids, async (id) => {
-        await machines.destroy(id, { signal: cli.signal });
-        await cli.output.line(`${id} destroyed`);
-      });
+    .argument("<id...>", "ids of machines, beginnings of them, or names")
+    .action(async (texts: readonly string[], _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      const target = machineNoun.target(client, cli.signal);
+      await forEach(cli, texts, (text) =>
+        onTarget(target, text, async (id) => {
+          await client.machines.destroy(id, { signal: cli.signal });
+          await cli.output.line(`${id} destroyed`);
+        }),
+      );
     });
   addExamples(command, "skerry machine destroy mch_01jd3... mch_01jd4...");
 }

@@ -4,10 +4,11 @@ import type { SandboxCreateRequest } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
+import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 
 interface CreateFlags extends EgressFlags {
-  readonly template: string;
+  readonly template?: string;
   readonly name?: string;
   readonly mode?: "ephemeral" | "persistent";
   readonly timeout?: string;
@@ -21,7 +22,8 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
   const command = sandbox
     .command("create")
     .description("Create a sandbox, wait until it is usable and print its id.")
-    .requiredOption("--template <name>", "template name or id; see `skerry template list`")
+    .argument("[template]", "the same as --template")
+    .option("--template <name>", "name or id; see `skerry template list` (default: base, or the only one)")
     .option("--name <name>", "a name that commands take in the place of the id")
     .addOption(new Option("--mode <mode>", "what its timeout does").choices(["ephemeral", "persistent"]))
     .option(
@@ -33,29 +35,40 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair);
   addEgressFlags(command)
     .option("--json", "print the sandbox as JSON")
-    .action((flags: CreateFlags, self: Command) => createSandbox(cli, flags, self));
+    .action((template: string | undefined, flags: CreateFlags, self: Command) =>
+      createSandbox(cli, { template, flags, self }),
+    );
   addExamples(
     command,
-    "skerry sandbox create --template base",
+    "skerry sandbox create",
     "skerry sandbox create --template base --timeout 30m --size shared-cpu-2x --env CI=1 --metadata job=7",
     "skerry sandbox create --template base --egress-allow-cidr 10.0.0.0/8 --egress-allow-port 443",
     "skerry sandbox create --template base --egress-mode deny_all --egress-dns",
   );
 }
 
-async function createSandbox(cli: Cli, flags: CreateFlags, self: Command): Promise<void> {
+interface Creation {
+  readonly template: string | undefined;
+  readonly flags: CreateFlags;
+  readonly self: Command;
+}
+
+async function createSandbox(cli: Cli, { template: argument, flags, self }: Creation): Promise<void> {
   const client = await cli.client(self);
-  const request = createRequest(flags);
-  const created = await cli.output.spin("Creating a sandbox", () =>
-    client.sandboxes.create(request, { signal: cli.signal }),
+  const template = await chosenTemplate(client, { flag: flags.template, argument }, cli.signal);
+  const request = createRequest(template, flags);
+  const created = await cli.waits.during(
+    "Creating a sandbox",
+    () => client.sandboxes.create(request, { signal: cli.signal }),
+    { hint: firstUseHint(flags.size) },
   );
   if (flags.json === true) return cli.output.json(created);
   await cli.output.line(created.id);
   await cli.output.note(`${created.info.template}, ${created.info.size}; expires ${created.info.expires_at}`);
 }
 
-function createRequest(flags: CreateFlags): SandboxCreateRequest {
-  const { template, name, mode, timeout, size, env, metadata } = flags;
+function createRequest(template: string, flags: CreateFlags): SandboxCreateRequest {
+  const { name, mode, timeout, size, env, metadata } = flags;
   return {
     template,
     ...given({ name, mode, timeout, size, env, metadata, egress: egressRequest(flags) }),

@@ -5,7 +5,11 @@ import type { Sandbox } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
-import { addVmListFlags, describedFields, forEach, listed, type ListFlags } from "../vms/vm-list.ts";
+import { relativeTime } from "../../relative-times.ts";
+import { onTarget } from "../../targets.ts";
+import { describedFields } from "../vms/vm-fields.ts";
+import { addVmListFlags, forEach, listed, type ListFlags } from "../vms/vm-list.ts";
+import { idArgument, sandboxNoun } from "../vms/vm-noun.ts";
 
 export function registerSandboxLife(sandbox: Command, cli: Cli): void {
   registerList(sandbox, cli);
@@ -16,7 +20,7 @@ export function registerSandboxLife(sandbox: Command, cli: Cli): void {
 
 function registerList(sandbox: Command, cli: Cli): void {
   const command = addVmListFlags(
-    sandbox.command("list").description("List sandboxes, newest first."),
+    sandbox.command("list").description("List the sandboxes that are alive, newest first."),
     sandboxStatuses,
   ).action((flags: ListFlags<SandboxStatus>, self: Command) => listSandboxes(cli, flags, self));
   addExamples(
@@ -31,14 +35,15 @@ async function listSandboxes(cli: Cli, flags: ListFlags<SandboxStatus>, self: Co
   const page = await listed<Sandbox, SandboxStatus>(sandboxes, flags, cli.signal);
   if (flags.json === true) return cli.output.json(page);
   await cli.output.table(
-    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "EXPIRES"],
+    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "EXPIRES"],
     page.items.map(({ info }) => [
       info.id,
       info.name ?? "-",
       info.template,
       info.size,
       info.status,
-      info.expires_at,
+      relativeTime(info.created_at),
+      info.status === "destroyed" ? "-" : relativeTime(info.expires_at),
     ]),
   );
   if (page.next_cursor !== null) await cli.output.note("There are more; --all lists every one.");
@@ -48,11 +53,13 @@ function registerGet(sandbox: Command, cli: Cli): void {
   const command = sandbox
     .command("get")
     .description("Show a sandbox.")
-    .argument("<id>", "id of the sandbox, sbx_...")
+    .argument("<id>", idArgument(sandboxNoun))
     .option("--json", "print JSON")
-    .action(async (id: string, flags: { readonly json?: boolean }, self: Command) => {
+    .action(async (text: string, flags: { readonly json?: boolean }, self: Command) => {
       const client = await cli.client(self);
-      const { info } = await client.sandboxes.get(id, { signal: cli.signal });
+      const { info } = await onTarget(sandboxNoun.target(client, cli.signal), text, (id) =>
+        client.sandboxes.get(id, { signal: cli.signal }),
+      );
       if (flags.json === true) return cli.output.json(info);
       await cli.output.fields(describedFields(info));
     });
@@ -67,16 +74,18 @@ function registerKeepalive(sandbox: Command, cli: Cli): void {
   const command = sandbox
     .command("keepalive")
     .description("Push a sandbox's expiry back.")
-    .argument("<id>", "id of the sandbox, sbx_...")
+    .argument("<id>", idArgument(sandboxNoun))
     .option(
       "--timeout <duration>",
       "from now until it is destroyed, at most 24h (default: the sandbox's own)",
     )
     .option("--json", "print the sandbox as JSON")
     .action(
-      async (id: string, flags: { readonly timeout?: string; readonly json?: boolean }, self: Command) => {
+      async (text: string, flags: { readonly timeout?: string; readonly json?: boolean }, self: Command) => {
         const client = await cli.client(self);
-        const { info } = await client.sandboxes.keepalive(id, flags.timeout, { signal: cli.signal });
+        const { info } = await onTarget(sandboxNoun.target(client, cli.signal), text, (id) =>
+          client.sandboxes.keepalive(id, flags.timeout, { signal: cli.signal }),
+        );
         if (flags.json === true) return cli.output.json(info);
         await cli.output.line(`${info.id} expires ${info.expires_at}`);
       },
@@ -88,17 +97,20 @@ function registerDestroy(sandbox: Command, cli: Cli): void {
   const command = sandbox
     .command("destroy")
     .description("Destroy sandboxes, in any status.")
-    .argument("<id...>", "ids of sandboxes, sbx_...")
-    .action(async (ids: readonly string[], _flags: object, self: Command) => {
-      const { sandboxes } = await cli.client(self);
-      await forEach(cli, ids, async (id) => {
-        await sandboxes.destroy(id, { signal: cli.signal });
-        await cli.output.line(`${id} destroyed`);
-      });
+    .argument("<id...>", "ids of sandboxes, beginnings of them, or names")
+    .action(async (texts: readonly string[], _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      const target = sandboxNoun.target(client, cli.signal);
+      await forEach(cli, texts, (text) =>
+        onTarget(target, text, async (id) => {
+          await client.sandboxes.destroy(id, { signal: cli.signal });
+          await cli.output.line(`${id} destroyed`);
+        }),
+      );
     });
   addExamples(
     command,
     "skerry sandbox destroy sbx_01jd3... sbx_01jd4...",
-    "skerry sandbox list --all --json | jq -r '.items[].id' | xargs skerry sandbox destroy",
+    "skerry sandbox list --json | jq -r '.items[].id' | xargs skerry sandbox destroy",
   );
 }

@@ -5,28 +5,32 @@ import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
 import { addExamples } from "../../options.ts";
-import type { VmNoun } from "./vm-noun.ts";
+import { onTarget } from "../../targets.ts";
+import { idArgument, type VmNoun } from "./vm-noun.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "./egress-flags.ts";
 
 interface Flags extends EgressFlags {
   readonly json?: boolean;
 }
 
-export function registerVmEgress(parent: Command, cli: Cli, { noun, id: example, calls }: VmNoun): void {
+export function registerVmEgress(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id: example, calls, target } = vm;
   const command = parent
     .command("egress")
     .description(
       `Show what a ${noun} may reach, its traffic and the last denied destinations. With --egress flags, replace its rules as a whole first.`,
     )
-    .argument("<id>", `id of the ${noun}`);
+    .argument("<id>", idArgument(vm));
   addEgressFlags(command)
     .option("--json", "print JSON")
-    .action(async (id: string, flags: Flags, self: Command) => {
+    .action(async (text: string, flags: Flags, self: Command) => {
       const request = changeRequest(flags);
-      const vms = calls(await cli.client(self));
+      const client = await cli.client(self);
+      const vms = calls(client);
       const options = { signal: cli.signal };
-      const report =
-        request === undefined ? await vms.egress(id, options) : await vms.setEgress(id, request, options);
+      const report = await onTarget(target(client, cli.signal), text, (id) =>
+        request === undefined ? vms.egress(id, options) : vms.setEgress(id, request, options),
+      );
       if (flags.json === true) return cli.output.json(report);
       await showReport(cli, report);
     });

@@ -1,12 +1,15 @@
 // `upload`, `download` and `ls` of sandboxes and machines.
 
 import { posix } from "node:path";
+import { SkerryApiError } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
 import { bounded, openLocalFile, saveLocalFile, STDIO } from "../../local-files.ts";
 import { addExamples, byteCount } from "../../options.ts";
-import type { VmNoun } from "./vm-noun.ts";
+import { relativeTime } from "../../relative-times.ts";
+import { onTarget, onTargetOnce } from "../../targets.ts";
+import { idArgument, type VmNoun } from "./vm-noun.ts";
 
 export function registerVmFiles(parent: Command, cli: Cli, vm: VmNoun): void {
   registerUpload(parent, cli, vm);
@@ -19,13 +22,13 @@ function registerUpload(parent: Command, cli: Cli, vm: VmNoun): void {
   const command = parent
     .command("upload")
     .description(`Write a local file into a ${noun}. Missing directories are created; at most 100 MB.`)
-    .argument("<id>", `id of the ${noun}`)
+    .argument("<id>", idArgument(vm))
     .argument("<local>", "local file, or - for standard input")
     .argument("<remote>", `absolute path in the ${noun}; with a slash at the end, the file keeps its name`)
     .option("--mode <octal>", "permissions (default: 0644)")
     .option("--json", "print what was written as JSON");
-  command.action((id: string, local: string, remote: string) =>
-    upload(cli, command, { vm, id, local, remote }),
+  command.action((text: string, local: string, remote: string) =>
+    upload(cli, command, { vm, text, local, remote }),
   );
   addExamples(
     command,
@@ -41,18 +44,34 @@ interface UploadFlags {
 
 interface Upload {
   readonly vm: VmNoun;
-  readonly id: string;
+  /** What the user calls it. */
+  readonly text: string;
   readonly local: string;
   readonly remote: string;
 }
 
-async function upload(cli: Cli, command: Command, { vm, id, local, remote }: Upload): Promise<void> {
+async function upload(cli: Cli, command: Command, { vm, text, local, remote }: Upload): Promise<void> {
   const { mode, json } = command.opts<UploadFlags>();
   const path = remoteFile(local, remote);
   const client = await cli.client(command);
   await using source = await openLocalFile(local);
-  const written = await cli.output.spin(`Uploading ${local}`, () =>
-    vm.calls(client).upload(id, path, source.content, { mode, signal: cli.signal }),
+  const written = await cli.waits.during(
+    `Uploading ${local}`,
+    (transfer) => {
+      const onProgress = (bytes: number) => transfer.add(bytes);
+      const options = { mode, onProgress, signal: cli.signal };
+      const send = (id: string, to: string) => vm.calls(client).upload(id, to, source.content, options);
+      const target = vm.target(client, cli.signal);
+      if (local === STDIO) return onTargetOnce(target, text, (id) => send(id, path));
+      return onTarget(target, text, (id) =>
+        // Like `cp`: a directory takes the file under its own name.
+        send(id, path).catch((error: unknown) => {
+          if (!(error instanceof SkerryApiError) || error.code !== "path_is_directory") throw error;
+          return send(id, posix.join(path, posix.basename(local)));
+        }),
+      );
+    },
+    { totalBytes: source.bytes },
   );
   if (json === true) return cli.output.json(written);
   await cli.output.line(`${written.path} ${written.size} bytes`);
@@ -75,7 +94,7 @@ function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
     .description(
       `Read a file of a ${noun}. A download that breaks off, or is too large, leaves no local file.`,
     )
-    .argument("<id>", `id of the ${noun}`)
+    .argument("<id>", idArgument(vm))
     .argument("<remote>", `absolute path in the ${noun}`)
     .argument(
       "[local]",
@@ -87,15 +106,22 @@ function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
       "refuse a larger file: 1000, 20K, 500M, 2G (default: nine tenths of what is free here; none for standard output)",
       byteCount,
     );
-  command.action(async (id: string, remote: string, local: string) => {
+  command.action(async (text: string, remote: string, local: string) => {
     const { maxSize: maxBytes } = command.opts<{ readonly maxSize?: number }>();
     const client = await cli.client(command);
-    const content = await vm.calls(client).downloadStream(id, remote, { signal: cli.signal });
+    const content = await onTarget(vm.target(client, cli.signal), text, (id) =>
+      vm.calls(client).downloadStream(id, remote, { signal: cli.signal }),
+    );
     if (local === STDIO) {
       for await (const chunk of bounded(content, maxBytes)) await cli.output.bytes("stdout", chunk);
       return;
     }
-    const { path, bytes } = await saveLocalFile(content, local, { name: posix.basename(remote), maxBytes });
+    const { path, bytes } = await cli.waits.during(`Downloading ${remote}`, (transfer) =>
+      saveLocalFile(content, local, {
+        ...{ name: posix.basename(remote), maxBytes },
+        onProgress: (more) => transfer.add(more),
+      }),
+    );
     await cli.output.line(`${path} ${bytes} bytes`);
   });
   addExamples(
@@ -110,16 +136,23 @@ function registerLs(parent: Command, cli: Cli, vm: VmNoun): void {
   const command = parent
     .command("ls")
     .description(`List a directory of a ${noun}.`)
-    .argument("<id>", `id of the ${noun}`)
+    .argument("<id>", idArgument(vm))
     .argument("[directory]", `absolute path in the ${noun}`, "/root")
     .option("--json", "print JSON, with names exactly as they are")
-    .action(async (id: string, path: string, flags: { readonly json?: boolean }, self: Command) => {
+    .action(async (text: string, path: string, flags: { readonly json?: boolean }, self: Command) => {
       const client = await cli.client(self);
-      const listing = await vm.calls(client).listDirectory(id, path, { signal: cli.signal });
+      const listing = await onTarget(vm.target(client, cli.signal), text, (id) =>
+        vm.calls(client).listDirectory(id, path, { signal: cli.signal }),
+      );
       if (flags.json === true) return cli.output.json(listing);
       await cli.output.table(
         ["TYPE", "SIZE", "MODIFIED", "NAME"],
-        listing.entries.map(({ type, size, modified, name }) => [type, String(size), modified, name]),
+        listing.entries.map(({ type, size, modified, name }) => [
+          type,
+          String(size),
+          relativeTime(modified),
+          name,
+        ]),
       );
       if (listing.truncated) await cli.output.note("The directory has more entries than the server lists.");
     });

@@ -4,7 +4,7 @@ import { PAGE_MAX } from "@skerry/contract/bounds";
 import type { CallOptions, Page, PageOptions } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { exitCodes, failureOf } from "../../errors.ts";
+import { exitCodes } from "../../errors.ts";
 import { collectPair, given, wholeNumber } from "../../options.ts";
 
 export interface ListFlags<Status extends string> {
@@ -18,7 +18,9 @@ export interface ListFlags<Status extends string> {
 
 export function addVmListFlags(command: Command, statuses: readonly string[]): Command {
   return command
-    .addOption(new Option("--status <status>", "only those with it").choices(statuses))
+    .addOption(
+      new Option("--status <status>", "only those with it, also those that have ended").choices(statuses),
+    )
     .option("--template <name>", "only those made from it")
     .option("--metadata <KEY=VALUE>", "only those with this label; repeatable", collectPair)
     .addOption(
@@ -26,12 +28,13 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
         .argParser((text: string) => wholeNumber(text, PAGE_MAX))
         .conflicts("all"),
     )
-    .option("--all", "list every one")
-    .option("--json", "print JSON, as the API has it");
+    .option("-a, --all", "list every one, also those that have ended (default: those that are alive)")
+    .option("--json", "print JSON, as the API has it, with times in UTC");
 }
 
 interface Filter<Status extends string> {
   readonly status?: Status;
+  readonly alive?: boolean;
   readonly template?: string;
   readonly metadata?: Record<string, string>;
 }
@@ -41,7 +44,7 @@ interface Listing<Item, Status extends string> {
   page(query: Filter<Status> & PageOptions, options: CallOptions): Promise<Page<Item>>;
 }
 
-/** One page, or with `--all` everything as one. */
+/** One page of those that are alive, or that have the status; with `--all` everything as one. */
 export async function listed<Item, Status extends string>(
   items: Listing<Item, Status>,
   flags: ListFlags<Status>,
@@ -49,25 +52,19 @@ export async function listed<Item, Status extends string>(
 ): Promise<Page<Item>> {
   const { status, template, metadata, limit } = flags;
   const filter: Filter<Status> = given({ status, template, metadata });
-  if (flags.all !== true) return items.page({ ...filter, limit }, { signal });
+  if (flags.all !== true) {
+    const alive = status === undefined ? { alive: true } : {};
+    return items.page({ ...filter, ...alive, limit }, { signal });
+  }
   const found: Item[] = [];
   for await (const item of items.list(filter, { signal })) found.push(item);
   return { items: found, next_cursor: null };
 }
 
-/** Every field that has something to say. */
-export function describedFields(info: object): [string, string][] {
-  const fields = Object.entries(info).map(([name, value]): [string, string] => [
-    name,
-    typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? ""),
-  ]);
-  return fields.filter(([, text]) => text !== "" && text !== "{}");
-}
-
 /** One that fails does not keep the others from their turn; a Ctrl-C does. */
 export async function forEach(
   cli: Cli,
-  ids: readonly string[],
+  ids: Iterable<string>,
   work: (id: string) => Promise<void>,
 ): Promise<void> {
   for (const id of ids) {
@@ -75,7 +72,7 @@ export async function forEach(
       await work(id);
     } catch (error) {
       if (cli.signal.aborted) throw error;
-      await cli.output.failure(failureOf(error));
+      await cli.fail(error);
       cli.exitCode = exitCodes.failed;
     }
   }

@@ -22,8 +22,7 @@ export interface SandboxTables {
     version: Generated<number>;
     execution_id: string;
     host_id: string;
-    /** Null: erased, because its destruction has begun. */
-    env: Json<Record<string, string | null>>;
+    env: Json<Record<string, string>>;
     metadata: Json<Record<string, string>>;
     egress: Json<Egress>;
     egress_version: Generated<number>;

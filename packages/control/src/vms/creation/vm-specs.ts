@@ -1,13 +1,12 @@
 import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Queries } from "../../db/database.ts";
 import { hostEgress } from "../../organizations/private-cidrs.ts";
-import { wholeEnv, type ShownEnv } from "../env.ts";
 import type { VmRow } from "../vm-kind.ts";
 
 interface PlacedVm extends VmRow {
   readonly template: string;
   readonly size: string;
-  readonly env: ShownEnv;
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** What its host is asked for: the row of a sandbox or of a machine, as it is when its VM is to start. */
@@ -18,7 +17,7 @@ export async function vmSpecOf(db: Queries, row: PlacedVm): Promise<VmSpec> {
     size: row.size,
     // A name of a host has no underscores.
     hostname: row.id.replace("_", "-"),
-    env: wholeEnv(row.env),
+    env: row.env,
     egress: await hostEgress(db, row),
     egress_version: row.egress_version,
   };

@@ -1,0 +1,106 @@
+// Commands that take a sandbox or a machine, whichever the id or the name is of: `skerry ps`, `skerry logs`.
+
+import { isId, kindOf } from "@skerry/contract/ids";
+import type { Machine, SandboxInfo, Skerry } from "@skerry/sdk";
+import type { Command } from "commander";
+import type { Cli } from "../cli.ts";
+import { CliError } from "../errors.ts";
+import { addExamples } from "../options.ts";
+import { relativeTime } from "../relative-times.ts";
+import { onTarget } from "../targets.ts";
+import { addLogFlags, showLogs, type LogFlags } from "./machines/machine-logs.ts";
+import { machineNoun, sandboxNoun } from "./vms/vm-noun.ts";
+
+export function registerEitherVmCommands(program: Command, cli: Cli): void {
+  registerPs(program, cli);
+  registerLogs(program, cli);
+}
+
+interface PsFlags {
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
+
+function registerPs(program: Command, cli: Cli): void {
+  const command = program
+    .command("ps")
+    .description("List the sandboxes and machines that are alive, newest first.")
+    .option("-a, --all", "also those that have ended")
+    .option("--json", "print JSON, with times in UTC")
+    .action((flags: PsFlags, self: Command) => listBoth(cli, flags, self));
+  addExamples(command, "skerry ps", "skerry ps --json | jq -r '.machines[].id'");
+}
+
+async function listBoth(cli: Cli, flags: PsFlags, self: Command): Promise<void> {
+  const { sandboxes, machines } = await cli.client(self);
+  const filter = flags.all === true ? {} : { alive: true };
+  const options = { signal: cli.signal };
+  const [sandboxInfos, machineInfos] = await Promise.all([
+    allOf(sandboxes.list(filter, options), ({ info }) => info),
+    allOf(machines.list(filter, options), (machine) => machine),
+  ]);
+  if (flags.json === true) return cli.output.json({ sandboxes: sandboxInfos, machines: machineInfos });
+  const rows = [...sandboxInfos, ...machineInfos].toSorted((one, other) =>
+    other.created_at.localeCompare(one.created_at),
+  );
+  await cli.output.table(
+    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "EXPIRES"],
+    rows.map((vm) => [
+      ...[vm.id, vm.name ?? "-", vm.template, vm.size, vm.status],
+      relativeTime(vm.created_at),
+      expiryText(vm),
+    ]),
+  );
+}
+
+function expiryText(vm: SandboxInfo | Machine): string {
+  if (vm.status === "destroyed" || !("expires_at" in vm)) return "-";
+  return relativeTime(vm.expires_at);
+}
+
+async function allOf<Item, Shown>(
+  items: AsyncIterable<Item>,
+  shown: (item: Item) => Shown,
+): Promise<Shown[]> {
+  const all: Shown[] = [];
+  for await (const item of items) all.push(shown(item));
+  return all;
+}
+
+function registerLogs(program: Command, cli: Cli): void {
+  const command = addLogFlags(
+    program
+      .command("logs")
+      .description("Show the console of a machine: what its main process and its kernel have printed.")
+      .argument("<id>", "id of the machine, the beginning of it, or its name"),
+  ).action(async (text: string, flags: LogFlags, self: Command) => {
+    const client = await cli.client(self);
+    if (kindOf(text) === "sandbox") throw noLog(text);
+    try {
+      await onTarget(machineNoun.target(client, cli.signal), text, (id) =>
+        showLogs(cli, { client, id, flags }),
+      );
+    } catch (error) {
+      const isMissing = error instanceof CliError && error.code === "machine_not_found";
+      if (isMissing && (await isSandbox(client, text, cli.signal))) throw noLog(text);
+      throw error;
+    }
+  });
+  addExamples(command, "skerry logs web --follow", "skerry logs mch_01jd3... --lines 1000");
+}
+
+async function isSandbox(client: Skerry, text: string, signal: AbortSignal): Promise<boolean> {
+  if (isId("machine", text)) return false;
+  return onTarget(sandboxNoun.target(client, signal), text, (id) =>
+    client.sandboxes.get(id, { signal }),
+  ).then(
+    () => true,
+    () => false,
+  );
+}
+
+function noLog(text: string): CliError {
+  return new CliError("no_log", `${text} is a sandbox, and a sandbox has no log: it has no main process.`, {
+    remediation: "What its commands print is what `skerry sandbox exec` prints. Machines have logs.",
+  });
+}

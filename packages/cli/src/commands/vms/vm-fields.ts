@@ -1,0 +1,40 @@
+// A sandbox or a machine as `show` has it: every field that has something to say, in words.
+
+import type { Egress, Machine, SandboxInfo } from "@skerry/sdk";
+import { relativeTime } from "../../relative-times.ts";
+
+type Value = string | number | boolean | null | undefined | object;
+type Fields = readonly (readonly [name: string, value: string])[];
+
+export function describedFields(info: SandboxInfo | Machine): Fields {
+  const fields: [string, Value][] = Object.entries(info);
+  return fields
+    .map(([name, value]) => [name, valueText(name, value)] as const)
+    .filter(([, text]) => text !== "");
+}
+
+function valueText(name: string, value: Value): string {
+  if (value === null || value === undefined) return "";
+  if (name === "egress") return egressText(value as Egress);
+  if (typeof value === "string") return name.endsWith("_at") ? `${value} (${relativeTime(value)})` : value;
+  if (typeof value !== "object") return String(value);
+  // Values that are kept from the caller are null.
+  return Object.entries(value)
+    .map(([key, one]) => (one === null ? key : `${key}=${String(one)}`))
+    .join(", ");
+}
+
+function egressText({ mode, allow_cidrs, deny_cidrs, allow_ports, dns }: Egress): string {
+  const parts: readonly (readonly [title: string, values: readonly (string | number)[]])[] = [
+    ["allowed", allow_cidrs],
+    ["ports", allow_ports],
+    ["denied", deny_cidrs],
+  ];
+  return [
+    mode,
+    ...parts
+      .filter(([, values]) => values.length > 0)
+      .map(([title, values]) => `${title} ${values.join(" ")}`),
+    dns ? "DNS" : "no DNS",
+  ].join(", ");
+}

@@ -1,0 +1,19 @@
+// What the whole tree of commands gets once it is complete: what an unknown command is answered with, aliases, and help that fits.
+
+import type { Command } from "commander";
+
+export function completeTree(command: Command): void {
+  const names = command.commands.map((one) => one.name());
+  for (const one of command.commands) {
+    // The same deed under both names.
+    if (one.name() === "get") one.alias("show");
+    if (one.name() === "show") one.alias("get");
+  }
+  if (names.length > 0) command.showHelpAfterError(commandsText(command));
+  for (const one of command.commands) completeTree(one);
+}
+
+function commandsText(command: Command): string {
+  const visible = command.createHelp().visibleCommands(command);
+  return `Its commands: ${visible.map((one) => one.name()).join(", ")}.`;
+}

@@ -1,0 +1,47 @@
+// What to do about an error, in the words of the command line. The server's are for authors of requests.
+
+/** Whole remedies, by the code of the error. */
+const byCode: Readonly<Record<string, string>> = {
+  unauthorized:
+    "Give a valid token with SKERRY_API_TOKEN or --token, or run `skerry up` on the server's machine.",
+  organization_not_found: "`skerry org list` lists yours; without --org a command is for the token's own.",
+};
+
+/** Calls of the API, and the command that makes each. */
+const commands: readonly (readonly [call: string, command: string])[] = [
+  ["GET /v1/auth/me", "skerry auth whoami"],
+  ["GET /v1/auth/tokens", "skerry auth token list"],
+  ["GET /v1/orgs", "skerry org list"],
+  ["GET /v1/limits", "skerry org limits"],
+  ["GET /v1/hosts", "skerry host list"],
+  ["GET /v1/templates", "skerry template list"],
+  ["GET /v1/sizes", "skerry size list"],
+  ["GET /v1/sandboxes", "skerry sandbox list"],
+  ["GET /v1/machines", "skerry machine list"],
+  ["GET /v1/audit", "skerry audit list"],
+  ["GET /v1/openapi.json", "skerry --help"],
+];
+
+/** Fields and headers, and what stands for them on a command line. */
+const flags: readonly (readonly [field: string, flag: string])[] = [
+  ["`X-Org-ID`", "--org"],
+  ["`scopes`", "--scope"],
+  ["`expires_in`", "--expires-in"],
+  ["`stop_timeout`", "--stop-timeout"],
+  ["`new_disk`", "--new-disk"],
+];
+
+/** The server's remedy for an error of this code, reworded. */
+export function remedyOf(code: string, remedy: string | undefined): string | undefined {
+  const whole = Object.hasOwn(byCode, code) ? byCode[code] : undefined;
+  if (whole !== undefined || remedy === undefined) return whole;
+  const withCommands = remedy.replaceAll(
+    /`((?:GET|POST|PUT|PATCH|DELETE) \/v1[^`]*)`/g,
+    (_quoted, call: string) => {
+      const command = commands.find(([known]) => known === call)?.[1];
+      // A newer server may name a call that this table does not have.
+      return command === undefined ? "the API (see its /docs)" : `\`${command}\``;
+    },
+  );
+  return flags.reduce((text, [field, flag]) => text.replaceAll(field, flag), withCommands);
+}

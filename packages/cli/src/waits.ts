@@ -1,0 +1,172 @@
+// What the user reads while a command waits: nothing for two seconds, then what it waits for and since when. On a terminal that is a moving
+// line; in a log a line of its own, at most one in ten seconds.
+
+import type { Writable } from "node:stream";
+import type { MovingLine } from "./moving-line.ts";
+import { measureFor, truncated } from "./text-width.ts";
+
+/** Where the words go. */
+export interface WaitScreen {
+  readonly stream: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  /** A terminal that can draw over what it has shown. */
+  readonly isAnimated: boolean;
+  /** A program reads standard error: it gets nothing but errors. */
+  readonly isSilent: boolean;
+  /** Writes one line to a log. */
+  readonly line: (text: string) => void;
+}
+
+const FIRST_WORD_MS = 2_000;
+const LOG_EVERY_MS = 10_000;
+const DRAW_EVERY_MS = 250;
+
+/** How much of a transfer has gone through. */
+export interface Transfer {
+  add(bytes: number): void;
+}
+
+export interface WaitOptions {
+  /** Why it may take long, where nothing better is known. */
+  readonly hint?: string;
+  /** Of a transfer, in bytes, where it is known. */
+  readonly totalBytes?: number | undefined;
+}
+
+export class Waits {
+  readonly #screen: WaitScreen;
+  #current: Wait | undefined;
+  /** Began with a request and not with the command: it ends with the answer. */
+  #isOfRequest = false;
+
+  constructor(screen: WaitScreen) {
+    this.#screen = screen;
+  }
+
+  async during<Result>(
+    text: string,
+    work: (transfer: Transfer) => Promise<Result>,
+    options: WaitOptions = {},
+  ): Promise<Result> {
+    this.#end();
+    const wait = (this.#current = new Wait(this.#screen, text, options));
+    this.#isOfRequest = false;
+    if (this.#screen.isAnimated) wait.show();
+    try {
+      return await work(wait);
+    } finally {
+      if (this.#current === wait) this.#end();
+    }
+  }
+
+  /** A request was sent; several tries are one wait. */
+  beginRequest(text: string): void {
+    if (this.#current !== undefined) return;
+    this.#current = new Wait(this.#screen, text, {});
+    this.#isOfRequest = true;
+  }
+
+  endRequest(): void {
+    if (this.#isOfRequest) this.#end();
+  }
+
+  /** What has become known about the wait. */
+  tell(reason: string): void {
+    this.#current?.tell(reason);
+  }
+
+  #end(): void {
+    this.#current?.end();
+    this.#current = undefined;
+    this.#isOfRequest = false;
+  }
+}
+
+class Wait implements Transfer {
+  readonly #screen: WaitScreen;
+  readonly #text: string;
+  readonly #startedMs = performance.now();
+  readonly #totalBytes: number | undefined;
+  #reason: string | undefined;
+  #bytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #line: MovingLine | undefined;
+  #isOver = false;
+
+  constructor(screen: WaitScreen, text: string, { hint, totalBytes }: WaitOptions) {
+    this.#screen = screen;
+    this.#text = text;
+    this.#reason = hint;
+    this.#totalBytes = totalBytes;
+    if (!screen.isSilent || screen.isAnimated) this.#after(FIRST_WORD_MS);
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  tell(reason: string): void {
+    this.#reason = reason;
+  }
+
+  /** On a terminal, before the first word is due. */
+  show(): void {
+    void import("./moving-line.ts").then(({ MovingLine: Line }) => {
+      if (this.#isOver || this.#line !== undefined) return;
+      this.#line = new Line(this.#screen.stream, this.#text);
+      this.#after(DRAW_EVERY_MS);
+    });
+  }
+
+  end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#line?.stop();
+  }
+
+  /** Never keeps the process alive. */
+  #after(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#say(), ms).unref();
+  }
+
+  #say(): void {
+    if (!this.#screen.isAnimated) {
+      this.#screen.line(this.#words());
+      this.#after(LOG_EVERY_MS);
+    } else if (this.#line === undefined) this.show();
+    else {
+      void this.#draw(this.#line);
+      this.#after(DRAW_EVERY_MS);
+    }
+  }
+
+  async #draw(line: MovingLine): Promise<void> {
+    const words = this.#words();
+    const { columns = 80 } = this.#screen.stream;
+    // Two for the sign that moves; a line that breaks could not be drawn over.
+    const shown = truncated(words, columns - 3, await measureFor([words]));
+    if (!this.#isOver) line.text = shown;
+  }
+
+  #words(): string {
+    const ms = performance.now() - this.#startedMs;
+    if (this.#bytes > 0) return `${this.#text} ${transferText(this.#bytes, this.#totalBytes, ms)}`;
+    if (ms < FIRST_WORD_MS) return this.#text;
+    const since = `${this.#text} (${Math.floor(ms / 1_000)} s)`;
+    return this.#reason === undefined ? since : `${since}: ${this.#reason}`;
+  }
+}
+
+const MIB = 1024 * 1024;
+const BAR_CHARS = 20;
+
+/** `[########------------]  40 %, 36.0 of 90.0 MiB, 12.3 MiB/s`. */
+export function transferText(bytes: number, totalBytes: number | undefined, ms: number): string {
+  const rate = `${(bytes / MIB / Math.max(ms / 1_000, 0.001)).toFixed(1)} MiB/s`;
+  const done = (bytes / MIB).toFixed(1);
+  if (totalBytes === undefined || totalBytes === 0) return `${done} MiB, ${rate}`;
+  const part = Math.min(1, bytes / totalBytes);
+  const bar = "#".repeat(Math.round(part * BAR_CHARS)).padEnd(BAR_CHARS, "-");
+  const percent = String(Math.floor(part * 100)).padStart(3);
+  return `[${bar}] ${percent} %, ${done} of ${(totalBytes / MIB).toFixed(1)} MiB, ${rate}`;
+}

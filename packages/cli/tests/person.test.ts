@@ -1,0 +1,273 @@
+import { execFile } from "node:child_process";
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, inject, test } from "vitest";
+import {
+  machineInfo,
+  sandboxInfo,
+  ScriptedServer,
+  sendJson,
+} from "../../sdk/tests/support/scripted-server.ts";
+import { Shell } from "./support/shell.ts";
+
+const ids = [
+  "sbx_01kb3x0q9vt5c7r2m8n4p6w1yz",
+  "sbx_01kb3x0q9vt5c8r2m8n4p6w1yz",
+  "sbx_01kb4000000000000000000000",
+];
+
+/** Three sandboxes, the last of which is called `web`, and a machine `db`. It knows ids and names, as the API does. */
+function namedServer() {
+  return ScriptedServer.start((response, { method, url }) => {
+    const sandboxes = ids.map((id, index) => ({ ...sandboxInfo, id, name: index === 2 ? "web" : null }));
+    const machine = { ...machineInfo, id: "mch_01kb3x7q9vt5c7r2m8n4p6w1yz", name: "db" };
+    const [, , noun = "", asked] = new URL(url, "http://host").pathname.split("/");
+    const items = noun === "sandboxes" ? sandboxes : [machine];
+    if (asked === undefined) return sendJson(response, 200, { items, next_cursor: null });
+    const found = items.find(({ id, name }) => id === asked || name === asked);
+    const kind = noun.slice(0, -"s".length).replace("sandboxe", "sandbox");
+    if (found === undefined)
+      return sendJson(response, 404, { code: `${kind}_not_found`, message: "There is none." });
+    if (url.endsWith("/logs")) return sendJson(response, 200, { lines: ["hello"] });
+    return method === "DELETE" ? response.writeHead(204).end() : sendJson(response, 200, found);
+  });
+}
+
+test("a sandbox is found by its name, by the beginning of its id, and by it without sbx_", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  for (const text of ["web", "sbx_01kb4", "01kb4", ids[2] ?? ""]) {
+    const { stdout } = await shell.run("sandbox", "show", text, "--json");
+    expect([text, (JSON.parse(stdout.toString()) as { id: string }).id]).toEqual([text, ids[2]]);
+  }
+});
+
+test("a beginning that several ids have is refused, and names them", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  const { code, stdout, stderr } = await shell.run("sandbox", "destroy", "01kb3x", "web");
+  expect([code, stdout.toString()]).toEqual([1, "web destroyed\n"]);
+  expect(stderr).toBe(
+    `error: "01kb3x" can mean 2 of them. (ambiguous)\nGive more of the id of the sandbox:\n${ids[0]}\n${ids[1]}\n`,
+  );
+});
+
+test("what is not there is named, and what is of another kind is told", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  const missing = await shell.run("sandbox", "destroy", "web", "bad", "sbx_01kb4");
+  expect([missing.code, missing.stdout.toString()]).toEqual([1, `web destroyed\n${ids[2]} destroyed\n`]);
+  expect(missing.stderr).toMatch(/^error: There is no sandbox "bad"\. \(sandbox_not_found\)\n/);
+  const shown = await shell.run("sandbox", "get", "mch_01kb3x7q9vt5c7r2m8n4p6w1yz");
+  expect(shown.stderr).toContain("This is the id of a machine: use `skerry machine`.");
+});
+
+test("a name cannot lead the request to another place", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  for (const text of ["../machines/db", "a/b?x=y#z", "%2e%2e"]) {
+    const { code } = await shell.run("sandbox", "get", text);
+    expect([text, code]).toEqual([text, 1]);
+  }
+  for (const { url } of server.received) expect(url).toMatch(/^\/v1\/sandboxes(\/[^/?]+|\?alive=true)$/);
+});
+
+test("ps has sandboxes and machines in one table, and logs takes a machine's name", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  const { stdout } = await shell.run("ps");
+  expect(stdout.toString()).toMatch(/^ID +NAME +TEMPLATE +SIZE +STATUS +CREATED +EXPIRES\n/);
+  for (const id of [...ids, "mch_01kb3x7q9vt5c7r2m8n4p6w1yz"]) expect(stdout.toString()).toContain(id);
+  expect(server.received.map(({ url }) => url).toSorted()).toEqual([
+    "/v1/machines?alive=true",
+    "/v1/sandboxes?alive=true",
+  ]);
+  const json = JSON.parse((await shell.run("ps", "--json")).stdout.toString()) as {
+    sandboxes: unknown[];
+    machines: unknown[];
+  };
+  expect([json.sandboxes.length, json.machines.length]).toEqual([3, 1]);
+  expect((await shell.run("logs", "db")).stdout.toString()).toBe("hello\n");
+  for (const sandbox of ["web", ids[0] ?? ""])
+    expect((await shell.run("logs", sandbox)).stderr).toMatch(
+      /is a sandbox, and a sandbox has no log.* \(no_log\)\n/,
+    );
+});
+
+test("list asks for what is alive, and --all for every one", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  await shell.run("sandbox", "list");
+  expect(server.last.url).toBe("/v1/sandboxes?alive=true");
+  await shell.run("machine", "list", "-a");
+  expect(server.last.url).toBe("/v1/machines");
+  await shell.run("sandbox", "list", "--status", "destroyed");
+  expect(server.last.url).toBe("/v1/sandboxes?status=destroyed");
+});
+
+test("a template need not be named where there is one, or one called base", async () => {
+  const named: string[] = ["python"];
+  await using server = await ScriptedServer.start((response, { method }) => {
+    if (method === "GET") sendJson(response, 200, { items: named.map((name) => ({ name })) });
+    else sendJson(response, 201, sandboxInfo);
+  });
+  await using shell = await Shell.forServer(server);
+  const taken = async (...words: readonly string[]): Promise<unknown> => {
+    expect((await shell.run("sandbox", "create", ...words)).code).toBe(0);
+    return (JSON.parse(server.last.body.toString()) as { template: unknown }).template;
+  };
+  expect(await taken()).toBe("python");
+  named.push("base", "node");
+  expect([await taken(), await taken("node"), await taken("--template", "node")]).toEqual([
+    "base",
+    "node",
+    "node",
+  ]);
+  named.splice(0, 2, "ruby");
+  const { code, stderr } = await shell.run("sandbox", "create");
+  expect([code, stderr]).toEqual([2, expect.stringContaining("(no_template)")]);
+  expect((await shell.run("sandbox", "create", "node", "--template", "ruby")).code).toBe(2);
+});
+
+test("the version has every usual spelling", async () => {
+  await using shell = await Shell.open();
+  const usual = (await shell.run("--version")).stdout.toString();
+  expect(usual).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
+  for (const word of ["-v", "-V", "version"]) expect((await shell.run(word)).stdout.toString()).toBe(usual);
+});
+
+test("help follows several words, and wraps at the terminal's width", async () => {
+  await using shell = await Shell.open();
+  const { code, stdout } = await shell.run("help", "sandbox", "exec");
+  expect([code, stdout.toString()]).toEqual([
+    0,
+    (await shell.run("sandbox", "exec", "--help")).stdout.toString(),
+  ]);
+  for (const noun of ["sandbox", "machine", "org", "host"]) {
+    const [text = ""] = (await shell.run(noun, "--help")).stdout.toString().split("Examples:");
+    for (const line of text.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
+  }
+});
+
+test("get and show are the same deed wherever there is one of them", async () => {
+  await using shell = await Shell.open();
+  for (const noun of ["sandbox", "machine", "host", "org", "template"])
+    for (const verb of ["get", "show"])
+      expect([noun, verb, (await shell.run(noun, verb, "--help")).code]).toEqual([noun, verb, 0]);
+});
+
+test("what is misspelt is named, with what it may have been", async () => {
+  await using shell = await Shell.open();
+  const wrong: readonly (readonly [words: readonly string[], answer: RegExp])[] = [
+    [["sandbox", "create", "--templat", "base"], /unknown option '--templat'\n\(Did you mean --template\?\)/],
+    [["host", "join", "--contrl", "x"], /unknown option '--contrl'\n\(Did you mean --control\?\)/],
+    [
+      ["sandbox", "destory", "x"],
+      /unknown command 'destory'\n\(Did you mean destroy\?\)\nIts commands: .*create.*destroy/,
+    ],
+    [["sandbox", "zzz"], /Its commands: .*create.*list/],
+    [["sandbx"], /Did you mean sandbox\?/],
+    [["zzzzzzz"], /Its commands: .*sandbox.*machine/],
+  ];
+  for (const [words, answer] of wrong) {
+    const { code, stderr } = await shell.run(...words);
+    expect([words, code, stderr]).toEqual([words, 2, expect.stringMatching(answer)]);
+  }
+});
+
+test("with --json an error is one JSON object on standard error, whoever found it", async () => {
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 503, {
+      code: "no_capacity",
+      message: "Full.\u001b[2J",
+      remediation: "See `GET /v1/limits`.",
+      request_id: "req_1",
+    }),
+  );
+  await using shell = await Shell.forServer(server);
+  const errorOf = async (...words: readonly string[]): Promise<unknown> => {
+    const { code, stdout, stderr } = await shell.run(...words);
+    expect([code === 0, stdout.toString()]).toEqual([false, ""]);
+    expect(stderr).toMatch(/^\{.*\}\n$/);
+    return JSON.parse(stderr);
+  };
+  expect(await errorOf("sandbox", "create", "base", "--json")).toEqual({
+    code: "no_capacity",
+    message: "Full.\u001b[2J",
+    remediation: "See `skerry org limits`.",
+    request_id: "req_1",
+  });
+  expect(await errorOf("sandbox", "list", "--json", "--nonsense")).toMatchObject({
+    code: "invalid_input",
+    message: expect.stringContaining("--nonsense"),
+  });
+  expect(await errorOf("size", "list", "--json", "--token", "")).toHaveProperty("code");
+  // Behind -- it is the command's own flag.
+  expect((await shell.run("sandbox", "exec", "x", "--", "ls", "--json")).stderr).toMatch(/^error: /);
+});
+
+async function completed(
+  shell: Shell,
+  server: { readonly baseUrl: string },
+  line: readonly string[],
+): Promise<string[]> {
+  await writeFile(
+    join(shell.folder, "skerry"),
+    `#!/bin/sh\nexec '${process.execPath}' '${inject("cliProgram")}' "$@"\n`,
+  );
+  await chmod(join(shell.folder, "skerry"), 0o755);
+  const words = ["skerry", ...line].map((word) => `'${word}'`).join(" ");
+  const script = `set -eu; source <(skerry completion bash); COMP_WORDS=(${words}); COMP_CWORD=${line.length}; _skerry; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout } = await promisify(execFile)("bash", ["-c", script], {
+    env: {
+      PATH: `${shell.folder}:/usr/bin:/bin`,
+      HOME: shell.folder,
+      SKERRY_API_URL: server.baseUrl,
+      SKERRY_API_TOKEN: "sk_test",
+    },
+  });
+  return stdout.trim().split("\n");
+}
+
+test("bash completes commands, flags, their values, ids and names", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  expect(await completed(shell, server, ["sand"])).toEqual(["sandbox"]);
+  expect(await completed(shell, server, [""])).toEqual(
+    expect.arrayContaining(["sandbox", "machine", "ps", "up", "doctor"]),
+  );
+  expect(await completed(shell, server, ["sandbox", "de"])).toEqual(["destroy"]);
+  expect(await completed(shell, server, ["sandbox", "create", "--egress-m"])).toEqual(["--egress-mode"]);
+  expect(await completed(shell, server, ["sandbox", "create", "--egress-mode", ""])).toEqual([
+    "allow_all",
+    "deny_all",
+  ]);
+  expect(await completed(shell, server, ["--org", "sandbox", "sandbox", "de"])).toEqual(["destroy"]);
+  expect(await completed(shell, server, ["sandbox", "show", "w"])).toEqual(["web"]);
+  expect(await completed(shell, server, ["sandbox", "destroy", "sbx_01kb4"])).toEqual([ids[2]]);
+  expect(await completed(shell, server, ["logs", "d"])).toEqual(["db"]);
+});
+
+test("a name that a shell would obey is never completed", async () => {
+  const evil = ["$(touch /tmp/x)", "`id`", "a;b", "a b", "-rf", "a'b", "*", "~", "a\nb"];
+  const items = evil.map((name, index) => ({ ...sandboxInfo, id: `${sandboxInfo.id}${index}`, name }));
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 200, { items, next_cursor: null }),
+  );
+  await using shell = await Shell.forServer(server);
+  expect(await completed(shell, server, ["sandbox", "show", ""])).toEqual(items.map(({ id }) => id));
+});
+
+test("without a server there is nothing to complete, and no error on the user's command line", async () => {
+  await using shell = await Shell.open();
+  const { stdout, stderr } = await shell.run("completion", "words", "--", "sandbox", "show", "");
+  expect([stdout.toString(), stderr]).toEqual(["", ""]);
+});
+
+test.each(["zsh", "fish"])("%s has its script too", async (name) => {
+  await using shell = await Shell.open();
+  const { code, stdout } = await shell.run("completion", name);
+  expect([code, stdout.toString()]).toEqual([0, expect.stringContaining("skerry completion words --")]);
+  expect((await shell.run("completion", "csh")).code).toBe(2);
+});

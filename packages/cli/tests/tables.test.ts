@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { relativeTime } from "../src/relative-times.ts";
+import { tableText, type TableLayout } from "../src/tables.ts";
+
+const header = ["ID", "NAME", "SIZE"];
+const first = "sbx_01kb3x0q9vt5c7r2m8n4p6w1yz";
+const second = "sbx_01kb3x0q9vt5c8r2m8n4p6w1yz";
+
+async function linesOf(
+  rows: readonly (readonly string[])[],
+  layout: Partial<TableLayout>,
+): Promise<string[]> {
+  const text = await tableText(rows, { columns: undefined, hasHeader: true, ...layout });
+  return text.trimEnd().split("\n");
+}
+
+test("a program that reads a table gets every character, however long", async () => {
+  const name = "x".repeat(300);
+  expect(await linesOf([header, [first, name, "1"]], {})).toEqual([
+    `ID${" ".repeat(30)}NAME${" ".repeat(298)}SIZE`,
+    `${first}  ${name}  1`,
+  ]);
+});
+
+test("on a narrow terminal ids become beginnings that are still different, and then the widest columns are cut", async () => {
+  const rows = [
+    header,
+    [first, "a name of many words, which is long", "shared-cpu-1x"],
+    [second, "b", "shared-cpu-1x"],
+  ];
+  const lines = await linesOf(rows, { columns: 60 });
+  expect(lines).toEqual([
+    "ID                  NAME                       SIZE",
+    "sbx_01kb3x0q9vt5c7  a name of many words, wh…  shared-cpu-1x",
+    "sbx_01kb3x0q9vt5c8  b                          shared-cpu-1x",
+  ]);
+  for (const columns of [20, 30, 40, 80, 200])
+    for (const line of await linesOf(rows, { columns })) expect(line.length).toBeLessThanOrEqual(columns);
+});
+
+test("a table that fits keeps whole ids", async () => {
+  expect((await linesOf([header, [first, "n", "1"]], { columns: 45 }))[1]).toBe(`${first}  n     1`);
+});
+
+test("Chinese characters and emoji take the room that they take on the screen", async () => {
+  const rows = [header, ["1", "日本", "x"], ["2", "👩‍👩‍👧 ok", "x"], ["3", "abcdef", "x"]];
+  expect(await linesOf(rows, { columns: 80 })).toEqual([
+    "ID  NAME    SIZE",
+    "1   日本    x",
+    "2   👩‍👩‍👧 ok   x",
+    "3   abcdef  x",
+  ]);
+  const cut = await linesOf(
+    [
+      ["A", "B"],
+      ["日本語日本語日本語", "xxxxxxxxxxxx"],
+    ],
+    { columns: 20 },
+  );
+  expect(cut[1]).toBe("日本語日…  xxxxxxxx…");
+});
+
+test("what is to be read whole breaks between words, under its own column", async () => {
+  const rows = [
+    ["CHECK", "REMEDY"],
+    ["memory", "give the machine more memory or run fewer guests"],
+  ];
+  expect(await linesOf(rows, { columns: 32, prose: [1] })).toEqual([
+    "CHECK   REMEDY",
+    "memory  give the machine more",
+    "        memory or run fewer",
+    "        guests",
+  ]);
+  // A word that is too long stays whole: it may be something to copy.
+  const command = `/usr/${"x".repeat(60)}`;
+  expect(await linesOf([["path", command]], { columns: 30, prose: [1], hasHeader: false })).toEqual([
+    `path  ${command}`,
+  ]);
+});
+
+test("a table without rows is its header", async () => {
+  expect(await linesOf([header], { columns: 80 })).toEqual(["ID  NAME  SIZE"]);
+});
+
+test.each([
+  [0, "now"],
+  [400, "now"],
+  [4_000, "in 4 s"],
+  [-90_000, "90 s ago"],
+  [4 * 60_000, "in 4 min"],
+  [-2 * 3_600_000, "2 h ago"],
+  [-47 * 3_600_000, "47 h ago"],
+  [3 * 24 * 3_600_000, "in 3 d"],
+])("a time %d ms away is %s", (awayMs, text) => {
+  const now = Date.parse("2026-11-20T16:21:09.123Z");
+  expect(relativeTime(new Date(now + awayMs).toISOString(), now)).toBe(text);
+});
+
+test("no time is a dash", () => {
+  expect(relativeTime(null)).toBe("-");
+});
