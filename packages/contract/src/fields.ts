@@ -17,6 +17,12 @@ export const Env = Type.Record(Type.String(), Type.String(), {
   description: "Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.",
 });
 
+/** The same in an answer. */
+export const ShownEnv = Type.Record(Type.String(), Type.Unsafe<string | null>({ type: ["string", "null"] }), {
+  description:
+    "Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was erased because the destruction has begun.",
+});
+
 export const Metadata = Type.Record(Type.String(), Type.String(), {
   description: "Your own labels, name to value; lists can be filtered by them.",
 });

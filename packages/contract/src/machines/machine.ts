@@ -1,7 +1,7 @@
 // The machine as `/v1` shows it: a microVM that is meant to keep running.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, Metadata, Nullable, OneOf, Timestamp } from "../fields.ts";
+import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { pageOf, PageQuery } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
@@ -113,7 +113,7 @@ export const Machine = named(
     size: Type.String(),
     status: Status,
     desired: Type.Unsafe<MachineDesired>({ ...Desired, description: "What was last asked for." }),
-    env: Env,
+    env: ShownEnv,
     metadata: Metadata,
     egress: Egress,
     command: Nullable(Type.String({ description: "Of the main process." })),

@@ -1,7 +1,7 @@
 // The sandbox as `/v1` shows it: what a client sends, and what it gets back.
 
 import { Type, type Static } from "typebox";
-import { Duration, Env, Metadata, Nullable, OneOf, Timestamp } from "../fields.ts";
+import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { pageOf, PageQuery } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
@@ -59,7 +59,7 @@ export const Sandbox = named(
     size: Type.String(),
     status: Status,
     timeout: Duration,
-    env: Env,
+    env: ShownEnv,
     metadata: Metadata,
     egress: Egress,
     host_id: Nullable(Type.String()),

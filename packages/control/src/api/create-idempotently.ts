@@ -30,7 +30,7 @@ export async function createIdempotently<Answer>(
   };
   const { answer, isReplayed } = await createOnce(context, asked, creation);
   if (isReplayed) void reply.header("idempotent-replayed", "true");
-  return answer;
+  return creation.shown?.(answer) ?? answer;
 }
 
 /** A route that answers 201 by itself is a bug, and is told so by its first test. */

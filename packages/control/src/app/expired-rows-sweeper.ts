@@ -1,11 +1,13 @@
 // Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of unused tokens, and join tokens. None counts any more
-// even before this has come by: an old key is as good as unused, an old bucket is full, an old join token has expired.
+// even before this has come by: an old key is as good as unused, an old bucket is full, an old join token has expired. And erases the
+// environments of VMs that were destroyed by a version that did not.
 
 import type { Context } from "../context.ts";
 import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
 import { sweepJoinTokens } from "../joining/join-host.ts";
 import { sweepMoves } from "../moves/mover.ts";
 import { sweepRateBuckets } from "../rate-limits/rate-limiter.ts";
+import { eraseLeftEnv } from "../vms/env.ts";
 
 import type { BackgroundService } from "../background/background-service.ts";
 
@@ -21,6 +23,7 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
         await sweepRateBuckets(context.db, BATCH),
         await sweepJoinTokens(context.db, BATCH),
         await sweepMoves(context.db, BATCH),
+        await eraseLeftEnv(context.db, BATCH),
       ];
       const changed = swept.reduce((sum, count) => sum + count, 0);
       return { examined: changed, changed, failed: 0, more: swept.includes(BATCH) };

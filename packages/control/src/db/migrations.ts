@@ -19,6 +19,7 @@ import { privateCidrs } from "./migrations/0014-private-cidrs.ts";
 import { authorityRotation } from "./migrations/0015-authority-rotation.ts";
 import { controlGeneration } from "./migrations/0016-control-generation.ts";
 import { vmNames } from "./migrations/0017-vm-names.ts";
+import { erasedEnv } from "./migrations/0018-erased-env.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -43,6 +44,7 @@ const migrations = [
   { number: 15, name: "authority-rotation", text: authorityRotation },
   { number: 16, name: "control-generation", text: controlGeneration },
   { number: 17, name: "vm-names", text: vmNames },
+  { number: 18, name: "erased-env", text: erasedEnv },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

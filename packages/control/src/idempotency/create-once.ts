@@ -56,6 +56,8 @@ export interface Creation<Answer> {
   create(attempt: Attempt): Promise<Answer>;
   /** For creations that use `attempt.begun`. */
   outcome?(resourceId: string): Promise<Outcome<Answer>>;
+  /** The answer as this caller gets it, with what is not to be kept. */
+  shown?(answer: Answer): Answer;
 }
 
 /** The hold that a creation has on its key. Without a key there is nothing to hold, and everything succeeds. */

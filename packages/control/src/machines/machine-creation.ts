@@ -9,6 +9,7 @@ import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
 import { bringUp } from "./start-machine.ts";
 import { readMachineParams, type MachineParams } from "./machine-params.ts";
 import { machineOf } from "./machines.ts";
+import { mayReadEnv } from "../vms/env.ts";
 import { newVm } from "../vms/creation/new-vm.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 
@@ -21,6 +22,8 @@ export function machineCreation(
   return {
     create: async (attempt) => machineOf(await createMachine(context, { caller, request }, attempt)),
     outcome: (id) => outcomeOf(context, caller, id),
+    // What is kept for a day has no values. They are those of the request: one with another body has another answer.
+    shown: (answer) => (mayReadEnv(caller, "machines") ? { ...answer, env: request.env ?? {} } : answer),
   };
 }
 

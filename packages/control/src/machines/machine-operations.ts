@@ -152,7 +152,7 @@ export const machineLogOperations = {
     query: MachineLogsQuery,
     answers: { 200: MachineLogs },
     events: [],
-    // What its program prints is no more secret to a reader than its environment, which `getMachine` shows.
+    // A program chooses what it prints, as its owner chooses labels and names; what readers are not to see belongs into its environment.
     access: { scope: "machines:read", role: "viewer", rate: "read" },
     audit: { action: "machine.logs", resource: "machine" },
     errors: ["machine_not_found", "machine_destroyed", "host_unavailable"],

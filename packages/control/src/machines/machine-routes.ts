@@ -10,14 +10,17 @@ import { machineCreation } from "./machine-creation.ts";
 import { destroyMachine } from "./destroy-machine.ts";
 import { machineOperations, machinePowerOperations, machineVmOperations } from "./machine-operations.ts";
 import { carryOutPowerAction } from "./machine-power-actions.ts";
-import { getMachine, listMachinesOf, machineOf, machineVms } from "./machines.ts";
+import { getMachine, listMachinesOf, machineFor, machineVms } from "./machines.ts";
 import type { MachineRow } from "./machine-store.ts";
 
 export const machineRoutes = routes(machineOperations, (context) => ({
   // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
   createMachine: (request) => machineCreation(context, callerOf(request), request.body),
   listMachines: (request) => listMachinesOf(context, callerOf(request), withMetadataFilter(request.query)),
-  getMachine: async (request) => machineOf(await getMachine(context, callerOf(request), request.params.id)),
+  getMachine: async (request) => {
+    const caller = callerOf(request);
+    return machineFor(caller, await getMachine(context, caller, request.params.id));
+  },
   destroyMachine: (request) => destroyMachine(context, callerOf(request), request.params.id),
 }));
 
@@ -39,7 +42,7 @@ export const machinePowerRoutes = routes(machinePowerOperations, (context) => ({
 /** 200 where nothing is left to do, otherwise 202. */
 function settled(status: "running" | "stopped", row: MachineRow, reply: FastifyReply): Machine {
   void reply.code(row.status === status && row.desired === status ? 200 : 202);
-  return machineOf(row);
+  return machineFor(callerOf(reply.request), row);
 }
 
 export const machineVmRoutes = routes(machineVmOperations, (context) => ({

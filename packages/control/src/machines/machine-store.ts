@@ -11,6 +11,7 @@ import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
+import { erasedEnv } from "../vms/env.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
@@ -140,6 +141,7 @@ export async function transitionMachine(
     attempts: 0,
     retry_at: now,
     ...(to === "failed" ? { unique_name: nameOfUsable } : {}),
+    ...(to === "destroying" ? { env: erasedEnv } : {}),
     ...(to === "destroyed" ? { destroyed_at: now } : {}),
     ...change,
   });

@@ -8,6 +8,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Page } from "../values/page.ts";
 import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
+import { mayReadEnv, withoutValues } from "../vms/env.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
@@ -22,7 +23,7 @@ export async function listMachinesOf(
     params,
     (filter) => listMachines(context.db, filter),
   );
-  return { ...page, items: page.items.map(machineOf) };
+  return { ...page, items: page.items.map((row) => machineFor(caller, row)) };
 }
 
 export async function getMachine(context: Context, caller: Caller, id: string): Promise<MachineRow> {
@@ -61,6 +62,13 @@ export const machineVms: VmKind = {
 
 const BUSY_RETRY_S = 1;
 
+/** With the values of its environment where the caller may see them. */
+export function machineFor(caller: Caller, row: MachineRow): Machine {
+  const machine = machineOf(row);
+  return mayReadEnv(caller, "machines") ? { ...machine, env: row.env } : machine;
+}
+
+/** As anybody who may read it sees it. */
 export function machineOf(row: MachineRow): Machine {
   return {
     id: row.id,
@@ -69,7 +77,7 @@ export function machineOf(row: MachineRow): Machine {
     size: row.size,
     status: row.status,
     desired: row.desired,
-    env: row.env,
+    env: withoutValues(row.env),
     metadata: row.metadata,
     egress: row.egress,
     command: row.command,

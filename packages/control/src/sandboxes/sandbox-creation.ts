@@ -16,6 +16,7 @@ import { keepClaim } from "../vms/keep-claim.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
+import { mayReadEnv } from "../vms/env.ts";
 import { newVm } from "../vms/creation/new-vm.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 import { readSandboxParams, type SandboxParams } from "./sandbox-params.ts";
@@ -33,6 +34,8 @@ export function sandboxCreation(
   return {
     create: async (attempt) => sandboxOf(await createSandbox(context, { caller, request }, attempt)),
     outcome: (id) => outcomeOf(context, caller, id),
+    // What is kept for a day has no values. They are those of the request: one with another body has another answer.
+    shown: (answer) => (mayReadEnv(caller, "sandboxes") ? { ...answer, env: request.env ?? {} } : answer),
   };
 }
 

@@ -4,6 +4,7 @@ import { sql, type Selectable } from "kysely";
 import { sandboxStatuses, canSandboxTransition } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { isClaimed } from "../db/claims.ts";
+import { erasedEnv } from "../vms/env.ts";
 import { isPostponed } from "../vms/postpone.ts";
 import type { SandboxRow } from "./sandbox-store.ts";
 
@@ -59,7 +60,7 @@ export async function sandboxFacts(db: Database, ids: readonly string[]): Promis
 export async function expireSandboxes(db: Queries, limit: number): Promise<SandboxRow[]> {
   const { rows } = await sql<SandboxRow>`
     update sandboxes set
-      status = 'destroying', version = version + 1, claimed_until = null, attempts = 0, retry_at = now(),
+      status = 'destroying', env = ${erasedEnv}, version = version + 1, claimed_until = null, attempts = 0, retry_at = now(),
       reason = coalesce(reason, 'timeout expired')
     where id in (
       select id from sandboxes

@@ -7,13 +7,16 @@ import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes
 import { sandboxCreation } from "./sandbox-creation.ts";
 import { destroySandbox } from "./destroy-sandbox.ts";
 import { sandboxOperations, sandboxVmOperations } from "./sandbox-operations.ts";
-import { getSandbox, keepAlive, listSandboxesOf, sandboxOf, sandboxVms } from "./sandboxes.ts";
+import { getSandbox, keepAlive, listSandboxesOf, sandboxFor, sandboxVms } from "./sandboxes.ts";
 
 export const sandboxRoutes = routes(sandboxOperations, (context) => ({
   // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
   createSandbox: (request) => sandboxCreation(context, callerOf(request), request.body),
   listSandboxes: (request) => listSandboxesOf(context, callerOf(request), withMetadataFilter(request.query)),
-  getSandbox: async (request) => sandboxOf(await getSandbox(context, callerOf(request), request.params.id)),
+  getSandbox: async (request) => {
+    const caller = callerOf(request);
+    return sandboxFor(caller, await getSandbox(context, caller, request.params.id));
+  },
   destroySandbox: (request) => destroySandbox(context, callerOf(request), request.params.id),
   keepSandboxAlive: (request) =>
     keepAlive(context, callerOf(request), { id: request.params.id, timeout: request.body.timeout }),

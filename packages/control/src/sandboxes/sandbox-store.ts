@@ -8,6 +8,7 @@ import { claimedAnew, isClaimed } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import type { NewVmRow } from "../vms/creation/new-vm-row.ts";
 import { prepared } from "../db/prepared.ts";
+import { erasedEnv } from "../vms/env.ts";
 import { passes, type VmFilter } from "../vms/vm-filter.ts";
 import { refuseTakenName } from "../vms/vm-names.ts";
 
@@ -158,6 +159,7 @@ const factsOf: { readonly [Status in SandboxStatus]?: (egressVersion: number) =>
   running: (egressVersion) => sql`, started_at = coalesce(started_at, now())
             , egress_applied = ${egressVersion}::integer
             , expires_at = greatest(expires_at, now() + timeout_ms * interval '1 millisecond')`,
+  destroying: () => sql`, env = ${erasedEnv}`,
   destroyed: () => sql`, destroyed_at = now()`,
 };
 

@@ -16,6 +16,7 @@ import type { Context } from "../context.ts";
 import { readDuration } from "../values/durations.ts";
 import type { Page } from "../values/page.ts";
 import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
+import { mayReadEnv, withoutValues } from "../vms/env.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
@@ -30,7 +31,7 @@ export async function listSandboxesOf(
     params,
     (filter) => listSandboxes(context.db, filter),
   );
-  return { ...page, items: page.items.map(sandboxOf) };
+  return { ...page, items: page.items.map((row) => sandboxFor(caller, row)) };
 }
 
 export async function getSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
@@ -64,11 +65,18 @@ export async function keepAlive(
   const askedMs = params.timeout === undefined ? row.timeout_ms : readDuration("timeout", params.timeout);
   const timeoutMs = Math.min(askedMs, SANDBOX_TIMEOUT_MAX_MS);
   const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs });
-  if (kept !== undefined) return sandboxOf(kept);
+  if (kept !== undefined) return sandboxFor(caller, kept);
   const lost = await getSandbox(context, caller, row.id);
   throw statusesPastSaving.includes(lost.status) ? notRunning(lost) : expired(lost);
 }
 
+/** With the values of its environment where the caller may see them. */
+export function sandboxFor(caller: Caller, row: SandboxRow): Sandbox {
+  const sandbox = sandboxOf(row);
+  return mayReadEnv(caller, "sandboxes") ? { ...sandbox, env: row.env } : sandbox;
+}
+
+/** As anybody who may read it sees it. */
 export function sandboxOf(row: SandboxRow): Sandbox {
   return {
     id: row.id,
@@ -78,7 +86,7 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     size: row.size,
     status: row.status,
     timeout: formatDuration(row.timeout_ms),
-    env: row.env,
+    env: withoutValues(row.env),
     metadata: row.metadata,
     egress: row.egress,
     host_id: row.host_id,

@@ -22,7 +22,8 @@ export interface SandboxTables {
     version: Generated<number>;
     execution_id: string;
     host_id: string;
-    env: Json<Record<string, string>>;
+    /** Null: erased, because its destruction has begun. */
+    env: Json<Record<string, string | null>>;
     metadata: Json<Record<string, string>>;
     egress: Json<Egress>;
     egress_version: Generated<number>;
