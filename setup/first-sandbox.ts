@@ -1,7 +1,7 @@
 // The main job before the user's eyes: a sandbox, a file, a command on it, its result. Every step with its time.
 
 import { readFile } from "node:fs/promises";
-import { configPath, localConfigPath, type SavedConfig } from "../packages/cli/src/config.ts";
+import { configPath, localConfigPath, type SavedConfig } from "@skerry/sdk/saved-settings";
 import { Skerry } from "../packages/sdk/src/skerry.ts";
 
 const PROGRAM = `import json, platform, sys

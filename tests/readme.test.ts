@@ -30,9 +30,9 @@ test("there are examples", () => {
 
 test.each(programs)("%s: program %d runs, and prints what it says", async (...[file, index, program]) => {
   const path = join(folder, `${file.replaceAll("/", "-")}-${index}.ts`);
-  await writeFile(path, program.replaceAll("http://127.0.0.1:7070", platform.apiUrl));
+  await writeFile(path, program);
   const { stdout } = await promisify(execFile)(process.execPath, [path], {
-    env: { ...process.env, SKERRY_API_TOKEN: platform.token },
+    env: { ...process.env, SKERRY_API_URL: platform.apiUrl, SKERRY_API_TOKEN: platform.token },
     timeout: 240_000,
   });
   const printed = [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text = ""]) => text);

@@ -28,7 +28,7 @@ export class Cli {
 
   /** The client that the flags of this command, the environment and the saved settings describe. */
   async client(command: Command): Promise<Skerry> {
-    const { apiUrl, token, organization } = await readSettings(command.optsWithGlobals<Flags>());
+    const { apiUrl, token, organization } = readSettings(command.optsWithGlobals<Flags>());
     if (token === undefined)
       throw new CliError("no_token", "No API token is set.", {
         remediation:

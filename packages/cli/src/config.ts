@@ -1,13 +1,17 @@
-// Where the settings come from: flags, then the environment, then the file that `skerry up` writes. The only place
-// that reads the environment.
+// Where the settings come from: flags, then the environment, then the file that `skerry auth login` and `skerry up` write. The only place that
+// reads the environment; what environment and file mean is the TypeScript client's code, so that both find the same.
 
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { dirname, isAbsolute, join } from "node:path";
-import { CliError } from "./errors.ts";
-
-export const DEFAULT_API_URL = "http://127.0.0.1:7070";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import {
+  configPath,
+  DEFAULT_API_URL,
+  findSettings,
+  readSavedConfig,
+  type Environment,
+  type SavedConfig,
+} from "@skerry/sdk/saved-settings";
 
 /** The flags that every command has. */
 export interface Flags {
@@ -22,16 +26,6 @@ export interface Settings {
   readonly organization: string | undefined;
 }
 
-/** What the file holds. */
-export interface SavedConfig {
-  readonly api_url: string;
-  readonly token: string;
-  /** Where the token works instead of its own organization. */
-  readonly organization?: string;
-}
-
-export type Environment = Readonly<Record<string, string | undefined>>;
-
 let serviceSettings: Environment = {};
 
 /** Those of an installed service, which count where the environment says nothing. */
@@ -44,23 +38,18 @@ export function environment(): Environment {
   return { ...serviceSettings, ...process.env };
 }
 
-export async function readSettings(flags: Flags, env: Environment = process.env): Promise<Settings> {
-  const apiUrl = flags.apiUrl ?? nonEmpty(env["SKERRY_API_URL"]);
-  const token = flags.token ?? nonEmpty(env["SKERRY_API_TOKEN"]);
-  // A file that nothing is needed from cannot get in the way.
-  const saved = apiUrl === undefined || token === undefined ? await readConfig(env) : {};
+export function readSettings({ apiUrl, token, org }: Flags, env: Environment = process.env): Settings {
+  const found = findSettings({ baseUrl: apiUrl, token, organization: org }, env);
   return {
-    apiUrl: apiUrl ?? saved.api_url ?? DEFAULT_API_URL,
-    token: token ?? saved.token,
-    organization:
-      // The saved organization was chosen for the saved token; another one's user may not be in it.
-      flags.org ?? nonEmpty(env["SKERRY_ORG_ID"]) ?? (token === undefined ? saved.organization : undefined),
+    apiUrl: found.baseUrl ?? DEFAULT_API_URL,
+    token: found.token,
+    organization: found.organization,
   };
 }
 
 /** What the file holds, for commands that change a part of it. */
-export function readSaved(env: Environment = process.env): Promise<Partial<SavedConfig>> {
-  return readConfig(env);
+export function readSaved(env: Environment = process.env): Partial<SavedConfig> {
+  return readSavedConfig(configPath(env));
 }
 
 /** Saves the settings for the user of this process, and readable by no other user. */
@@ -75,68 +64,12 @@ export async function writeConfig(config: Partial<SavedConfig>, path: string): P
   }
 }
 
-/** Where `skerry up` saves its token while the usual file has settings for another server. */
-export function localConfigPath(env: Environment = process.env): string {
-  return join(dirname(configPath(env)), "local.json");
-}
-
-export function configPath(env: Environment = process.env): string {
-  const xdg = env["XDG_CONFIG_HOME"];
-  // The XDG specification says to ignore a relative one.
-  const base =
-    xdg !== undefined && isAbsolute(xdg) ? xdg : join(nonEmpty(env["HOME"]) ?? homedir(), ".config");
-  return join(base, "skerry", "config.json");
-}
-
 /** NO_COLOR counts when it is set to anything but the empty string (no-color.org). */
 export function isColorWanted(env: Environment = process.env): boolean {
-  return nonEmpty(env["NO_COLOR"]) === undefined && env["TERM"] !== "dumb";
+  return (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 }
 
 /** Whether a terminal can draw over a line that it has shown; a log of CI that says it is one cannot. */
 export function isAnimationWanted(env: Environment = process.env): boolean {
-  return env["TERM"] !== "dumb" && nonEmpty(env["CI"]) === undefined;
-}
-
-async function readConfig(env: Environment): Promise<Partial<SavedConfig>> {
-  const path = configPath(env);
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  });
-  if (text === undefined) return {};
-  await refuseIfShared(path);
-  return parseConfig(path, text);
-}
-
-/** A token that other users of the machine can read is not a secret any more; going on would hide it. */
-async function refuseIfShared(path: string): Promise<void> {
-  const { mode } = await stat(path);
-  if ((mode & 0o077) === 0) return;
-  throw new CliError("config_not_private", `Other users can read ${path}, which holds a token.`, {
-    remediation: `Run \`chmod 600 ${path}\`, and revoke the token if another user may have read it.`,
-  });
-}
-
-function parseConfig(path: string, text: string): Partial<SavedConfig> {
-  const broken = (what: string) =>
-    new CliError("config_broken", `${path} ${what}.`, {
-      remediation: "Repair it, or delete it and run `skerry up` again.",
-    });
-  let config: unknown;
-  try {
-    config = JSON.parse(text);
-  } catch {
-    throw broken("is not JSON");
-  }
-  if (typeof config !== "object" || config === null) throw broken("does not hold an object");
-  const { api_url, token, organization } = config as Readonly<Record<string, unknown>>;
-  for (const [name, value] of Object.entries({ api_url, token, organization }))
-    if (value !== undefined && typeof value !== "string")
-      throw broken(`has a field ${name} that is not a string`);
-  return config;
-}
-
-function nonEmpty(text: string | undefined): string | undefined {
-  return text === undefined || text.trim() === "" ? undefined : text.trim();
+  return env["TERM"] !== "dumb" && (env["CI"] ?? "") === "";
 }

@@ -69,16 +69,20 @@ export function endingOf(error: unknown): Ending {
   if (error instanceof Error && "code" in error && error.code === "EPIPE")
     return { exitCode: exitCodes.brokenPipe };
   if (error instanceof CliError) return { exitCode: error.exitCode, failure: error };
-  if (error instanceof SkerryInputError)
-    return { exitCode: exitCodes.usage, failure: { code: "invalid_input", message: error.message } };
+  if (error instanceof SkerryInputError && error.code === "invalid_input")
+    return { exitCode: exitCodes.usage, failure: error };
   return { exitCode: exitCodes.failed, failure: failureOf(error) };
 }
 
 /** Also for commands that go on after a failure, such as `destroy` with several ids. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof SkerryApiError) return apiFailure(error);
-  if (error instanceof SkerryConnectionError || error instanceof CliError) return error;
-  if (error instanceof SkerryInputError) return { code: "invalid_input", message: error.message };
+  if (
+    error instanceof SkerryConnectionError ||
+    error instanceof SkerryInputError ||
+    error instanceof CliError
+  )
+    return error;
   const ofSystem = error instanceof Error ? systemFailure(error) : undefined;
   if (ofSystem !== undefined) return ofSystem;
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);

@@ -2,7 +2,8 @@ import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
-import { configPath, isColorWanted, readSettings, writeConfig } from "../src/config.ts";
+import { configPath } from "@skerry/sdk/saved-settings";
+import { isColorWanted, readSettings, writeConfig } from "../src/config.ts";
 import { Shell } from "./support/shell.ts";
 
 function sizeServer() {
@@ -14,20 +15,20 @@ test("a flag counts more than the environment, and the environment more than the
   const file = { XDG_CONFIG_HOME: shell.configHome };
   const env = { ...file, SKERRY_API_URL: "http://env", SKERRY_API_TOKEN: "sk_env", SKERRY_ORG_ID: "org_env" };
   const none = { apiUrl: "http://127.0.0.1:7070", token: undefined, organization: undefined };
-  expect(await readSettings({}, file)).toEqual(none);
+  expect(readSettings({}, file)).toEqual(none);
   await writeConfig({ api_url: "http://file", token: "sk_file" }, configPath(file));
-  expect(await readSettings({}, file)).toEqual({ ...none, apiUrl: "http://file", token: "sk_file" });
-  expect(await readSettings({}, { ...file, SKERRY_API_TOKEN: "sk_env", SKERRY_API_URL: "" })).toEqual({
+  expect(readSettings({}, file)).toEqual({ ...none, apiUrl: "http://file", token: "sk_file" });
+  expect(readSettings({}, { ...file, SKERRY_API_TOKEN: "sk_env", SKERRY_API_URL: "" })).toEqual({
     ...none,
     apiUrl: "http://file",
     token: "sk_env",
   });
-  expect(await readSettings({}, env)).toEqual({
+  expect(readSettings({}, env)).toEqual({
     apiUrl: "http://env",
     token: "sk_env",
     organization: "org_env",
   });
-  expect(await readSettings({ apiUrl: "http://flag", token: "sk_flag", org: "org_flag" }, env)).toEqual({
+  expect(readSettings({ apiUrl: "http://flag", token: "sk_flag", org: "org_flag" }, env)).toEqual({
     apiUrl: "http://flag",
     token: "sk_flag",
     organization: "org_flag",

@@ -2,6 +2,14 @@
 
 const SHAPE = /^(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,9})ms)?$/;
 
+type Hours = `${bigint}h` | "";
+type Minutes = `${bigint}m` | "";
+type Seconds = `${bigint}s` | "";
+type Milliseconds = `${bigint}ms` | "";
+
+/** What the compiler can tell of a duration: `5m` and `1h30m` are some, and `5 minutes` or `5` is none. */
+export type Duration = Exclude<`${Hours}${Minutes}${Seconds}${Milliseconds}`, "">;
+
 /** Every string that `parseDuration` takes matches this, and the schemas publish it. */
 export const durationPattern = "^(?=\\d)(\\d{1,9}h)?(\\d{1,9}m)?(\\d{1,9}s)?(\\d{1,9}ms)?$";
 

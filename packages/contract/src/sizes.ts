@@ -8,6 +8,9 @@ export interface Size {
   readonly cpu: "shared" | "performance";
 }
 
+/** What the compiler can tell of a size's name. A newer server may have larger ones. */
+export type SizeName = `shared-cpu-${bigint}x` | `performance-${bigint}x`;
+
 function size(cpu: Size["cpu"], vcpus: number, mibPerCpu: number): Size {
   const prefix = cpu === "shared" ? "shared-cpu" : "performance";
   return { name: `${prefix}-${vcpus}x`, vcpus, memory_mib: vcpus * mibPerCpu, cpu };

@@ -18,9 +18,21 @@ export class SkerryConnectionError extends Error {
   }
 }
 
-/** The arguments cannot be sent to any server: nothing was sent. */
+/** The arguments or the settings cannot be used with any server: nothing was sent. */
 export class SkerryInputError extends TypeError {
   override readonly name = "SkerryInputError";
+  /** `invalid_input`, `no_token`, or what is wrong with the saved settings: `config_not_private`, `config_broken`. */
+  readonly code: string;
+  readonly remediation: string | undefined;
+
+  constructor(
+    message: string,
+    { code = "invalid_input", remediation }: { readonly code?: string; readonly remediation?: string } = {},
+  ) {
+    super(message);
+    this.code = code;
+    this.remediation = remediation;
+  }
 }
 
 /** More came than the caller wants to hold in memory. The download has been broken off. */

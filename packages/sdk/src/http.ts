@@ -4,13 +4,20 @@ import { errorOfResponse, SkerryConnectionError, SkerryInputError } from "./erro
 import { pause, pauseBeforeRetry, RETRIES_DEFAULT } from "./retries.ts";
 import type { HttpRequest } from "./http-request.ts";
 import { rootMessage } from "./connection-words.ts";
+import { findSettings, tokenRemedy } from "#saved-settings";
 
 export interface SkerryOptions {
-  /** Address of the server, for example `http://127.0.0.1:7070`. A path prefix is kept. */
-  readonly baseUrl: string;
-  /** API token, `sk_…`. Only `health()` works without one. */
-  readonly token?: string | undefined;
-  /** Id of the organization to work in. Default: the token's own. */
+  /**
+   * Address of the server, for example `http://127.0.0.1:7070`. A path prefix is kept. Default in Node: `SKERRY_API_URL`, then the saved
+   * settings, then `http://127.0.0.1:7070`.
+   */
+  readonly baseUrl?: string | undefined;
+  /**
+   * API token, `sk_…`. Default in Node: `SKERRY_API_TOKEN`, then the one that `skerry auth login` or `skerry up` has saved for this server.
+   * Null: none, which is enough for `health()`.
+   */
+  readonly token?: string | null | undefined;
+  /** Id of the organization to work in. Default: the token's own. Where no token is given, Node's `SKERRY_ORG_ID` and the saved settings can name one. */
   readonly organization?: string | undefined;
   /** How often a call that is safe to repeat is sent again after a broken connection or a passing refusal. Default: 2; 0: never. */
   readonly retries?: number | undefined;
@@ -49,14 +56,11 @@ export class HttpClient {
   readonly #onRetry: SkerryOptions["onRetry"];
 
   constructor(options: SkerryOptions) {
-    this.baseUrl = checkedBaseUrl(options.baseUrl);
+    const { baseUrl, token, organization } = completed(options);
+    this.baseUrl = checkedBaseUrl(baseUrl);
     this.#headers = {
-      ...(options.token === undefined
-        ? {}
-        : { authorization: `Bearer ${checkedHeader("token", options.token)}` }),
-      ...(options.organization === undefined
-        ? {}
-        : { "x-org-id": checkedHeader("organization", options.organization) }),
+      ...(token === null ? {} : { authorization: `Bearer ${checkedHeader("token", token)}` }),
+      ...(organization === undefined ? {} : { "x-org-id": checkedHeader("organization", organization) }),
     };
     this.#retries = options.retries ?? RETRIES_DEFAULT;
     this.#onRetry = options.onRetry;
@@ -236,7 +240,27 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-function checkedBaseUrl(text: string): string {
+interface Completed {
+  readonly baseUrl: string | undefined;
+  readonly token: string | null;
+  readonly organization: string | undefined;
+}
+
+/** What is given, with the settings of this machine for the rest. Here, before any request, it is known that there is no token. */
+function completed({ baseUrl, token, organization }: SkerryOptions): Completed {
+  // Nothing is looked for where nothing is missing: what is saved cannot get in the way.
+  if (baseUrl !== undefined && token !== undefined) return { baseUrl, token, organization };
+  const found = findSettings({ baseUrl, token: token ?? undefined, organization });
+  // An organization that was chosen for another token says nothing about this one.
+  if (token !== undefined) return { baseUrl: found.baseUrl, token, organization };
+  if (found.token !== undefined) return { ...found, token: found.token };
+  const where = found.baseUrl === undefined ? "" : ` for ${found.baseUrl}`;
+  throw new SkerryInputError(`There is no API token${where}. ${tokenRemedy}`, { code: "no_token" });
+}
+
+function checkedBaseUrl(text: string | undefined): string {
+  if (text === undefined)
+    throw new SkerryInputError("There is no address. Give `baseUrl`, such as https://skerry.example.org.");
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new SkerryInputError(`"${text}" is not an http or https address, such as http://127.0.0.1:7070.`);

@@ -1,5 +1,6 @@
 // A sandbox in hand: what the server last said about it, and everything that one does with it.
 
+import type { Duration } from "@skerry/contract/durations";
 import type { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
@@ -11,6 +12,11 @@ import type { Sandboxes } from "./sandboxes.ts";
 
 /** `await using sandbox = await skerry.sandboxes.create(…)` destroys it at the end of the block. */
 export class Sandbox {
+  static {
+    // What Node's `console.log` shows. Not a method: no caller needs it, and its name is one of Node alone.
+    Object.defineProperty(this.prototype, Symbol.for("nodejs.util.inspect.custom"), { value: inspected });
+  }
+
   readonly #sandboxes: Sandboxes;
   #info: SandboxInfo;
 
@@ -34,7 +40,7 @@ export class Sandbox {
   }
 
   /** See `Sandboxes.keepalive`. */
-  async keepalive(timeout?: string, options: CallOptions = {}): Promise<this> {
+  async keepalive(timeout?: Duration, options: CallOptions = {}): Promise<this> {
     this.#info = (await this.#sandboxes.keepalive(this.id, timeout, options)).info;
     return this;
   }
@@ -90,4 +96,14 @@ export class Sandbox {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.destroy();
   }
+}
+
+type Inspect = (value: unknown, options: unknown) => string;
+
+/** Without `env`, which may hold secrets. */
+function inspected(this: Sandbox, _depth: number, options: unknown, inspect: Inspect): string {
+  const { id, name, status, template, size, expires_at, reason } = this.info;
+  const said = { id, name, status, template, size, expires_at, reason };
+  const known = Object.entries(said).filter(([, value]) => value !== null);
+  return `Sandbox ${inspect(Object.fromEntries(known), options)}`;
 }

@@ -1,5 +1,6 @@
 // Sandboxes by id or name. `Sandbox` (the handle) is the same with the id filled in.
 
+import type { Duration } from "@skerry/contract/durations";
 import type {
   SandboxCreateRequest,
   Sandbox as SandboxInfo,
@@ -87,7 +88,7 @@ export class Sandboxes extends VmCalls {
    * Moves the sandbox's expiry to `timeout` from now; never to earlier than it is. More than 24 h counts as 24 h.
    * Without `timeout` the sandbox's own is used.
    */
-  async keepalive(id: string, timeout?: string, options: CallOptions = {}): Promise<Sandbox> {
+  async keepalive(id: string, timeout?: Duration, options: CallOptions = {}): Promise<Sandbox> {
     const info = await this.http.json<SandboxInfo>(
       {
         method: "POST",

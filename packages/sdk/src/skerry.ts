@@ -30,8 +30,11 @@ export class Skerry {
   readonly hosts: Hosts;
   readonly #http: HttpClient;
 
-  /** Throws `SkerryInputError` where the address or the token cannot be one. */
-  constructor(options: SkerryOptions) {
+  /**
+   * In Node, `new Skerry()` finds address and token by itself: in `SKERRY_API_URL` and `SKERRY_API_TOKEN`, then in what `skerry auth login` or
+   * `skerry up` has saved. Throws `SkerryInputError` where there is no token, or where the address or the token cannot be one.
+   */
+  constructor(options: SkerryOptions = {}) {
     this.#http = new HttpClient(options);
     this.sandboxes = new Sandboxes(this.#http);
     this.machines = new Machines(this.#http);
@@ -82,6 +85,8 @@ export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";
 export type { Size } from "./sizes.ts";
+export type { Duration } from "@skerry/contract/durations";
+export type { SizeName } from "@skerry/contract/sizes";
 export type { SandboxFilter, Sandboxes } from "./sandboxes.ts";
 export type { LogOptions, MachineFilter, Machines, StartOptions } from "./machines.ts";
 export type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";

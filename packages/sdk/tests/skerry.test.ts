@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { Skerry, SkerryApiError, SkerryConnectionError, SkerryInputError } from "../src/skerry.ts";
 import {
@@ -38,6 +39,17 @@ test("a sandbox in hand is created, used, kept alive and destroyed", async () =>
     metadata: { job: "7" },
   });
   expect(server.received.every(({ headers }) => headers["x-org-id"] === "org_1")).toBe(true);
+});
+
+test("a sandbox that is printed shows what it is, and none of its environment", async () => {
+  const info = { ...sandboxInfo, env: { PASSWORD: "hunter2" } };
+  await using server = await ScriptedServer.start((response) => sendJson(response, 200, info));
+  const { sandboxes } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+  const printed = inspect(await sandboxes.get("sbx_0"));
+  expect(printed).toMatch(/^Sandbox \{/);
+  for (const said of ["id: 'sbx_0'", "status: 'running'", "template: 'base'"])
+    expect(printed).toContain(said);
+  expect(printed).not.toContain("hunter2");
 });
 
 test("egress rules travel with a new sandbox, are replaced while it runs, and are reported", async () => {
@@ -166,10 +178,12 @@ test("an error of the API carries all that the server said", async () => {
 
 test("an answer from something that is not Skerry says so", async () => {
   await using server = await ScriptedServer.start((response) => response.writeHead(502).end("<html>"));
-  const call = new Skerry({ baseUrl: server.baseUrl }).health();
+  const call = new Skerry({ baseUrl: server.baseUrl, token: null }).health();
   await expect(call).rejects.toMatchObject({ code: "unexpected_response", status: 502 });
   await using other = await ScriptedServer.start((response) => response.end("<html>"));
-  await expect(new Skerry({ baseUrl: other.baseUrl }).health()).rejects.toThrow(SkerryConnectionError);
+  await expect(new Skerry({ baseUrl: other.baseUrl, token: null }).health()).rejects.toThrow(
+    SkerryConnectionError,
+  );
 });
 
 test("a redirect is not followed, so that the token goes nowhere else", async () => {
@@ -185,7 +199,9 @@ test("a server that is not there is named, with what to do", async () => {
   const server = await ScriptedServer.start(() => undefined);
   const { baseUrl } = server;
   await server[Symbol.asyncDispose]();
-  const error: unknown = await new Skerry({ baseUrl }).health().catch((thrown: unknown) => thrown);
+  const error: unknown = await new Skerry({ baseUrl, token: null })
+    .health()
+    .catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(SkerryConnectionError);
   expect(error).toMatchObject({ baseUrl, remediation: expect.stringContaining("skerry up") });
   expect((error as Error).message).toMatch(
@@ -195,7 +211,7 @@ test("a server that is not there is named, with what to do", async () => {
 
 test("an address or a token that cannot be one is refused without being repeated", () => {
   for (const baseUrl of ["", "localhost:7070", "ftp://host", "http://user:secret@host"])
-    expect(() => new Skerry({ baseUrl }), baseUrl).toThrow(SkerryInputError);
+    expect(() => new Skerry({ baseUrl, token: null }), baseUrl).toThrow(SkerryInputError);
   for (const token of ["", "sk_secret\n", "sk secret"]) {
     const make = () => new Skerry({ baseUrl: "http://127.0.0.1", token });
     expect(make).toThrow(SkerryInputError);
@@ -207,6 +223,7 @@ test("a fetch of the caller's own is used, and a path prefix of the address is k
   const urls: string[] = [];
   const skerry = new Skerry({
     baseUrl: "https://example.test/skerry/",
+    token: null,
     fetch: async (input) => {
       urls.push(input as string);
       return Response.json({ status: "healthy" });

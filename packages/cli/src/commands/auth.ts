@@ -4,9 +4,10 @@ import { createInterface } from "node:readline/promises";
 import { text } from "node:stream/consumers";
 import { Writable } from "node:stream";
 import { Skerry, type Me } from "@skerry/sdk";
+import { configPath } from "@skerry/sdk/saved-settings";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { configPath, readSaved, readSettings, writeConfig, type Flags } from "../config.ts";
+import { readSaved, readSettings, writeConfig, type Flags } from "../config.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { addExamples, given } from "../options.ts";
 import { registerTokenCommands } from "./organizations/tokens.ts";
@@ -31,7 +32,7 @@ function registerLogin(parent: Command, cli: Cli): void {
     )
     .option("--json", "print who it is as JSON")
     .action(async (flags: { readonly json?: boolean }, self: Command) => {
-      const { apiUrl } = await readSettings(self.optsWithGlobals<Flags>());
+      const { apiUrl } = readSettings(self.optsWithGlobals<Flags>());
       const token = self.optsWithGlobals<Flags>().token ?? (await askForToken());
       const me = await new Skerry({ baseUrl: apiUrl, token }).me({ signal: cli.signal });
       await writeConfig({ api_url: apiUrl, token }, configPath());
@@ -74,7 +75,7 @@ function registerLogout(parent: Command, cli: Cli): void {
     .description("Forget the saved token.")
     .option("--revoke", "end it on the server too, with all that it minted")
     .action(async (flags: { readonly revoke?: boolean }) => {
-      const { api_url: apiUrl, token } = await readSaved();
+      const { api_url: apiUrl, token } = readSaved();
       if (token === undefined) return cli.output.note("No token is saved.");
       if (flags.revoke === true && apiUrl !== undefined) {
         const client = new Skerry({ baseUrl: apiUrl, token });

@@ -3,7 +3,8 @@
 import { Option, type Command } from "commander";
 import type { Organization } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
-import { configPath, readSaved, writeConfig } from "../../config.ts";
+import { configPath } from "@skerry/sdk/saved-settings";
+import { readSaved, writeConfig } from "../../config.ts";
 import { CliError } from "../../errors.ts";
 import { addExamples, given } from "../../options.ts";
 import { registerLimitsCommand } from "./limits.ts";
@@ -114,7 +115,7 @@ function registerUse(org: Command, cli: Cli): void {
     .description("Choose the organization that commands with the saved token work in.")
     .argument("[id]", "id of the organization, org_... (default: the token's own)")
     .action(async (id: string | undefined, _flags: object, self: Command) => {
-      const { organization: _before, ...saved } = await readSaved();
+      const { organization: _before, ...saved } = readSaved();
       if (saved.token === undefined)
         throw new CliError("no_token", "No token is saved, so there is nothing to choose for.", {
           remediation: "Run `skerry auth login` first, or set SKERRY_ORG_ID beside SKERRY_API_TOKEN.",

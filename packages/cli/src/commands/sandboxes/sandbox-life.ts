@@ -1,7 +1,7 @@
 // `skerry sandbox list`, `get`, `keepalive` and `destroy`.
 
 import { sandboxStatuses, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
-import type { Sandbox } from "@skerry/sdk";
+import type { Duration, Sandbox } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
@@ -83,8 +83,10 @@ function registerKeepalive(sandbox: Command, cli: Cli): void {
     .action(
       async (text: string, flags: { readonly timeout?: string; readonly json?: boolean }, self: Command) => {
         const client = await cli.client(self);
+        // What was typed may be no duration; the server refuses it and says what one looks like.
+        const timeout = flags.timeout as Duration | undefined;
         const { info } = await onTarget(sandboxNoun.target(client, cli.signal), text, (id) =>
-          client.sandboxes.keepalive(id, flags.timeout, { signal: cli.signal }),
+          client.sandboxes.keepalive(id, timeout, { signal: cli.signal }),
         );
         if (flags.json === true) return cli.output.json(info);
         await cli.output.line(`${info.id} expires ${info.expires_at}`);

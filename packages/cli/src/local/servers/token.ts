@@ -2,7 +2,8 @@
 // settings for another server: then ours are saved beside them.
 
 import { readFile, rm } from "node:fs/promises";
-import { configPath, DEFAULT_API_URL, environment, localConfigPath, writeConfig } from "../../config.ts";
+import { configPath, DEFAULT_API_URL, localConfigPath } from "@skerry/sdk/saved-settings";
+import { environment, writeConfig } from "../../config.ts";
 import type { Layout } from "../system/layout.ts";
 import { mustRun, run } from "../system/run.ts";
 import { controlEnvironment } from "./services.ts";

@@ -3,7 +3,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { environment, type Environment } from "../../config.ts";
+import type { Environment } from "@skerry/sdk/saved-settings";
+import { environment } from "../../config.ts";
 import { CliError } from "../../errors.ts";
 import { adoptInstalledSettings } from "./installed-settings.ts";
 
