@@ -1,9 +1,10 @@
-// Programs and native pieces, built into one folder.
+// Programs, native pieces, and the clients that a server hands out, built into one folder.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { bundle } from "./bundle.ts";
+import { buildClients } from "./clients/build-clients.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -12,6 +13,7 @@ export async function buildInto(dist: string): Promise<readonly string[]> {
   mkdirSync(join(dist, "native"), { recursive: true });
   make("packages/host/native", join(dist, "native"));
   make("packages/guest", join(dist, "native"));
+  await buildClients(join(dist, "clients"));
   return bundle(["skerry", "control", "host"], dist);
 }
 

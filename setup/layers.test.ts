@@ -125,7 +125,8 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["local", "commands/vms"],
     ["commands/hosts", "commands/machines", "commands/organizations", "commands/sandboxes"],
     ["commands"],
-    ["main.ts"],
+    ["program.ts"],
+    ["main.ts", "client-main.ts"],
   ],
 };
 

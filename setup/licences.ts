@@ -14,10 +14,14 @@ const C_LIBRARIES: readonly (readonly [name: string, file: string])[] = [
 
 /** One text. `inputs`: the files that were bundled. Throws where a bundled package comes without a licence. */
 export function licenceTexts(root: string, inputs: readonly string[]): string {
-  const packages = [...new Set(inputs.flatMap((file) => packageFolder(file) ?? []))].toSorted();
-  const ofPackages = packages.map((folder) => licenceOfPackage(join(root, folder)));
   const ofLibraries = C_LIBRARIES.map(([name, file]) => section(name, readFileSync(file, "utf8")));
-  return [...ofPackages, ...ofLibraries].join("\n");
+  return [licencesOfPackages(root, inputs), ...ofLibraries].join("\n");
+}
+
+/** Of the npm packages among these files. */
+export function licencesOfPackages(root: string, inputs: readonly string[]): string {
+  const packages = [...new Set(inputs.flatMap((file) => packageFolder(file) ?? []))].toSorted();
+  return packages.map((folder) => licenceOfPackage(join(root, folder))).join("\n");
 }
 
 /** `node_modules/a` or `node_modules/@b/c`; undefined for our own files. */

@@ -1,7 +1,6 @@
 // `npm run package`: one archive with everything that runs, Node itself too, for machines without a compiler and without npm. The same
 // checkout and the same compiler make the same bytes.
 
-import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   cpSync,
@@ -17,6 +16,7 @@ import { parseArgs } from "node:util";
 import { buildInto } from "./build-into.ts";
 import { requiredGlibc } from "./required-glibc.ts";
 import { licenceTexts, nodeLicence } from "./licences.ts";
+import { packSame } from "./same-archive.ts";
 
 /** Of Ubuntu 22.04, the oldest system that is supported. */
 const OLDEST_GLIBC = "2.35";
@@ -34,7 +34,7 @@ try {
   await fill(tree);
   mkdirSync(values.out, { recursive: true });
   const archive = join(values.out, `${name}.tar.gz`);
-  pack(archive);
+  packSame(stage, name, archive);
   process.stdout.write(`${archive}\n`);
 } finally {
   rmSync(stage, { recursive: true, force: true });
@@ -61,30 +61,4 @@ async function fill(tree: string): Promise<void> {
     cpSync(from, join(tree, to), { recursive: true });
   writeFileSync(join(tree, "THIRD-PARTY-LICENCES.txt"), licenceTexts(root, inputs));
   chmodSync(join(tree, "node/bin/node"), 0o755);
-}
-
-/** Names in order, one owner, one time and one set of permissions, so that only the contents count. */
-function pack(archive: string): void {
-  const seconds = process.env["SOURCE_DATE_EPOCH"] ?? lastChange();
-  const same = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", `--mtime=@${seconds}`];
-  const made = spawnSync(
-    "tar",
-    [
-      "--create",
-      ...same,
-      "--mode=u+rwX,go+rX,go-w",
-      "--format=gnu",
-      "--use-compress-program=gzip -n",
-      `--file=${archive}`,
-      name,
-    ],
-    { cwd: stage, stdio: ["ignore", "inherit", "inherit"] },
-  );
-  if (made.status !== 0) throw new Error("tar failed");
-}
-
-/** Seconds of the last commit; of a source archive without git, a fixed moment. */
-function lastChange(): string {
-  const { status, stdout } = spawnSync("git", ["log", "-1", "--format=%ct"], { cwd: root, encoding: "utf8" });
-  return status === 0 && stdout.trim() !== "" ? stdout.trim() : "0";
 }

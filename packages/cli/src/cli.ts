@@ -32,7 +32,7 @@ export class Cli {
     if (token === undefined)
       throw new CliError("no_token", "No API token is set.", {
         remediation:
-          "Run `skerry up` on this machine, which saves one, or pass another server's with --token or SKERRY_API_TOKEN.",
+          "Save one with `skerry login`, or pass it with SKERRY_API_TOKEN or --token; `skerry up` saves one on the server's machine.",
       });
     const onRetry = (retry: Retry) => this.waits.tell(retryText(retry));
     const fetch: typeof globalThis.fetch = async (input, init) => {

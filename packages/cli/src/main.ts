@@ -1,105 +1,20 @@
 #!/usr/bin/env node
-// The `skerry` command: the program, and the one place where the process gets its exit code.
+// The `skerry` command of a checkout, a package or an installed service: the client, and the commands that run Skerry on this machine.
 
-import { Command, CommanderError } from "commander";
-import packageJson from "../package.json" with { type: "json" };
-import { Cli } from "./cli.ts";
-import { registerAuditCommands } from "./commands/organizations/audit.ts";
-import { registerEitherVmCommands } from "./commands/either-vm.ts";
-import { registerHostCommands } from "./commands/hosts/host.ts";
-import { registerMachineCommands } from "./commands/machines/machine.ts";
-import { registerPlatformCommands } from "./commands/platform.ts";
-import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
-import { registerAuthCommands } from "./commands/auth.ts";
-import { registerCompletionCommands } from "./commands/completion.ts";
-import { registerOrganizationCommands } from "./commands/organizations/organizations.ts";
-import { completeTree } from "./complete-tree.ts";
-import { DEFAULT_API_URL } from "./config.ts";
-import { endingOf, InterruptedError } from "./errors.ts";
+import { registerHostMachineCommands } from "./local/host-machine.ts";
+import { runProgram } from "./program.ts";
 
 /** What the API serves. Everything else (`up`, `status`, the list in the help) needs the local commands too. */
 const clientCommands: ReadonlySet<string> = new Set(
   "audit auth host org sandbox machine template size ps logs login logout".split(" "),
 );
 
-process.exitCode = await main(rewritten(process.argv.slice(2)));
-
-async function main(args: readonly string[]): Promise<number> {
-  const isJson = flagsOf(args).includes("--json");
-  const cli = new Cli({ isJson });
-  const program = makeProgram(isJson);
-  registerAuthCommands(program, cli);
-  registerOrganizationCommands(program, cli);
-  registerSandboxCommands(program, cli);
-  registerMachineCommands(program, cli);
-  registerEitherVmCommands(program, cli);
-  registerPlatformCommands(program, cli);
-  registerAuditCommands(program, cli);
-  registerHostCommands(program, cli);
-  registerCompletionCommands(program, cli);
-  try {
+await runProgram(process.argv.slice(2), {
+  register: async (program, cli, args) => {
     // Client commands start without loading what runs a server.
-    if (!clientCommands.has(args[0] ?? "")) {
-      const { registerLocalCommands } = await import("./local/local-commands.ts");
-      registerLocalCommands(program, cli);
-    }
-    completeTree(program);
-    await program.parseAsync(args, { from: "user" });
-    return cli.exitCode;
-  } catch (error) {
-    return await ended(cli, error, isJson);
-  }
-}
-
-async function ended(cli: Cli, error: unknown, isJson: boolean): Promise<number> {
-  cli.waits.endRequest();
-  const { exitCode, failure } = endingOf(error);
-  if (error instanceof InterruptedError) await cli.output.interrupted();
-  if (failure !== undefined) await cli.output.failure(failure);
-  else if (isJson && error instanceof CommanderError && error.exitCode !== 0)
-    await cli.output.failure({ code: "invalid_input", message: error.message.replace(/^error: /, "") });
-  return exitCode;
-}
-
-/** What people type by habit, as the program has it. */
-function rewritten(args: readonly string[]): readonly string[] {
-  const [first, ...others] = args;
-  if (first === "-V" || first === "version") return ["--version", ...others];
-  // Commander's own `help` shows one level and ignores the rest.
-  if (first === "help" && others.length > 0) return [...others, "--help"];
-  return args;
-}
-
-/** What follows `--` belongs to the command that is run elsewhere. */
-function flagsOf(args: readonly string[]): readonly string[] {
-  const end = args.indexOf("--");
-  return end < 0 ? args : args.slice(0, end);
-}
-
-/** Columns that are left for a description, from which on it is broken into lines and not printed as it is. */
-const DESCRIPTION_MIN = 20;
-
-/** Settings made here reach every command that is added later. */
-function makeProgram(isJson: boolean): Command {
-  return new Command("skerry")
-    .description("Runs untrusted code in microVMs: sandboxes, commands, files.")
-    .version(packageJson.version, "-v, --version")
-    .option("--api-url <url>", `address of the server (SKERRY_API_URL; default ${DEFAULT_API_URL})`)
-    .option("--token <token>", "API token (better SKERRY_API_TOKEN: other users can see flags)")
-    .option("--org <id>", "organization to work in (SKERRY_ORG_ID; default: the token's own)")
-    .configureHelp({
-      showGlobalOptions: true,
-      minWidthToWrap: DESCRIPTION_MIN,
-      // Without its options, which the command's own help has.
-      subcommandTerm: (command) =>
-        [command.name(), ...command.registeredArguments.map(argumentText)].join(" "),
-    })
-    .configureOutput(isJson ? { writeErr: () => undefined } : {})
-    .exitOverride()
-    .showHelpAfterError("Run the command with --help to see how it is used.");
-}
-
-function argumentText(argument: Command["registeredArguments"][number]): string {
-  const name = argument.name() + (argument.variadic ? "..." : "");
-  return argument.required ? `<${name}>` : `[${name}]`;
-}
+    if (clientCommands.has(args[0] ?? "")) return;
+    const { registerLocalCommands } = await import("./local/local-commands.ts");
+    registerLocalCommands(program, cli);
+  },
+  registerHost: registerHostMachineCommands,
+});

@@ -89,7 +89,10 @@ test("a broken file is named, with what to do", async () => {
 test("without a token, or without a server, the error says what to do", async () => {
   await using shell = await Shell.open();
   const missing = await shell.run("size", "list");
-  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("(no_token)\nRun `skerry up`")]);
+  expect([missing.code, missing.stderr]).toEqual([
+    1,
+    expect.stringContaining("(no_token)\nSave one with `skerry login`"),
+  ]);
   const server = await sizeServer();
   const { baseUrl } = server;
   await server[Symbol.asyncDispose]();

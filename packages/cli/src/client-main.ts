@@ -1,0 +1,10 @@
+// The `skerry` command that servers hand out at `/cli`: the client alone, bundled into one file that any Node from 20 on runs. A checkout's
+// program is `main.ts`.
+
+import { runProgram } from "./program.ts";
+import { pointToServer, serverCommands } from "./server-commands.ts";
+
+void runProgram(process.argv.slice(2), {
+  register: async (program) => pointToServer(program, serverCommands.program),
+  registerHost: (host) => pointToServer(host, serverCommands.host),
+});

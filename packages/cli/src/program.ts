@@ -1,0 +1,107 @@
+// The `skerry` command as far as it calls the API, and the one place where the process gets its exit code. `main.ts` adds the commands that run
+// Skerry on this machine; `client-main.ts` says where they are.
+
+import { DEFAULT_API_URL } from "@skerry/sdk/saved-settings";
+import { Command, CommanderError } from "commander";
+import packageJson from "../package.json" with { type: "json" };
+import { Cli } from "./cli.ts";
+import { registerAuditCommands } from "./commands/organizations/audit.ts";
+import { registerEitherVmCommands } from "./commands/either-vm.ts";
+import { registerHostCommands } from "./commands/hosts/host.ts";
+import { registerMachineCommands } from "./commands/machines/machine.ts";
+import { registerPlatformCommands } from "./commands/platform.ts";
+import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
+import { registerAuthCommands } from "./commands/auth.ts";
+import { registerCompletionCommands } from "./commands/completion.ts";
+import { registerOrganizationCommands } from "./commands/organizations/organizations.ts";
+import { completeTree } from "./complete-tree.ts";
+import { endingOf, InterruptedError } from "./errors.ts";
+
+/** What a program has beside the commands that call the API. */
+export interface LocalCommands {
+  /** On the program itself. Called before the arguments are read. */
+  register(program: Command, cli: Cli, args: readonly string[]): Promise<void>;
+  /** On `skerry host`. */
+  registerHost(host: Command, cli: Cli): void;
+}
+
+/** Runs the command of these arguments, and has the process end with its exit code. */
+export async function runProgram(args: readonly string[], local: LocalCommands): Promise<void> {
+  process.exitCode = await exitCodeOf(rewritten(args), local);
+}
+
+async function exitCodeOf(args: readonly string[], local: LocalCommands): Promise<number> {
+  const isJson = flagsOf(args).includes("--json");
+  const cli = new Cli({ isJson });
+  const program = makeProgram(isJson);
+  registerAuthCommands(program, cli);
+  registerOrganizationCommands(program, cli);
+  registerSandboxCommands(program, cli);
+  registerMachineCommands(program, cli);
+  registerEitherVmCommands(program, cli);
+  registerPlatformCommands(program, cli);
+  registerAuditCommands(program, cli);
+  local.registerHost(registerHostCommands(program, cli), cli);
+  registerCompletionCommands(program, cli);
+  try {
+    await local.register(program, cli, args);
+    completeTree(program);
+    await program.parseAsync(args, { from: "user" });
+    return cli.exitCode;
+  } catch (error) {
+    return await ended(cli, error, isJson);
+  }
+}
+
+async function ended(cli: Cli, error: unknown, isJson: boolean): Promise<number> {
+  cli.waits.endRequest();
+  const { exitCode, failure } = endingOf(error);
+  if (error instanceof InterruptedError) await cli.output.interrupted();
+  if (failure !== undefined) await cli.output.failure(failure);
+  else if (isJson && error instanceof CommanderError && error.exitCode !== 0)
+    await cli.output.failure({ code: "invalid_input", message: error.message.replace(/^error: /, "") });
+  return exitCode;
+}
+
+/** What people type by habit, as the program has it. */
+function rewritten(args: readonly string[]): readonly string[] {
+  const [first, ...others] = args;
+  if (first === "-V" || first === "version") return ["--version", ...others];
+  // Commander's own `help` shows one level and ignores the rest.
+  if (first === "help" && others.length > 0) return [...others, "--help"];
+  return args;
+}
+
+/** What follows `--` belongs to the command that is run elsewhere. */
+function flagsOf(args: readonly string[]): readonly string[] {
+  const end = args.indexOf("--");
+  return end < 0 ? args : args.slice(0, end);
+}
+
+/** Columns that are left for a description, from which on it is broken into lines and not printed as it is. */
+const DESCRIPTION_MIN = 20;
+
+/** Settings made here reach every command that is added later. */
+function makeProgram(isJson: boolean): Command {
+  return new Command("skerry")
+    .description("Runs untrusted code in microVMs: sandboxes, commands, files.")
+    .version(packageJson.version, "-v, --version")
+    .option("--api-url <url>", `address of the server (SKERRY_API_URL; default ${DEFAULT_API_URL})`)
+    .option("--token <token>", "API token (better SKERRY_API_TOKEN: other users can see flags)")
+    .option("--org <id>", "organization to work in (SKERRY_ORG_ID; default: the token's own)")
+    .configureHelp({
+      showGlobalOptions: true,
+      minWidthToWrap: DESCRIPTION_MIN,
+      // Without its options, which the command's own help has.
+      subcommandTerm: (command) =>
+        [command.name(), ...command.registeredArguments.map(argumentText)].join(" "),
+    })
+    .configureOutput(isJson ? { writeErr: () => undefined } : {})
+    .exitOverride()
+    .showHelpAfterError("Run the command with --help to see how it is used.");
+}
+
+function argumentText(argument: Command["registeredArguments"][number]): string {
+  const name = argument.name() + (argument.variadic ? "..." : "");
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
