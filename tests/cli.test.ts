@@ -2,9 +2,12 @@
 
 import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import type { DirectoryListing } from "@skerry/contract/vms/files";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
@@ -32,20 +35,24 @@ interface Ended {
   readonly stderr: string;
 }
 
+function clientEnv(): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env["PATH"],
+    HOME: folder,
+    SKERRY_API_URL: platform.apiUrl,
+    SKERRY_API_TOKEN: platform.token,
+    // Where the commands look that concern this machine.
+    SKERRY_STATE: platform.state,
+    SKERRY_LISTEN: new URL(platform.apiUrl).host,
+    SKERRY_HOST_ASSETS: inject("assets"),
+  };
+}
+
 /** Runs the command to its end; `onOutput` sees all of stdout so far, whenever there is more. */
 function skerryWith(onOutput: (stdout: string) => void, ...args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: folder,
-    env: {
-      PATH: process.env["PATH"],
-      HOME: folder,
-      SKERRY_API_URL: platform.apiUrl,
-      SKERRY_API_TOKEN: platform.token,
-      // Where the commands look that concern this machine.
-      SKERRY_STATE: platform.state,
-      SKERRY_LISTEN: new URL(platform.apiUrl).host,
-      SKERRY_HOST_ASSETS: inject("assets"),
-    },
+    env: clientEnv(),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let [stdout, stderr] = ["", ""];
@@ -189,9 +196,34 @@ describe("skerry sandbox exec", () => {
     expect(ended).toMatchObject({ code: 0, stdout: "first\nsecond\n" });
   });
 
-  test("says that a command was killed at its timeout, and exits with 137", async () => {
+  test("gives the command what a file holds, and keeps its exit code", async () => {
+    const bytes = randomBytes(1_000_000);
+    await writeFile(join(folder, "input"), bytes);
+    await using file = await open(join(folder, "input"));
+    const child = spawn(
+      process.execPath,
+      [program, "sandbox", "exec", id, "--", "sh", "-c", "sha256sum; exit 7"],
+      {
+        env: clientEnv(),
+        stdio: [file.fd, "pipe", "inherit"],
+      },
+    );
+    const [stdout, [code]] = await Promise.all([
+      text(child.stdout ?? Readable.from([])),
+      once(child, "close"),
+    ]);
+    expect([code, stdout]).toEqual([7, `${createHash("sha256").update(bytes).digest("hex")}  -\n`]);
+  });
+
+  test("of a sandbox that is not there exits with 125", async () => {
+    const ended = await skerry("sandbox", "exec", "sbx_00000000000000000000000000", "true");
+    expect(ended).toMatchObject({ code: 125, stdout: "" });
+    expect(ended.stderr).toContain("sandbox_not_found");
+  });
+
+  test("says that a command was killed at its timeout, and exits with 124", async () => {
     const ended = await skerry("sandbox", "exec", id, "--timeout", "1s", "sleep 60");
-    expect(ended).toMatchObject({ code: 137, stdout: "" });
+    expect(ended).toMatchObject({ code: 124, stdout: "" });
     expect(ended.stderr).toMatch(/timeout/);
   });
 });

@@ -1,5 +1,6 @@
 // Commands that mean well: what comes back of them, and what is left of them afterwards.
 
+import { createHash, randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/vms/execute";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
@@ -74,10 +75,53 @@ test("a working directory that is missing or none is refused, and the command do
   expect(await run("test -e /tmp/ran-anyway")).toMatchObject({ exit_code: 1 });
 });
 
-test("standard input is empty", async () => {
+test("without standard input there is nothing to read", async () => {
   expect(await run("wc -c; cat; read line || echo 'end of input'")).toMatchObject({
     stdout: "0\nend of input\n",
     exit_code: 0,
+  });
+});
+
+describe("standard input", () => {
+  const TEN_MIB = 10 * 1024 * 1024;
+  const base64 = (bytes: Buffer) => ({ stdin: bytes.toString("base64"), stdin_encoding: "base64" }) as const;
+
+  test("is what the request has, to the last byte", async () => {
+    expect(await run("cat", { stdin: "two\nlines, ä€🙂" })).toMatchObject({ stdout: "two\nlines, ä€🙂" });
+    const bytes = randomBytes(TEN_MIB);
+    const { stdout } = await run("sha256sum", { ...base64(bytes), timeout: "2m" });
+    expect(stdout).toBe(`${createHash("sha256").update(bytes).digest("hex")}  -\n`);
+  });
+
+  test("flows in while the output flows out, so that neither waits for the other", async () => {
+    const text = "0123456789abcdef".repeat(TEN_MIB / 16);
+    const { stdout, exit_code } = await run("cat", { ...base64(Buffer.from(text)), timeout: "3m" });
+    expect([exit_code, stdout.length, stdout === text]).toEqual([0, TEN_MIB, true]);
+  });
+
+  test("need not be read, or not to its end: the command neither hangs nor fails by it", async () => {
+    const much = base64(Buffer.alloc(TEN_MIB, "line\n"));
+    expect(await run("true", much)).toMatchObject({ exit_code: 0, timed_out: false });
+    expect(await run("head -n 1", much)).toMatchObject({ exit_code: 0, stdout: "line\n" });
+    expect(await run("exec <&-; echo closed", much)).toMatchObject({ exit_code: 0, stdout: "closed\n" });
+    expect(await run("sleep 60", { ...much, timeout: "1s" })).toMatchObject({ timed_out: true });
+  });
+
+  test("of a command that does not read it blocks no other operation of the same VM", async () => {
+    const deaf = Array.from({ length: 3 }, () =>
+      run("sleep 8", { ...base64(Buffer.alloc(2_000_000)), timeout: "1m" }),
+    );
+    expect(await run("cat", { stdin: "still here" })).toMatchObject({ stdout: "still here" });
+    for (const answer of await Promise.all(deaf)) expect(answer).toMatchObject({ exit_code: 0 });
+  });
+
+  test("ends for a child that outlives the command and goes on reading", async () => {
+    // A shell gives its background children no input of its own accord.
+    const command = "exec 3<&0; (cat <&3 >/tmp/read; echo ended >>/tmp/read) & exit 0";
+    await run(command, base64(Buffer.alloc(5_000_000, "x")));
+    await until("the child has read the end", async () =>
+      (await run("tail -c 6 /tmp/read")).stdout.includes("ended"),
+    );
   });
 });
 

@@ -239,7 +239,8 @@ describe("the end", () => {
     expect(reason).toMatch(/timeout|expired/);
     expect(Date.parse(destroyed_at ?? "")).toBeGreaterThanOrEqual(Date.parse(expires_at));
     expect(await inventory(platform)).toEqual(before);
-    expect((await busy).status).toBeGreaterThanOrEqual(400);
+    const { message } = await refusal(busy, 409, "sandbox_expired");
+    expect(message).toBe("The sandbox has expired: its timeout of 3s is over.");
   });
 });
 

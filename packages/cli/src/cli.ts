@@ -3,7 +3,7 @@
 import { Skerry, SkerryApiError, type Retry } from "@skerry/sdk";
 import type { Command } from "commander";
 import { isAnimationWanted, isColorWanted, readSettings, type Flags } from "./config.ts";
-import { CliError, failureOf, InterruptedError } from "./errors.ts";
+import { CliError, exitCodes, failureOf, InterruptedError } from "./errors.ts";
 import { Output } from "./output.ts";
 import { Waits } from "./waits.ts";
 
@@ -12,6 +12,8 @@ export class Cli {
   readonly waits: Waits;
   /** What the process ends with when no command throws. */
   exitCode = 0;
+  /** What the process ends with when one does, unless the failure has a code of its own. */
+  failedExitCode: number = exitCodes.failed;
   #interrupt: AbortController | undefined;
 
   /** With `isJson`, standard error holds nothing but failures, as JSON. */

@@ -5,8 +5,11 @@ import { CommanderError } from "commander";
 import { remedyOf } from "./remedies.ts";
 import { systemFailure } from "./system-words.ts";
 
-/** `exec` answers with its command's own code instead. */
-export const exitCodes = { ok: 0, failed: 1, usage: 2, brokenPipe: 141 } as const;
+/**
+ * `exec` ends with its command's own code instead, `timedOut` where the command was killed at its timeout, and `notRun` where Skerry has
+ * failed and not the command, so that a script can tell the two apart.
+ */
+export const exitCodes = { ok: 0, failed: 1, usage: 2, timedOut: 124, notRun: 125, brokenPipe: 141 } as const;
 
 export interface Failure {
   readonly message: string;
@@ -29,7 +32,8 @@ export class CliError extends Error {
   readonly code: string;
   readonly remediation: string | undefined;
   readonly lines: readonly string[] | undefined;
-  readonly exitCode: number;
+  /** Undefined: that of any failure of the command. */
+  readonly exitCode: number | undefined;
 
   constructor(
     code: string,
@@ -44,7 +48,7 @@ export class CliError extends Error {
     this.code = code;
     this.remediation = details.remediation;
     this.lines = details.lines;
-    this.exitCode = details.exitCode ?? exitCodes.failed;
+    this.exitCode = details.exitCode;
   }
 }
 
@@ -60,7 +64,8 @@ export class InterruptedError extends Error {
   }
 }
 
-export function endingOf(error: unknown): Ending {
+/** `failed`: the exit code of a failure that has none of its own. */
+export function endingOf(error: unknown, failed: number): Ending {
   if (error instanceof InterruptedError) return { exitCode: error.exitCode };
   // Commander has already written its message, or the help that was asked for.
   if (error instanceof CommanderError)
@@ -68,10 +73,10 @@ export function endingOf(error: unknown): Ending {
   // The reader of our output (`| head`) has ended.
   if (error instanceof Error && "code" in error && error.code === "EPIPE")
     return { exitCode: exitCodes.brokenPipe };
-  if (error instanceof CliError) return { exitCode: error.exitCode, failure: error };
+  if (error instanceof CliError) return { exitCode: error.exitCode ?? failed, failure: error };
   if (error instanceof SkerryInputError && error.code === "invalid_input")
     return { exitCode: exitCodes.usage, failure: error };
-  return { exitCode: exitCodes.failed, failure: failureOf(error) };
+  return { exitCode: failed, failure: failureOf(error) };
 }
 
 /** Also for commands that go on after a failure, such as `destroy` with several ids. */

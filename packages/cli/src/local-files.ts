@@ -14,6 +14,8 @@ export interface LocalSource extends AsyncDisposable {
   readonly content: Blob | ReadableStream<Uint8Array>;
   /** Where it is known before it is read. */
   readonly bytes?: number;
+  /** Its permissions in octal. Undefined for standard input. */
+  readonly mode?: string | undefined;
 }
 
 /** A regular file as a blob, which is read as it is sent and whose length the server learns first; all else as a stream. */
@@ -25,7 +27,17 @@ export async function openLocalFile(path: string): Promise<LocalSource> {
       remediation: `Pack it: tar cz ${path} | skerry sandbox upload ID - /root/${basename(path)}.tgz`,
     });
   if (!stats.isFile()) return streamSource(createReadStream(path));
-  return { content: await openAsBlob(path), bytes: stats.size, [Symbol.asyncDispose]: async () => undefined };
+  return {
+    content: await openAsBlob(path),
+    bytes: stats.size,
+    mode: permissionsOf(stats),
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+}
+
+/** Without those that run a program as its owner: in the VM that is root. */
+function permissionsOf({ mode }: Stats): string {
+  return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
 function streamSource(stream: Readable): LocalSource {

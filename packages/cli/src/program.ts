@@ -55,7 +55,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
 
 async function ended(cli: Cli, error: unknown, isJson: boolean): Promise<number> {
   cli.waits.endRequest();
-  const { exitCode, failure } = endingOf(error);
+  const { exitCode, failure } = endingOf(error, cli.failedExitCode);
   if (error instanceof InterruptedError) await cli.output.interrupted();
   if (failure !== undefined) await cli.output.failure(failure);
   else if (isJson && error instanceof CommanderError && error.exitCode !== 0)

@@ -4,6 +4,8 @@
 const byCode: Readonly<Record<string, string>> = {
   unauthorized:
     "Give a valid token with SKERRY_API_TOKEN or --token, or run `skerry up` on the server's machine.",
+  sandbox_expired:
+    "Create one with a longer --timeout, or run `skerry sandbox keepalive ID` before its time is over.",
   organization_not_found: "`skerry org list` lists yours; without --org a command is for the token's own.",
 };
 

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import {
@@ -31,6 +32,7 @@ test("exec writes every byte of both outputs and exits with the command's own co
     "make",
     "it so",
   );
+  child.stdin.end();
   const stderr: Buffer[] = [];
   child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
   const { code, stdout } = await ended(child);
@@ -52,6 +54,7 @@ test("exec shows output while the command still runs", async () => {
   });
   await using shell = await Shell.forServer(server);
   const child = shell.start("sandbox", "exec", "sbx_0", "slowly");
+  child.stdin.end();
   const [first] = (await once(child.stdout, "data")) as [Buffer];
   expect(first.toString()).toBe("first\n");
   goOn.resolve();
@@ -76,6 +79,7 @@ test("a slow reader of exec's output slows the sender down instead of filling th
   });
   await using shell = await Shell.forServer(server);
   const child = shell.start("sandbox", "exec", "sbx_0", "yes");
+  child.stdin.end();
   await full.promise;
   expect(sent).toBeLessThan(pieces / 2);
   const { code, stdout } = await ended(child);
@@ -91,6 +95,7 @@ test.each([
   });
   await using shell = await Shell.forServer(server);
   const child = shell.start("sandbox", "exec", "sbx_0", "sleep 60");
+  child.stdin.end();
   await once(child.stdout, "data");
   child.kill(signal);
   expect(await ended(child)).toMatchObject({ code, stderr: "" });
@@ -104,6 +109,7 @@ test("when the reader of exec's output goes away, the command is killed", async 
   });
   await using shell = await Shell.forServer(server);
   const child = shell.start("sandbox", "exec", "sbx_0", "yes");
+  child.stdin.end();
   await once(child.stdout, "data");
   child.stdout.destroy();
   expect(await once(child, "close")).toEqual([141, null]);
@@ -116,11 +122,19 @@ test("exec says on stderr why a command was killed", async () => {
   });
   await using shell = await Shell.forServer(server);
   const { code, stdout, stderr } = await shell.run("sandbox", "exec", "sbx_0", "sleep 60");
-  expect([code, stdout.length]).toEqual([137, 0]);
+  expect([code, stdout.length]).toEqual([124, 0]);
   expect(stderr).toContain("killed at its timeout");
 });
 
-test("exec that never ran exits with 1 and says why", async () => {
+test("a command that a signal ended exits with 128 and the signal's number", async () => {
+  await using server = await ScriptedServer.start((response) => {
+    response.end(eventText("exit", { ...exitFields, exit_code: 143, signal: "SIGTERM" }));
+  });
+  await using shell = await Shell.forServer(server);
+  expect((await shell.run("sandbox", "exec", "sbx_0", "kill $$")).code).toBe(143);
+});
+
+test("exec that never ran exits with 125 and says why", async () => {
   await using server = await ScriptedServer.start((response) =>
     sendJson(response, 404, {
       code: "sandbox_not_found",
@@ -130,9 +144,9 @@ test("exec that never ran exits with 1 and says why", async () => {
   );
   await using shell = await Shell.forServer(server);
   expect(await shell.run("sandbox", "exec", "sbx_0", "--", "true")).toMatchObject({
-    code: 1,
+    code: 125,
     stderr:
-      "error: There is no sandbox sbx_0. (sandbox_not_found)\n`skerry sandbox list` shows those there are.\n",
+      'error: There is no sandbox "sbx_0". (sandbox_not_found)\n`skerry sandbox list --all` shows those that there are.\n',
   });
 });
 
@@ -151,4 +165,102 @@ test("options after -- belong to the command, even those that skerry has too", a
   expect((await shell.run("sandbox", "exec", "sbx_0", "--", ...words)).code).toBe(0);
   expect(server.last.headers.authorization).toBe("Bearer sk_test");
   expect(JSON.parse(server.last.body.toString())).toEqual({ command: words.join(" ") });
+});
+
+test("exec exits with 125 for every failure of ours, and with 2 for wrong usage", async () => {
+  const { baseUrl: nothing } = await addressOfNothing();
+  await using unreachable = await Shell.open({ SKERRY_API_URL: nothing, SKERRY_API_TOKEN: "sk_test" });
+  expect((await unreachable.run("sandbox", "exec", "sbx_0", "true")).code).toBe(125);
+  await using strange = await Shell.open({ SKERRY_API_URL: nothing });
+  expect(await strange.run("machine", "exec", "mch_0", "true")).toMatchObject({
+    code: 125,
+    stderr: expect.stringContaining("(no_token)"),
+  });
+  for (const code of ["unauthorized", "guest_failed", "sandbox_expired"]) {
+    await using server = await ScriptedServer.start((response) =>
+      response.end(output("stdout", "begun\n") + eventText("error", { code, message: "It is over." })),
+    );
+    await using shell = await Shell.forServer(server);
+    const ran = await shell.run("sandbox", "exec", "sbx_0", "true");
+    expect([ran.code, ran.stdout.toString()]).toEqual([125, "begun\n"]);
+    expect(ran.stderr).toContain(`(${code})`);
+  }
+  await using shell = await Shell.open({ SKERRY_API_URL: nothing, SKERRY_API_TOKEN: "sk_test" });
+  for (const args of [["sbx_0"], ["--no-such-flag", "sbx_0", "true"], ["--env", "=x", "sbx_0", "true"]])
+    expect((await shell.run("sandbox", "exec", ...args)).code).toBe(2);
+});
+
+/** An address at which nothing answers any more. */
+async function addressOfNothing(): Promise<{ readonly baseUrl: string }> {
+  await using server = await ScriptedServer.start((response) => response.end());
+  return { baseUrl: server.baseUrl };
+}
+
+const exitServer = () => ScriptedServer.start((response) => response.end(eventText("exit", exitFields)));
+
+/** What the command got to read. */
+function inputIn(body: Buffer): Buffer | undefined {
+  const { stdin, stdin_encoding } = JSON.parse(body.toString()) as {
+    stdin?: string;
+    stdin_encoding?: BufferEncoding;
+  };
+  return stdin === undefined ? undefined : Buffer.from(stdin, stdin_encoding);
+}
+
+test.each(["sandbox", "machine"])("%s exec sends what a pipe holds, byte for byte", async (noun) => {
+  await using server = await exitServer();
+  await using shell = await Shell.forServer(server);
+  const bytes = randomBytes(3_000_000);
+  const child = shell.start(noun, "exec", "sbx_0", "--", "cat");
+  child.stdin.write(bytes.subarray(0, 1_000));
+  child.stdin.end(bytes.subarray(1_000));
+  expect(await ended(child)).toMatchObject({ code: 0, stderr: "" });
+  expect(inputIn(server.last.body)?.equals(bytes)).toBe(true);
+});
+
+test("exec sends nothing of a closed or empty standard input, and leaves it alone with --no-stdin", async () => {
+  await using server = await exitServer();
+  await using shell = await Shell.forServer(server);
+  await shell.run("sandbox", "exec", "sbx_0", "cat");
+  expect(inputIn(server.last.body)).toBeUndefined();
+  for (const flag of ["-n", "--no-stdin"]) {
+    const child = shell.start("sandbox", "exec", flag, "sbx_0", "cat");
+    child.stdin.write("not for the command\n");
+    expect((await ended(child)).code).toBe(0);
+    expect(inputIn(server.last.body)).toBeUndefined();
+  }
+});
+
+test("exec says what it waits for where a pipe does not end, and runs when it does", async () => {
+  await using server = await exitServer();
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "exec", "sbx_0", "cat");
+  child.stdin.write("first\n");
+  const [said] = (await once(child.stderr, "data")) as [Buffer];
+  expect(said.toString()).toMatch(/^Waiting for the end of standard input.*--no-stdin.*\n$/);
+  expect(server.received).toEqual([]);
+  child.stdin.end("second\n");
+  expect((await ended(child)).code).toBe(0);
+  expect(inputIn(server.last.body)?.toString()).toBe("first\nsecond\n");
+});
+
+test("Ctrl-C ends an exec that waits for its standard input", async () => {
+  await using server = await exitServer();
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "exec", "sbx_0", "cat");
+  await once(child.stderr, "data");
+  child.kill("SIGINT");
+  expect((await ended(child)).code).toBe(130);
+  expect(server.received).toEqual([]);
+});
+
+test("exec refuses standard input of more than 10 MiB, also an endless one, before anything runs", async () => {
+  await using server = await exitServer();
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "exec", "sbx_0", "cat");
+  // Not ended: it goes on for as long as it is read.
+  child.stdin.write(Buffer.alloc(10 * 1024 * 1024 + 1));
+  const { code, stderr } = await ended(child);
+  expect([code, server.received.length]).toEqual([125, 0]);
+  expect(stderr).toMatch(/10485760.*nothing was run.*\(stdin_too_large\)\n.*command < file/);
 });

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
@@ -48,6 +48,25 @@ test("a random binary file survives the way up and down, by hash", async () => {
   expect(sha256(stdout)).toBe(sha256(bytes));
 });
 
+test("upload keeps the permissions of the local file, unless it is told others", async () => {
+  await using server = await fileServer();
+  await using shell = await Shell.forServer(server);
+  const cases = [
+    [0o755, "0755"],
+    [0o600, "0600"],
+    // In the VM it would run as root.
+    [0o4755, "0755"],
+  ] as const;
+  for (const [mode, sent] of cases) {
+    await writeFile(join(shell.folder, "in"), "x");
+    await chmod(join(shell.folder, "in"), mode);
+    expect((await shell.run("sandbox", "upload", "sbx_0", "in", "/root/in")).code).toBe(0);
+    expect(server.last.url).toMatch(new RegExp(`mode=${sent}$`));
+  }
+  await shell.run("sandbox", "upload", "sbx_0", "in", "/root/in", "--mode", "0444");
+  expect(server.last.url).toMatch(/mode=0444$/);
+});
+
 test("upload reads standard input until it ends", async () => {
   await using server = await fileServer();
   await using shell = await Shell.forServer(server);
@@ -75,7 +94,7 @@ test("a path with a slash at its end is a directory that the file keeps its name
   await using shell = await Shell.forServer(server);
   await writeFile(join(shell.folder, "tool.sh"), "true");
   await shell.run("sandbox", "upload", "sbx_0", "tool.sh", "/root/");
-  expect(server.last.url).toBe("/v1/sandboxes/sbx_0/files/root/tool.sh");
+  expect(server.last.url).toMatch(/^\/v1\/sandboxes\/sbx_0\/files\/root\/tool\.sh\?/);
   await mkdir(join(shell.folder, "here"));
   await shell.run("sandbox", "download", "sbx_0", "/root/tool.sh", "here");
   expect(await readFile(join(shell.folder, "here/tool.sh"), "utf8")).toBe("true");

@@ -33,6 +33,9 @@ export const OUTPUT_MAX_BYTES = 10 * 1024 * 1024;
 /** Longest name of a sandbox or a machine, in characters. */
 export const NAME_MAX_CHARS = 100;
 
+/** Largest standard input of a command, in bytes. */
+export const STDIN_MAX_BYTES = 10 * 1024 * 1024;
+
 /** Longest path in a sandbox, in bytes. Linux's PATH_MAX (4,096) counts the final NUL. */
 export const PATH_MAX_BYTES = 4_095;
 

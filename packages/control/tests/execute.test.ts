@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
-import { beforeEach, expect, test } from "vitest";
+import { sql } from "kysely";
+import { beforeEach, describe, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
 import { buildServer } from "../src/app/server.ts";
@@ -10,6 +11,7 @@ const world = useWorld();
 let id: string;
 beforeEach(async () => {
   world.host.failures.clear();
+  world.host.beforeExecute = async () => undefined;
   id = (await world.createSandbox()).id;
 });
 
@@ -128,6 +130,56 @@ test("a microVM that has ended makes a conflict, and the reconciler is woken", a
     expect([answer.status, answer.body.code]).toEqual([409, "sandbox_not_running"]);
     expect(world.rung.length).toBe(woken + 1);
   }
+});
+
+describe("a sandbox that ends in the middle of a command", () => {
+  /** As the host tells it: its channel to the guest was closed. */
+  const gone = new SkerryError("guest_failed", "The microVM is gone: the VM was destroyed.");
+  const mark = (change: string) =>
+    sql`update sandboxes set ${sql.raw(change)} where id = ${id}`.execute(world.db);
+  const expiry = "status = 'destroying', reason = 'timeout expired'";
+
+  test("because its time is over, is an error that says so, in the answer and in a stream", async () => {
+    world.host.failures.set("execute", gone);
+    world.host.beforeExecute = async () => void (await mark(expiry));
+    const answer = await run({ command: "sleep 60" });
+    expect([answer.status, answer.body.code]).toEqual([409, "sandbox_expired"]);
+    const { message, remediation } = answer.body as unknown as Record<string, string>;
+    expect(message).toBe("The sandbox has expired: its timeout of 5m is over.");
+    expect(remediation).toMatch(/longer `timeout`.*`keepalive`/);
+    // One that had begun.
+    ({ id } = await world.createSandbox());
+    world.host.failures.clear();
+    const events = eventsOf(await (await stream({ command: "gone" })).text());
+    expect(events.map(({ event, data }) => [event, data["code"]])).toEqual([
+      ["stdout", undefined],
+      ["error", "sandbox_expired"],
+    ]);
+  });
+
+  test("because it was kept alive for no longer, says until when that was", async () => {
+    await mark("expires_at = started_at + interval '1 hour', timeout_ms = 300000");
+    world.host.beforeExecute = async () => void (await mark(expiry));
+    const { body } = await run({ command: "gone" });
+    expect((body as unknown as Record<string, string>)["message"]).toMatch(
+      /^The sandbox has expired: it was kept alive until \d{4}-.*Z\.$/,
+    );
+  });
+
+  test("because somebody destroyed it, says that", async () => {
+    world.host.beforeExecute = async () =>
+      void (await mark("status = 'destroying', reason = 'destroyed by request'"));
+    const answer = await run({ command: "gone" });
+    expect([answer.status, answer.body.code]).toEqual([409, "sandbox_not_running"]);
+    expect(answer.body).toMatchObject({
+      message: "The sandbox is destroying (destroyed by request).",
+    });
+  });
+
+  test("by itself, is the failure that it is", async () => {
+    const answer = await run({ command: "gone" });
+    expect([answer.status, answer.body.code]).toEqual([502, "guest_failed"]);
+  });
 });
 
 test("a client that goes away ends the call to the host, with and without a stream", async () => {

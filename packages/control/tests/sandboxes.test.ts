@@ -159,8 +159,9 @@ test("a keepalive that comes after the expiry revives nothing, even before the s
   const { id } = await world.createSandbox();
   await sql`update sandboxes set expires_at = now() - interval '1 ms' where id = ${id}`.execute(world.db);
   const answer = await world.call("POST", `/v1/sandboxes/${id}/keepalive`, { body: { timeout: "1h" } });
-  expect([answer.status, answer.body["code"]]).toEqual([409, "sandbox_not_running"]);
-  expect(answer.body["message"]).toBe("The sandbox has expired.");
+  expect([answer.status, answer.body["code"]]).toEqual([409, "sandbox_expired"]);
+  expect(answer.body["message"]).toBe("The sandbox has expired: its timeout of 5m is over.");
+  expect(answer.body["remediation"]).toContain("keepalive");
   const sandbox = await world.call<Sandbox>("GET", `/v1/sandboxes/${id}`);
   expect(Date.parse(sandbox.body.expires_at)).toBeLessThan(Date.now());
 });

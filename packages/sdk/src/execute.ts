@@ -1,14 +1,18 @@
 // Commands in a microVM. Both forms read the stream of events: it keeps a quiet command's connection alive, and it
 // carries the exact bytes.
 
-import { OUTPUT_MAX_BYTES } from "@skerry/contract/bounds";
+import { OUTPUT_MAX_BYTES, STDIN_MAX_BYTES } from "@skerry/contract/bounds";
 import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
-import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
+import { errorOfEvent, errorOfStream, SkerryConnectionError, SkerryInputError } from "./errors.ts";
 import { readEvents, type ServerEvent } from "./event-stream.ts";
 import { concat, type CallOptions, type HttpClient } from "./http.ts";
 
 /** `timeout` (default `30s`, at most `5m`), `workdir` (default `/root`), `env`, and `signal`, which kills the command. */
-export type ExecuteOptions = Omit<ExecuteRequest, "command"> & CallOptions;
+export type ExecuteOptions = Omit<ExecuteRequest, "command" | "stdin" | "stdin_encoding"> &
+  CallOptions & {
+    /** What the command reads from its standard input, at most 10 MiB, and then its end. Default: nothing. */
+    readonly stdin?: string | Uint8Array | undefined;
+  };
 
 /** A piece of output as it came, or the end of the command. `exit` is the last event, and comes exactly once. */
 export type ExecuteEvent =
@@ -20,14 +24,14 @@ export async function* streamCommand(
   http: HttpClient,
   vm: string,
   command: string,
-  { signal, ...rest }: ExecuteOptions,
+  { signal, stdin, ...rest }: ExecuteOptions,
 ): AsyncGenerator<ExecuteEvent, void> {
   const chunks = await http.open(
     {
       method: "POST",
       path: `${vm}/execute`,
       headers: { accept: "text/event-stream" },
-      json: { command, ...rest },
+      json: { command, ...rest, ...inputFields(stdin) },
     },
     { signal },
   );
@@ -48,6 +52,21 @@ export async function* streamCommand(
       http.baseUrl,
       `The connection to ${http.baseUrl} ended before the command did.`,
     );
+}
+
+/** Also text goes as base64: as JSON it could be six times as long as its bytes. */
+function inputFields(
+  stdin: string | Uint8Array | undefined,
+): Pick<ExecuteRequest, "stdin" | "stdin_encoding"> {
+  if (stdin === undefined || stdin.length === 0) return {};
+  if (typeof stdin === "string" && !stdin.isWellFormed())
+    throw new SkerryInputError("The input is not valid Unicode; give bytes as a Uint8Array.");
+  const bytes = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
+  if (bytes.length > STDIN_MAX_BYTES)
+    throw new SkerryInputError(
+      `The input has ${bytes.length} bytes; a command takes at most ${STDIN_MAX_BYTES}. Upload it as a file, and redirect it: command < file.`,
+    );
+  return { stdin: toBase64(bytes), stdin_encoding: "base64" };
 }
 
 /** The command that `execute` runs. */
@@ -123,4 +142,16 @@ function decodeBase64(text: string): string {
   } catch (cause) {
     throw new TypeError("output that is not base64", { cause });
   }
+}
+
+/** A multiple of three, so that no piece ends in padding. */
+const ENCODED_BYTES = 24 * 1024;
+
+function toBase64(bytes: Uint8Array): string {
+  const native = bytes as { toBase64?: () => string };
+  if (native.toBase64 !== undefined) return native.toBase64();
+  let text = "";
+  for (let at = 0; at < bytes.length; at += ENCODED_BYTES)
+    text += btoa(String.fromCharCode(...bytes.subarray(at, at + ENCODED_BYTES)));
+  return text;
 }

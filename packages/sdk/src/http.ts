@@ -42,6 +42,18 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface CreateOptions extends CallOptions {
+  /** 1 to 255 printable ASCII characters without spaces. The same one creates nothing a second time, for 24 h. Default: a random one. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** The header of a creation whose caller has chosen its key. */
+export function keyHeader({ idempotencyKey }: CreateOptions): Readonly<Record<string, string>> {
+  return idempotencyKey === undefined
+    ? {}
+    : { "idempotency-key": checkedHeader("idempotency key", idempotencyKey) };
+}
+
 /** For calls that do little: no answer after this is a fault. */
 const ANSWER_WITHIN_MS = 60_000;
 

@@ -9,7 +9,7 @@ import type {
 } from "@skerry/contract/machines/machine";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
-import type { CallOptions, HttpClient } from "./http.ts";
+import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { VmCalls } from "./vm-calls.ts";
 
@@ -54,13 +54,14 @@ export class Machines extends VmCalls {
    * organization's machines until this one is destroyed: code `name_taken` where another one has it.
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one machine.
    */
-  create(request: MachineCreateRequest, options: CallOptions = {}): Promise<Machine> {
+  create(request: MachineCreateRequest, options: CreateOptions = {}): Promise<Machine> {
     return this.http.json<Machine>(
       {
         method: "POST",
         path: "/v1/machines",
         json: request,
         creates: true,
+        headers: keyHeader(options),
         answerWithinMs: START_WITHIN_MS,
       },
       options,

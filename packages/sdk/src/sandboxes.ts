@@ -6,7 +6,7 @@ import type {
   Sandbox as SandboxInfo,
   SandboxListQuery,
 } from "@skerry/contract/sandboxes/sandbox";
-import type { CallOptions, HttpClient } from "./http.ts";
+import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { Sandbox } from "./sandbox.ts";
 import { VmCalls } from "./vm-calls.ts";
@@ -41,13 +41,14 @@ export class Sandboxes extends VmCalls {
    * is destroyed or has failed: code `name_taken` where another one has it.
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one sandbox.
    */
-  async create(request: SandboxCreateRequest, options: CallOptions = {}): Promise<Sandbox> {
+  async create(request: SandboxCreateRequest, options: CreateOptions = {}): Promise<Sandbox> {
     const info = await this.http.json<SandboxInfo>(
       {
         method: "POST",
         path: "/v1/sandboxes",
         json: request,
         creates: true,
+        headers: keyHeader(options),
         answerWithinMs: CREATE_WITHIN_MS,
       },
       options,

@@ -80,7 +80,7 @@ export {
   type ApiErrorCode,
 } from "./api-errors.ts";
 export { SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "./errors.ts";
-export type { CallOptions, Retry, SkerryOptions } from "./http.ts";
+export type { CallOptions, CreateOptions, Retry, SkerryOptions } from "./http.ts";
 export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";

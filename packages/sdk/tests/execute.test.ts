@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { Skerry, SkerryApiError, SkerryConnectionError, type ExecuteEvent } from "../src/skerry.ts";
+import {
+  Skerry,
+  SkerryApiError,
+  SkerryConnectionError,
+  SkerryInputError,
+  type ExecuteEvent,
+} from "../src/skerry.ts";
 import { eventText, exitFields, output, ScriptedServer, sendJson } from "./support/scripted-server.ts";
 
 function client(server: ScriptedServer): Skerry {
@@ -35,6 +41,37 @@ test("execute returns the output, the exit code and the measurements of a comman
     timeout: "1m",
     env: { A: "1" },
   });
+});
+
+test("input arrives byte for byte, text as UTF-8, and an empty one is none", async () => {
+  await using server = await streamOf(eventText("exit", exitFields));
+  const every = Uint8Array.from({ length: 100_000 }, (_, at) => at % 256);
+  const cases = [
+    ["ä\0€🙂\n", Buffer.from("ä\0€🙂\n")],
+    [every, Buffer.from(every)],
+    // A view of something larger.
+    [every.subarray(5, 9), Buffer.from([5, 6, 7, 8])],
+  ] as const;
+  for (const [stdin, read] of cases) {
+    await client(server).sandboxes.execute("sbx_0", "cat", { stdin });
+    const sent = JSON.parse(server.last.body.toString()) as Record<string, string>;
+    expect(sent["stdin_encoding"]).toBe("base64");
+    expect(Buffer.from(String(sent["stdin"]), "base64")).toEqual(read);
+  }
+  for (const stdin of ["", new Uint8Array(), undefined]) {
+    await client(server).machines.execute("mch_0", "cat", { stdin });
+    expect(JSON.parse(server.last.body.toString())).toEqual({ command: "cat" });
+  }
+});
+
+test("input over 10 MiB, or text that is not Unicode, is refused before anything is sent", async () => {
+  await using server = await streamOf(eventText("exit", exitFields));
+  const { sandboxes } = client(server);
+  await expect(
+    sandboxes.execute("sbx_0", "cat", { stdin: new Uint8Array(10 * 1024 * 1024 + 1) }),
+  ).rejects.toThrow("takes at most 10485760");
+  await expect(sandboxes.execute("sbx_0", "cat", { stdin: "\ud800" })).rejects.toThrow(SkerryInputError);
+  expect(server.received).toEqual([]);
 });
 
 test("characters cut between two pieces of output are put together again", async () => {

@@ -15,6 +15,7 @@
 //   POST   /vms/{id}/stop       StopVm              Vm, `stopped`; only machines can be stopped
 //   GET    /vms/{id}/console?lines=&follow=         the console log's last lines as they are, and with follow what comes then
 //   POST   /vms/{id}/execute    ExecuteCommand      frames: DATA, STDERR, then CLOSE (ExecuteExit) or RESET (ErrorBody)
+//                               or COMMAND_WITH_INPUT: the same, and what the command reads
 //   PUT    /vms/{id}/file?path=&mode=   raw bytes   FileWritten
 //   GET    /vms/{id}/file?path=                     raw bytes
 //   PUT    /vms/{id}/egress     EgressChange        EgressReport of what is in force: this policy, or a later one
@@ -29,6 +30,11 @@ const closed = { additionalProperties: false } as const;
 
 /** Content type of an `execute` answer: the frames of `frames.ts`, stream 1. */
 export const FRAMES_CONTENT_TYPE = "application/vnd.skerry.frames";
+
+/** Content type of an `execute` request whose body is an ExecuteCommand as JSON on one line, and then the
+ *  command's standard input, byte for byte. A host of a version that cannot pass it on refuses the type, so
+ *  no input is ever dropped in silence. */
+export const COMMAND_WITH_INPUT = "application/vnd.skerry.command-with-input";
 
 /** Counts the changes of a VM's policy. A host never goes back to a lower one, so a change that comes late
  *  changes nothing. */

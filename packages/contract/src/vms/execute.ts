@@ -2,14 +2,17 @@
 
 import { Type, type Static } from "typebox";
 import { formatDuration } from "../durations.ts";
-import { Duration, Env, Nullable, OneOf } from "../fields.ts";
+import { Duration, Env, Nullable, OneOf, OTHERWISE } from "../fields.ts";
 import {
   COMMAND_MAX_CHARS,
   EXECUTE_TIMEOUT_DEFAULT_MS,
   EXECUTE_TIMEOUT_MAX_MS,
   OUTPUT_MAX_BYTES,
+  STDIN_MAX_BYTES,
 } from "../bounds.ts";
 import { named } from "../named.ts";
+
+const STDIN_MAX_MIB = STDIN_MAX_BYTES / (1024 * 1024);
 
 const closed = { additionalProperties: false } as const;
 
@@ -20,6 +23,8 @@ export const ExecuteRequest = named(
       minLength: 1,
       maxLength: COMMAND_MAX_CHARS,
       description: "Shell command line, run by `/bin/sh -c` as root.",
+      [OTHERWISE]:
+        "Send a long script as `stdin` to the command `sh` or `python3 -`, or upload it as a file and run that.",
       examples: ["echo hello"],
     }),
     timeout: Type.Optional(
@@ -34,6 +39,17 @@ export const ExecuteRequest = named(
       Type.String({ minLength: 1, maxLength: 4_095, description: "Absolute path. Default: `/root`." }),
     ),
     env: Type.Optional(Env),
+    stdin: Type.Optional(
+      Type.String({
+        description: `What the command reads from its standard input, at most ${STDIN_MAX_MIB} MiB, and then its end. Without it the input is empty. A command that does not read all of it does not fail by that.`,
+      }),
+    ),
+    stdin_encoding: Type.Optional(
+      OneOf(["utf8", "base64"], {
+        default: "utf8",
+        description: "`base64`: `stdin` holds exact bytes, without line breaks.",
+      }),
+    ),
   },
   { command: "python3 answer.py", workdir: "/work", timeout: "1m" },
 );

@@ -44,6 +44,12 @@ export interface WrittenAnswer {
 /** The id of what the caller calls this, which is returned as it is where it is an id already. Throws where the caller has nothing of this name. */
 export type IdOf = (context: Context, caller: Caller, asked: string) => Promise<string>;
 
+export interface LargeBody {
+  readonly maxBytes: number;
+  /** What a caller does whose body is larger, or for whose body there is no memory now: the remediation of these errors. */
+  readonly otherwise: string;
+}
+
 interface Declaration {
   readonly surface: Surface;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -59,6 +65,8 @@ interface Declaration {
   readonly query?: TSchema;
   /** `bytes`: any content type; the handler reads the stream itself. */
   readonly body?: NamedSchema | "bytes";
+  /** Its body of JSON may be larger than 1 MiB. */
+  readonly largeBody?: LargeBody;
   /** A request without a body is one with `{}`. */
   readonly isBodyOptional?: true;
   /** By status, what success answers. What answers 201 creates, and takes an `Idempotency-Key`. */

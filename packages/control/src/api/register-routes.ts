@@ -8,6 +8,7 @@ import { emptyBodyIsObject } from "../http/json-bodies.ts";
 import { referTo } from "../http/schemas.ts";
 import type { Creation } from "../idempotency/create-once.ts";
 import { callerOf } from "./authenticate-hook.ts";
+import { holdLargeBody } from "./large-bodies.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { isDocumented, type Operation } from "./operation.ts";
 import type { Routes } from "./routes.ts";
@@ -45,12 +46,13 @@ export function registerRoutes(app: FastifyInstance, context: Context, group: Ro
 type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
 function routeOf(id: string, operation: Operation): Omit<RouteOptions, "handler"> {
-  const { method, path, tag, summary, description, params, query, body, answers } = operation;
+  const { method, path, tag, summary, description, params, query, body, largeBody, answers } = operation;
   return {
     method,
     url: path,
     // HEAD would have a host read a file, or follow a log, for nothing.
     ...(method === "GET" && { exposeHeadRoute: !answersStream(operation) }),
+    ...(largeBody !== undefined && { bodyLimit: largeBody.maxBytes, preParsing: holdLargeBody(largeBody) }),
     ...(operation.isBodyOptional === true && { preValidation: emptyBodyIsObject }),
     config: { skerry: operation },
     schema: {

@@ -6,7 +6,9 @@ import { Compile } from "typebox/compile";
 import { EgressReport, type HostEgress } from "@skerry/contract/vms/egress";
 import { CertificateRequest, type HostCertificate } from "@skerry/contract/joining/host-certificate";
 import { CacheSwept, HostInfo } from "@skerry/contract/host-api/host-info";
+import { SkerryError } from "@skerry/contract/errors";
 import {
+  COMMAND_WITH_INPUT,
   VmList,
   Vm,
   type EgressChange,
@@ -18,7 +20,7 @@ import { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import { Deadline } from "./deadline.ts";
 import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
 import { hostErrorOfCall } from "./host-errors.ts";
-import { HostTransport, readJson } from "./host-transport.ts";
+import { HostTransport, readJson, type Call } from "./host-transport.ts";
 import { MoveCalls } from "./move-calls.ts";
 
 /** The incarnation of a VM that a call means. */
@@ -171,21 +173,21 @@ export class HostClient {
   /** Resolves when the host has accepted the command. Abort `gone`, or leave the events, and the command is killed. */
   async execute(
     id: string,
-    command: ExecuteCommand,
+    { command, input }: { readonly command: ExecuteCommand; readonly input?: Buffer | undefined },
     gone: AbortSignal,
   ): Promise<AsyncGenerator<ExecutionEvent>> {
     const deadline = new Deadline(command.timeout_ms + EXECUTE_GRACE_MS, gone);
     const call = {
       method: "POST",
       path: `${vmPath(id)}/execute`,
-      json: command,
+      ...(input === undefined ? { json: command } : commandWithInput(command, input)),
     } as const;
     try {
       const answer = await this.#transport.open(call, deadline.signal);
       return guarded(answer.body, deadline);
     } catch (error) {
       deadline[Symbol.dispose]();
-      throw error;
+      throw input === undefined ? error : orInputRefused(error);
     }
   }
 
@@ -231,6 +233,36 @@ export class HostClient {
   close(): Promise<void> {
     return this.#transport.close();
   }
+}
+
+/** Input is handed on in pieces, so that it is not copied as a whole. */
+const INPUT_PIECE_BYTES = 64 * 1024;
+
+function commandWithInput(command: ExecuteCommand, input: Buffer): Pick<Call, "headers" | "content"> {
+  const line = Buffer.from(`${JSON.stringify(command)}\n`);
+  return {
+    headers: { "content-type": COMMAND_WITH_INPUT, "content-length": String(line.length + input.length) },
+    content: (async function* () {
+      yield line;
+      for (let at = 0; at < input.length; at += INPUT_PIECE_BYTES) {
+        yield input.subarray(at, at + INPUT_PIECE_BYTES);
+      }
+    })(),
+  };
+}
+
+/** What control sends is never malformed: a host that says so does not know this kind of request. */
+function orInputRefused(error: unknown): unknown {
+  if (!(error instanceof SkerryError) || error.code !== "bad_request") return error;
+  return new SkerryError(
+    "stdin_not_supported",
+    "The host runs a version of Skerry that passes no standard input to commands.",
+    {
+      remediation:
+        "Upgrade the host, or upload what the command reads as a file, and redirect it: `command < file`.",
+      cause: error,
+    },
+  );
 }
 
 function vmPath(id: string): string {

@@ -36,17 +36,23 @@ function forbiddenName(): SkerryError {
   );
 }
 
+const MIB = 1024 * 1024;
+/** No call takes a larger body; what is announced larger is refused at once. */
+const BODY_MAX_MIB = 16;
+
 /**
- * A body of JSON has this long to come, in milliseconds. Files may take as long as their line is slow, so there is no such limit on the
- * connection.
+ * A body of JSON has this long to come for each MiB that it says it has, in milliseconds. Files may take as long as their line is slow, so
+ * there is no such limit on the connection.
  */
 export function limitJsonBodies(app: FastifyInstance, bodyMs: number): void {
   app.addHook("preParsing", async (request, reply) => {
     if (request.raw.complete || !/^application\/json\b/i.test(request.headers["content-type"] ?? "")) return;
+    const announced = Number(request.headers["content-length"] ?? 0);
+    const mib = Math.min(Math.max(1, Math.ceil(announced / MIB)), BODY_MAX_MIB);
     const timer = setTimeout(() => {
       // The framework is reading, and answers the error of what it reads; otherwise no reader waits for this body.
       if (request.raw.listenerCount("error") > 0) request.raw.emit("error", bodyTooSlow());
-    }, bodyMs);
+    }, bodyMs * mib);
     const letGo = () => clearTimeout(timer);
     request.raw.once("end", letGo);
     reply.raw.once("close", letGo);

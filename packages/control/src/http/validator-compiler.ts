@@ -7,6 +7,7 @@ import { Compile } from "typebox/compile";
 import { Value } from "typebox/value";
 import { durationPattern } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
+import { OTHERWISE } from "@skerry/contract/fields";
 import { invalidDuration } from "../values/durations.ts";
 import { original, type NamedSchemas } from "./schemas.ts";
 
@@ -51,7 +52,17 @@ function faultError(faults: readonly Fault[], checked: Checked): SkerryError {
       remediation: "Send `Content-Type: application/json` and an object such as {}.",
     });
   }
-  return new SkerryError("bad_request", `"${field}" ${sentenceOf(fault)}.`, { context: { field } });
+  return new SkerryError("bad_request", `"${field}" ${sentenceOf(fault)}.`, {
+    ...otherWay(fault, checked.schema),
+    context: { field },
+  });
+}
+
+/** Of a value that is too long, where its schema names one. */
+function otherWay(fault: Fault, schema: TSchema): { readonly remediation?: string } {
+  const otherwise =
+    fault.keyword === "maxLength" ? partAt(schema, fault.instancePath)?.[OTHERWISE] : undefined;
+  return typeof otherwise === "string" ? { remediation: otherwise } : {};
 }
 
 function unknownField(fault: Fault & { keyword: "additionalProperties" }): SkerryError {

@@ -6,7 +6,7 @@ import type { Database, Queries, Tables } from "../db/database.ts";
 import { isClaimed } from "../db/claims.ts";
 import { erasedEnv } from "../vms/env.ts";
 import { isPostponed } from "../vms/postpone.ts";
-import type { SandboxRow } from "./sandbox-store.ts";
+import { EXPIRED_REASON, type SandboxRow } from "./sandbox-store.ts";
 
 type Row = Selectable<Tables["sandboxes"]>;
 
@@ -61,7 +61,7 @@ export async function expireSandboxes(db: Queries, limit: number): Promise<Sandb
   const { rows } = await sql<SandboxRow>`
     update sandboxes set
       status = 'destroying', env = ${erasedEnv}, version = version + 1, claimed_until = null, attempts = 0, retry_at = now(),
-      reason = coalesce(reason, 'timeout expired')
+      reason = coalesce(reason, ${EXPIRED_REASON})
     where id in (
       select id from sandboxes
       where expires_at < now() and status in (${sql.join(expirable)})

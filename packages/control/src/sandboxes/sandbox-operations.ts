@@ -93,14 +93,15 @@ export const sandboxOperations = {
     path: "/v1/sandboxes/:id/keepalive",
     tag: "sandboxes",
     summary: "Keep a sandbox alive",
-    description: "Moves the expiry of a sandbox to a later time, never to an earlier one.",
+    description:
+      "Moves the expiry of a sandbox to a later time, never to an earlier one. The answer has the new `expires_at`; more than 24h from now is clamped to 24h.",
     ...path,
     body: KeepaliveRequest,
     isBodyOptional: true,
     answers: { 200: Sandbox },
     access: { scope: "sandboxes:write", role: "member", rate: "write" },
     audit: { action: "sandbox.keepalive", resource: "sandbox" },
-    errors: ["sandbox_not_found", "sandbox_not_running", "invalid_duration"],
+    errors: ["sandbox_not_found", "sandbox_not_running", "sandbox_expired", "invalid_duration"],
   },
 } as const satisfies Operations;
 

@@ -163,6 +163,9 @@ const factsOf: { readonly [Status in SandboxStatus]?: (egressVersion: number) =>
   destroyed: () => sql`, destroyed_at = now()`,
 };
 
+/** Of a sandbox that its timeout has destroyed. */
+export const EXPIRED_REASON = "timeout expired";
+
 /** From these no keepalive saves a sandbox. */
 export const statusesPastSaving: readonly SandboxStatus[] = ["failed", "destroying", "destroyed"];
 

@@ -5,6 +5,7 @@ import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { sandboxStatusesAlive, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import {
+  EXPIRED_REASON,
   findSandbox,
   keepSandboxAlive,
   listSandboxes,
@@ -98,7 +99,8 @@ export function sandboxOf(row: SandboxRow): Sandbox {
   };
 }
 
-function notRunning(row: Pick<SandboxRow, "reason"> & { readonly status: string }): SkerryError {
+function notRunning(row: SandboxRow): SkerryError {
+  if (row.reason === EXPIRED_REASON) return expired(row);
   const why = row.reason === null ? "" : ` (${row.reason})`;
   if (row.status === "unreachable") {
     return new SkerryError("host_unavailable", `The sandbox cannot be reached now${why}.`, {
@@ -116,10 +118,17 @@ function notRunning(row: Pick<SandboxRow, "reason"> & { readonly status: string 
 
 const HOST_RETRY_S = 10;
 
-/** It still has its status until the reaper comes, but its time is over. */
+/** Also of one that has another status until the reaper comes. */
 function expired(row: SandboxRow): SkerryError {
-  return new SkerryError("sandbox_not_running", "The sandbox has expired.", {
-    remediation: "Create another sandbox, and keep it alive before its `expires_at`.",
-    context: { status: row.status, expires_at: row.expires_at.toISOString() },
+  const expiresAt = row.expires_at.toISOString();
+  const lastedMs = row.expires_at.getTime() - (row.started_at ?? row.created_at).getTime();
+  const why =
+    lastedMs > row.timeout_ms
+      ? `it was kept alive until ${expiresAt}`
+      : `its timeout of ${formatDuration(row.timeout_ms)} is over`;
+  return new SkerryError("sandbox_expired", `The sandbox has expired: ${why}.`, {
+    remediation:
+      "Create another one with a longer `timeout`, or call `keepalive` on it before its `expires_at`.",
+    context: { status: row.status, expires_at: expiresAt },
   });
 }

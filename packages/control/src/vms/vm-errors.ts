@@ -7,7 +7,15 @@ const ofGuest = ["host_unavailable", "guest_failed", "guest_timeout"] as const s
 
 /** Of what reaches into a running one. */
 export function inVmErrors({ noun }: VmKind) {
-  return [`${noun}_not_found`, `${noun}_not_running`, `${noun}_busy`, "vm_moving", ...ofGuest] as const;
+  const expired = noun === "sandbox" ? (["sandbox_expired"] as const) : [];
+  return [
+    `${noun}_not_found`,
+    `${noun}_not_running`,
+    `${noun}_busy`,
+    ...expired,
+    "vm_moving",
+    ...ofGuest,
+  ] as const;
 }
 
 /** Of an egress policy. */

@@ -127,10 +127,22 @@ export async function destroyOnHost(
   if (address !== undefined) await context.hosts.client(address).destroyVm(row, stop);
 }
 
-/** What a host says of a VM, said of what the caller knows. A VM that is not there although its row runs is worth a look at once. */
-export function vmError(context: Context, kind: VmKind, error: unknown): unknown {
+/**
+ * What a host says of a VM, said of what the caller knows. Where the VM has gone, before the call or in the middle of it, its row tells
+ * why. A VM that is not there although its row runs is worth a look at once.
+ */
+export async function vmError(
+  context: Context,
+  caller: Caller,
+  { kind, id }: VmRef,
+  error: unknown,
+): Promise<unknown> {
   if (!(error instanceof SkerryError)) return error;
   if (error.code === "sandbox_busy") return kind.busy(error);
+  if (!isNotThere(error) && error.code !== "guest_failed") return error;
+  // Where it cannot be read, what the host has said is still true.
+  const row = await kind.get(context, caller, id).catch(() => undefined);
+  if (row !== undefined && row.status !== "running") return kind.notRunning(row);
   if (!isNotThere(error)) return error;
   context.wake("vm-cleanup");
   return kind.ended(error);

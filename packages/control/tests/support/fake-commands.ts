@@ -69,6 +69,15 @@ export async function playCommand(command: string, response: ServerResponse): Pr
       return void response.end(
         encodeJson(frameTypes.reset, STREAM, new SkerryError("workdir_not_found", "gone").toBody()),
       );
+    case "gone":
+      await send(encodeFrame(frameTypes.data, STREAM, Buffer.from("half")));
+      return void response.end(
+        encodeJson(
+          frameTypes.reset,
+          STREAM,
+          new SkerryError("guest_failed", "The microVM is gone.").toBody(),
+        ),
+      );
     case "garbage":
       return void response.end(Buffer.from([0xff, 1, 2, 3]));
     case "lie":

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { mkdtempSync, rmSync } from "node:fs";
 import { once } from "node:events";
+import { buffer } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EgressDenial, EgressReport } from "@skerry/contract/vms/egress";
@@ -16,7 +17,7 @@ import type { Template } from "@skerry/contract/templates/template";
 import { playCommand, sendAll } from "./fake-commands.ts";
 import { fakes, FakeMoves, compatibility } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";
-import { readBody, sendJson } from "./fake-http.ts";
+import { readBody, readCommand, sendJson } from "./fake-http.ts";
 
 /** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
 export interface StoredFile {
@@ -55,6 +56,10 @@ export class FakeHost {
   /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
   readonly calls: string[] = [];
   readonly commands: ExecuteCommand[] = [];
+  /** What the commands read, all but those called `deaf`. */
+  readonly inputs: Buffer[] = [];
+  /** False: as a host of an earlier version, which knows no such request. */
+  passesInput = true;
   /** Runs before a new egress policy is in force. */
   beforeEgress: (id: string) => Promise<void> = async () => undefined;
   /** Requests whose caller went away before the answer. */
@@ -74,6 +79,8 @@ export class FakeHost {
   usage: HostUsage | undefined;
   /** Names of calls that answer with an error, and the error. */
   readonly failures = new Map<FailingCall, SkerryError>();
+  /** Runs before a command does. */
+  beforeExecute: () => Promise<void> = async () => undefined;
   /** Runs before the host says what it has. */
   beforeList: () => Promise<void> = async () => undefined;
   /** Runs before a VM counts as started. */
@@ -173,7 +180,7 @@ export class FakeHost {
     const path = url.searchParams.get("path") ?? "";
     switch (method) {
       case "POST execute":
-        return this.#execute(await readBody<ExecuteCommand>(request), response);
+        return this.#execute(await readCommand(request, this.passesInput), { request, response });
       case "PUT egress":
         return sendJson(response, 200, await this.#setEgress(id, await readBody<EgressChange>(request)));
       case "GET egress":
@@ -291,9 +298,15 @@ export class FakeHost {
     }
   }
 
-  async #execute(command: ExecuteCommand, response: ServerResponse): Promise<void> {
+  async #execute(
+    command: ExecuteCommand,
+    { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  ): Promise<void> {
     this.commands.push(command);
+    await this.beforeExecute();
     this.#fail("execute");
+    // It ends without having read anything.
+    if (command.command !== "deaf") this.inputs.push(await buffer(request));
     await playCommand(command.command, response);
   }
 

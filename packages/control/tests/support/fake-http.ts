@@ -2,9 +2,19 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
+import { SkerryError } from "@skerry/contract/errors";
+import { COMMAND_WITH_INPUT, type ExecuteCommand } from "@skerry/contract/host-api/vm";
+import { readFirstLine } from "../../../host/src/http/first-line.ts";
 
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
 export const readBody = async <T>(request: IncomingMessage): Promise<T> => (await json(request)) as T;
+
+/** The command alone. What it reads is left in the request; a host of an earlier version does not know such requests. */
+export async function readCommand(request: IncomingMessage, passesInput: boolean): Promise<ExecuteCommand> {
+  if (request.headers["content-type"] !== COMMAND_WITH_INPUT) return readBody<ExecuteCommand>(request);
+  if (!passesInput) throw new SkerryError("bad_request", "Unsupported Media Type");
+  return JSON.parse(await readFirstLine(request)) as ExecuteCommand;
+}

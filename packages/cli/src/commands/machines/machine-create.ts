@@ -12,6 +12,7 @@ import { InvalidArgumentError, Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
+import { createInterruptibly } from "../vms/interruptible-create.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 
 interface CreateFlags extends EgressFlags {
@@ -91,14 +92,17 @@ async function createMachine(cli: Cli, { template: argument, flags, self }: Crea
   const client = await cli.client(self);
   const template = await chosenTemplate(client, { flag: flags.template, argument }, cli.signal);
   const request = createRequest(template, flags);
-  const machine = await cli.waits.during(
-    "Creating a machine",
-    () => client.machines.create(request, { signal: cli.signal }),
-    { hint: firstUseHint(flags.size) },
-  );
-  if (flags.json === true) return cli.output.json(machine);
-  await cli.output.line(machine.id);
-  await cli.output.note(`${machine.template}, ${machine.size}; restart: ${machine.restart.policy}`);
+  await createInterruptibly(cli, {
+    noun: "machine",
+    hint: firstUseHint(flags.size),
+    create: (options) => client.machines.create(request, options),
+    destroy: (id, options) => client.machines.destroy(id, options),
+    tell: async (machine) => {
+      if (flags.json === true) return cli.output.json(machine);
+      await cli.output.line(machine.id);
+      await cli.output.note(`${machine.template}, ${machine.size}; restart: ${machine.restart.policy}`);
+    },
+  });
 }
 
 function createRequest(template: string, flags: CreateFlags): MachineCreateRequest {

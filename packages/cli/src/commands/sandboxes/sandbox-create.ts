@@ -5,6 +5,7 @@ import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
+import { createInterruptibly } from "../vms/interruptible-create.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 
 interface CreateFlags extends EgressFlags {
@@ -57,14 +58,19 @@ async function createSandbox(cli: Cli, { template: argument, flags, self }: Crea
   const client = await cli.client(self);
   const template = await chosenTemplate(client, { flag: flags.template, argument }, cli.signal);
   const request = createRequest(template, flags);
-  const created = await cli.waits.during(
-    "Creating a sandbox",
-    () => client.sandboxes.create(request, { signal: cli.signal }),
-    { hint: firstUseHint(flags.size) },
-  );
-  if (flags.json === true) return cli.output.json(created);
-  await cli.output.line(created.id);
-  await cli.output.note(`${created.info.template}, ${created.info.size}; expires ${created.info.expires_at}`);
+  await createInterruptibly(cli, {
+    noun: "sandbox",
+    hint: firstUseHint(flags.size),
+    create: (options) => client.sandboxes.create(request, options),
+    destroy: (id, options) => client.sandboxes.destroy(id, options),
+    tell: async (created) => {
+      if (flags.json === true) return cli.output.json(created);
+      await cli.output.line(created.id);
+      await cli.output.note(
+        `${created.info.template}, ${created.info.size}; expires ${created.info.expires_at}`,
+      );
+    },
+  });
 }
 
 function createRequest(template: string, flags: CreateFlags): SandboxCreateRequest {

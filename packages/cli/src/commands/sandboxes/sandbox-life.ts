@@ -1,6 +1,8 @@
 // `skerry sandbox list`, `get`, `keepalive` and `destroy`.
 
 import { sandboxStatuses, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
+import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
+import { formatDuration, parseDuration } from "@skerry/contract/durations";
 import type { Duration, Sandbox } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
@@ -70,6 +72,8 @@ function registerGet(sandbox: Command, cli: Cli): void {
   );
 }
 
+const MAX = formatDuration(SANDBOX_TIMEOUT_MAX_MS);
+
 function registerKeepalive(sandbox: Command, cli: Cli): void {
   const command = sandbox
     .command("keepalive")
@@ -85,11 +89,20 @@ function registerKeepalive(sandbox: Command, cli: Cli): void {
         const client = await cli.client(self);
         // What was typed may be no duration; the server refuses it and says what one looks like.
         const timeout = flags.timeout as Duration | undefined;
-        const { info } = await onTarget(sandboxNoun.target(client, cli.signal), text, (id) =>
-          client.sandboxes.keepalive(id, timeout, { signal: cli.signal }),
-        );
+        const { signal } = cli;
+        const { before, info } = await onTarget(sandboxNoun.target(client, signal), text, async (id) => {
+          const before = await client.sandboxes.get(id, { signal });
+          const kept = await client.sandboxes.keepalive(id, timeout, { signal });
+          return { before, info: kept.info };
+        });
         if (flags.json === true) return cli.output.json(info);
         await cli.output.line(`${info.id} expires ${info.expires_at}`);
+        if (info.expires_at === before.info.expires_at)
+          await cli.output.note("It would have lived longer than that anyway; nothing has changed.");
+        if ((parseDuration(flags.timeout ?? "") ?? 0) > SANDBOX_TIMEOUT_MAX_MS)
+          await cli.output.note(
+            `No sandbox is kept for longer than ${MAX} from now; it was asked for ${flags.timeout}.`,
+          );
       },
     );
   addExamples(command, "skerry sandbox keepalive sbx_01jd3... --timeout 1h");

@@ -3,39 +3,59 @@
 import type { ExecuteEvent } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
+import { exitCodes } from "../../errors.ts";
+import { readStandardInput } from "../../standard-input.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
-import type { VmNoun } from "./vm-noun.ts";
+import { onTarget } from "../../targets.ts";
+import { idArgument, type VmNoun } from "./vm-noun.ts";
 
 interface ExecFlags {
   readonly timeout?: string;
   readonly workdir?: string;
   readonly env?: Record<string, string>;
+  readonly stdin: boolean;
 }
 
-export function registerVmExec(parent: Command, cli: Cli, { noun, id, calls }: VmNoun): void {
+export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id } = vm;
   const command = parent
     .command("exec")
-    .description("Run a command, stream its output and exit with its code. Its standard input is empty.")
+    .description(
+      "Run a command, stream its output and exit with its code. It reads what a pipe or a file gives this program on standard input.",
+    )
     .usage("[options] <id> -- <command...>")
-    .argument("<id>", `id of the ${noun}`)
+    .argument("<id>", idArgument(vm))
     .argument("<command...>", "a program and its arguments, or one string for the shell")
     .option("--timeout <duration>", "after which it is killed (default: 30s, at most 5m)")
     .option("--workdir <path>", "directory to run it in (default: /root)")
     .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
+    .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
     .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.")
-    .action(async (target: string, words: readonly string[], flags: ExecFlags, self: Command) => {
+    .action(async (text: string, words: readonly string[], flags: ExecFlags, self: Command) => {
+      cli.failedExitCode = exitCodes.notRun;
       const client = await cli.client(self);
       const { timeout, workdir, env } = flags;
-      const options = { ...given({ timeout, workdir, env }), signal: cli.signal };
-      cli.exitCode = await passOn(cli, calls(client).executeStream(target, shellCommand(words), options));
+      const stdin = flags.stdin ? await readStandardInput(cli) : undefined;
+      const options = { ...given({ timeout, workdir, env, stdin }), signal: cli.signal };
+      // What is not there has run nothing, and the input has been read already.
+      cli.exitCode = await onTarget(vm.target(client, cli.signal), text, (target) =>
+        passOn(cli, vm.calls(client).executeStream(target, shellCommand(words), options)),
+      );
     });
+  command.addHelpText("after", EXIT_CODES);
   addExamples(
     command,
     `skerry ${noun} exec ${id} -- ls -la /root`,
     `skerry ${noun} exec ${id} 'for i in 1 2 3; do echo $i; done | wc -l'`,
+    `tar cz src | skerry ${noun} exec ${id} -- tar xz -C /root`,
     `skerry ${noun} exec ${id} --timeout 5m --workdir /src --env CI=1 -- make test`,
   );
 }
+
+const EXIT_CODES = `
+Exit codes: the command's own (128 + the number of the signal that killed it), 124 where it was killed
+at its timeout, 125 where Skerry failed and not the command, 2 for wrong usage. Standard input is at most
+10 MiB, and is read to its end before the command starts.`;
 
 /** One word is a shell command line; several are a program and its arguments, which the shell must leave alone. */
 export function shellCommand(words: readonly string[]): string {
@@ -55,6 +75,7 @@ async function passOn(cli: Cli, events: AsyncIterable<ExecuteEvent>): Promise<nu
       continue;
     }
     exitCode = event.exit_code;
+    if (event.timed_out) exitCode = exitCodes.timedOut;
     if (event.timed_out)
       await cli.output.note("The command was killed at its timeout; --timeout sets another.");
     if (event.oom_killed) await cli.output.note("It ran out of memory, and a process was killed.");

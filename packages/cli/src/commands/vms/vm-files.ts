@@ -25,14 +25,15 @@ function registerUpload(parent: Command, cli: Cli, vm: VmNoun): void {
     .argument("<id>", idArgument(vm))
     .argument("<local>", "local file, or - for standard input")
     .argument("<remote>", `absolute path in the ${noun}; with a slash at the end, the file keeps its name`)
-    .option("--mode <octal>", "permissions (default: 0644)")
+    .option("--mode <octal>", "permissions (default: those of the local file, or 0644)")
     .option("--json", "print what was written as JSON");
   command.action((text: string, local: string, remote: string) =>
     upload(cli, command, { vm, text, local, remote }),
   );
   addExamples(
     command,
-    `skerry ${noun} upload ${example} ./build.sh /root/ --mode 0755`,
+    `skerry ${noun} upload ${example} ./build.sh /root/`,
+    `skerry ${noun} upload ${example} ./key /root/.ssh/id --mode 0600`,
     `tar cz src | skerry ${noun} upload ${example} - /root/src.tgz`,
   );
 }
@@ -59,7 +60,7 @@ async function upload(cli: Cli, command: Command, { vm, text, local, remote }: U
     `Uploading ${local}`,
     (transfer) => {
       const onProgress = (bytes: number) => transfer.add(bytes);
-      const options = { mode, onProgress, signal: cli.signal };
+      const options = { mode: mode ?? source.mode, onProgress, signal: cli.signal };
       const send = (id: string, to: string) => vm.calls(client).upload(id, to, source.content, options);
       const target = vm.target(client, cli.signal);
       if (local === STDIO) return onTargetOnce(target, text, (id) => send(id, path));

@@ -34,8 +34,8 @@ export async function setEgress(
       throw unappliedError(error);
     });
   };
-  return policyChanges.run(id, change).catch((error: unknown) => {
-    throw vmError(context, kind, error);
+  return policyChanges.run(id, change).catch(async (error: unknown) => {
+    throw await vmError(context, caller, params, error);
   });
 }
 
@@ -44,8 +44,8 @@ export async function getEgress(context: Context, caller: Caller, params: VmRef)
   const found = await params.kind.get(context, caller, params.id);
   if (found.status !== "running") return reportWithoutVm(found.egress);
   const { row, client } = await runningVm(context, caller, params);
-  return client.egress(row).catch((error: unknown) => {
-    throw vmError(context, params.kind, error);
+  return client.egress(row).catch(async (error: unknown) => {
+    throw await vmError(context, caller, params, error);
   });
 }
 

@@ -1,8 +1,12 @@
 import { ExecuteExit, ExecuteQuery, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
+import { STDIN_MAX_BYTES } from "@skerry/contract/bounds";
 import type { Operation } from "../../api/operation.ts";
 import { inVmErrors } from "../vm-errors.ts";
 import type { VmKind } from "../vm-kind.ts";
 import { vmPath } from "../vm-path.ts";
+
+/** As large as a command's input in base64, and what the body holds beside it. */
+const BODY_MAX_BYTES = Math.ceil(STDIN_MAX_BYTES / 3) * 4 + 1024 * 1024;
 
 export function executeOperation(kind: VmKind) {
   const { noun, table } = kind;
@@ -20,6 +24,10 @@ export function executeOperation(kind: VmKind) {
     ...vmPath(kind),
     query: ExecuteQuery,
     body: ExecuteRequest,
+    largeBody: {
+      maxBytes: BODY_MAX_BYTES,
+      otherwise: "Upload what the command reads as a file, and redirect it: `command < file`.",
+    },
     answers: { 200: ExecuteResponse },
     events: [ExecuteExit],
     access: { scope: `${table}:execute`, role: "member", rate: "write" },
@@ -30,6 +38,9 @@ export function executeOperation(kind: VmKind) {
       "invalid_env",
       "invalid_path",
       "timeout_too_long",
+      "payload_too_large",
+      "no_capacity",
+      "stdin_not_supported",
       "workdir_not_found",
       "permission_denied",
       "disk_full",

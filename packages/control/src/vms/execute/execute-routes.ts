@@ -6,6 +6,7 @@ import type { ExecutionEvent } from "../../host-client/execution-events.ts";
 import { execute, executeStream, type CollectedRun } from "./execute.ts";
 import type { Context } from "../../context.ts";
 import { EncodingTurns } from "./encoding-turns.ts";
+import { readInput } from "./input.ts";
 import type { Encoding } from "./output.ts";
 import { recordBegun } from "../../api/audit-hook.ts";
 import { callerOf } from "../../api/authenticate-hook.ts";
@@ -18,10 +19,15 @@ import type { VmKind } from "../vm-kind.ts";
 
 export function executeHandler(context: Context, kind: VmKind): Handler<ReturnType<typeof executeOperation>> {
   return async (request, reply) => {
+    const { stdin, stdin_encoding, ...body } = request.body;
+    const input = readInput(stdin, stdin_encoding);
+    // The text of the input would otherwise be held beside its bytes, for as long as the command runs.
+    request.body = body;
     const params = {
       kind,
       id: request.params.id,
-      request: request.body,
+      request: body,
+      input,
       gone: requestSignal(reply),
       begun: () => recordBegun(context, request),
     };

@@ -16,7 +16,7 @@ import { checkText } from "../../values/check-text.ts";
 import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
 import { checkPath } from "../../values/paths.ts";
-import { callVm, vmError, type VmKind, type VmRef } from "../vm-kind.ts";
+import { callVm, vmError, type VmRef } from "../vm-kind.ts";
 
 const MIB = 1024 * 1024;
 /**
@@ -27,6 +27,8 @@ const budget = new OutputBudget({ sharedBytes: 224 * MIB, firstBlocksBytes: 16 *
 
 export interface ExecuteParams extends VmRef {
   readonly request: ExecuteRequest;
+  /** What the command reads. */
+  readonly input: Buffer | undefined;
   /** The caller went away: the command is killed. */
   readonly gone: AbortSignal;
   /** Called when the host has taken the command; the answer waits for what it returns. */
@@ -92,21 +94,27 @@ async function run(
     const events = await callVm(context, caller, params, (row, client) => {
       startedMs = performance.now();
       const { id, execution_id } = row;
-      return client.execute(id, { ...command, execution_id, output_limit: outputLimit }, params.gone);
+      const named = { ...command, execution_id, output_limit: outputLimit };
+      return client.execute(id, { command: named, input: params.input }, params.gone);
     });
-    return observed(context, params.kind, events, startedMs);
+    return observed(context, caller, { ref: params, events, startedMs });
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");
-    throw vmError(context, params.kind, error);
+    throw await vmError(context, caller, params, error);
   }
+}
+
+interface BegunRun {
+  readonly ref: VmRef;
+  readonly events: AsyncGenerator<ExecutionEvent>;
+  readonly startedMs: number;
 }
 
 /** The events, their errors translated, and the whole counted; a run whose client left before its end counts as an error. */
 async function* observed(
   context: Context,
-  kind: VmKind,
-  events: AsyncGenerator<ExecutionEvent>,
-  startedMs: number,
+  caller: Caller,
+  { ref, events, startedMs }: BegunRun,
 ): AsyncGenerator<ExecutionEvent> {
   const { execution, executionOverhead } = context.metrics;
   let outcome: Outcome = "error";
@@ -120,7 +128,7 @@ async function* observed(
       yield event;
     }
   } catch (error) {
-    throw vmError(context, kind, error);
+    throw await vmError(context, caller, ref, error);
   } finally {
     execution.observe((performance.now() - startedMs) / 1_000, outcome);
   }

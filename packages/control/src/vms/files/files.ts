@@ -45,15 +45,16 @@ export async function uploadFile(
     );
   } catch (error) {
     if (upload.exceeded) throw uploadTooLarge();
-    throw vmError(context, params.kind, await unlessMoved(context, caller, { row, ref: params, error }));
+    const moved = await unlessMoved(context, caller, { row, ref: params, error });
+    throw await vmError(context, caller, params, moved);
   }
 }
 
 export async function downloadFile(context: Context, caller: Caller, params: FileParams): Promise<FileBody> {
   const path = readUrlPath(params.encodedPath);
   return callVm(context, caller, params, (row, client) => client.readFile(row, path, params.gone)).catch(
-    (error: unknown) => {
-      throw vmError(context, params.kind, error);
+    async (error: unknown) => {
+      throw await vmError(context, caller, params, error);
     },
   );
 }
@@ -65,8 +66,8 @@ export async function listDirectory(
 ): Promise<DirectoryListing> {
   const path = readUrlPath(params.encodedPath);
   return callVm(context, caller, params, (row, client) => client.listDirectory(row, path, params.gone)).catch(
-    (error: unknown) => {
-      throw vmError(context, params.kind, error);
+    async (error: unknown) => {
+      throw await vmError(context, caller, params, error);
     },
   );
 }

@@ -1,0 +1,79 @@
+// Bodies of JSON that may be larger than those of other calls. One counts against its organization's share of this process' memory from
+// before it is read until the answer has been sent: what is made of it (text, values, bytes) is as large, and is held as long.
+
+import { Transform, type Readable, type TransformCallback } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { MemoryShares, USUAL_SHARE } from "../values/memory-shares.ts";
+import { callerOf } from "./authenticate-hook.ts";
+import type { LargeBody } from "./operation.ts";
+
+/** A third of it for an organization that is alone: three bodies of 14 MiB. */
+const SHARED_BYTES = 128 * 1024 * 1024;
+/** Bodies up to here are not counted, so that no organization's large ones refuse another's usual calls. */
+const UNCOUNTED_BYTES = 64 * 1024;
+const RETRY_AFTER_S = 5;
+
+/** Of this process. */
+const memory = new MemoryShares(SHARED_BYTES, USUAL_SHARE);
+
+/** For a route, before its body is read. */
+export function holdLargeBody({ maxBytes, otherwise }: LargeBody) {
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    payload: Readable,
+  ): Promise<Readable | undefined> => {
+    const announced = request.headers["content-length"];
+    if (announced !== undefined && Number(announced) <= UNCOUNTED_BYTES) return undefined;
+    if (Number(announced) > maxBytes) throw bodyTooLarge(maxBytes, otherwise);
+    const { orgId } = callerOf(request);
+    let heldBytes = 0;
+    const take = (bytes: number): void => {
+      if (!memory.take(orgId, bytes)) throw noMemory(otherwise);
+      heldBytes += bytes;
+    };
+    reply.raw.once("close", () => memory.give(orgId, heldBytes));
+    if (announced === undefined) return counted(payload, take);
+    take(Number(announced));
+    return undefined;
+  };
+}
+
+/** A body of which nothing has said how long it is. */
+function counted(body: Readable, take: (bytes: number) => void): Readable {
+  let bytes = 0;
+  const passed = new Transform({
+    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+      const before = Math.max(bytes, UNCOUNTED_BYTES);
+      bytes += chunk.length;
+      try {
+        take(Math.max(0, bytes - before));
+        done(null, chunk);
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
+  // Not `pipeline`, which would close the connection before it is answered.
+  body.once("error", (error) => passed.destroy(error));
+  return body.pipe(passed);
+}
+
+function bodyTooLarge(maxBytes: number, otherwise: string): SkerryError {
+  return new SkerryError("payload_too_large", `The body is larger than ${maxBytes} bytes.`, {
+    remediation: otherwise,
+    context: { max_bytes: maxBytes },
+  });
+}
+
+function noMemory(otherwise: string): SkerryError {
+  return new SkerryError(
+    "no_capacity",
+    "The organization's share of the memory for large requests is used up.",
+    {
+      remediation: `Try again when other requests have ended. ${otherwise}`,
+      retryAfterS: RETRY_AFTER_S,
+    },
+  );
+}
