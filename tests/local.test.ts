@@ -7,7 +7,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { readConfig } from "../packages/host/src/config.ts";
-import { newInstallation, openPlatform, skerry } from "./support/platform.ts";
+import { newInstallation, openPlatform, serverPid, skerry, untilReplaced } from "./support/platform.ts";
 import { run } from "./support/run.ts";
 
 /** An installation of one test, which is stopped and removed at its end. */
@@ -50,6 +50,16 @@ test("the operator sees hosts and background services at the command line, and r
   expect(await skerry(one.env, "host", "drain", host?.id ?? "", "--json")).toContain('"maintenance"');
   await expect(client.sandboxes.create({ template: "base" })).rejects.toThrow("No host is online");
   expect(await skerry(one.env, "host", "activate", host?.id ?? "", "--json")).toContain('"online"');
+});
+
+test("the supervisor's log says how a server ended", async () => {
+  await skerry(one.env, "up");
+  const platform = await openPlatform(one.state, one.env);
+  const killed = await serverPid(platform, "control");
+  process.kill(killed, "SIGKILL");
+  await untilReplaced(platform, "control", killed);
+  const log = await readFile(join(one.state, "log/supervisor.log"), "utf8");
+  expect(log).toMatch(/ control ended \(SIGKILL\); starting it again in \d+ ms\n/);
 });
 
 test("settings for another server are kept, and the token of this one is saved beside them", async () => {

@@ -117,7 +117,6 @@ describe("creating", () => {
     ["an unknown size", { ...base, size: "huge" }, 422, "unknown_size"],
     ["a size that no host has", { ...base, size: "performance-16x" }, 422, "size_too_large"],
     ["an unknown mode", { ...base, mode: "eternal" }, 400, "bad_request"],
-    ["a mode that is not there yet", { ...base, mode: "persistent" }, 422, "mode_not_available"],
     ["an unknown egress mode", { ...base, egress: { mode: "some" } }, 400, "bad_request"],
     ["too long a prefix", { ...base, egress: { allow_cidrs: ["10.0.0.0/33"] } }, 400, "invalid_cidr"],
     ["host bits in a CIDR", { ...base, egress: { deny_cidrs: ["10.0.0.1/8"] } }, 400, "invalid_cidr"],

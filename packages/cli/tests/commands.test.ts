@@ -30,18 +30,7 @@ function pageServer(...items: readonly unknown[]) {
 test("create prints the id alone on stdout, so that a script can keep it", async () => {
   await using server = await ScriptedServer.start((response) => sendJson(response, 201, sandboxInfo));
   await using shell = await Shell.forServer(server);
-  const flags = [
-    "--template",
-    "base",
-    "--timeout",
-    "10m",
-    "--size",
-    "shared-cpu-2x",
-    "--name",
-    "n",
-    "--mode",
-    "ephemeral",
-  ];
+  const flags = ["--template", "base", "--timeout", "10m", "--size", "shared-cpu-2x", "--name", "n"];
   const labels = ["--env", "A=1", "--env", "B=", "--env", "__proto__=x", "--metadata", "job=7"];
   const { code, stdout, stderr } = await shell.run("sandbox", "create", ...flags, ...labels);
   expect([code, stdout.toString()]).toEqual([0, "sbx_0\n"]);
@@ -50,7 +39,6 @@ test("create prints the id alone on stdout, so that a script can keep it", async
     JSON.stringify({
       template: "base",
       name: "n",
-      mode: "ephemeral",
       timeout: "10m",
       size: "shared-cpu-2x",
       env: { A: "1", B: "", ["__proto__"]: "x" },

@@ -54,7 +54,6 @@ export const errorStatus = {
   unknown_size: 422,
   size_too_large: 422,
   timeout_too_long: 422,
-  mode_not_available: 422,
   invalid_cidr: 400,
   invalid_port: 400,
   egress_conflict: 422,

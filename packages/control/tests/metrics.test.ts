@@ -144,11 +144,11 @@ test("sandboxes, hosts and queues are counted as the database has them", async (
                            env, metadata, egress, timeout_ms, expires_at)
     select 'sbx_' || v.n, org_id, template, mode, size, 2, 512, v.state, execution_id, host_id,
            env, metadata, egress, timeout_ms, now() - interval '1 s'
-    from sandboxes, (values (1, 'paused'), (2, 'destroying'), (3, 'destroying'), (4, 'failed')) as v (n, state)
+    from sandboxes, (values (1, 'unreachable'), (2, 'destroying'), (3, 'destroying'), (4, 'failed')) as v (n, state)
     where id = ${id}`.execute(world.db);
   const found = await freshScrape();
   const vms = (status: string) => valueOf(found, "skerry_vms", { kind: "sandbox", status });
-  expect(["running", "paused", "destroying", "failed", "creating"].map(vms)).toEqual([1, 1, 2, 1, 0]);
+  expect(["running", "unreachable", "destroying", "failed", "creating"].map(vms)).toEqual([1, 1, 2, 1, 0]);
   expect(found.series.has('skerry_vms{kind="sandbox",status="destroyed"}')).toBe(false);
   const queue = (name: string) => valueOf(found, "skerry_queue_depth", { queue: name });
   expect(["destroy", "expire", "egress", "database"].map(queue)).toEqual([2, 2, 1, 0]);

@@ -171,3 +171,30 @@ test("a client that leaves a stream is no fault of ours: its request has one lin
     expect(others).toEqual([]);
   }
 });
+
+test("neither is one that leaves in the middle of an upload, or while it waits for an answer", async () => {
+  const { id } = await world.createSandbox();
+  const { port } = world.server.app.server.address() as AddressInfo;
+  const requests = {
+    "left-upload": [`PUT /v1/sandboxes/${id}/files/tmp/half`, "application/octet-stream", "half of it"],
+    "left-body": [`POST /v1/sandboxes/${id}/execute`, "application/json", '{"command":'],
+    "left-execute": [`POST /v1/sandboxes/${id}/execute`, "application/json", '{"command":"forever"}'],
+  } as const;
+  for (const [requestId, [line, type, body]] of Object.entries(requests)) {
+    const calls = world.host.calls.length;
+    const length = requestId === "left-execute" ? body.length : 1_000;
+    const socket = connect(port, "127.0.0.1");
+    socket.write(
+      `${line} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${world.token}\r\nx-request-id: ${requestId}\r\n` +
+        `content-type: ${type}\r\ncontent-length: ${length}\r\n\r\n${body}`,
+    );
+    if (requestId === "left-body") await once(socket, "connect");
+    else await eventually(() => world.host.calls.length > calls, "the host is asked");
+    socket.destroy();
+    expect((await lineOf(requestId))["status"]).toBe(499);
+    const others = world.log.filter(
+      (entry) => entry["request_id"] === requestId && Number(entry["level"]) > 30,
+    );
+    expect(others).toEqual([]);
+  }
+});

@@ -128,10 +128,12 @@ export const Machine = named(
     stop_timeout: Duration,
     host_id: Nullable(Type.String({ description: "Where it runs, or where its disk is." })),
     restarts: Type.Integer({ minimum: 0, description: "How often it was started again by its policy." }),
-    exit_code: Nullable(Type.Integer({ description: "Of the main process, when it last ended." })),
+    exit_code: Nullable(
+      Type.Integer({ description: "Of the main process, when it last ended; null while it runs." }),
+    ),
     created_at: Timestamp,
     started_at: Nullable(Timestamp),
-    stopped_at: Nullable(Timestamp),
+    stopped_at: Nullable({ ...Timestamp, description: "When it last ended; null while it runs." }),
     destroyed_at: Nullable(Timestamp),
     reason: Nullable(
       Type.String({
@@ -156,10 +158,10 @@ export const Machine = named(
     stop_timeout: "10s",
     host_id: exampleIds.host,
     restarts: 1,
-    exit_code: 1,
+    exit_code: null,
     created_at: "2026-11-20T16:21:09.123Z",
     started_at: "2026-11-20T18:03:11.707Z",
-    stopped_at: "2026-11-20T18:03:10.412Z",
+    stopped_at: null,
     destroyed_at: null,
     reason: null,
     restart_at: null,

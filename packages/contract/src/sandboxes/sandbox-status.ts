@@ -3,12 +3,9 @@
 /** Every status, and every status it may move to. This table is the diagram. */
 export const sandboxTransitions = {
   creating: ["running", "failed", "destroying"],
-  running: ["pausing", "unreachable", "failed", "destroying"],
+  running: ["unreachable", "failed", "destroying"],
   // Its host has fallen silent, or cannot read its record. It may well run on there.
   unreachable: ["running", "failed", "destroying"],
-  pausing: ["paused", "failed", "destroying"],
-  paused: ["resuming", "failed", "destroying"],
-  resuming: ["running", "failed", "destroying"],
   // To running: only from rows that were written before there was `unreachable`.
   failed: ["running", "destroying"],
   destroying: ["destroyed"],
@@ -24,13 +21,10 @@ export const sandboxStatusesAlive = [
   "creating",
   "running",
   "unreachable",
-  "pausing",
-  "paused",
-  "resuming",
 ] as const satisfies readonly SandboxStatus[];
 
 /** Statuses in which a sandbox holds memory and CPUs of its host. */
-export const sandboxStatusesOnHost = ["creating", "running", "pausing", "resuming", "destroying"] as const;
+export const sandboxStatusesOnHost = ["creating", "running", "destroying"] as const;
 
 export function canSandboxTransition(from: SandboxStatus, to: SandboxStatus): boolean {
   return (sandboxTransitions[from] as readonly SandboxStatus[]).includes(to);

@@ -16,7 +16,7 @@ const closed = { additionalProperties: false } as const;
 
 const Status = OneOf(sandboxStatuses);
 
-export const Mode = OneOf(["ephemeral", "persistent"], {
+export const Mode = OneOf(["ephemeral"], {
   description: "`ephemeral`: destroyed when its timeout expires.",
 });
 

@@ -13,7 +13,7 @@ import { countedRequestOf } from "./counted-request.ts";
 const DATABASE_RETRY_S = 2;
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const known = toSkerryError(error);
+  const known = request.raw.errored === error ? leftInItsBody(error) : toSkerryError(error);
   countedRequestOf(request).errorCode = known.code;
   if (known.code === "internal" || known.code === "database_unavailable") {
     request.log.error({ err: error }, "a request failed unexpectedly");
@@ -25,6 +25,11 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     // As text: no response schema of a route may stand in the way of its error.
     .serializer((text: string) => text)
     .send(JSON.stringify(known.toBody(request.id)));
+}
+
+/** The connection ended before the body did. It looks like the end of one to the database, and is no failure of anything of ours. */
+function leftInItsBody(cause: unknown): SkerryError {
+  return new SkerryError("canceled", "The client went away in the middle of its request.", { cause });
 }
 
 /** The error that the caller may see. What is not expected becomes `internal` and keeps its text for the log. */

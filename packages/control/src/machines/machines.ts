@@ -89,12 +89,17 @@ export function machineOf(row: MachineRow): Machine {
     stop_timeout: formatDuration(row.stop_timeout_ms),
     host_id: row.host_id,
     restarts: row.restarts,
-    exit_code: row.exit_code,
+    // Of the run before nothing is told while it runs again.
+    exit_code: runs(row) ? null : row.exit_code,
     created_at: row.created_at.toISOString(),
     started_at: row.started_at?.toISOString() ?? null,
-    stopped_at: row.stopped_at?.toISOString() ?? null,
+    stopped_at: runs(row) ? null : (row.stopped_at?.toISOString() ?? null),
     destroyed_at: row.destroyed_at?.toISOString() ?? null,
     reason: row.reason,
     restart_at: row.restart_at?.toISOString() ?? null,
   };
+}
+
+function runs({ status }: MachineRow): boolean {
+  return status === "running" || status === "stopping";
 }

@@ -36,7 +36,6 @@ export const sandboxOperations = {
       "unknown_size",
       "size_too_large",
       "timeout_too_long",
-      "mode_not_available",
       "name_taken",
       "quota_exceeded",
       "no_capacity",

@@ -1,6 +1,5 @@
 // What a request for a sandbox asks for, with every default filled in and every bound checked. Pure.
 
-import { SkerryError } from "@skerry/contract/errors";
 import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
@@ -28,7 +27,7 @@ export function readSandboxParams(request: SandboxCreateRequest): SandboxParams 
   return {
     name: request.name === undefined ? null : checkVmName(request.name),
     template: checkText("template", request.template),
-    mode: readMode(request.mode),
+    mode: request.mode ?? "ephemeral",
     size: readSize(request.size ?? DEFAULT_SIZE),
     timeoutMs:
       request.timeout === undefined
@@ -38,12 +37,4 @@ export function readSandboxParams(request: SandboxCreateRequest): SandboxParams 
     metadata: checkMetadata(request.metadata ?? {}),
     egress: readEgressParams(request.egress),
   };
-}
-
-function readMode(mode: SandboxCreateRequest["mode"]): "ephemeral" {
-  if (mode !== "persistent") return "ephemeral";
-  throw new SkerryError("mode_not_available", "Persistent sandboxes are not available yet.", {
-    remediation: 'Use the mode "ephemeral".',
-    context: { field: "mode", value: mode },
-  });
 }

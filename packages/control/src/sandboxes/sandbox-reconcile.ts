@@ -46,9 +46,6 @@ function rowAction(row: SandboxFact, vm: Vm | undefined): Action | undefined {
       return unreachableAction(row, vm);
     case "destroying":
       return row.waiting ? undefined : { kind: "finish", row };
-    case "pausing":
-    case "paused":
-    case "resuming":
     case "failed":
     case "destroyed":
       return undefined;

@@ -15,7 +15,7 @@ import { refuseTakenName } from "../vms/vm-names.ts";
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
 
 export interface NewSandbox extends NewVmRow {
-  readonly mode: "ephemeral" | "persistent";
+  readonly mode: "ephemeral";
   readonly timeout_ms: number;
 }
 

@@ -1,7 +1,7 @@
 // `skerry sandbox create`.
 
 import type { SandboxCreateRequest } from "@skerry/sdk";
-import { Option, type Command } from "commander";
+import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
@@ -11,7 +11,6 @@ import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-f
 interface CreateFlags extends EgressFlags {
   readonly template?: string;
   readonly name?: string;
-  readonly mode?: "ephemeral" | "persistent";
   readonly timeout?: string;
   readonly size?: string;
   readonly env?: Record<string, string>;
@@ -26,7 +25,6 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     .argument("[template]", "the same as --template")
     .option("--template <name>", "name or id; see `skerry template list` (default: base, or the only one)")
     .option("--name <name>", "a name that commands take in the place of the id")
-    .addOption(new Option("--mode <mode>", "what its timeout does").choices(["ephemeral", "persistent"]))
     .option(
       "--timeout <duration>",
       "until it is destroyed, such as 30s, 10m or 24h (default: 5m, at most 24h)",
@@ -74,9 +72,9 @@ async function createSandbox(cli: Cli, { template: argument, flags, self }: Crea
 }
 
 function createRequest(template: string, flags: CreateFlags): SandboxCreateRequest {
-  const { name, mode, timeout, size, env, metadata } = flags;
+  const { name, timeout, size, env, metadata } = flags;
   return {
     template,
-    ...given({ name, mode, timeout, size, env, metadata, egress: egressRequest(flags) }),
+    ...given({ name, timeout, size, env, metadata, egress: egressRequest(flags) }),
   };
 }

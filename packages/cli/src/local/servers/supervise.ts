@@ -93,22 +93,23 @@ async function keepRunning(
   let pauseMs = RESTART_FIRST_MS;
   while (!stop.aborted) {
     const startedMs = Date.now();
-    await runOnce(layout, service, remember, stop);
+    const how = await runOnce(layout, service, remember, stop);
     if (stop.aborted) break;
     if (Date.now() - startedMs > HEALTHY_AFTER_MS) pauseMs = RESTART_FIRST_MS;
-    note(`${service.name} ended; starting it again in ${pauseMs} ms`);
+    note(`${service.name} ended (${how}); starting it again in ${pauseMs} ms`);
     await sleep(pauseMs, undefined, { signal: stop }).catch(() => undefined);
     pauseMs = Math.min(pauseMs * 2, RESTART_MAX_MS);
   }
   await remember(service.name, undefined);
 }
 
+/** How it ended: the signal, or its exit code. */
 async function runOnce(
   layout: Layout,
   service: Service,
   remember: Remember,
   stop: AbortSignal,
-): Promise<void> {
+): Promise<string> {
   const log = await openLog(layout, service.name);
   // Its own session: a Ctrl-C or a hang-up meant for us is not meant for it.
   const child = spawn(process.execPath, service.args, {
@@ -117,15 +118,16 @@ async function runOnce(
     detached: true,
     stdio: ["ignore", log.fd, log.fd],
   });
-  const ended = new Promise<void>((resolve) => {
-    child.once("exit", () => resolve());
-    child.once("error", () => resolve());
+  const ended = new Promise<string>((resolve) => {
+    child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
+    child.once("error", (error) => resolve(`it could not be started: ${error.message}`));
   });
   await log.close();
   const identity = child.pid === undefined ? undefined : await identify(child.pid);
   await remember(service.name, identity);
-  await Promise.race([ended, aborted(stop)]);
+  const how = await Promise.race([ended, aborted(stop).then(() => "stopped")]);
   if (identity !== undefined) await stopProcess(identity, STOP_GRACE_MS);
+  return how;
 }
 
 async function watchPostgres(postgres: Postgres | undefined, stop: AbortSignal): Promise<void> {

@@ -13,7 +13,7 @@ export interface SandboxTables {
     /** The name, while it finds this row; null where only the id does. */
     unique_name: string | null;
     template: string;
-    mode: "ephemeral" | "persistent";
+    mode: "ephemeral";
     size: string;
     vcpus: number;
     memory_mib: number;
