@@ -5,6 +5,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { bundle } from "./bundle.ts";
 import { buildClients } from "./clients/build-clients.ts";
+import { buildPythonWheel } from "./clients/python-wheel.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -14,6 +15,7 @@ export async function buildInto(dist: string): Promise<readonly string[]> {
   make("packages/host/native", join(dist, "native"));
   make("packages/guest", join(dist, "native"));
   await buildClients(join(dist, "clients"));
+  buildPythonWheel(join(dist, "clients"));
   return bundle(["skerry", "control", "host"], dist);
 }
 

@@ -12,6 +12,7 @@ const checks: readonly (readonly [title: string, program: string, ...args: strin
   ["lint", "oxlint", "--type-aware", "--deny-warnings", "."],
   ["dead code", "knip"],
   ["OpenAPI document", "node", "packages/control/src/app/write-openapi.ts", "--check"],
+  ["Python client", "node", "setup/write-python-client.ts", "--check"],
   ["metrics document", "node", "packages/control/src/app/write-metrics.ts", "--check"],
   ["supported systems", "node", "setup/write-supported.ts", "--check"],
 ];

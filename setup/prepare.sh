@@ -105,6 +105,11 @@ prepare_npm() {
   printf '%s\n' "$want" >node_modules/.skerry-lock
 }
 
+prepare_for_tests() {
+  SKERRY_PACKAGES="$SKERRY_PACKAGES $SKERRY_TEST_PACKAGES"
+  prepare
+}
+
 prepare() {
   check_machine
   prepare_packages

@@ -20,7 +20,9 @@ first_sandbox() {
 tests() {
   local project=$1 report=$2
   shift 2
-  bash setup/with-node.sh node_modules/.bin/vitest run --project "$project" --reporter=default --reporter=json "--outputFile.json=$PWD/$report" "$@"
+  . setup/prepare.sh
+  prepare_for_tests
+  node_modules/.bin/vitest run --project "$project" --reporter=default --reporter=json "--outputFile.json=$PWD/$report" "$@"
 }
 
 # With its exit, so that the file may change while it runs.

@@ -1,0 +1,58 @@
+"""The Python client of Skerry: run code in microVMs.
+
+``Skerry`` is the client for plain code, ``AsyncSkerry`` the one for asyncio. ``skerry.types`` has what the API takes and answers.
+"""
+
+from ._async._client import AsyncSkerry
+from ._async._content import AsyncUploadContent
+from ._async._sandboxes import AsyncSandbox
+from ._async._streams import AsyncStream
+from ._page import Page
+from ._sync._client import Skerry
+from ._sync._content import UploadContent
+from ._sync._sandboxes import Sandbox
+from ._sync._streams import Stream
+from .errors import (
+    ConflictError,
+    ForbiddenError,
+    ImpossibleError,
+    InvalidRequestError,
+    NotFoundError,
+    RateLimitedError,
+    SkerryApiError,
+    SkerryConnectionError,
+    SkerryError,
+    SkerryInputError,
+    SkerryTooLargeError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from .events import ExecuteEvent, ExitEvent, OutputEvent
+
+__all__ = [
+    "AsyncSandbox",
+    "AsyncSkerry",
+    "AsyncStream",
+    "AsyncUploadContent",
+    "ConflictError",
+    "ExecuteEvent",
+    "ExitEvent",
+    "ForbiddenError",
+    "ImpossibleError",
+    "InvalidRequestError",
+    "NotFoundError",
+    "OutputEvent",
+    "Page",
+    "RateLimitedError",
+    "Sandbox",
+    "Skerry",
+    "SkerryApiError",
+    "SkerryConnectionError",
+    "SkerryError",
+    "SkerryInputError",
+    "SkerryTooLargeError",
+    "Stream",
+    "UnauthorizedError",
+    "UnavailableError",
+    "UploadContent",
+]

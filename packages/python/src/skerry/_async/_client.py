@@ -1,0 +1,84 @@
+"""The client."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Optional, Type
+
+import httpx
+
+from .._request import Request
+from .._settings import find_settings
+from ..types import Health, Limits, Me, Status
+from ._audit import AsyncAudit
+from ._hosts import AsyncHosts
+from ._http import AsyncHttp
+from ._machines import AsyncMachines
+from ._organizations import AsyncOrganizations
+from ._sandboxes import AsyncSandboxes
+from ._templates import AsyncSizes, AsyncTemplates
+from ._tokens import AsyncTokens
+
+
+class AsyncSkerry:
+    """A client of one Skerry server.
+
+    ``AsyncSkerry()`` finds address and token by itself: in ``SKERRY_API_URL`` and ``SKERRY_API_TOKEN``, then in what ``skerry auth login`` or
+    ``skerry up`` has saved. ``organization`` is the id of the organization to work in (default: the token's own); ``retries`` says how often a
+    call that is safe to repeat is sent again after a broken connection or a passing refusal (default: 2; 0: never); ``http_client`` replaces
+    the connection pool, for a proxy or certificates of one's own. An empty ``token`` sends none, which is enough for ``health()``.
+
+    Raises ``SkerryInputError`` where there is no token, or where the address or the token cannot be one. Fields have the names that they have
+    in the REST API; durations are texts such as ``30s``, ``10m`` or ``1h30m``, times are ISO 8601 in UTC.
+    """
+
+    def __init__(
+        self,
+        base_url: Optional[str] = None,
+        *,
+        token: Optional[str] = None,
+        organization: Optional[str] = None,
+        retries: Optional[int] = None,
+        http_client: Optional[httpx.AsyncClient] = None,
+    ) -> None:
+        settings = find_settings(base_url=base_url, token=token, organization=organization)
+        self._http = AsyncHttp(settings, retries=retries, http_client=http_client)
+        self.sandboxes = AsyncSandboxes(self._http)
+        self.machines = AsyncMachines(self._http)
+        self.templates = AsyncTemplates(self._http)
+        self.sizes = AsyncSizes(self._http)
+        self.tokens = AsyncTokens(self._http)
+        self.organizations = AsyncOrganizations(self._http)
+        self.audit = AsyncAudit(self._http)
+        self.hosts = AsyncHosts(self._http)
+
+    async def me(self) -> Me:
+        """Who is calling, for which organization, and what the token can do there."""
+        return await self._http.json(Request("GET", "/v1/auth/me"), Me)
+
+    async def health(self) -> Health:
+        """Whether the server answers. Needs no token."""
+        return await self._http.json(Request("GET", "/v1/health"), Health)
+
+    async def limits(self) -> Limits:
+        """How much the organization may do and hold, and how much of it is taken."""
+        return await self._http.json(Request("GET", "/v1/limits"), Limits)
+
+    async def status(self) -> Status:
+        """What the organization has, by status, and how many hosts there are for it."""
+        return await self._http.json(Request("GET", "/v1/status"), Status)
+
+    async def aclose(self) -> None:
+        """Closes its connections. An ``async with`` block around the client does so at its end."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncSkerry:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,46 @@
+"""The content of an upload, in pieces. Nothing here holds a file."""
+
+from __future__ import annotations
+
+import os
+from asyncio import to_thread
+from typing import Any, AsyncGenerator, AsyncIterable, BinaryIO, Union, cast
+
+from ..errors import SkerryInputError
+
+#: Text, bytes, the path of a file of this machine, a file that is open for reading bytes, or pieces of bytes as they come.
+AsyncUploadContent = Union[str, bytes, "os.PathLike[str]", BinaryIO, AsyncIterable[bytes]]
+
+_PIECE_BYTES = 64 * 1024
+
+
+def pieces_of(content: AsyncUploadContent) -> Union[bytes, AsyncIterable[bytes]]:
+    # Also what the type does not allow: not every caller has its types checked.
+    given: Any = content
+    if isinstance(given, str):
+        return given.encode()
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return bytes(given)
+    if isinstance(given, os.PathLike):
+        return _of_path(given)
+    if hasattr(given, "read"):
+        return _of_file(given)
+    if isinstance(given, AsyncIterable):
+        return cast(AsyncIterable[bytes], given)
+    raise SkerryInputError(f"A {type(content).__name__} is not the content of a file.")
+
+
+async def _of_path(path: os.PathLike[str]) -> AsyncGenerator[bytes, None]:
+    with open(path, "rb") as file:
+        async for piece in _of_file(file):
+            yield piece
+
+
+async def _of_file(file: BinaryIO) -> AsyncGenerator[bytes, None]:
+    while True:
+        piece = await to_thread(file.read, _PIECE_BYTES)
+        if not isinstance(piece, bytes):
+            raise SkerryInputError("The file is open for text; open it with `rb`.")
+        if not piece:
+            return
+        yield piece

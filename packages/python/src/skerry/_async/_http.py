@@ -1,0 +1,143 @@
+"""The connection to one server: headers, deadlines, errors, and sending again what is safe to send twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any, AsyncGenerator, AsyncIterable, Dict, Optional, Type, TypeVar, Union, cast
+
+import httpx
+
+from .._request import ANSWER_WITHIN_S, RETRIES_DEFAULT, Request, pause_before_retry
+from .._settings import Settings
+from ..errors import SkerryApiError, SkerryConnectionError, SkerryError, error_of_body
+
+Answer = TypeVar("Answer")
+
+
+class AsyncHttp:
+    def __init__(
+        self, settings: Settings, *, retries: Optional[int] = None, http_client: Optional[httpx.AsyncClient] = None
+    ) -> None:
+        self.base_url = settings.base_url
+        self._retries = RETRIES_DEFAULT if retries is None else retries
+        self._headers: Dict[str, str] = {"accept": "application/json", "accept-encoding": "identity"}
+        if settings.token is not None:
+            self._headers["authorization"] = f"Bearer {settings.token}"
+        if settings.organization is not None:
+            self._headers["x-org-id"] = settings.organization
+        self._client = httpx.AsyncClient() if http_client is None else http_client
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def json(self, request: Request, answer: Type[Answer]) -> Answer:
+        """The JSON of the answer. The type is the API's word for it; the client does not validate."""
+        return await self.answer(await self.open(request), answer)
+
+    async def answer(self, response: httpx.Response, answer: Type[Answer]) -> Answer:
+        """The JSON of an answer that has begun."""
+        body = await self._read(response)
+        try:
+            return cast(Answer, json.loads(body))
+        except (ValueError, RecursionError) as error:
+            raise self.trouble("the answer is not JSON") from error
+
+    async def done(self, request: Request) -> None:
+        """For answers without a body that matters."""
+        await self._read(await self.open(request))
+
+    async def open(
+        self, request: Request, *, content: Union[bytes, AsyncIterable[bytes], None] = None
+    ) -> httpx.Response:
+        """Sends the request, and returns once the server has accepted it. The caller reads the answer by ``chunks``."""
+        sent = request.with_key()
+        attempt = 1
+        while True:
+            try:
+                return await self._open_once(sent, content)
+            except SkerryError as error:
+                pause_s = None if attempt > self._retries else pause_before_retry(sent, error, attempt)
+                if pause_s is None:
+                    raise
+            await asyncio.sleep(pause_s)
+            attempt += 1
+
+    async def chunks(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+        """The body as it comes. Leaving the loop over it early closes the connection."""
+        try:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        except httpx.TransportError as error:
+            raise self._named(error, "Lost the connection to") from error
+        finally:
+            await response.aclose()
+
+    def trouble(self, what: str) -> SkerryConnectionError:
+        """An answer that is not what Skerry answers."""
+        return SkerryConnectionError(f"Trouble with Skerry at {self.base_url}: {what}.", base_url=self.base_url)
+
+    async def _open_once(
+        self, request: Request, content: Union[bytes, AsyncIterable[bytes], None]
+    ) -> httpx.Response:
+        headers = {**self._headers, **request.headers}
+        body = request.body()
+        if body is not None:
+            headers["content-type"] = "application/json"
+            content = body
+        try:
+            return await self._accepted(
+                await self._client.send(
+                    self._client.build_request(
+                        request.method,
+                        self.base_url + request.path,
+                        params=request.query_texts() or None,
+                        headers=headers,
+                        content=content,
+                        timeout=httpx.Timeout(ANSWER_WITHIN_S, read=request.answer_within_s),
+                    ),
+                    stream=True,
+                    # A redirect would turn a POST into a GET, or carry the token to another place.
+                    follow_redirects=False,
+                )
+            )
+        except httpx.TransportError as error:
+            raise self._named(error, "Cannot reach") from error
+
+    async def _accepted(self, response: httpx.Response) -> httpx.Response:
+        if response.is_success:
+            return response
+        body = await self._read(response)
+        try:
+            found: Any = json.loads(body)
+        except (ValueError, RecursionError):
+            found = None
+        headers = response.headers
+        raise error_of_body(
+            found,
+            response.status_code,
+            request_id=headers.get("x-request-id"),
+            retry_after_s=_seconds(headers.get("retry-after", "")),
+        ) or SkerryApiError(
+            f"{self.base_url} answered {response.status_code} {response.reason_phrase}".rstrip() + ", but not as Skerry.",
+            code="unexpected_response",
+            status=response.status_code,
+            remediation="Check the address: something else listens there, or a proxy in between failed.",
+        )
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks(response)])
+
+    def _named(self, error: httpx.TransportError, what: str) -> SkerryConnectionError:
+        if isinstance(error, httpx.TimeoutException):
+            return self.trouble(f"no answer in time ({type(error).__name__})")
+        broke = isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
+        detail = str(error) or type(error).__name__
+        return SkerryConnectionError(
+            f"{what} Skerry at {self.base_url} ({detail}).", base_url=self.base_url, broke=broke
+        )
+
+
+def _seconds(text: str) -> Optional[float]:
+    return float(text) or None if re.fullmatch("[0-9]{1,9}", text) else None

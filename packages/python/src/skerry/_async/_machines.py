@@ -1,0 +1,152 @@
+"""Machines by id: microVMs that are meant to keep running."""
+
+from __future__ import annotations
+
+from typing import AsyncGenerator, AsyncIterator, List, Mapping, Optional
+
+from .._event_stream import EventReader, EventStreamError
+from .._page import Page
+from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, Request, vm_filter
+from ..errors import SkerryConnectionError
+from ..types import (
+    EgressRequest,
+    Machine,
+    MachineCreateRequestRestart,
+    MachineList,
+    MachineLogs,
+    MachineStatus,
+)
+from ._http import AsyncHttp
+from ._streams import AsyncStream, every_item
+from ._vm_calls import AsyncVmCalls
+
+
+class AsyncMachines(AsyncVmCalls):
+    def __init__(self, http: AsyncHttp) -> None:
+        super().__init__(http, "/v1/machines")
+
+    async def create(
+        self,
+        *,
+        template: str,
+        name: Optional[str] = None,
+        size: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        egress: Optional[EgressRequest] = None,
+        command: Optional[str] = None,
+        restart: Optional[MachineCreateRequestRestart] = None,
+        stop_timeout: Optional[str] = None,
+    ) -> Machine:
+        """Creates a machine and waits until it runs.
+
+        ``command`` is its main process, whose end is the machine's, and ``restart`` says what then: by default one that failed is started
+        again, up to ten times in a row. Safe to repeat: after a broken connection it is sent again under the same ``Idempotency-Key``, and
+        creates one machine.
+        """
+        fields = {
+            "template": template,
+            "name": name,
+            "size": size,
+            "env": env,
+            "metadata": metadata,
+            "egress": egress,
+            "command": command,
+            "restart": restart,
+            "stop_timeout": stop_timeout,
+        }
+        request = Request("POST", "/v1/machines", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
+        return await self._http.json(request, Machine)
+
+    async def get(self, id: str) -> Machine:
+        """Code ``machine_not_found`` where there is none, or where it belongs to another organization."""
+        return await self._http.json(Request("GET", self._at(id)), Machine)
+
+    async def list(
+        self,
+        *,
+        status: Optional[MachineStatus] = None,
+        template: Optional[str] = None,
+        alive: Optional[bool] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+    ) -> AsyncIterator[Machine]:
+        """Every machine that passes the filter, newest first, read page by page as you go. ``alive``: only those that have not been destroyed."""
+        items = every_item(
+            lambda cursor: self.page(
+                status=status, template=template, alive=alive, metadata=metadata, cursor=cursor
+            )
+        )
+        async for machine in items:
+            yield machine
+
+    async def page(
+        self,
+        *,
+        status: Optional[MachineStatus] = None,
+        template: Optional[str] = None,
+        alive: Optional[bool] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+    ) -> Page[Machine]:
+        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        query = {
+            **vm_filter(status=status, template=template, alive=alive, metadata=metadata),
+            "limit": limit,
+            "cursor": cursor,
+        }
+        found = await self._http.json(Request("GET", "/v1/machines", query=query), MachineList)
+        return Page(found["items"], found["next_cursor"])
+
+    async def start(self, id: str, *, new_disk: bool = False) -> Machine:
+        """Starts a machine that does not run, from its own disk. It runs when this returns, unless its ``status`` says that work goes on. With
+        ``new_disk`` it starts with a new disk of its template, also where its own is lost, unreadable, or on a host that is away; what is on the
+        old one is given up."""
+        json = {"new_disk": True} if new_disk else None
+        request = Request("POST", f"{self._at(id)}/start", json=json, answer_within_s=CREATE_WITHIN_S)
+        return await self._http.json(request, Machine)
+
+    async def stop(self, id: str) -> Machine:
+        """SIGTERM to its main process, SIGKILL after its ``stop_timeout``. Its disk is kept, and nothing starts it again by itself."""
+        request = Request("POST", f"{self._at(id)}/stop", answer_within_s=STOP_WITHIN_S)
+        return await self._http.json(request, Machine)
+
+    async def restart(self, id: str) -> Machine:
+        """Stops a machine and starts it again; one that does not run is started."""
+        request = Request("POST", f"{self._at(id)}/restart", answer_within_s=STOP_WITHIN_S + CREATE_WITHIN_S)
+        return await self._http.json(request, Machine)
+
+    async def destroy(self, id: str) -> None:
+        """Destroys a machine and its disk. Works from every status, and more than once."""
+        await self._http.done(Request("DELETE", self._at(id)))
+
+    async def logs(self, id: str, *, lines: Optional[int] = None) -> List[str]:
+        """The last ``lines`` (0 to 10,000, default 100) of its console: what its main process and its kernel have printed. They may hold control
+        characters."""
+        request = Request("GET", f"{self._at(id)}/logs", query={"lines": lines})
+        return (await self._http.json(request, MachineLogs))["lines"]
+
+    def follow_logs(self, id: str, *, lines: Optional[int] = None) -> AsyncStream[str]:
+        """The last ``lines`` and then each one as it comes, over stops and starts, until the machine is destroyed."""
+        return AsyncStream(self._follow(f"{self._at(id)}/logs", lines))
+
+    async def _follow(self, path: str, lines: Optional[int]) -> AsyncGenerator[str, None]:
+        query = {"lines": lines, "follow": True}
+        request = Request("GET", path, query=query, headers={"accept": "text/event-stream"})
+        chunks = self._http.chunks(await self._http.open(request))
+        reader = EventReader()
+        try:
+            async for chunk in chunks:
+                for event in reader.feed(chunk):
+                    if event.event == "line":
+                        yield event.line()
+                    elif event.event == "error":
+                        raise event.error()
+                    elif event.event == "end":
+                        return
+        except EventStreamError as error:
+            raise self._http.trouble(f"it sent a stream that is not one of Skerry ({error})") from error
+        finally:
+            await chunks.aclose()
+        base_url = self._http.base_url
+        raise SkerryConnectionError(f"The connection to {base_url} ended before the log did.", base_url=base_url)

@@ -1,0 +1,221 @@
+"""Sandboxes by id, and the sandbox in hand, which is the same with the id filled in."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import AsyncIterator, Mapping, Optional, Sequence, Type, Union
+
+from .._page import Page
+from .._request import CREATE_WITHIN_S, Request, vm_filter
+from ..events import ExecuteEvent
+from ..types import (
+    DirectoryListing,
+    EgressReport,
+    EgressRequest,
+    EgressRequestMode,
+    ExecuteResponse,
+    FileWritten,
+    SandboxCreateRequestMode,
+    SandboxInfo,
+    SandboxInfoStatus,
+    SandboxList,
+)
+from ._content import AsyncUploadContent
+from ._http import AsyncHttp
+from ._streams import AsyncStream, every_item
+from ._vm_calls import DOWNLOAD_MAX_BYTES, AsyncVmCalls
+
+
+class AsyncSandboxes(AsyncVmCalls):
+    def __init__(self, http: AsyncHttp) -> None:
+        super().__init__(http, "/v1/sandboxes")
+
+    async def create(
+        self,
+        *,
+        template: str,
+        name: Optional[str] = None,
+        mode: Optional[SandboxCreateRequestMode] = None,
+        timeout: Optional[str] = None,
+        size: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        egress: Optional[EgressRequest] = None,
+    ) -> AsyncSandbox:
+        """Creates a sandbox and waits until it is usable.
+
+        ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed; ``size`` is a name
+        from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
+        broken connection it is sent again under the same ``Idempotency-Key``, and creates one sandbox.
+        """
+        fields = {
+            "template": template,
+            "name": name,
+            "mode": mode,
+            "timeout": timeout,
+            "size": size,
+            "env": env,
+            "metadata": metadata,
+            "egress": egress,
+        }
+        request = Request("POST", "/v1/sandboxes", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
+        return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
+
+    async def get(self, id: str) -> AsyncSandbox:
+        """Code ``sandbox_not_found`` where there is none, or where it belongs to another organization."""
+        return AsyncSandbox(self, await self._http.json(Request("GET", self._at(id)), SandboxInfo))
+
+    async def list(
+        self,
+        *,
+        status: Optional[SandboxInfoStatus] = None,
+        template: Optional[str] = None,
+        alive: Optional[bool] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+    ) -> AsyncIterator[AsyncSandbox]:
+        """Every sandbox that passes the filter, newest first, read page by page as you go. ``alive``: only those that have neither failed nor been destroyed."""
+        items = every_item(
+            lambda cursor: self.page(
+                status=status, template=template, alive=alive, metadata=metadata, cursor=cursor
+            )
+        )
+        async for sandbox in items:
+            yield sandbox
+
+    async def page(
+        self,
+        *,
+        status: Optional[SandboxInfoStatus] = None,
+        template: Optional[str] = None,
+        alive: Optional[bool] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+    ) -> Page[AsyncSandbox]:
+        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        query = {
+            **vm_filter(status=status, template=template, alive=alive, metadata=metadata),
+            "limit": limit,
+            "cursor": cursor,
+        }
+        found = await self._http.json(Request("GET", "/v1/sandboxes", query=query), SandboxList)
+        return Page([AsyncSandbox(self, info) for info in found["items"]], found["next_cursor"])
+
+    async def destroy(self, id: str) -> None:
+        """Destroys a sandbox. Works from every status, and more than once."""
+        await self._http.done(Request("DELETE", self._at(id)))
+
+    async def keepalive(self, id: str, *, timeout: Optional[str] = None) -> AsyncSandbox:
+        """Moves the sandbox's expiry to ``timeout`` from now; never to earlier than it is. More than 24 h counts as 24 h. Without ``timeout`` the
+        sandbox's own is used."""
+        request = Request("POST", f"{self._at(id)}/keepalive", json={"timeout": timeout})
+        return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
+
+
+class AsyncSandbox:
+    """A sandbox in hand: what the server last said about it, and everything that one does with it. An ``async with`` block around it destroys
+    it at its end."""
+
+    def __init__(self, sandboxes: AsyncSandboxes, info: SandboxInfo) -> None:
+        self._sandboxes = sandboxes
+        self._info = info
+
+    @property
+    def id(self) -> str:
+        return self._info["id"]
+
+    @property
+    def info(self) -> SandboxInfo:
+        """As of the last ``create``, ``get``, ``refresh`` or ``keepalive``; it does not follow the server by itself."""
+        return self._info
+
+    def __repr__(self) -> str:
+        # Without `env`, which may hold secrets.
+        return f"<{type(self).__name__} {self.id} {self._info.get('status')}>"
+
+    async def refresh(self) -> AsyncSandbox:
+        """Reads ``info`` again."""
+        self._info = (await self._sandboxes.get(self.id)).info
+        return self
+
+    async def keepalive(self, *, timeout: Optional[str] = None) -> AsyncSandbox:
+        """See ``AsyncSandboxes.keepalive``."""
+        self._info = (await self._sandboxes.keepalive(self.id, timeout=timeout)).info
+        return self
+
+    async def destroy(self) -> None:
+        """See ``AsyncSandboxes.destroy``."""
+        await self._sandboxes.destroy(self.id)
+
+    async def egress(self) -> EgressReport:
+        """See ``AsyncSandboxes.egress``."""
+        return await self._sandboxes.egress(self.id)
+
+    async def set_egress(
+        self,
+        *,
+        mode: Optional[EgressRequestMode] = None,
+        allow_cidrs: Optional[Sequence[str]] = None,
+        deny_cidrs: Optional[Sequence[str]] = None,
+        allow_ports: Optional[Sequence[int]] = None,
+        dns: Optional[bool] = None,
+    ) -> EgressReport:
+        """See ``AsyncSandboxes.set_egress``."""
+        return await self._sandboxes.set_egress(
+            self.id, mode=mode, allow_cidrs=allow_cidrs, deny_cidrs=deny_cidrs, allow_ports=allow_ports, dns=dns
+        )
+
+    async def execute(
+        self,
+        command: str,
+        *,
+        timeout: Optional[str] = None,
+        workdir: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Union[str, bytes, None] = None,
+    ) -> ExecuteResponse:
+        """See ``AsyncSandboxes.execute``."""
+        return await self._sandboxes.execute(
+            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin
+        )
+
+    def execute_stream(
+        self,
+        command: str,
+        *,
+        timeout: Optional[str] = None,
+        workdir: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Union[str, bytes, None] = None,
+    ) -> AsyncStream[ExecuteEvent]:
+        """See ``AsyncSandboxes.execute_stream``."""
+        return self._sandboxes.execute_stream(
+            self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin
+        )
+
+    async def upload(self, path: str, content: AsyncUploadContent, *, mode: Optional[str] = None) -> FileWritten:
+        """See ``AsyncSandboxes.upload``."""
+        return await self._sandboxes.upload(self.id, path, content, mode=mode)
+
+    async def download(self, path: str, *, max_bytes: int = DOWNLOAD_MAX_BYTES) -> bytes:
+        """See ``AsyncSandboxes.download``."""
+        return await self._sandboxes.download(self.id, path, max_bytes=max_bytes)
+
+    def download_stream(self, path: str) -> AsyncStream[bytes]:
+        """See ``AsyncSandboxes.download_stream``."""
+        return self._sandboxes.download_stream(self.id, path)
+
+    async def list_directory(self, path: str) -> DirectoryListing:
+        """See ``AsyncSandboxes.list_directory``."""
+        return await self._sandboxes.list_directory(self.id, path)
+
+    async def __aenter__(self) -> AsyncSandbox:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self.destroy()

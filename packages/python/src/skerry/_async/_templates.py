@@ -1,0 +1,31 @@
+"""What microVMs are made of, and the sizes that they come in."""
+
+from __future__ import annotations
+
+from typing import List
+
+from .._paths import segment
+from .._request import Request
+from ..types import Size, SizeList, Template, TemplateList
+from ._http import AsyncHttp
+
+
+class AsyncTemplates:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def list(self) -> List[Template]:
+        return (await self._http.json(Request("GET", "/v1/templates"), TemplateList))["items"]
+
+    async def get(self, name_or_id: str) -> Template:
+        """Code ``template_not_found`` where there is none."""
+        return await self._http.json(Request("GET", f"/v1/templates/{segment(name_or_id)}"), Template)
+
+
+class AsyncSizes:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def list(self) -> List[Size]:
+        """``memory_mib`` is in MiB; ``cpu`` says whether the CPUs are shared with others."""
+        return (await self._http.json(Request("GET", "/v1/sizes"), SizeList))["items"]

@@ -1,0 +1,70 @@
+# Made of ../_async by setup/write-python-client.ts. Do not edit.
+"""Who did what in the organization."""
+
+from __future__ import annotations
+
+from typing import Iterator, Optional
+
+from .._page import Page
+from .._request import Request
+from ..types import AuditEvent, AuditList
+from ._http import Http
+from ._streams import every_item
+
+
+class Audit:
+    """Needs the scope ``audit:read`` and the role ``admin``."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    def list(
+        self,
+        *,
+        action: Optional[str] = None,
+        resource_id: Optional[str] = None,
+        user_id: Optional[str] = None,
+        token_id: Optional[str] = None,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
+    ) -> Iterator[AuditEvent]:
+        """Every event that fits all of it, newest first. Times are ISO 8601: ``since`` is included, ``until`` is not."""
+        items = every_item(
+            lambda cursor: self.page(
+                action=action,
+                resource_id=resource_id,
+                user_id=user_id,
+                token_id=token_id,
+                since=since,
+                until=until,
+                cursor=cursor,
+            )
+        )
+        for event in items:
+            yield event
+
+    def page(
+        self,
+        *,
+        action: Optional[str] = None,
+        resource_id: Optional[str] = None,
+        user_id: Optional[str] = None,
+        token_id: Optional[str] = None,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+    ) -> Page[AuditEvent]:
+        """One page of them: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        query = {
+            "action": action,
+            "resource_id": resource_id,
+            "user_id": user_id,
+            "token_id": token_id,
+            "since": since,
+            "until": until,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        found = self._http.json(Request("GET", "/v1/audit", query=query), AuditList)
+        return Page(found["items"], found["next_cursor"])

@@ -1,0 +1,85 @@
+# Made of ../_async by setup/write-python-client.ts. Do not edit.
+"""The client."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Optional, Type
+
+import httpx
+
+from .._request import Request
+from .._settings import find_settings
+from ..types import Health, Limits, Me, Status
+from ._audit import Audit
+from ._hosts import Hosts
+from ._http import Http
+from ._machines import Machines
+from ._organizations import Organizations
+from ._sandboxes import Sandboxes
+from ._templates import Sizes, Templates
+from ._tokens import Tokens
+
+
+class Skerry:
+    """A client of one Skerry server.
+
+    ``Skerry()`` finds address and token by itself: in ``SKERRY_API_URL`` and ``SKERRY_API_TOKEN``, then in what ``skerry auth login`` or
+    ``skerry up`` has saved. ``organization`` is the id of the organization to work in (default: the token's own); ``retries`` says how often a
+    call that is safe to repeat is sent again after a broken connection or a passing refusal (default: 2; 0: never); ``http_client`` replaces
+    the connection pool, for a proxy or certificates of one's own. An empty ``token`` sends none, which is enough for ``health()``.
+
+    Raises ``SkerryInputError`` where there is no token, or where the address or the token cannot be one. Fields have the names that they have
+    in the REST API; durations are texts such as ``30s``, ``10m`` or ``1h30m``, times are ISO 8601 in UTC.
+    """
+
+    def __init__(
+        self,
+        base_url: Optional[str] = None,
+        *,
+        token: Optional[str] = None,
+        organization: Optional[str] = None,
+        retries: Optional[int] = None,
+        http_client: Optional[httpx.Client] = None,
+    ) -> None:
+        settings = find_settings(base_url=base_url, token=token, organization=organization)
+        self._http = Http(settings, retries=retries, http_client=http_client)
+        self.sandboxes = Sandboxes(self._http)
+        self.machines = Machines(self._http)
+        self.templates = Templates(self._http)
+        self.sizes = Sizes(self._http)
+        self.tokens = Tokens(self._http)
+        self.organizations = Organizations(self._http)
+        self.audit = Audit(self._http)
+        self.hosts = Hosts(self._http)
+
+    def me(self) -> Me:
+        """Who is calling, for which organization, and what the token can do there."""
+        return self._http.json(Request("GET", "/v1/auth/me"), Me)
+
+    def health(self) -> Health:
+        """Whether the server answers. Needs no token."""
+        return self._http.json(Request("GET", "/v1/health"), Health)
+
+    def limits(self) -> Limits:
+        """How much the organization may do and hold, and how much of it is taken."""
+        return self._http.json(Request("GET", "/v1/limits"), Limits)
+
+    def status(self) -> Status:
+        """What the organization has, by status, and how many hosts there are for it."""
+        return self._http.json(Request("GET", "/v1/status"), Status)
+
+    def close(self) -> None:
+        """Closes its connections. An ``with`` block around the client does so at its end."""
+        self._http.close()
+
+    def __enter__(self) -> Skerry:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()

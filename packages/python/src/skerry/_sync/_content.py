@@ -1,0 +1,46 @@
+# Made of ../_async by setup/write-python-client.ts. Do not edit.
+"""The content of an upload, in pieces. Nothing here holds a file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Generator, Iterable, BinaryIO, Union, cast
+
+from ..errors import SkerryInputError
+
+#: Text, bytes, the path of a file of this machine, a file that is open for reading bytes, or pieces of bytes as they come.
+UploadContent = Union[str, bytes, "os.PathLike[str]", BinaryIO, Iterable[bytes]]
+
+_PIECE_BYTES = 64 * 1024
+
+
+def pieces_of(content: UploadContent) -> Union[bytes, Iterable[bytes]]:
+    # Also what the type does not allow: not every caller has its types checked.
+    given: Any = content
+    if isinstance(given, str):
+        return given.encode()
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return bytes(given)
+    if isinstance(given, os.PathLike):
+        return _of_path(given)
+    if hasattr(given, "read"):
+        return _of_file(given)
+    if isinstance(given, Iterable):
+        return cast(Iterable[bytes], given)
+    raise SkerryInputError(f"A {type(content).__name__} is not the content of a file.")
+
+
+def _of_path(path: os.PathLike[str]) -> Generator[bytes, None, None]:
+    with open(path, "rb") as file:
+        for piece in _of_file(file):
+            yield piece
+
+
+def _of_file(file: BinaryIO) -> Generator[bytes, None, None]:
+    while True:
+        piece = file.read(_PIECE_BYTES)
+        if not isinstance(piece, bytes):
+            raise SkerryInputError("The file is open for text; open it with `rb`.")
+        if not piece:
+            return
+        yield piece

@@ -1,0 +1,170 @@
+# Made of ../_async by setup/write-python-client.ts. Do not edit.
+"""What reaches into a microVM: the same for sandboxes and for machines."""
+
+from __future__ import annotations
+
+from typing import Generator, Mapping, Optional, Sequence, Union
+
+from .._event_stream import EventReader, EventStreamError
+from .._output import Collected
+from .._paths import directory_path, file_path, segment
+from .._request import CREATE_WITHIN_S, Request
+from .._stdin import stdin_fields
+from ..errors import SkerryConnectionError, SkerryTooLargeError
+from ..events import ExecuteEvent
+from ..types import DirectoryListing, EgressReport, EgressRequestMode, ExecuteResponse, FileWritten
+from ._content import UploadContent, pieces_of
+from ._http import Http
+from ._streams import Stream
+
+#: What ``download`` holds in memory unless it is told otherwise: a file can be larger than any memory and take no room in its VM.
+DOWNLOAD_MAX_BYTES = 256 * 1024 * 1024
+
+
+class VmCalls:
+    """Every method raises a ``SkerryApiError`` where the server refuses, ``SkerryConnectionError`` where it cannot be reached and
+    ``SkerryInputError`` where the arguments cannot be sent. Where a method takes an ``id``, the name of one of the organization does as well."""
+
+    def __init__(self, http: Http, collection: str) -> None:
+        self._http = http
+        self._collection = collection
+
+    def _at(self, id: str) -> str:
+        return f"{self._collection}/{segment(id)}"
+
+    def egress(self, id: str) -> EgressReport:
+        """What it may reach, how much it sent and received, and the last destinations that were denied, newest first."""
+        return self._http.json(Request("GET", f"{self._at(id)}/egress"), EgressReport)
+
+    def set_egress(
+        self,
+        id: str,
+        *,
+        mode: Optional[EgressRequestMode] = None,
+        allow_cidrs: Optional[Sequence[str]] = None,
+        deny_cidrs: Optional[Sequence[str]] = None,
+        allow_ports: Optional[Sequence[int]] = None,
+        dns: Optional[bool] = None,
+    ) -> EgressReport:
+        """Replaces the egress rules of one that runs as a whole. When it returns they are in force, and connections that they forbid are cut.
+        Code ``host_unavailable``: they are stored, and take effect when its host answers again."""
+        rules = {
+            "mode": mode,
+            "allow_cidrs": allow_cidrs,
+            "deny_cidrs": deny_cidrs,
+            "allow_ports": allow_ports,
+            "dns": dns,
+        }
+        return self._http.json(Request("PUT", f"{self._at(id)}/egress", json=rules), EgressReport)
+
+    def execute(
+        self,
+        id: str,
+        command: str,
+        *,
+        timeout: Optional[str] = None,
+        workdir: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Union[str, bytes, None] = None,
+    ) -> ExecuteResponse:
+        """Runs a shell command and returns its whole output: ``exit_code``, ``stdout``, ``stderr``, ``duration_ms``, ``timed_out`` and more.
+
+        ``timeout`` is a duration (default ``30s``, at most ``5m``), ``workdir`` an absolute path (default ``/root``), ``stdin`` what the
+        command reads, at most 10 MiB. A command that fails is an answer, not an error. Bytes that are not UTF-8 become U+FFFD, and what goes
+        beyond 10 MiB of either output is dropped (``truncated``); ``execute_stream`` has neither limit.
+        """
+        collected = Collected()
+        answer: Optional[ExecuteResponse] = None
+        events = self.execute_stream(id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin)
+        with events:
+            for event in events:
+                answer = collected.push(event) or answer
+        # The stream raises where no exit came.
+        assert answer is not None
+        return answer
+
+    def execute_stream(
+        self,
+        id: str,
+        command: str,
+        *,
+        timeout: Optional[str] = None,
+        workdir: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        stdin: Union[str, bytes, None] = None,
+    ) -> Stream[ExecuteEvent]:
+        """Runs a shell command and gives its output as it comes, as exact bytes, then one ``exit``. The command starts with the first read;
+        leaving the ``with`` block around the loop kills it."""
+        fields = {"command": command, "timeout": timeout, "workdir": workdir, "env": env, **stdin_fields(stdin)}
+        return Stream(self._events(f"{self._at(id)}/execute", fields))
+
+    def upload(
+        self, id: str, path: str, content: UploadContent, *, mode: Optional[str] = None
+    ) -> FileWritten:
+        """Writes a file of at most 100 MB; ``path`` is absolute in the VM, ``mode`` its permissions in octal (default ``0644``).
+
+        ``content`` is text, bytes, a ``pathlib.Path``, a file open for reading bytes, or an iterable of bytes; the last three go through as
+        they come. Missing directories are created; a broken upload leaves nothing behind.
+        """
+        request = Request(
+            "PUT",
+            file_path(self._at(id), path),
+            query={"mode": mode},
+            headers={"content-type": "application/octet-stream"},
+            answer_within_s=CREATE_WITHIN_S,
+        )
+        return self._http.answer(self._http.open(request, content=pieces_of(content)), FileWritten)
+
+    def download(self, id: str, path: str, *, max_bytes: int = DOWNLOAD_MAX_BYTES) -> bytes:
+        """A whole file, held in memory: of more than ``max_bytes`` (default: 256 MiB) it is a ``SkerryTooLargeError``. ``download_stream`` has
+        no limit."""
+        parts = []
+        size = 0
+        with self.download_stream(id, path) as chunks:
+            for chunk in chunks:
+                size += len(chunk)
+                if size > max_bytes:
+                    raise SkerryTooLargeError(max_bytes)
+                parts.append(chunk)
+        return b"".join(parts)
+
+    def download_stream(self, id: str, path: str) -> Stream[bytes]:
+        """A file as it comes, however long: what is in a VM decides about its length, so the caller that stores it bounds it. One that breaks
+        off is an error."""
+        return Stream(self._file(file_path(self._at(id), path)))
+
+    def list_directory(self, id: str, path: str) -> DirectoryListing:
+        """``entries`` of a directory, each with ``name``, ``size`` in bytes, ``type`` and ``modified``; at most 10,000, then ``truncated``."""
+        request = Request("GET", directory_path(self._at(id), path), query={"list": True})
+        return self._http.json(request, DirectoryListing)
+
+    def _events(self, path: str, fields: Mapping[str, object]) -> Generator[ExecuteEvent, None, None]:
+        request = Request("POST", path, headers={"accept": "text/event-stream"}, json=fields)
+        chunks = self._http.chunks(self._http.open(request))
+        reader = EventReader()
+        exited = False
+        try:
+            # Read to the end, past `exit`, so that the connection can serve the next call.
+            for chunk in chunks:
+                for event in reader.feed(chunk):
+                    read = None if exited else event.execute_event()
+                    if read is None:
+                        continue
+                    exited = read["type"] == "exit"
+                    yield read
+        except EventStreamError as error:
+            raise self._http.trouble(f"it sent a stream that is not one of Skerry ({error})") from error
+        finally:
+            chunks.close()
+        if not exited:
+            base_url = self._http.base_url
+            raise SkerryConnectionError(f"The connection to {base_url} ended before the command did.", base_url=base_url)
+
+    def _file(self, path: str) -> Generator[bytes, None, None]:
+        request = Request("GET", path, headers={"accept": "application/octet-stream"})
+        chunks = self._http.chunks(self._http.open(request))
+        try:
+            for chunk in chunks:
+                yield chunk
+        finally:
+            chunks.close()

@@ -1,0 +1,23 @@
+"""What the stream of a command's output gives."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict, Union
+
+from .types import ExecuteExit
+
+
+class OutputEvent(TypedDict):
+    """A piece of output as it came."""
+
+    type: Literal["stdout", "stderr"]
+    data: bytes
+
+
+class ExitEvent(ExecuteExit):
+    """The end of the command: the last event, which comes exactly once."""
+
+    type: Literal["exit"]
+
+
+ExecuteEvent = Union[OutputEvent, ExitEvent]

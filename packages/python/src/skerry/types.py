@@ -1,0 +1,1241 @@
+"""What the API takes and answers: made of its OpenAPI document by setup/write-python-client.ts. Do not edit."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Literal, Mapping, Optional, TypedDict
+
+AuditEventActorKind = Literal[
+    "user",
+    "system",
+]
+
+AuditEventOutcome = Literal[
+    "success",
+    "denied",
+    "failure",
+]
+
+AuthorityRotation = Literal[
+    "none",
+    "announcing",
+    "renewing",
+    "withdrawing",
+]
+
+AuthorityWaitsForStatus = Literal[
+    "online",
+    "offline",
+    "draining",
+    "maintenance",
+]
+
+DirectoryEntryType = Literal[
+    "file",
+    "directory",
+    "symlink",
+    "other",
+]
+
+EgressMode = Literal[
+    "allow_all",
+    "deny_all",
+]
+
+EgressDenialRule = Literal[
+    "never",
+    "deny_cidr",
+    "port",
+    "private_network",
+    "deny_all",
+    "dns",
+    "rate_limit",
+    "connection_limit",
+]
+
+EgressReportMode = Literal[
+    "allow_all",
+    "deny_all",
+]
+
+EgressRequestMode = Literal[
+    "allow_all",
+    "deny_all",
+]
+
+ErrorCode = Literal[
+    "bad_request",
+    "unknown_field",
+    "invalid_duration",
+    "invalid_env",
+    "invalid_path",
+    "unauthorized",
+    "forbidden",
+    "quota_exceeded",
+    "egress_forbidden",
+    "not_found",
+    "sandbox_not_found",
+    "machine_not_found",
+    "token_not_found",
+    "organization_not_found",
+    "member_not_found",
+    "user_not_found",
+    "template_not_found",
+    "host_not_found",
+    "vm_not_found",
+    "file_not_found",
+    "method_not_allowed",
+    "request_timeout",
+    "name_taken",
+    "host_name_taken",
+    "host_not_empty",
+    "host_silent",
+    "host_not_removable",
+    "join_token_used",
+    "idempotency_conflict",
+    "idempotency_in_progress",
+    "already_member",
+    "last_owner",
+    "sandbox_not_running",
+    "sandbox_expired",
+    "machine_not_running",
+    "machine_destroyed",
+    "vm_not_running",
+    "stale_execution",
+    "move_refused",
+    "disk_gone",
+    "disk_unreadable",
+    "control_superseded",
+    "path_is_directory",
+    "path_not_directory",
+    "path_not_file",
+    "upload_incomplete",
+    "payload_too_large",
+    "unsupported_media_type",
+    "unknown_template",
+    "unknown_size",
+    "size_too_large",
+    "timeout_too_long",
+    "invalid_cidr",
+    "invalid_port",
+    "egress_conflict",
+    "host_unreachable",
+    "workdir_not_found",
+    "stdin_not_supported",
+    "permission_denied",
+    "disk_full",
+    "headers_too_large",
+    "sandbox_busy",
+    "machine_busy",
+    "rate_limited",
+    "canceled",
+    "internal",
+    "guest_failed",
+    "move_failed",
+    "no_capacity",
+    "template_not_ready",
+    "host_unavailable",
+    "vm_moving",
+    "database_unavailable",
+    "shutting_down",
+    "guest_timeout",
+]
+
+ExecuteRequestStdinEncoding = Literal[
+    "utf8",
+    "base64",
+]
+
+HealthStatus = Literal[
+    "healthy",
+]
+
+HostStatus = Literal[
+    "online",
+    "offline",
+    "draining",
+    "maintenance",
+]
+
+HostDesired = Literal[
+    "active",
+    "drained",
+]
+
+MachineStatus = Literal[
+    "creating",
+    "running",
+    "stopping",
+    "stopped",
+    "starting",
+    "failed",
+    "destroying",
+    "destroyed",
+]
+
+MachineDesired = Literal[
+    "running",
+    "stopped",
+]
+
+MachineRestartPolicy = Literal[
+    "no",
+    "on-failure",
+    "always",
+]
+
+MachineRestartDisk = Literal[
+    "keep",
+    "disposable",
+]
+
+MachineCreateRequestRestartPolicy = Literal[
+    "no",
+    "on-failure",
+    "always",
+]
+
+MachineCreateRequestRestartDisk = Literal[
+    "keep",
+    "disposable",
+]
+
+Role = Literal[
+    "viewer",
+    "member",
+    "admin",
+    "owner",
+]
+
+Scope = Literal[
+    "sandboxes:read",
+    "sandboxes:write",
+    "sandboxes:execute",
+    "machines:read",
+    "machines:write",
+    "machines:execute",
+    "templates:read",
+    "tokens:read",
+    "tokens:write",
+    "org:read",
+    "org:write",
+    "audit:read",
+    "hosts:read",
+    "hosts:write",
+    "metrics:read",
+    "platform:write",
+    "*",
+]
+
+SandboxInfoMode = Literal[
+    "ephemeral",
+]
+
+SandboxInfoStatus = Literal[
+    "creating",
+    "running",
+    "unreachable",
+    "failed",
+    "destroying",
+    "destroyed",
+]
+
+SandboxCreateRequestMode = Literal[
+    "ephemeral",
+]
+
+SizeCpu = Literal[
+    "shared",
+    "performance",
+]
+
+TemplateStatus = Literal[
+    "ready",
+    "building",
+    "failed",
+]
+
+#: The HTTP status that each error code comes with.
+ERROR_STATUS: Mapping[str, int] = {
+    "already_member": 409,
+    "bad_request": 400,
+    "database_unavailable": 503,
+    "disk_full": 422,
+    "disk_gone": 409,
+    "disk_unreadable": 409,
+    "egress_conflict": 422,
+    "egress_forbidden": 403,
+    "file_not_found": 404,
+    "forbidden": 403,
+    "guest_failed": 502,
+    "guest_timeout": 504,
+    "headers_too_large": 431,
+    "host_name_taken": 409,
+    "host_not_empty": 409,
+    "host_not_found": 404,
+    "host_not_removable": 409,
+    "host_silent": 409,
+    "host_unavailable": 503,
+    "host_unreachable": 422,
+    "idempotency_conflict": 409,
+    "idempotency_in_progress": 409,
+    "internal": 500,
+    "invalid_cidr": 400,
+    "invalid_duration": 400,
+    "invalid_env": 400,
+    "invalid_path": 400,
+    "invalid_port": 400,
+    "join_token_used": 409,
+    "last_owner": 409,
+    "machine_busy": 429,
+    "machine_destroyed": 409,
+    "machine_not_found": 404,
+    "machine_not_running": 409,
+    "member_not_found": 404,
+    "name_taken": 409,
+    "no_capacity": 503,
+    "organization_not_found": 404,
+    "path_is_directory": 409,
+    "path_not_directory": 409,
+    "path_not_file": 409,
+    "payload_too_large": 413,
+    "permission_denied": 422,
+    "quota_exceeded": 403,
+    "rate_limited": 429,
+    "request_timeout": 408,
+    "sandbox_busy": 429,
+    "sandbox_expired": 409,
+    "sandbox_not_found": 404,
+    "sandbox_not_running": 409,
+    "shutting_down": 503,
+    "size_too_large": 422,
+    "stdin_not_supported": 422,
+    "template_not_found": 404,
+    "template_not_ready": 503,
+    "timeout_too_long": 422,
+    "token_not_found": 404,
+    "unauthorized": 401,
+    "unknown_field": 400,
+    "unknown_size": 422,
+    "unknown_template": 422,
+    "unsupported_media_type": 415,
+    "upload_incomplete": 400,
+    "user_not_found": 404,
+    "vm_moving": 503,
+    "workdir_not_found": 422,
+}
+
+
+class AuditEventActor(TypedDict):
+    kind: AuditEventActorKind
+    #: Null where the platform acted by itself, and where `count` refusals were not one user's.
+    user_id: Optional[str]
+    #: The token of the request.
+    token_id: Optional[str]
+    #: The background service that acted, `operator` for what the operator of the platform changed, `migration` for an
+    #: upgrade; null where a user did.
+    service: Optional[str]
+    #: Where the request came from.
+    address: Optional[str]
+
+
+class AuditEventResource(TypedDict):
+    kind: str
+    #: Null where the call names none, or none that could exist.
+    id: Optional[str]
+
+
+class AuditEvent(TypedDict):
+    id: str
+    at: str
+    actor: AuditEventActor
+    #: What was done, as noun and verb.
+    action: str
+    resource: AuditEventResource
+    #: `denied`: the caller lacked a role or a scope. `failure`: it broke off, and may or may not have taken effect.
+    outcome: AuditEventOutcome
+    #: The error code, where the outcome is not success.
+    code: Optional[str]
+    #: How many equal calls the event stands for. More than one only where they were `denied`: of one token's refusals
+    #: with the same action and code the first is an event at once, and those after it are one event at the end of each
+    #: minute. That one has the request id of the last of them, and null for what they have not in common. Beyond 5
+    #: kinds of refusals of a token in a minute, and 20 of an organization, the rest of each token's are one event,
+    #: `organization.refusals`.
+    count: int
+    #: That of the answer and of the line in the request log.
+    request_id: Optional[str]
+    organization_id: str
+
+
+class AuditList(TypedDict):
+    items: List[AuditEvent]
+    next_cursor: Optional[str]
+
+
+class AuthorityWaitsFor(TypedDict):
+    host_id: str
+    name: str
+    status: AuthorityWaitsForStatus
+
+
+class Authority(TypedDict):
+    #: SHA-256 of the public key of the authority that signs, as base64url.
+    fingerprint: str
+    created_at: str
+    #: `announcing`: hosts are told to trust the next authority, too. `renewing`: it signs, and hosts get certificates
+    #: of it. `withdrawing`: the one before is gone, and hosts are told so.
+    rotation: AuthorityRotation
+    #: Hosts that the next step waits for, 100 at most.
+    waits_for: List[AuthorityWaitsFor]
+
+
+class AuthorityRotateRequest(TypedDict, total=False):
+    #: Do not wait for hosts that are offline. They have to join again, with what is on their disks. Default: `false`.
+    leave_offline: bool
+
+
+class DirectoryEntry(TypedDict):
+    name: str
+    size: int
+    type: DirectoryEntryType
+    modified: str
+
+
+class DirectoryListing(TypedDict):
+    entries: List[DirectoryEntry]
+    #: The directory has more than 10000 entries.
+    truncated: bool
+
+
+class Egress(TypedDict):
+    #: What happens to a destination that no CIDR names.
+    mode: EgressMode
+    #: Allowed IPv4 networks.
+    allow_cidrs: List[str]
+    #: Denied IPv4 networks.
+    deny_cidrs: List[str]
+    #: Restricts allowed CIDRs to these TCP ports.
+    allow_ports: List[int]
+    dns: bool
+
+
+class EgressCounters(TypedDict):
+    bytes_out: int
+    packets_out: int
+    bytes_in: int
+    packets_in: int
+
+
+class EgressDenial(TypedDict):
+    address: str
+    #: 0 where the protocol has none.
+    port: int
+    protocol: str
+    rule: EgressDenialRule
+    #: Packets refused.
+    count: int
+    last_at: str
+
+
+class EgressReport(TypedDict):
+    #: What happens to a destination that no CIDR names.
+    mode: EgressReportMode
+    #: Allowed IPv4 networks.
+    allow_cidrs: List[str]
+    #: Denied IPv4 networks.
+    deny_cidrs: List[str]
+    #: Restricts allowed CIDRs to these TCP ports.
+    allow_ports: List[int]
+    dns: bool
+    counters: EgressCounters
+    denied: List[EgressDenial]
+
+
+class EgressRequest(TypedDict, total=False):
+    #: What happens to a destination that no CIDR names.
+    mode: EgressRequestMode
+    #: Allowed IPv4 networks; implies `deny_all`.
+    allow_cidrs: List[str]
+    #: Denied IPv4 networks; wins over every allow.
+    deny_cidrs: List[str]
+    #: Restricts allowed CIDRs to these TCP ports.
+    allow_ports: List[int]
+    #: Whether names can be looked up. Default: true with `allow_all`, false with `deny_all`.
+    dns: bool
+
+
+class _ErrorRequired(TypedDict):
+    code: ErrorCode
+    #: What was wrong with this request, in one sentence.
+    message: str
+
+
+class Error(_ErrorRequired, total=False):
+    #: What to do about it.
+    remediation: str
+    context: Dict[str, object]
+    request_id: str
+
+
+class ExecuteExitUsage(TypedDict):
+    cpu_ms: int
+    memory_peak_bytes: int
+
+
+class ExecuteExit(TypedDict):
+    #: The command's own, or 128 + the signal's number.
+    exit_code: int
+    duration_ms: int
+    timed_out: bool
+    #: The signal that ended it, for example `SIGKILL`.
+    signal: Optional[str]
+    #: The sandbox ran out of memory and the kernel killed a process of this command.
+    oom_killed: bool
+    #: stdout or stderr was longer than 10485760 bytes; the rest was dropped.
+    truncated: bool
+    usage: ExecuteExitUsage
+
+
+class _ExecuteRequestRequired(TypedDict):
+    #: Shell command line, run by `/bin/sh -c` as root.
+    command: str
+
+
+class ExecuteRequest(_ExecuteRequestRequired, total=False):
+    #: At most 5m; then the command and all its descendants get SIGKILL. Default: `30s`.
+    timeout: str
+    #: Absolute path. Default: `/root`.
+    workdir: str
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    env: Dict[str, str]
+    #: What the command reads from its standard input, at most 10 MiB, and then its end. Without it the input is empty.
+    #: A command that does not read all of it does not fail by that.
+    stdin: str
+    #: `base64`: `stdin` holds exact bytes, without line breaks. Default: `utf8`.
+    stdin_encoding: ExecuteRequestStdinEncoding
+
+
+class ExecuteResponseUsage(TypedDict):
+    cpu_ms: int
+    memory_peak_bytes: int
+
+
+class ExecuteResponse(TypedDict):
+    #: The command's own, or 128 + the signal's number.
+    exit_code: int
+    duration_ms: int
+    timed_out: bool
+    #: The signal that ended it, for example `SIGKILL`.
+    signal: Optional[str]
+    #: The sandbox ran out of memory and the kernel killed a process of this command.
+    oom_killed: bool
+    #: stdout or stderr was longer than 10485760 bytes; the rest was dropped.
+    truncated: bool
+    usage: ExecuteResponseUsage
+    stdout: str
+    stderr: str
+
+
+class FileWritten(TypedDict):
+    #: Absolute path in the sandbox.
+    path: str
+    size: int
+
+
+class Health(TypedDict):
+    status: HealthStatus
+
+
+class HostCapacity(TypedDict):
+    #: CPUs of the machine.
+    cpus: int
+    #: vCPUs that it may promise.
+    vcpus: int
+    #: Memory that VMs may use in all.
+    memory_mib: int
+
+
+class HostUsed(TypedDict):
+    #: vCPUs that are promised.
+    vcpus: int
+    #: Memory that is promised.
+    memory_mib: int
+    #: Sandboxes and machines that hold them.
+    vms: int
+
+
+class HostVersions(TypedDict):
+    skerry: Optional[str]
+    qemu: Optional[str]
+    kernel: Optional[str]
+
+
+class HostUsageCpuSeconds(TypedDict):
+    user: float
+    system: float
+    idle: float
+    iowait: float
+    #: Taken by the machine that this machine is a VM of.
+    steal: float
+
+
+class HostUsageWarmPool(TypedDict):
+    #: Idle clones, ready for the next VM.
+    waiting: int
+    #: VMs that were made of a waiting clone since the host started.
+    taken: int
+    #: VMs for which none waited.
+    missed: int
+
+
+class HostUsage(TypedDict):
+    cpu_seconds: HostUsageCpuSeconds
+    #: All of it.
+    memory_bytes: float
+    #: What could be used without swapping.
+    memory_available_bytes: float
+    #: The file system that VMs are kept on.
+    disk_bytes: float
+    #: What is free of it.
+    disk_free_bytes: float
+    #: On the links of the default routes.
+    network_received_bytes: float
+    #: On the links of the default routes.
+    network_sent_bytes: float
+    warm_pool: HostUsageWarmPool
+
+
+class Host(TypedDict):
+    id: str
+    name: str
+    #: `offline`: not heard of for 30 s, and what ran there has failed. `draining`: its VMs are leaving. `maintenance`:
+    #: they have left.
+    status: HostStatus
+    status_since: str
+    #: What the operator wants. Only a host that is online and wanted active gets VMs.
+    desired: HostDesired
+    #: What a drain cannot go on without, or why a host that is back gets no VMs yet.
+    waits_for: Optional[str]
+    last_heartbeat: str
+    #: By the database's clock, like every age of a host.
+    heartbeat_age_s: float
+    capacity: HostCapacity
+    used: HostUsed
+    #: `kvm`, or `tcg`: emulation.
+    accelerator: Optional[str]
+    accelerator_reason: Optional[str]
+    #: What the host said last; null where it has not said anything yet.
+    versions: HostVersions
+    templates: List[Template]
+    #: What the machine itself has used, when it was last heard of.
+    usage: Optional[HostUsage]
+
+
+class HostJoined(TypedDict):
+    host_id: str
+    name: str
+
+
+class HostList(TypedDict):
+    items: List[Host]
+    next_cursor: Optional[str]
+
+
+class JoinAnswer(TypedDict):
+    host_id: str
+    certificate: str
+    #: Certificates of the authorities to trust, PEM: one, or two while the cluster changes its authority.
+    authority: str
+
+
+class JoinConfirmation(TypedDict):
+    token_id: str
+    host_id: str
+    #: HMAC-SHA-256 of what is asked, by the token's secret; base64url.
+    proof: str
+
+
+class JoinRequest(TypedDict):
+    token_id: str
+    #: No other host has it.
+    name: str
+    #: Where control reaches the host: ADDRESS:PORT.
+    address: str
+    #: PEM (SPKI), of the curve P-256.
+    public_key: str
+    #: By the private key; base64.
+    signature: str
+    #: HMAC-SHA-256 of what is asked, by the token's secret; base64url.
+    proof: str
+
+
+class JoinToken(TypedDict):
+    id: str
+    #: For `skerry host join`, once. It is in this answer and nowhere else.
+    token: str
+    expires_at: str
+
+
+class KeepaliveRequest(TypedDict, total=False):
+    #: Time from now until destruction; more than 24h is clamped to 24h. Default: the sandbox's own timeout.
+    timeout: str
+
+
+class LimitsRatesRead(TypedDict):
+    #: Requests that every token may make in a minute, in the long run. All tokens of the organization together may
+    #: make 2 times as many.
+    per_minute: int
+    #: How many of them it may make at once after a pause; all together 2 times as many.
+    burst: int
+
+
+class LimitsRatesWrite(TypedDict):
+    #: Requests that every token may make in a minute, in the long run. All tokens of the organization together may
+    #: make 2 times as many.
+    per_minute: int
+    #: How many of them it may make at once after a pause; all together 2 times as many.
+    burst: int
+
+
+class LimitsRatesExpensive(TypedDict):
+    #: Requests that every token may make in a minute, in the long run. All tokens of the organization together may
+    #: make 2 times as many.
+    per_minute: int
+    #: How many of them it may make at once after a pause; all together 2 times as many.
+    burst: int
+
+
+class LimitsRates(TypedDict):
+    read: LimitsRatesRead
+    write: LimitsRatesWrite
+    expensive: LimitsRatesExpensive
+
+
+class LimitsQuotasSandboxes(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class LimitsQuotasMachines(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class LimitsQuotasVcpus(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class LimitsQuotasMemoryMib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class LimitsQuotasDiskGib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class LimitsQuotasTokens(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class LimitsQuotas(TypedDict):
+    sandboxes: LimitsQuotasSandboxes
+    machines: LimitsQuotasMachines
+    vcpus: LimitsQuotasVcpus
+    memory_mib: LimitsQuotasMemoryMib
+    disk_gib: LimitsQuotasDiskGib
+    tokens: LimitsQuotasTokens
+
+
+class Limits(TypedDict):
+    rates: LimitsRates
+    quotas: LimitsQuotas
+
+
+class LimitsChangeRequest(TypedDict, total=False):
+    #: Null takes the installation's setting again.
+    rate_read_per_minute: Optional[int]
+    #: Null takes the installation's setting again.
+    rate_read_burst: Optional[int]
+    #: Null takes the installation's setting again.
+    rate_write_per_minute: Optional[int]
+    #: Null takes the installation's setting again.
+    rate_write_burst: Optional[int]
+    #: Null takes the installation's setting again.
+    rate_expensive_per_minute: Optional[int]
+    #: Null takes the installation's setting again.
+    rate_expensive_burst: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_sandboxes: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_machines: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_vcpus: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_memory_mib: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_disk_gib: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_tokens: Optional[int]
+
+
+class MachineRestart(TypedDict):
+    policy: MachineRestartPolicy
+    #: Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: 10
+    #: with `on-failure`, null with `always`.
+    max_retries: Optional[int]
+    disk: MachineRestartDisk
+
+
+class Machine(TypedDict):
+    id: str
+    name: Optional[str]
+    #: Name of the template.
+    template: str
+    size: str
+    status: MachineStatus
+    #: What was last asked for.
+    desired: MachineDesired
+    #: Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was
+    #: erased because the destruction has begun.
+    env: Dict[str, Optional[str]]
+    #: Your own labels, name to value; lists can be filtered by them.
+    metadata: Dict[str, str]
+    egress: Egress
+    #: Of the main process.
+    command: Optional[str]
+    restart: MachineRestart
+    #: A duration such as `30s`, `10m`, `24h` or `1h30m`.
+    stop_timeout: str
+    #: Where it runs, or where its disk is.
+    host_id: Optional[str]
+    #: How often it was started again by its policy.
+    restarts: int
+    #: Of the main process, when it last ended; null while it runs.
+    exit_code: Optional[int]
+    created_at: str
+    started_at: Optional[str]
+    #: When it last ended; null while it runs.
+    stopped_at: Optional[str]
+    destroyed_at: Optional[str]
+    #: Why it is not running, or what happened to it when it last came to run. It begins with `host_offline: ` where
+    #: its host does not answer, with `disk_unreadable: ` where the host cannot use its disk, and with `disk_gone: `
+    #: where the host does not have it any more.
+    reason: Optional[str]
+    #: When it is started again by its policy.
+    restart_at: Optional[str]
+
+
+class MachineCreateRequestRestart(TypedDict, total=False):
+    #: `no`: never by itself. `on-failure`: when it ended otherwise than by its main process exiting with 0. `always`:
+    #: whenever it ends without having been stopped. Default: `on-failure`.
+    policy: MachineCreateRequestRestartPolicy
+    #: Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: 10
+    #: with `on-failure`, null with `always`.
+    max_retries: Optional[int]
+    #: What happens when its host is lost. `keep`: the machine waits for the host, which has its disk. `disposable`: by
+    #: its policy it is started on another host, with a new disk, and what is on the old one is given up. Default:
+    #: `keep`.
+    disk: MachineCreateRequestRestartDisk
+
+
+class _MachineCreateRequestRequired(TypedDict):
+    #: Template name or id.
+    template: str
+
+
+class MachineCreateRequest(_MachineCreateRequestRequired, total=False):
+    #: Unique among the living of its kind in the organization; paths take it in the place of the id. It may not begin
+    #: as an id does (`sbx_`, `mch_`).
+    name: str
+    #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
+    size: str
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    env: Dict[str, str]
+    #: Your own labels, name to value; lists can be filtered by them.
+    metadata: Dict[str, str]
+    egress: EgressRequest
+    #: Shell command line of the main process, run by `/bin/sh -c` as root at each start. Its output goes to the
+    #: console log, and its end is the machine's. Default: none; the machine runs until it is stopped.
+    command: str
+    restart: MachineCreateRequestRestart
+    #: From SIGTERM to SIGKILL when it is stopped, at most 5m. Default: `10s`.
+    stop_timeout: str
+
+
+class MachineList(TypedDict):
+    items: List[Machine]
+    next_cursor: Optional[str]
+
+
+class MachineLogs(TypedDict):
+    lines: List[str]
+
+
+class MachineStartRequest(TypedDict, total=False):
+    #: Start it with a new disk of its template, also where its own is lost or unreadable, or its host is away. What is
+    #: on the old disk is given up: it is removed. Default: `false`.
+    new_disk: bool
+
+
+class Me(TypedDict):
+    user_id: str
+    #: For people; need not be unique.
+    name: str
+    email: Optional[str]
+    #: The one that this request is for.
+    organization_id: str
+    #: For people; need not be unique.
+    organization_name: str
+    #: Yours in this organization.
+    role: Role
+    token_id: str
+    token_name: str
+    #: What the token can really do here.
+    scopes: List[Scope]
+    expires_at: Optional[str]
+
+
+class Member(TypedDict):
+    user_id: str
+    #: For people; need not be unique.
+    name: str
+    email: Optional[str]
+    #: `viewer` reads, `member` also works with sandboxes, `admin` also manages members, `owner` also owners.
+    role: Role
+    created_at: str
+
+
+class _MemberAddRequestRequired(TypedDict):
+    #: The highest that you can give is your own.
+    role: Role
+
+
+class MemberAddRequest(_MemberAddRequestRequired, total=False):
+    #: Of a new user. Either this or `user_id`.
+    name: str
+    #: Of a new user; for people, nothing is sent there.
+    email: str
+    #: A user who exists already. Either this or `name`.
+    user_id: str
+
+
+class MemberAdded(TypedDict):
+    user_id: str
+    #: For people; need not be unique.
+    name: str
+    email: Optional[str]
+    #: `viewer` reads, `member` also works with sandboxes, `admin` also manages members, `owner` also owners.
+    role: Role
+    created_at: str
+    token: TokenCreated
+
+
+class MemberList(TypedDict):
+    items: List[Member]
+    next_cursor: Optional[str]
+
+
+class MemberUpdateRequest(TypedDict):
+    #: The highest that you can give is your own.
+    role: Role
+
+
+class NoFields(TypedDict):
+    pass
+
+
+class Organization(TypedDict):
+    id: str
+    #: For people; need not be unique.
+    name: str
+    #: The egress mode of sandboxes whose request names neither a mode nor allowed CIDRs.
+    egress_default: EgressMode
+    #: Private networks that its sandboxes and machines may allow in `egress.allow_cidrs`. Only the operator grants
+    #: them.
+    allowed_private_cidrs: List[str]
+    #: Yours in it.
+    role: Role
+    created_at: str
+
+
+class _OrganizationCreateRequestRequired(TypedDict):
+    #: For people; need not be unique.
+    name: str
+
+
+class OrganizationCreateRequest(_OrganizationCreateRequestRequired, total=False):
+    #: The egress mode of sandboxes whose request names neither a mode nor allowed CIDRs. Default: `allow_all`.
+    egress_default: EgressMode
+
+
+class OrganizationLimitsRatesRead(TypedDict):
+    #: Requests that every token may make in a minute, in the long run. All tokens of the organization together may
+    #: make 2 times as many.
+    per_minute: int
+    #: How many of them it may make at once after a pause; all together 2 times as many.
+    burst: int
+
+
+class OrganizationLimitsRatesWrite(TypedDict):
+    #: Requests that every token may make in a minute, in the long run. All tokens of the organization together may
+    #: make 2 times as many.
+    per_minute: int
+    #: How many of them it may make at once after a pause; all together 2 times as many.
+    burst: int
+
+
+class OrganizationLimitsRatesExpensive(TypedDict):
+    #: Requests that every token may make in a minute, in the long run. All tokens of the organization together may
+    #: make 2 times as many.
+    per_minute: int
+    #: How many of them it may make at once after a pause; all together 2 times as many.
+    burst: int
+
+
+class OrganizationLimitsRates(TypedDict):
+    read: OrganizationLimitsRatesRead
+    write: OrganizationLimitsRatesWrite
+    expensive: OrganizationLimitsRatesExpensive
+
+
+class OrganizationLimitsQuotasSandboxes(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class OrganizationLimitsQuotasMachines(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class OrganizationLimitsQuotasVcpus(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class OrganizationLimitsQuotasMemoryMib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class OrganizationLimitsQuotasDiskGib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class OrganizationLimitsQuotasTokens(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class OrganizationLimitsQuotas(TypedDict):
+    sandboxes: OrganizationLimitsQuotasSandboxes
+    machines: OrganizationLimitsQuotasMachines
+    vcpus: OrganizationLimitsQuotasVcpus
+    memory_mib: OrganizationLimitsQuotasMemoryMib
+    disk_gib: OrganizationLimitsQuotasDiskGib
+    tokens: OrganizationLimitsQuotasTokens
+
+
+class OrganizationLimitsExceptions(TypedDict, total=False):
+    rate_read_per_minute: int
+    rate_read_burst: int
+    rate_write_per_minute: int
+    rate_write_burst: int
+    rate_expensive_per_minute: int
+    rate_expensive_burst: int
+    quota_sandboxes: int
+    quota_machines: int
+    quota_vcpus: int
+    quota_memory_mib: int
+    quota_disk_gib: int
+    quota_tokens: int
+
+
+class OrganizationLimits(TypedDict):
+    organization_id: str
+    rates: OrganizationLimitsRates
+    quotas: OrganizationLimitsQuotas
+    #: What the operator has set for this organization; everything else is the installation's.
+    exceptions: OrganizationLimitsExceptions
+
+
+class OrganizationList(TypedDict):
+    items: List[Organization]
+    next_cursor: Optional[str]
+
+
+class OrganizationUpdateRequest(TypedDict, total=False):
+    #: For people; need not be unique.
+    name: str
+    #: The egress mode of sandboxes whose request names neither a mode nor allowed CIDRs.
+    egress_default: EgressMode
+
+
+class SandboxInfo(TypedDict):
+    id: str
+    name: Optional[str]
+    #: Name of the template.
+    template: str
+    #: `ephemeral`: destroyed when its timeout expires.
+    mode: SandboxInfoMode
+    size: str
+    status: SandboxInfoStatus
+    #: As it was created with. A keepalive moves `expires_at` and leaves this as it is; without a timeout of its own it
+    #: is for this long.
+    timeout: str
+    #: Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was
+    #: erased because the destruction has begun.
+    env: Dict[str, Optional[str]]
+    #: Your own labels, name to value; lists can be filtered by them.
+    metadata: Dict[str, str]
+    egress: Egress
+    host_id: Optional[str]
+    created_at: str
+    started_at: Optional[str]
+    #: When it is destroyed; a keepalive moves it.
+    expires_at: str
+    destroyed_at: Optional[str]
+    #: Why it is failed or destroyed.
+    reason: Optional[str]
+
+
+class _SandboxCreateRequestRequired(TypedDict):
+    #: Template name or id.
+    template: str
+
+
+class SandboxCreateRequest(_SandboxCreateRequestRequired, total=False):
+    #: Unique among the living of its kind in the organization; paths take it in the place of the id. It may not begin
+    #: as an id does (`sbx_`, `mch_`).
+    name: str
+    #: `ephemeral`: destroyed when its timeout expires.
+    mode: SandboxCreateRequestMode
+    #: Time until automatic destruction, at most 24h. Default: `5m`.
+    timeout: str
+    #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
+    size: str
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    env: Dict[str, str]
+    #: Your own labels, name to value; lists can be filtered by them.
+    metadata: Dict[str, str]
+    egress: EgressRequest
+
+
+class SandboxList(TypedDict):
+    items: List[SandboxInfo]
+    next_cursor: Optional[str]
+
+
+class Size(TypedDict):
+    name: str
+    vcpus: int
+    memory_mib: int
+    cpu: SizeCpu
+
+
+class SizeList(TypedDict):
+    items: List[Size]
+
+
+class StatusSandboxes(TypedDict):
+    creating: int
+    running: int
+    unreachable: int
+    failed: int
+    destroying: int
+
+
+class StatusHosts(TypedDict):
+    online: int
+    offline: int
+    draining: int
+    maintenance: int
+
+
+class Status(TypedDict):
+    apps: int
+    machines: int
+    databases: int
+    #: Those of the organization that are not destroyed, by status.
+    sandboxes: StatusSandboxes
+    #: All hosts of the platform, by status. One that was silent for 30 s counts as offline.
+    hosts: StatusHosts
+
+
+class Template(TypedDict):
+    #: The same description always has the same id.
+    id: str
+    name: str
+    description: str
+    disk_gib: int
+    status: TemplateStatus
+
+
+class TemplateList(TypedDict):
+    items: List[Template]
+
+
+class Token(TypedDict):
+    id: str
+    name: str
+    #: Whose token it is.
+    user_id: str
+    #: Where it works without `X-Org-ID`.
+    organization_id: str
+    #: What the token may do, as far as its user may. `*`: everything.
+    scopes: List[Scope]
+    #: It works in this organization only, also with `X-Org-ID`.
+    bound: bool
+    created_at: str
+    expires_at: Optional[str]
+    last_used_at: Optional[str]
+
+
+class TokenCreateRequest(TypedDict, total=False):
+    #: Default: `token`.
+    name: str
+    #: Lifetime. Default: until revoked.
+    expires_in: str
+    #: Default: those of the token that asks, which are also the most that it can give.
+    scopes: List[Scope]
+    #: Whether it works in this organization only. Default: as the token that asks.
+    bound: bool
+
+
+class TokenCreated(TypedDict):
+    id: str
+    name: str
+    #: Whose token it is.
+    user_id: str
+    #: Where it works without `X-Org-ID`.
+    organization_id: str
+    #: What the token may do, as far as its user may. `*`: everything.
+    scopes: List[Scope]
+    #: It works in this organization only, also with `X-Org-ID`.
+    bound: bool
+    created_at: str
+    expires_at: Optional[str]
+    last_used_at: Optional[str]
+    #: The secret, `sk_…`. It is shown this once.
+    token: str
+
+
+class TokenList(TypedDict):
+    items: List[Token]
+    next_cursor: Optional[str]

@@ -1,0 +1,133 @@
+"""The client can do all that the API can, with the API's names: each operation of the OpenAPI document has a method, which takes its fields."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import unittest
+from pathlib import Path
+from typing import Callable, Dict, Iterator, Set, Tuple
+
+from skerry import AsyncSkerry, Skerry
+
+DOCUMENT = json.loads((Path(__file__).parents[2] / "control/openapi.json").read_text("utf-8"))
+
+#: What is for browsers, metrics and hosts that join; and what is read by another method.
+LEFT_OUT = {"getDocs", "getMetrics", "getOpenapi", "joinHost", "confirmHost"}
+
+METHODS = {
+    "createSandbox": "sandboxes.create",
+    "listSandboxes": "sandboxes.page",
+    "getSandbox": "sandboxes.get",
+    "destroySandbox": "sandboxes.destroy",
+    "keepSandboxAlive": "sandboxes.keepalive",
+    "execute": "sandboxes.execute",
+    "uploadFile": "sandboxes.upload",
+    "downloadFile": "sandboxes.download",
+    "getSandboxEgress": "sandboxes.egress",
+    "setSandboxEgress": "sandboxes.set_egress",
+    "createMachine": "machines.create",
+    "listMachines": "machines.page",
+    "getMachine": "machines.get",
+    "destroyMachine": "machines.destroy",
+    "startMachine": "machines.start",
+    "stopMachine": "machines.stop",
+    "restartMachine": "machines.restart",
+    "getMachineLogs": "machines.logs",
+    "executeInMachine": "machines.execute",
+    "uploadMachineFile": "machines.upload",
+    "downloadMachineFile": "machines.download",
+    "getMachineEgress": "machines.egress",
+    "setMachineEgress": "machines.set_egress",
+    "listSizes": "sizes.list",
+    "listTemplates": "templates.list",
+    "getTemplate": "templates.get",
+    "createToken": "tokens.create",
+    "listTokens": "tokens.page",
+    "revokeToken": "tokens.revoke",
+    "getMe": "me",
+    "createOrganization": "organizations.create",
+    "listOrganizations": "organizations.page",
+    "getOrganization": "organizations.get",
+    "updateOrganization": "organizations.update",
+    "listMembers": "organizations.member_page",
+    "addMember": "organizations.add_member",
+    "updateMember": "organizations.set_role",
+    "removeMember": "organizations.remove_member",
+    "getLimits": "limits",
+    "getOrganizationLimits": "organizations.limits",
+    "setOrganizationLimits": "organizations.set_limits",
+    "listAudit": "audit.page",
+    "listHosts": "hosts.page",
+    "getHost": "hosts.get",
+    "removeHost": "hosts.remove",
+    "drainHost": "hosts.drain",
+    "activateHost": "hosts.activate",
+    "createJoinToken": "hosts.create_join_token",
+    "getAuthority": "hosts.authority",
+    "rotateAuthority": "hosts.rotate_authority",
+    "getStatus": "status",
+    "getHealth": "health",
+}
+
+#: Fields that a method takes in another form.
+OTHERWISE: Dict[str, Set[str]] = {
+    # It is text or bytes.
+    "execute": {"encoding", "stdin_encoding"},
+    "executeInMachine": {"encoding", "stdin_encoding"},
+    # `list_directory` and `follow_logs`.
+    "downloadFile": {"list"},
+    "downloadMachineFile": {"list"},
+    "getMachineLogs": {"follow"},
+}
+
+#: They take the whole body.
+WHOLE_BODY = {"setOrganizationLimits"}
+
+
+def operations() -> Iterator[Tuple[str, Set[str]]]:
+    """Each with the names of its query and of its body."""
+    schemas = DOCUMENT["components"]["schemas"]
+    for path in DOCUMENT["paths"].values():
+        for operation in path.values():
+            names = {it["name"] for it in operation.get("parameters", []) if it["in"] == "query"}
+            content = operation.get("requestBody", {}).get("content", {})
+            reference = content.get("application/json", {}).get("schema", {}).get("$ref")
+            if reference is not None:
+                names |= set(schemas[reference.split("/")[-1]].get("properties", {}))
+            yield operation["operationId"], names
+
+
+def method_of(client: object, path: str) -> Callable[..., object]:
+    found = client
+    for name in path.split("."):
+        found = getattr(found, name)
+    assert callable(found)
+    return found
+
+
+class AbilitiesTest(unittest.TestCase):
+    def test_every_operation_has_a_method_which_takes_its_fields_by_their_names(self) -> None:
+        tried = 0
+        clients = (Skerry("http://h", token="sk_test"), AsyncSkerry("http://h", token="sk_test"))
+        for operation, fields in operations():
+            if operation in LEFT_OUT:
+                continue
+            for client in clients:
+                parameters = inspect.signature(method_of(client, METHODS[operation])).parameters
+                wanted = set() if operation in WHOLE_BODY else fields - OTHERWISE.get(operation, set())
+                self.assertEqual(wanted - set(parameters), set(), operation)
+                tried += 1
+        self.assertEqual(tried, 2 * len(METHODS))
+
+    def test_everything_but_what_a_call_is_about_is_named(self) -> None:
+        about = {"self", "id", "user_id", "name_or_id", "command", "path", "content", "changes", "role"}
+        client = Skerry("http://h", token="sk_test")
+        for path in METHODS.values():
+            for parameter in inspect.signature(method_of(client, path)).parameters.values():
+                if parameter.name not in about:
+                    self.assertIs(parameter.kind, inspect.Parameter.KEYWORD_ONLY, f"{path}: {parameter.name}")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import io
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Callable, Iterator, List
+
+from scripted_server import SANDBOX, Handler, Received, ScriptedServer, answering
+from skerry import Skerry, SkerryInputError, SkerryTooLargeError, UploadContent
+
+
+def connected(server: ScriptedServer) -> Skerry:
+    return Skerry(server.base_url, token="sk_test", organization="org_1")
+
+
+class CallsTest(unittest.TestCase):
+    def test_a_creation_sends_what_is_named_and_nothing_else(self) -> None:
+        with ScriptedServer(answering(201, SANDBOX)) as server, connected(server) as skerry:
+            sandbox = skerry.sandboxes.create(template="base", env={"A": "1"}, egress={"mode": "deny_all"})
+        [request] = server.received
+        self.assertEqual((request.method, request.target), ("POST", "/v1/sandboxes"))
+        self.assertEqual(request.json(), {"template": "base", "env": {"A": "1"}, "egress": {"mode": "deny_all"}})
+        self.assertEqual(request.headers["authorization"], "Bearer sk_test")
+        self.assertEqual(request.headers["x-org-id"], "org_1")
+        self.assertEqual(sandbox.info["status"], "running")
+        self.assertEqual(repr(sandbox), "<Sandbox sbx_0 running>")
+
+    def test_the_end_of_the_block_destroys_a_sandbox_also_after_an_error(self) -> None:
+        with ScriptedServer(answering(200, SANDBOX)) as server, connected(server) as skerry:
+            with self.assertRaises(KeyError), skerry.sandboxes.create(template="base"):
+                raise KeyError("mine")
+        self.assertEqual([(it.method, it.target) for it in server.received[1:]], [("DELETE", "/v1/sandboxes/sbx_0")])
+
+    def test_lists_are_read_page_by_page_as_they_are_wanted(self) -> None:
+        def script(handler: Handler, request: Received) -> None:
+            last = "cursor=two" in request.target
+            items = [dict(SANDBOX, id="sbx_2" if last else "sbx_1")]
+            handler.answer_json(200, {"items": items, "next_cursor": None if last else "two"})
+
+        with ScriptedServer(script) as server, connected(server) as skerry:
+            found = skerry.sandboxes.list(status="running", metadata={"job": "7 & 8"})
+            self.assertEqual(next(found).id, "sbx_1")
+            self.assertEqual(len(server.received), 1)
+            self.assertEqual([sandbox.id for sandbox in found], ["sbx_2"])
+            page = skerry.sandboxes.page(limit=1)
+        self.assertEqual(server.received[0].target, "/v1/sandboxes?status=running&metadata.job=7+%26+8")
+        self.assertEqual((page.items[0].id, page.next_cursor), ("sbx_1", "two"))
+
+    def test_names_of_files_arrive_as_they_are_and_climb_nowhere(self) -> None:
+        with ScriptedServer(answering(200, {"path": "/a", "size": 1})) as server, connected(server) as skerry:
+            skerry.sandboxes.upload("sbx_0", "/a b/ü%2F?#~.txt", "x", mode="0755")
+            self.assertEqual(server.received[0].target, "/v1/sandboxes/sbx_0/files/a%20b/%C3%BC%252F%3F%23~.txt?mode=0755")
+            calls: List[Callable[[], object]] = [
+                lambda: skerry.sandboxes.upload("sbx_0", "/a/../b", "x"),
+                lambda: skerry.sandboxes.upload("sbx_0", "a", "x"),
+                lambda: skerry.sandboxes.upload("sbx_0", "/a/", "x"),
+                lambda: skerry.sandboxes.upload("sbx_0", "/\ud800", "x"),
+                lambda: skerry.sandboxes.get(".."),
+                lambda: skerry.sandboxes.get(""),
+            ]
+            for call in calls:
+                with self.assertRaises(SkerryInputError):
+                    call()
+            self.assertEqual(len(server.received), 1)
+
+    def test_every_kind_of_content_arrives_whole(self) -> None:
+        large = bytes(range(256)) * 1024
+
+        def pieces() -> Iterator[bytes]:
+            yield large[:1000]
+            yield large[1000:]
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "file")
+            path.write_bytes(large)
+            with ScriptedServer(answering(200, {"path": "/a", "size": 1})) as server, connected(server) as skerry:
+                contents: List[UploadContent] = [large, path, io.BytesIO(large), pieces()]
+                for content in contents:
+                    skerry.sandboxes.upload("sbx_0", "/a", content)
+                    self.assertEqual(server.received[-1].body, large)
+                skerry.sandboxes.upload("sbx_0", "/a", "grüße")
+                self.assertEqual(server.received[-1].body, "grüße".encode())
+                for wrong in (io.StringIO("text"), 7):
+                    with self.assertRaises(SkerryInputError):
+                        skerry.sandboxes.upload("sbx_0", "/a", wrong)  # type: ignore[arg-type]
+
+    def test_a_download_is_bounded_and_a_stream_of_it_is_not(self) -> None:
+        content = b"x" * 100_000
+        script = lambda handler, _: handler.answer(200, content)  # noqa: E731
+        with ScriptedServer(script) as server, connected(server) as skerry:
+            self.assertEqual(skerry.sandboxes.download("sbx_0", "/a"), content)
+            with self.assertRaises(SkerryTooLargeError) as raised:
+                skerry.sandboxes.download("sbx_0", "/a", max_bytes=99_999)
+            self.assertEqual(raised.exception.max_bytes, 99_999)
+            with skerry.sandboxes.download_stream("sbx_0", "/a") as chunks:
+                self.assertEqual(b"".join(chunks), content)
+
+    def test_none_is_sent_where_it_says_something(self) -> None:
+        with ScriptedServer(answering(200, {})) as server, connected(server) as skerry:
+            skerry.organizations.set_limits("org_2", {"quota_sandboxes": None})
+            skerry.organizations.update("org_2", name="new")
+            skerry.machines.start("mch_0")
+            skerry.hosts.remove("hst_0", force=True)
+        self.assertEqual(server.received[0].json(), {"quota_sandboxes": None})
+        self.assertEqual(server.received[1].json(), {"name": "new"})
+        self.assertEqual(server.received[2].body, b"")
+        self.assertEqual(server.received[3].target, "/v1/hosts/hst_0?force=true")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import base64
+import unittest
+from typing import List
+
+from scripted_server import EXIT, Handler, Received, ScriptedServer, event, output
+from skerry import Skerry, SkerryConnectionError, SkerryInputError
+from skerry._event_stream import EVENT_MAX_CHARS, EventReader, EventStreamError, ServerEvent
+from skerry.errors import SkerryApiError
+
+
+def sending(*texts: str) -> ScriptedServer:
+    def script(handler: Handler, _: Received) -> None:
+        handler.begin_events()
+        for text in texts:
+            handler.send_text(text)
+
+    return ScriptedServer(script)
+
+
+class EventReaderTest(unittest.TestCase):
+    def read(self, *chunks: bytes) -> List[ServerEvent]:
+        reader = EventReader()
+        return [found for chunk in chunks for found in reader.feed(chunk)]
+
+    def test_events_are_the_same_wherever_their_bytes_are_cut(self) -> None:
+        text = ": comment\r\n\r\nevent: a\rdata:x\rdata: grüße\r\rdata\ndata: z\n\nevent: lost\n".encode()
+        whole = [ServerEvent("a", "x\ngrüße"), ServerEvent("message", "\nz")]
+        self.assertEqual(self.read(text), whole)
+        self.assertEqual(self.read(*(text[at : at + 1] for at in range(len(text)))), whole)
+        for at in range(len(text)):
+            self.assertEqual(self.read(text[:at], text[at:]), whole, at)
+
+    def test_an_event_without_an_end_is_not_collected_for_ever(self) -> None:
+        piece = b"x" * (1024 * 1024)
+        for chunks in ([piece] * 5, [b"data:" + piece + b"\n"] * 5):
+            with self.assertRaises(EventStreamError):
+                self.read(*chunks)
+        self.assertLess(4 * len(piece), EVENT_MAX_CHARS + 1)
+
+
+class ExecuteTest(unittest.TestCase):
+    def test_output_comes_as_exact_bytes_and_then_the_exit(self) -> None:
+        texts = (output("stdout", b"a\xff"), ": alive\n\n", event("later", {}), output("stderr", b"b"), event("exit", EXIT))
+        with sending(*texts) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            with skerry.sandboxes.execute_stream("sbx_0", "x", workdir="/w", timeout="1m") as events:
+                self.assertEqual(
+                    list(events),
+                    [{"type": "stdout", "data": b"a\xff"}, {"type": "stderr", "data": b"b"}, {**EXIT, "type": "exit"}],
+                )
+            run = skerry.sandboxes.execute("sbx_0", "x")
+        self.assertEqual(server.received[0].json(), {"command": "x", "workdir": "/w", "timeout": "1m"})
+        self.assertEqual(server.received[0].headers["accept"], "text/event-stream")
+        self.assertEqual(run, {**EXIT, "stdout": "a\ufffd", "stderr": "b"})
+
+    def test_nothing_is_sent_before_the_first_read_and_leaving_the_block_ends_the_call(self) -> None:
+        def script(handler: Handler, _: Received) -> None:
+            handler.begin_events()
+            while True:
+                handler.send_text(output("stdout", b"x" * 10_000))
+
+        with ScriptedServer(script) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            stream = skerry.sandboxes.execute_stream("sbx_0", "forever")
+            self.assertEqual(server.received, [])
+            with stream:
+                self.assertEqual(next(stream)["type"], "stdout")
+            self.assertTrue(server.left.wait(60))
+
+    def test_a_stream_that_lies_or_ends_too_early_is_an_error(self) -> None:
+        for texts in (
+            (output("stdout", b"half"),),
+            (event("stdout", {"data": 7}),),
+            (event("stdout", {"data": "no base64"}),),
+            ("event: exit\ndata: {\n\n",),
+            ("event: exit\ndata: []\n\n",),
+            (event("error", {}),),
+        ):
+            with sending(*texts) as server, Skerry(server.base_url, token="sk_test") as skerry:
+                with self.subTest(texts=texts), self.assertRaises(SkerryConnectionError):
+                    skerry.sandboxes.execute("sbx_0", "x")
+        with sending(event("error", {"code": "workdir_not_found", "message": "Gone."})) as server:
+            with Skerry(server.base_url, token="sk_test") as skerry, self.assertRaises(SkerryApiError) as raised:
+                skerry.sandboxes.execute("sbx_0", "x")
+        self.assertEqual((raised.exception.code, raised.exception.status), ("workdir_not_found", 422))
+
+    def test_an_exit_without_fields_is_passed_on_as_it_is(self) -> None:
+        with sending(event("exit", {})) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            run = skerry.sandboxes.execute("sbx_0", "x")
+        self.assertEqual(run, {"stdout": "", "stderr": "", "truncated": False})
+
+    def test_more_output_than_an_answer_holds_is_dropped_and_told(self) -> None:
+        piece = output("stdout", b"x" * (3 * 1024 * 1024 // 2))
+        with sending(*([piece] * 7), event("exit", EXIT)) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            run = skerry.sandboxes.execute("sbx_0", "x")
+        self.assertEqual((len(run["stdout"]), run["truncated"]), (10 * 1024 * 1024, True))
+
+    def test_input_is_sent_as_exact_bytes_and_too_much_of_it_is_refused_before(self) -> None:
+        with sending(event("exit", EXIT)) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            skerry.sandboxes.execute("sbx_0", "cat", stdin=b"a\xff\x00")
+            skerry.sandboxes.execute("sbx_0", "cat", stdin="grüße")
+            with self.assertRaises(SkerryInputError):
+                skerry.sandboxes.execute("sbx_0", "cat", stdin=b"x" * (10 * 1024 * 1024 + 1))
+        for request, data in zip(server.received, (b"a\xff\x00", "grüße".encode())):
+            self.assertEqual(request.json()["stdin_encoding"], "base64")
+            self.assertEqual(base64.b64decode(request.json()["stdin"]), data)
+        self.assertEqual(len(server.received), 2)
+
+
+class FollowLogsTest(unittest.TestCase):
+    def test_lines_come_until_the_machine_is_destroyed(self) -> None:
+        with sending(event("line", {"line": "a"}), event("line", {"line": "b"}), event("end", {})) as server:
+            with Skerry(server.base_url, token="sk_test") as skerry:
+                self.assertEqual(list(skerry.machines.follow_logs("mch_0", lines=2)), ["a", "b"])
+        self.assertEqual(server.received[0].target, "/v1/machines/mch_0/logs?lines=2&follow=true")
+
+    def test_a_log_that_breaks_off_is_an_error(self) -> None:
+        for texts in ((event("line", {"line": "a"}),), (event("line", {"line": 7}),)):
+            with sending(*texts) as server, Skerry(server.base_url, token="sk_test") as skerry:
+                with self.assertRaises(SkerryConnectionError):
+                    list(skerry.machines.follow_logs("mch_0"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,174 @@
+// The types of the Python client, made of the OpenAPI document: a TypedDict for each schema, a Literal for each list of words, and the HTTP
+// status of each error code.
+
+type Json = { readonly [key: string]: unknown };
+
+interface Field {
+  readonly name: string;
+  readonly type: string;
+  readonly isRequired: boolean;
+  readonly description: string;
+}
+
+const HEAD = `"""What the API takes and answers: made of its OpenAPI document by setup/write-python-client.ts. Do not edit."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Literal, Mapping, Optional, TypedDict
+`;
+
+/** \`Sandbox\` is the one in hand; what the server says about it has another name. */
+const RENAMED: Readonly<Record<string, string>> = { Sandbox: "SandboxInfo" };
+
+/** Fields that have the same words wherever they are. */
+const SHARED_WORDS: Readonly<Record<string, string>> = {
+  role: "Role",
+  scopes: "Scope",
+  egress_default: "EgressMode",
+};
+
+const LINE_MAX_CHARS = 120;
+
+export function pythonTypes(document: Json): string {
+  const schemas = (document["components"] as Json)["schemas"] as Readonly<Record<string, Json>>;
+  const file = new TypesFile();
+  for (const [name, schema] of Object.entries(schemas)) file.addObject(pythonName(name), schema);
+  const entries = errorStatuses(document).map(([code, status]) => `    "${code}": ${status},\n`);
+  const table = `#: The HTTP status that each error code comes with.\nERROR_STATUS: Mapping[str, int] = {\n${entries.join("")}}\n`;
+  return `${HEAD}\n${[...file.words.values()].join("\n")}\n${table}\n\n${file.classes.join("\n\n")}`;
+}
+
+class TypesFile {
+  /** By their names. */
+  readonly words = new Map<string, string>();
+  readonly classes: string[] = [];
+
+  /** Objects within it come before it, under its name and that of their field. */
+  addObject(name: string, schema: Json): string {
+    const required = new Set((schema["required"] ?? []) as string[]);
+    const properties = Object.entries((schema["properties"] ?? {}) as Readonly<Record<string, Json>>);
+    const fields = properties.map(([field, part]) => ({
+      name: field,
+      type: this.#typeOf(SHARED_WORDS[field] ?? name + capitalized(field), part),
+      isRequired: required.has(field),
+      description: typeof part["description"] === "string" ? part["description"] : "",
+    }));
+    this.classes.push(...classesOf(name, fields));
+    return name;
+  }
+
+  #addWords(name: string, words: readonly string[]): string {
+    const lines = words.map((word) => `    ${JSON.stringify(word)},\n`).join("");
+    const text = `${name} = Literal[\n${lines}]\n`;
+    if ((this.words.get(name) ?? text) !== text) throw new Error(`two lists of words have the name ${name}`);
+    this.words.set(name, text);
+    return name;
+  }
+
+  #typeOf(name: string, schema: Json): string {
+    const { $ref: reference, enum: words, type } = schema;
+    if (typeof reference === "string") return pythonName(reference.split("/").at(-1) ?? "");
+    const types = Array.isArray(type) ? (type as string[]) : [String(type)];
+    const plain = types.filter((one) => one !== "null");
+    const found = Array.isArray(words)
+      ? this.#addWords(
+          name,
+          words.filter((word): word is string => typeof word === "string"),
+        )
+      : this.#plainTypeOf(name, { ...schema, type: plain[0] });
+    if (plain.length !== 1)
+      throw new Error(`${name}: a type of ${types.join(" and ")} has no name in Python`);
+    return types.length > plain.length ? `Optional[${found}]` : found;
+  }
+
+  #plainTypeOf(name: string, schema: Json): string {
+    switch (schema["type"]) {
+      case "string":
+        return "str";
+      case "integer":
+        return "int";
+      case "number":
+        return "float";
+      case "boolean":
+        return "bool";
+      case "array":
+        return `List[${this.#typeOf(name, schema["items"] as Json)}]`;
+      case "object":
+        if (schema["properties"] !== undefined) return this.addObject(name, schema);
+        return `Dict[str, ${this.#valueTypeOf(name, schema)}]`;
+      default:
+        throw new Error(`${name}: the type ${JSON.stringify(schema["type"])} has no name in Python`);
+    }
+  }
+
+  /** Of the values of an object whose names are the user's. */
+  #valueTypeOf(name: string, schema: Json): string {
+    const values = (schema["additionalProperties"] ?? {}) as Json;
+    return values["type"] === undefined ? "object" : this.#typeOf(`${name}Value`, values);
+  }
+}
+
+/** Python 3.9 knows no optional fields beside required ones: the required ones are a class of their own, below. */
+function classesOf(name: string, fields: readonly Field[]): string[] {
+  const required = fields.filter(({ isRequired }) => isRequired);
+  const optional = fields.filter(({ isRequired }) => !isRequired);
+  if (optional.length === 0) return [classOf(name, "TypedDict", required)];
+  if (required.length === 0) return [classOf(name, "TypedDict, total=False", optional)];
+  return [
+    classOf(`_${name}Required`, "TypedDict", required),
+    classOf(name, `_${name}Required, total=False`, optional),
+  ];
+}
+
+function classOf(name: string, parents: string, fields: readonly Field[]): string {
+  const lines = fields.map(({ name: field, type, description }) => {
+    if (!/^[a-z_][a-z0-9_]*$/.test(field))
+      throw new Error(`${name}: the field ${field} has no name in Python`);
+    return `${comment(description)}    ${field}: ${type}\n`;
+  });
+  return `class ${name}(${parents}):\n${lines.length === 0 ? "    pass\n" : lines.join("")}`;
+}
+
+function comment(text: string): string {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length < LINE_MAX_CHARS - 8)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.map((line) => `    #: ${line}\n`).join("");
+}
+
+/** By code, in the order of the codes: what the answers of all operations say. */
+function errorStatuses(document: Json): [code: string, status: number][] {
+  const found = new Map<string, number>();
+  const shared = (document["components"] as Json)["responses"] as Readonly<Record<string, Json>>;
+  for (const path of Object.values(document["paths"] as Json)) {
+    for (const operation of Object.values(path as Json) as Json[]) {
+      for (const [status, answer] of Object.entries(
+        operation["responses"] as Readonly<Record<string, Json>>,
+      )) {
+        const reference = answer["$ref"];
+        const whole = typeof reference === "string" ? shared[reference.split("/").at(-1) ?? ""] : answer;
+        for (const code of codesIn(whole)) found.set(code, Number(status));
+      }
+    }
+  }
+  return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function codesIn(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  const code = ((value as Json)["properties"] as Json | undefined)?.["code"] as Json | undefined;
+  if (Array.isArray(code?.["enum"])) return code["enum"] as string[];
+  return Object.values(value).flatMap(codesIn);
+}
+
+function pythonName(name: string): string {
+  return RENAMED[name] ?? name;
+}
+
+function capitalized(field: string): string {
+  return field.replaceAll(/(?:^|_)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
