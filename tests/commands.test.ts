@@ -60,6 +60,15 @@ test("a command sees the sandbox's environment, and its own lies over it for tha
   expect(await run(show)).toMatchObject({ stdout: "from the sandbox|sandbox's|\n" });
 });
 
+test("a program in Python is told by its template not to hold its output back", async () => {
+  expect(await run('python3 -c "import sys; print(sys.stdout.write_through)"')).toMatchObject({
+    stdout: "True\n",
+  });
+  expect(await run("echo $PYTHONUNBUFFERED", { env: { PYTHONUNBUFFERED: "" } })).toMatchObject({
+    stdout: "\n",
+  });
+});
+
 test("a command starts in /root, or in the working directory that the request names", async () => {
   expect(await run("pwd")).toMatchObject({ stdout: "/root\n" });
   expect(await run("pwd", { workdir: "/usr/share" })).toMatchObject({ stdout: "/usr/share\n" });

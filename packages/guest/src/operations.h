@@ -9,7 +9,8 @@
 // From CONFIGURE on they are the host's own, and run in no cgroup of the user's.
 enum operation { EXECUTE, MAIN, WRITE, READ, LIST, CONFIGURE, WAKE, CLOCK, IDLE, TERMINATE, SHUTDOWN };
 
-enum { ENV_MAX_ENTRIES = 256 };
+// A user's 256, and those of a template.
+enum { ENV_MAX_ENTRIES = 288 };
 
 struct request {
   enum operation operation;

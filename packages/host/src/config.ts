@@ -33,6 +33,8 @@ export interface HostConfig {
   readonly vmMemoryMib: number | undefined;
   /** Debian archive to build templates from; undefined: mmdebstrap's own default. */
   readonly debianMirror: string | undefined;
+  /** A file with certificates that guests trust besides Debian's authorities. */
+  readonly extraCa: string | undefined;
   /** A kernel of the operator's for all guests; undefined: Debian's. */
   readonly guestKernel: string | undefined;
   /** How many times longer than usual guests may take to boot, to be restored and to answer for the first time. */
@@ -124,6 +126,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     templatesFolder: settings.path("SKERRY_TEMPLATES"),
     vmMemoryMib: settings.optionalNumber("SKERRY_VM_MEMORY_MIB"),
     debianMirror: env["SKERRY_DEBIAN_MIRROR"],
+    extraCa: settings.optionalPath("SKERRY_EXTRA_CA"),
     guestKernel: settings.optionalPath("SKERRY_GUEST_KERNEL"),
     guestDeadlineFactor: settings.number("SKERRY_GUEST_DEADLINE_FACTOR", 1, [1, GUEST_DEADLINE_FACTOR_MAX]),
     logLevel,

@@ -22,6 +22,7 @@ import { openHostNetwork } from "./network/host-network.ts";
 import { Slots, type SlotsOptions } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
 import { bootFolders, ensureDebianKernel, ensureInitramfs, type BootFiles } from "./templates/boot-files.ts";
+import { readExtraCertificates } from "./templates/extra-certificates.ts";
 import { TemplateLibrary } from "./templates/library.ts";
 import { ensureOwnKernel } from "./templates/own-kernel.ts";
 import { claimSlotsOnly, type AdoptionOptions } from "./vm/adoption/find-vms.ts";
@@ -67,6 +68,7 @@ const NO_DISASSEMBLER = ["no-disassembler.4.so", "no-disassembler.5.so"] as cons
 
 export async function openHost(config: HostConfig, log: Logger, step: StepReport): Promise<Host> {
   await mkdir(config.stateFolder, { recursive: true, mode: 0o711 });
+  const certificates = config.extraCa === undefined ? undefined : await readExtraCertificates(config.extraCa);
   const boot = await openBootFiles(config, step);
   const program = await findProgram("qemu-system-x86_64");
   const { templatesFolder, assetsFolder, debianMirror, instance } = config;
@@ -84,7 +86,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const resources = { ...common, ...(await qemuProgram(chosen)), device };
   const qemu = await InstalledQemu.open(chosen, accelerator);
   const library = await TemplateLibrary.open({
-    ...{ templatesFolder, assetsFolder, debianMirror, instance, boot, qemu, resources, log },
+    ...{ templatesFolder, assetsFolder, debianMirror, certificates, instance, boot, qemu, resources, log },
   });
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({

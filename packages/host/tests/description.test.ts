@@ -47,6 +47,24 @@ test("the same description always has the same id, and another name or content a
   expect(changed?.id).not.toBe(first?.id);
 });
 
+test("what guests trust besides Debian's authorities is part of a template, and of its disk", async () => {
+  await template("base", { ...base, env: { PYTHONUNBUFFERED: "1" } });
+  const trusting = (digest: string) => readDescriptions(folder, { certificates: ["pem"], digest });
+  const found = [
+    await readDescriptions(folder),
+    await trusting("one"),
+    await trusting("other"),
+    await trusting("one"),
+  ].flat();
+  expect(new Set(found.map(({ id }) => id)).size).toBe(3);
+  expect(new Set(found.map(({ diskDigest }) => diskDigest)).size).toBe(3);
+  // An environment changes no disk.
+  await writeFile(join(folder, "base/template.json"), JSON.stringify(base));
+  const [plain] = await readDescriptions(folder);
+  expect(plain?.id).not.toBe(found[0]?.id);
+  expect(plain?.diskDigest).toBe(found[0]?.diskDigest);
+});
+
 const without = (field: string): unknown =>
   Object.fromEntries(Object.entries(base).filter(([name]) => name !== field));
 
@@ -60,6 +78,10 @@ test.each([
   ["has two packages in one", { ...base, packages: ["bash,curl"] }, "/packages/0"],
   ["has no disk", { ...base, disk_gib: 0 }, "/disk_gib"],
   ["has a disk of half a GiB", { ...base, disk_gib: 0.5 }, "/disk_gib"],
+  ["has an environment with a broken name", { ...base, env: { "1A": "" } }, "/env"],
+  ["has an environment that is no text", { ...base, env: { A: 1 } }, "/env/A"],
+  ["has an environment with a control character", { ...base, env: { A: "a\nb" } }, "/env/A"],
+  ["has an environment that is too long", { ...base, env: { A: "a".repeat(201) } }, "/env/A"],
   ["has an empty warm-up command", { ...base, warm_up: [""] }, "/warm_up/0"],
 ])("a description that %s is refused with the file's name and the fault", async (_what, content, fault) => {
   const file = await template("base", content);

@@ -19,7 +19,7 @@ const spec = {
     template: "base",
     size: "shared-cpu-1x",
     hostname: "a",
-    env: { TOKEN: "secret" },
+    env: { TOKEN: "secret", BOTH: "user's" },
   },
   ...{ egress: NO_EGRESS, egress_version: 1 },
 };
@@ -76,7 +76,10 @@ beforeEach(async () => {
   const options = {
     ...{ resources, vmsFolder, instance: `unit${process.pid}-waking`, log: pino({ level: "silent" }) },
     pool: { take: () => ({ record, live }) },
-    library: { frozen: () => Promise.reject(new Error("the template is broken")) },
+    library: {
+      envOf: () => ({ OF_TEMPLATE: "1", BOTH: "template's" }),
+      frozen: () => Promise.reject(new Error("the template is broken")),
+    },
   };
   // The rest is for VMs without a clone that waits.
   engine = new VmEngine(options as unknown as EngineOptions);
@@ -97,7 +100,10 @@ test("who asks something of a clone that is being woken waits until its policy i
   });
   goesOn.resolve();
   const { id, operation } = await peer.opened();
-  expect(operation).toMatchObject({ op: "configure", hostname: "a" });
+  expect(operation).toMatchObject({
+    ...{ op: "configure", hostname: "a" },
+    env: { OF_TEMPLATE: "1", TOKEN: "secret", BOTH: "user's" },
+  });
   await peer.close(id, {});
   await sleep(FAULT_SHOWS_MS);
   expect([isUsable, engine.get("sbx_a").status]).toEqual([false, "creating"]);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { idOfDigest } from "@skerry/contract/ids";
 import { Type, type Static } from "typebox";
 import { Value } from "typebox/value";
+import type { ExtraCertificates } from "./extra-certificates.ts";
 
 const Description = Type.Object(
   {
@@ -17,6 +18,16 @@ const Description = Type.Object(
     disk_gib: Type.Integer({ minimum: 1, maximum: 64 }),
     /** Shell commands run before the freeze, so that clones wake with these programs in memory. */
     warm_up: Type.Array(Type.String({ minLength: 1, maxLength: 1_000 }), { maxItems: 20 }),
+    /** Environment of what runs in VMs of this template; theirs, and a command's, lies over it. As much as
+     *  fits one frame beside the largest that a user may give. */
+    env: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,63}$" }),
+        // ASCII of which nothing is longer as JSON.
+        Type.String({ pattern: "^[ !#-[\\]-~]{0,200}$" }),
+        { maxProperties: 16, additionalProperties: false },
+      ),
+    ),
   },
   { additionalProperties: false },
 );
@@ -36,14 +47,21 @@ export class TemplateFault extends Error {
   override readonly name = "TemplateFault";
 }
 
-/** Every template in this folder, by name. */
-export async function readDescriptions(folder: string): Promise<TemplateDescription[]> {
+/** Every template in this folder, by name. What guests trust besides Debian's authorities is a part of each. */
+export async function readDescriptions(
+  folder: string,
+  certificates?: ExtraCertificates,
+): Promise<TemplateDescription[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-  return Promise.all(names.sort().map((name) => readDescription(folder, name)));
+  return Promise.all(names.sort().map((name) => readDescription(folder, name, certificates)));
 }
 
-async function readDescription(folder: string, name: string): Promise<TemplateDescription> {
+async function readDescription(
+  folder: string,
+  name: string,
+  certificates: ExtraCertificates | undefined,
+): Promise<TemplateDescription> {
   const file = join(folder, name, "template.json");
   if (!/^[a-z][a-z0-9-]{0,62}$/.test(name))
     throw new TemplateFault(`${file}: the folder's name is not a template name`);
@@ -52,12 +70,13 @@ async function readDescription(folder: string, name: string): Promise<TemplateDe
   });
   const content = parse(file, text);
   // The name is part of the identity, so that two templates with one content stay two.
-  const digest = digestOf([name, content]);
+  const trusted = certificates === undefined ? [] : [certificates.digest];
+  const digest = digestOf([name, content, ...trusted]);
   const { suite, packages, disk_gib } = content;
   return {
     ...content,
     ...{ name, id: idOfDigest("template", digest), digest: digest.toString("hex") },
-    diskDigest: digestOf([name, suite, packages, disk_gib]).toString("hex"),
+    diskDigest: digestOf([name, suite, packages, disk_gib, ...trusted]).toString("hex"),
   };
 }
 

@@ -4,6 +4,7 @@
 import { chmod, link, mkdir, mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "../run.ts";
+import { CERTIFICATES_PACKAGE, installCertificates, type ExtraCertificates } from "./extra-certificates.ts";
 import type { TemplateDescription } from "./description.ts";
 
 const DEBOOTSTRAP_DEADLINE_MS = 900_000;
@@ -18,11 +19,18 @@ export function imageFile(folder: string, description: TemplateDescription): str
   return join(folder, `${description.name}-${description.diskDigest.slice(0, 16)}.ext4`);
 }
 
+export interface ImageSources {
+  /** Debian's archive; undefined: mmdebstrap's own default. */
+  readonly mirror: string | undefined;
+  /** What the image trusts besides Debian's authorities. */
+  readonly certificates: ExtraCertificates | undefined;
+}
+
 /** Builds the image unless it is there; it appears whole or not at all. Needs root and Debian's archive. */
 export async function ensureImage(
   folder: string,
   description: TemplateDescription,
-  mirror: string | undefined,
+  { mirror, certificates }: ImageSources,
 ): Promise<string> {
   const target = imageFile(folder, description);
   if (
@@ -36,9 +44,14 @@ export async function ensureImage(
   const work = await mkdtemp(join(folder, `${description.name}-building-`));
   try {
     const root = join(work, "root");
-    await runProgram("mmdebstrap", mmdebstrapArguments(description, root, mirror), {
+    const packages =
+      certificates === undefined
+        ? description.packages
+        : [...new Set([...description.packages, CERTIFICATES_PACKAGE])];
+    await runProgram("mmdebstrap", mmdebstrapArguments({ ...description, packages }, root, mirror), {
       deadlineMs: DEBOOTSTRAP_DEADLINE_MS,
     });
+    if (certificates !== undefined) await installCertificates(root, certificates);
     await writeFile(join(root, "etc/fstab"), "");
     await rm(join(root, "etc/machine-id"), { force: true });
     const image = join(work, "image.ext4");
@@ -60,7 +73,7 @@ export async function ensureImage(
 }
 
 function mmdebstrapArguments(
-  description: TemplateDescription,
+  description: Pick<TemplateDescription, "packages" | "suite">,
   root: string,
   mirror: string | undefined,
 ): string[] {

@@ -13,6 +13,7 @@ import { compatibilityOf, type InstalledQemu, type QemuBuild } from "../vm/qemu/
 import type { BootFiles } from "./boot-files.ts";
 import { readDescriptions, type TemplateDescription } from "./description.ts";
 import { distrust, ensureFrozen, frozenNames, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
+import { certificatesEnv, type ExtraCertificates } from "./extra-certificates.ts";
 import { ensureImage, imageFile } from "./image.ts";
 import { removeUnusedTemplates } from "./unused-templates.ts";
 
@@ -22,6 +23,8 @@ export interface LibraryOptions {
   /** Images and frozen templates are kept here. */
   readonly assetsFolder: string;
   readonly debianMirror: string | undefined;
+  /** What guests trust besides Debian's authorities. */
+  readonly certificates: ExtraCertificates | undefined;
   readonly boot: BootFiles;
   readonly qemu: InstalledQemu;
   readonly instance: string;
@@ -66,7 +69,10 @@ export class TemplateLibrary {
   /** Reads the descriptions. Templates whose image exists are ready; the others become so by
    *  `buildImages`. */
   static async open(options: LibraryOptions): Promise<TemplateLibrary> {
-    const library = new TemplateLibrary(options, await readDescriptions(options.templatesFolder));
+    const library = new TemplateLibrary(
+      options,
+      await readDescriptions(options.templatesFolder, options.certificates),
+    );
     for (const entry of library.#entries.values()) {
       const image = imageFile(library.#imagesFolder, entry.description);
       if (await stat(image).then(Boolean, () => false)) entry.image = { status: "ready", image };
@@ -82,6 +88,15 @@ export class TemplateLibrary {
       disk_gib: description.disk_gib,
       status: image.status,
     }));
+  }
+
+  /** What the user's environment is laid over in VMs of this template, also of an earlier version of it. */
+  envOf(name: string): Readonly<Record<string, string>> {
+    const { certificates } = this.#options;
+    return {
+      ...(certificates === undefined ? {} : certificatesEnv),
+      ...this.#entries.get(name)?.description.env,
+    };
   }
 
   /** The frozen template for this size. The first call for a size takes some seconds, later ones nothing. */
@@ -144,13 +159,13 @@ export class TemplateLibrary {
   /** Builds the images that are missing, one after the other, because each takes a whole core. A failure
    *  is in `list()`. */
   async buildImages(): Promise<void> {
-    const { log, debianMirror } = this.#options;
+    const { log, debianMirror: mirror, certificates } = this.#options;
     for (const entry of this.#entries.values()) {
       if (entry.image.status === "ready") continue;
       try {
         entry.image = {
           status: "ready",
-          image: await ensureImage(this.#imagesFolder, entry.description, debianMirror),
+          image: await ensureImage(this.#imagesFolder, entry.description, { mirror, certificates }),
         };
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);

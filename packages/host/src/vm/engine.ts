@@ -259,7 +259,9 @@ export class VmEngine {
     }
   }
 
-  #begin(id: string, spec: VmSpec, kept: VmRecord | undefined): Promise<Vm> {
+  #begin(id: string, asked: VmSpec, kept: VmRecord | undefined): Promise<Vm> {
+    const env = { ...this.#options.library.envOf(asked.template), ...asked.env };
+    const spec = { ...asked, env };
     const size = findSize(spec.size);
     if (size === undefined) throw new SkerryError("unknown_size", `There is no size "${spec.size}".`);
     const warm = spec.machine === undefined ? this.#options.pool.take(spec.template, size) : undefined;

@@ -62,7 +62,7 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
 /** `user`: whose control uses the host's socket; undefined where that is only root's. */
 export function hostEnvironment(layout: Layout, user: SystemUser | undefined): NodeJS.ProcessEnv {
   return {
-    ...passed("SKERRY_HOST_ASSETS", "SKERRY_VM_MEMORY_MIB", "SKERRY_DEBIAN_MIRROR"),
+    ...passed("SKERRY_HOST_ASSETS", "SKERRY_VM_MEMORY_MIB", "SKERRY_DEBIAN_MIRROR", "SKERRY_EXTRA_CA"),
     ...passed("SKERRY_VM_CIDR", "SKERRY_DNS_SERVERS", "SKERRY_DNS_PORT", "SKERRY_READY_SLOTS"),
     ...passed(
       "SKERRY_NEVER_CIDRS",
