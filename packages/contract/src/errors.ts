@@ -33,6 +33,8 @@ export const errorStatus = {
   idempotency_conflict: 409,
   idempotency_in_progress: 409,
   already_member: 409,
+  organization_not_empty: 409,
+  operator_organization: 409,
   last_owner: 409,
   sandbox_not_running: 409,
   sandbox_expired: 409,

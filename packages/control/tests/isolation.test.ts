@@ -119,9 +119,14 @@ test.each(guarded.filter(([, { scope }]) => scope !== null))(
   },
 );
 
-const tooLow = guarded.flatMap(([name, { role }]) =>
-  roles.filter((lower) => !hasRole(lower, role)).map((lower): [OperationId, Role] => [name, lower]),
-);
+/** Their calls are about an organization that only the caller is a member of; organization-deletion.test.ts has the roles. */
+const ofNewOrganizations = new Set<OperationId>(["deleteOrganization"]);
+
+const tooLow = guarded
+  .filter(([name]) => !ofNewOrganizations.has(name))
+  .flatMap(([name, { role }]) =>
+    roles.filter((lower) => !hasRole(lower, role)).map((lower): [OperationId, Role] => [name, lower]),
+  );
 
 test.each(tooLow)("%s is refused to a %s, whatever the token may", async (name, role) => {
   const call = await calls[name](world);
@@ -201,11 +206,13 @@ async function callsByIdAndName(call: Call): Promise<Call[]> {
   return [call, { ...call, path: call.path.replace(id, encodeURIComponent(name)) }];
 }
 
-const right = guarded.flatMap(([name, { role, scope }]) =>
-  roles
-    .filter((high) => hasRole(high, role))
-    .map((high): [OperationId, Role, Access["scope"]] => [name, high, scope]),
-);
+const right = guarded
+  .filter(([name]) => !ofNewOrganizations.has(name))
+  .flatMap(([name, { role, scope }]) =>
+    roles
+      .filter((high) => hasRole(high, role))
+      .map((high): [OperationId, Role, Access["scope"]] => [name, high, scope]),
+  );
 
 test.each(right)("%s works for a %s whose token has that one scope", async (name, role, scope) => {
   const call = await calls[name](world);

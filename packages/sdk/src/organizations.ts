@@ -55,6 +55,14 @@ export class Organizations {
     );
   }
 
+  /**
+   * Deletes an organization, as its owner or as the operator: its tokens end, and its members are members no more. Code
+   * `organization_not_empty` while it has sandboxes or machines.
+   */
+  async delete(id: string, options: CallOptions = {}): Promise<void> {
+    await this.#http.done({ method: "DELETE", path: organizationPath(id) }, options);
+  }
+
   /** As the operator: what any organization may do and hold, how much of it is taken, and what was set for it. */
   limits(id: string, options: CallOptions = {}): Promise<OrganizationLimitsReport> {
     return this.#http.json<OrganizationLimitsReport>(

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { SkerryError } from "@skerry/contract/errors";
+import { SkerryError } from "@skerry/contract/errors";
+import { lowestRole } from "@skerry/contract/organizations/scopes";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { authenticate, readCredentials } from "../auth/authenticate.ts";
@@ -27,13 +28,39 @@ export function addAuthenticateHook(app: FastifyInstance, context: Context): voi
     // What cannot be a token is refused without asking the database, so it need not be counted.
     const credentials = readCredentials(secretOf(request), organizationOf(request, access));
     const attempt = { address: request.ip, secretSha256: credentials.secretSha256 };
-    const caller = await countingFailures(attempts, attempt, () => authenticate(context, credentials));
+    const { caller, as, needed } = await countingFailures(attempts, attempt, () =>
+      callerFor(context, credentials, access),
+    );
     countedRequestOf(request).caller = caller;
-    const check = (current: Caller) => authorize(current, access);
-    known.set(request, { caller, watch: (end) => context.watch.add({ credentials, check, end }) });
+    const check = (current: Caller) => authorize(current, needed);
+    known.set(request, { caller, watch: (end) => context.watch.add({ credentials: as, check, end }) });
     await enforceRateLimit(limiter, caller, access, reply);
     check(caller);
   });
+}
+
+type Credentials = ReturnType<typeof readCredentials>;
+
+interface Admitted {
+  readonly caller: Caller;
+  readonly as: Credentials;
+  /** What the caller must have. */
+  readonly needed: Pick<Access, "scope" | "role">;
+}
+
+async function callerFor(context: Context, credentials: Credentials, access: Access): Promise<Admitted> {
+  try {
+    return { caller: await authenticate(context, credentials), as: credentials, needed: access };
+  } catch (error) {
+    const { asOperator: scope } = access;
+    const isStranger = error instanceof SkerryError && error.code === "organization_not_found";
+    if (scope === undefined || !isStranger) throw error;
+    const as = { ...credentials, orgId: undefined };
+    const caller = await authenticate(context, as);
+    // To all others it is as if there were no such organization.
+    if (!caller.scopes.has(scope)) throw error;
+    return { caller, as, needed: { scope, role: lowestRole[scope] } };
+  }
 }
 
 /** Who makes this request; set also where it is then refused. Undefined on public calls. */

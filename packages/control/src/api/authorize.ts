@@ -4,7 +4,7 @@ import type { Caller } from "../caller.ts";
 import type { Access } from "./operation.ts";
 
 /** Throws `forbidden` where the caller lacks what the call needs, and says what that is. */
-export function authorize(caller: Caller, { scope, role }: Access): void {
+export function authorize(caller: Caller, { scope, role }: Pick<Access, "scope" | "role">): void {
   if (!hasRole(caller.role, role)) {
     throw new SkerryError(
       "forbidden",

@@ -30,6 +30,8 @@ export interface Access {
   readonly ticketOf?: "token";
   /** The organization is the one in the path (`:id`), and `X-Org-ID` says nothing. */
   readonly organization?: "path";
+  /** A scope of the operator's organization that does as well, for callers who are not members of the one in the path. */
+  readonly asOperator?: NeededScope;
 }
 
 /** JSON, with a name and an example in the OpenAPI document. */

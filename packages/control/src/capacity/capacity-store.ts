@@ -2,6 +2,7 @@
 
 import { sql, type RawBuilder } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
+import { SkerryError } from "@skerry/contract/errors";
 import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
 import type { Template } from "@skerry/contract/templates/template";
 import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/limits/quotas";
@@ -61,10 +62,11 @@ export async function lockCapacity(
       select ${hostColumns} from hosts h cross join lateral (${taken(sql.ref("h.id"))}) taken
       where h.id = ${hostId} and ${isAvailable}
     ) h on true
-    where o.id = ${orgId} ${prepared}`;
+    where o.id = ${orgId} and o.deleted_at is null ${prepared}`;
   const [, { rows }] = await Promise.all([locked.execute(transaction), summed.execute(transaction)]);
   const [row] = rows;
-  if (row === undefined) throw new Error(`there is no organization ${orgId}`);
+  // Deleted since the request was let in.
+  if (row === undefined) throw new SkerryError("organization_not_found", "There is no such organization.");
   if (row.held_entries + (row.used_entries ?? 0) > ENTRIES_MAX) await balance(transaction, [orgId, hostId]);
   return capacityOf(row);
 }

@@ -20,6 +20,7 @@ import { authorityRotation } from "./migrations/0015-authority-rotation.ts";
 import { controlGeneration } from "./migrations/0016-control-generation.ts";
 import { vmNames } from "./migrations/0017-vm-names.ts";
 import { erasedEnv } from "./migrations/0018-erased-env.ts";
+import { deletedOrganizations } from "./migrations/0019-deleted-organizations.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -45,6 +46,7 @@ const migrations = [
   { number: 16, name: "control-generation", text: controlGeneration },
   { number: 17, name: "vm-names", text: vmNames },
   { number: 18, name: "erased-env", text: erasedEnv },
+  { number: 19, name: "deleted-organizations", text: deletedOrganizations },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

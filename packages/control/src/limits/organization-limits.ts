@@ -16,7 +16,9 @@ export async function findOrganizationLimits(
 }
 
 export async function isOrganization(db: Queries, orgId: string): Promise<boolean> {
-  const { rows } = await sql`select 1 from organizations where id = ${orgId}`.execute(db);
+  const { rows } = await sql`select 1 from organizations where id = ${orgId} and deleted_at is null`.execute(
+    db,
+  );
   return rows.length > 0;
 }
 
@@ -53,8 +55,9 @@ const CHANGE = { service: "operator", action: "organization.set_limits", resourc
 
 /** Until the transaction ends no other request places anything for this organization, so what it holds can be summed and then added to. */
 export async function lockOrganization(transaction: Queries, orgId: string): Promise<boolean> {
-  const { rows } = await sql`select 1 from organizations where id = ${orgId} for no key update`.execute(
-    transaction,
-  );
+  const { rows } =
+    await sql`select 1 from organizations where id = ${orgId} and deleted_at is null for no key update`.execute(
+      transaction,
+    );
   return rows.length > 0;
 }

@@ -67,6 +67,11 @@ export async function deleteMember(transaction: Queries, { orgId, userId }: Plac
     .execute();
 }
 
+/** All of them. */
+export async function deleteMembers(transaction: Queries, orgId: string): Promise<void> {
+  await transaction.deleteFrom("memberships").where("org_id", "=", orgId).execute();
+}
+
 export async function insertUser(
   transaction: Queries,
   user: { id: string; name: string; email: string | null },

@@ -69,4 +69,25 @@ export const organizationOperations = {
     audit: { action: "organization.update", resource: "organization" },
     errors: [],
   },
+  deleteOrganization: {
+    surface: "v1",
+    method: "DELETE",
+    path: "/v1/orgs/:id",
+    tag: "organizations",
+    summary: "Delete an organization",
+    description:
+      "Its sandboxes and machines must be destroyed before. Its tokens end, and its members are members no more; its audit log is kept. " +
+      "An owner may, and the operator of the platform with the scope `platform:write`. The operator's own organization cannot be deleted.",
+    params: OrganizationParams,
+    answers: { 204: Type.Null({ description: "It is deleted." }) },
+    access: {
+      scope: "org:write",
+      role: "owner",
+      rate: "write",
+      organization: "path",
+      asOperator: "platform:write",
+    },
+    audit: { action: "organization.delete", resource: "organization" },
+    errors: ["organization_not_empty", "operator_organization"],
+  },
 } as const satisfies Operations;

@@ -1,5 +1,6 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
+import { deleteOrganization } from "./delete-organization.ts";
 import { organizationOperations } from "./organization-operations.ts";
 import {
   changeOrganization,
@@ -13,4 +14,5 @@ export const organizationRoutes = routes(organizationOperations, (context) => ({
   listOrganizations: (request) => listOrganizationsOf(context, callerOf(request), request.query),
   getOrganization: (request) => getOrganization(context, callerOf(request)),
   updateOrganization: (request) => changeOrganization(context, callerOf(request), request.body),
+  deleteOrganization: (request) => deleteOrganization(context, callerOf(request), request.params.id),
 }));

@@ -10,6 +10,7 @@ export async function privateCidrsOf(db: Queries, orgId: string): Promise<readon
     .selectFrom("organizations")
     .select("allowed_private_cidrs")
     .where("id", "=", orgId)
+    .where("deleted_at", "is", null)
     .executeTakeFirst();
   return row?.allowed_private_cidrs;
 }

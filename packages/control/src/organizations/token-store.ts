@@ -138,6 +138,11 @@ export async function revokeTokensIn(
   await revokeFamilies(transaction, sql`user_id = ${member.userId} and org_id = ${member.orgId}`);
 }
 
+/** All tokens of an organization, and all that came from them. Hold its members first. */
+export async function revokeTokensOf(transaction: Queries, orgId: string): Promise<void> {
+  await revokeFamilies(transaction, sql`org_id = ${orgId}`);
+}
+
 /** All tokens of a family are one user's; a request that mints one holds the same row (`holdParent`), so that no child slips in behind. */
 export async function holdUser(transaction: Queries, userId: string): Promise<void> {
   await sql`select 1 from users where id = ${userId} for no key update`.execute(transaction);

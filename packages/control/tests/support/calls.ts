@@ -30,6 +30,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   listOrganizations: async () => call("GET", "/v1/orgs"),
   getOrganization: async ({ orgId }) => call("GET", `/v1/orgs/${orgId}`),
   updateOrganization: async ({ orgId }) => call("PATCH", `/v1/orgs/${orgId}`, { egress_default: "deny_all" }),
+  deleteOrganization: async (world) => call("DELETE", (await new Members(world).newOrganization()).path),
   listMembers: async ({ orgId }) => call("GET", `/v1/orgs/${orgId}/members`),
   addMember: async ({ orgId }) => call("POST", `/v1/orgs/${orgId}/members`, { name: "new", role: "viewer" }),
   updateMember: async (world) => call("PATCH", await member(world), { role: "viewer" }),

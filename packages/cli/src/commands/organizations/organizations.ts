@@ -32,6 +32,7 @@ export function registerOrganizationCommands(program: Command, cli: Cli): void {
   registerCreate(org, cli);
   registerUpdate(org, cli);
   registerUse(org, cli);
+  registerDelete(org, cli);
   registerLimitsCommand(org, cli);
   registerMemberCommands(org, cli);
 }
@@ -129,6 +130,24 @@ function registerUse(org: Command, cli: Cli): void {
       await writeConfig({ ...saved, ...given({ organization: id }) }, configPath());
     });
   addExamples(command, "skerry org use org_01jd3...", "skerry org use");
+}
+
+function registerDelete(org: Command, cli: Cli): void {
+  const command = org
+    .command("delete")
+    .description(
+      "Delete an organization, as its owner or as the operator. Its sandboxes and machines must be destroyed before; its tokens end.",
+    )
+    .argument("<id>", "id of the organization, org_...")
+    .action(async (id: string, _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      await client.organizations.delete(id, { signal: cli.signal });
+      const { organization, ...saved } = readSaved();
+      // Commands would go on to look for it.
+      if (organization === id && saved.token !== undefined) await writeConfig(saved, configPath());
+      await cli.output.note(`${id} is deleted.`);
+    });
+  addExamples(command, "skerry org delete org_01jd3...");
 }
 
 async function show(cli: Cli, organization: Organization, flags: JsonFlag): Promise<void> {

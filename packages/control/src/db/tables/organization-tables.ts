@@ -15,6 +15,7 @@ export interface OrganizationTables {
     egress_default: Egress["mode"];
     allowed_private_cidrs: Generated<readonly string[]>;
     created_at: Generated<Date>;
+    deleted_at: MaybeTime;
   };
   memberships: { org_id: string; user_id: string; role: Role; created_at: Generated<Date> };
   api_tokens: {
