@@ -50,6 +50,7 @@ METHODS = {
     "listOrganizations": "organizations.page",
     "getOrganization": "organizations.get",
     "updateOrganization": "organizations.update",
+    "deleteOrganization": "organizations.delete",
     "listMembers": "organizations.member_page",
     "addMember": "organizations.add_member",
     "updateMember": "organizations.set_role",

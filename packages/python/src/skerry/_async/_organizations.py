@@ -53,6 +53,11 @@ class AsyncOrganizations:
         json = {"name": name, "egress_default": egress_default}
         return await self._http.json(Request("PATCH", _at(id), json=json), Organization)
 
+    async def delete(self, id: str) -> None:
+        """Deletes an organization, as its owner or as the operator: its tokens end, and its members are members no more. Code
+        ``organization_not_empty`` while it has sandboxes or machines."""
+        await self._http.done(Request("DELETE", _at(id)))
+
     async def limits(self, id: str) -> OrganizationLimits:
         """As the operator: what any organization may do and hold, how much of it is taken, and what was set for it."""
         return await self._http.json(Request("GET", f"{_at(id)}/limits"), OrganizationLimits)

@@ -54,6 +54,11 @@ class Organizations:
         json = {"name": name, "egress_default": egress_default}
         return self._http.json(Request("PATCH", _at(id), json=json), Organization)
 
+    def delete(self, id: str) -> None:
+        """Deletes an organization, as its owner or as the operator: its tokens end, and its members are members no more. Code
+        ``organization_not_empty`` while it has sandboxes or machines."""
+        self._http.done(Request("DELETE", _at(id)))
+
     def limits(self, id: str) -> OrganizationLimits:
         """As the operator: what any organization may do and hold, how much of it is taken, and what was set for it."""
         return self._http.json(Request("GET", f"{_at(id)}/limits"), OrganizationLimits)
