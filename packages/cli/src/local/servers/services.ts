@@ -10,6 +10,11 @@ import type { SystemUser } from "../system/system-user.ts";
 /** Buffers that have passed through are freed when V8's nursery is swept. The first bounds the nursery in MiB, the second has it swept for every
  *  4 MiB of buffers, before they are a reason to go through the whole heap: docs/decisions/5. */
 const SMALL_NURSERY = ["--max-semi-space-size=2", "--scavenger-max-new-space-capacity-mb=1"] as const;
+/** The host waits for QEMU and the kernel most of its time, so it takes less memory rather than faster code. */
+const FLAGS: { readonly [Name in ServiceName]: readonly string[] } = {
+  control: SMALL_NURSERY,
+  host: [...SMALL_NURSERY, "--optimize-for-size"],
+};
 
 export interface Service {
   readonly name: ServiceName;
@@ -32,7 +37,7 @@ export function serviceOf(name: ServiceName, layout: Layout, user: SystemUser | 
   const defined = Object.entries({ ...common, ...settings }).filter(([, value]) => value !== undefined);
   return {
     name,
-    args: [...SMALL_NURSERY, join(layout.dist, `${name}.js`), "serve"],
+    args: [...FLAGS[name], join(layout.dist, `${name}.js`), "serve"],
     env: Object.fromEntries(defined),
   };
 }
