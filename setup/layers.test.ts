@@ -123,7 +123,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["local/backup", "local/doctor"],
     ["local/install"],
     ["local", "commands/vms"],
-    ["commands/hosts", "commands/machines", "commands/organizations", "commands/sandboxes"],
+    ["commands/copy", "commands/hosts", "commands/machines", "commands/organizations", "commands/sandboxes"],
     ["commands"],
     ["program.ts"],
     ["main.ts", "client-main.ts"],

@@ -118,7 +118,7 @@ function tooLarge(maxBytes: number): CliError {
 const PART_OF_FREE_DISK = 0.9;
 
 /** Undefined where the file system does not know its size, as some that are reached over a network. */
-async function roomIn(folder: string): Promise<number | undefined> {
+export async function freeBytes(folder: string): Promise<number | undefined> {
   const { bavail, blocks, bsize } = await statfs(folder);
   return blocks === 0 ? undefined : Math.floor(bavail * bsize * PART_OF_FREE_DISK);
 }
@@ -132,7 +132,7 @@ async function replace(
   const beside = join(dirname(real), `.${basename(real)}.${randomBytes(6).toString("hex")}.part`);
   try {
     const bytes = await write(
-      bounded(content, maxBytes ?? (await roomIn(dirname(real)))),
+      bounded(content, maxBytes ?? (await freeBytes(dirname(real)))),
       beside,
       "wx",
       mode,

@@ -1,0 +1,78 @@
+// From this machine into a VM.
+
+import { lstat, realpath, stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import type { Cli } from "../../cli.ts";
+import { CliError } from "../../errors.ts";
+import { STDIO } from "../../local-files.ts";
+import { probeGuest, unpackInGuest, type Guest } from "./guest-copy.ts";
+import { landingOf, type CopyTarget } from "./landing.ts";
+import { amountText, localKind } from "./local-places.ts";
+import { packTree } from "./tar-writer.ts";
+
+export interface CopyFlags {
+  readonly followLink?: boolean;
+  readonly maxSize?: number;
+}
+
+export interface Copy {
+  readonly source: string;
+  readonly target: string;
+  readonly flags: CopyFlags;
+}
+
+export async function copyIn(cli: Cli, guest: Guest, { source, target, flags }: Copy): Promise<void> {
+  const there = await probeGuest(guest, target, true);
+  if (source === STDIO) return unpackStdin(cli, guest, { ...there, path: target });
+  // With a slash at its end a link is what it leads to.
+  const isFollowed = flags.followLink === true || source.endsWith("/");
+  const stats = isFollowed ? await stat(source) : await lstat(source);
+  const path = isFollowed ? await realpath(source) : source;
+  const place: CopyTarget = {
+    ...there,
+    path: there.kind === "file" && !target.endsWith("/") ? there.real : target,
+  };
+  const landing = landingOf({ path: source, kind: localKind(stats), name: basename(resolve(source)) }, place);
+  const tree = await packTree(path, landing.name ?? "");
+  await cli.waits.during(
+    `Copying ${source}`,
+    (transfer) =>
+      unpackInGuest(guest, tree.archive, {
+        folder: landing.folder,
+        onProgress: (bytes) => transfer.add(bytes),
+      }),
+    { totalBytes: tree.archiveBytes },
+  );
+  for (const skipped of tree.skipped)
+    await cli.output.note(`Left out, as it is no file, directory or link: ${skipped}`);
+  await cli.output.note(`Copied ${amountText(tree)}.`);
+}
+
+async function unpackStdin(cli: Cli, guest: Guest, target: CopyTarget): Promise<void> {
+  if (target.kind !== "directory")
+    throw new CliError(
+      "not_directory",
+      `${target.path} is no directory, and an archive is unpacked into one.`,
+      {
+        remediation: "Name a directory that is there.",
+      },
+    );
+  await cli.waits.during("Copying standard input", (transfer) =>
+    unpackInGuest(guest, interrupted(process.stdin, guest.signal), {
+      folder: target.path,
+      onProgress: (bytes) => transfer.add(bytes),
+    }),
+  );
+}
+
+/** Standard input may stay silent for ever; Ctrl-C ends the wait for it, and so does the end of the copy. */
+async function* interrupted(input: NodeJS.ReadStream, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const stop = () => input.destroy(signal.reason as Error);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    for await (const chunk of input) yield chunk as Buffer;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,89 @@
+// A file or a tree of this machine as a tar archive. Links are packed as links and never followed.
+
+import { createReadStream, type Stats } from "node:fs";
+import { lstat, readdir, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { CliError } from "../../errors.ts";
+import { BLOCK_BYTES, paddingOf, writeHeader } from "./tar-header.ts";
+
+export interface PackedTree {
+  /** Bytes of all files in it. */
+  readonly bytes: number;
+  /** What it comes to with headers, but for long names. */
+  readonly archiveBytes: number;
+  readonly files: number;
+  /** Paths of what is neither file nor directory nor link, and is left out. */
+  readonly skipped: readonly string[];
+  readonly archive: AsyncGenerator<Uint8Array>;
+}
+
+interface Item {
+  readonly path: string;
+  /** In the archive; empty for a directory of which only what is in it is packed. */
+  readonly name: string;
+  readonly stats: Stats;
+}
+
+export async function packTree(path: string, name: string): Promise<PackedTree> {
+  const items: Item[] = [];
+  const skipped: string[] = [];
+  await walk({ path, name, stats: await lstat(path) }, items, skipped);
+  const files = items.filter(({ stats }) => stats.isFile());
+  return {
+    bytes: files.reduce((sum, { stats }) => sum + stats.size, 0),
+    archiveBytes: files.reduce(
+      (sum, { stats }) => sum + stats.size + paddingOf(stats.size),
+      items.length * BLOCK_BYTES,
+    ),
+    files: files.length,
+    skipped,
+    archive: archiveOf(items),
+  };
+}
+
+async function walk(item: Item, items: Item[], skipped: string[]): Promise<void> {
+  const { path, name, stats } = item;
+  if (!stats.isFile() && !stats.isDirectory() && !stats.isSymbolicLink()) {
+    skipped.push(path);
+    return;
+  }
+  if (name !== "") items.push(item);
+  if (!stats.isDirectory()) return;
+  for (const child of (await readdir(path)).toSorted()) {
+    const childPath = join(path, child);
+    await walk(
+      { path: childPath, name: name === "" ? child : `${name}/${child}`, stats: await lstat(childPath) },
+      items,
+      skipped,
+    );
+  }
+}
+
+async function* archiveOf(items: readonly Item[]): AsyncGenerator<Uint8Array> {
+  for (const { path, name, stats } of items) {
+    const common = { mode: stats.mode & 0o7777, modifiedS: stats.mtimeMs / 1_000, target: "", bytes: 0 };
+    if (stats.isDirectory()) yield writeHeader({ ...common, type: "directory", name: `${name}/` });
+    else if (stats.isSymbolicLink())
+      yield writeHeader({ ...common, type: "link", name, target: await readlink(path) });
+    else {
+      yield writeHeader({ ...common, type: "file", name, bytes: stats.size });
+      yield* contentOf(path, stats.size);
+      yield Buffer.alloc(paddingOf(stats.size));
+    }
+  }
+  yield Buffer.alloc(2 * BLOCK_BYTES);
+}
+
+/** As many bytes as the header says, also of a file that grows. */
+async function* contentOf(path: string, bytes: number): AsyncGenerator<Uint8Array> {
+  if (bytes === 0) return;
+  let read = 0;
+  for await (const chunk of createReadStream(path, { end: bytes - 1 })) {
+    read += (chunk as Buffer).length;
+    yield chunk as Buffer;
+  }
+  if (read < bytes)
+    throw new CliError("file_changed", `${path} became shorter while it was copied.`, {
+      remediation: "Copy it again when nothing writes to it.",
+    });
+}

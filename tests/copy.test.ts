@@ -1,0 +1,143 @@
+// `skerry cp` between this machine and real guests, honest and hostile.
+
+import { execFile } from "node:child_process";
+import { createReadStream } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createSandbox, destroySandbox, outputOf } from "./support/api.ts";
+import { sharedPlatform } from "./support/shared.ts";
+
+const run = promisify(execFile);
+const platform = await sharedPlatform();
+const program = join(import.meta.dirname, "../dist/skerry.js");
+let folder: string;
+let id: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "skerry-cp-"));
+  id = (await skerry("sandbox", "create", "--name", "copies", "--timeout", "20m")).stdout.trim();
+  await mkdir(join(folder, "src/deep"), { recursive: true });
+  await writeFile(join(folder, "src/run.sh"), "#!/bin/sh\necho ran\n", { mode: 0o755 });
+  await writeFile(join(folder, "src/deep/ä 日本.txt"), "text");
+  await writeFile(join(folder, "src/deep/big"), Buffer.alloc(20_000_000, "big"));
+  await symlink("deep/big", join(folder, "src/link"));
+});
+
+afterAll(async () => {
+  await destroySandbox(platform, id);
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function skerry(...args: readonly string[]): Promise<Ended> {
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: folder,
+    SKERRY_API_URL: platform.apiUrl,
+    SKERRY_API_TOKEN: platform.token,
+  };
+  return run(process.execPath, [program, ...args], { cwd: folder, env }).then(
+    (done) => ({ ...done, code: 0 }),
+    (error: Ended) => error,
+  );
+}
+
+test("a directory goes in and comes back as it was, with links and permissions, and nothing is left of the way", async () => {
+  const there = await skerry("cp", "src", "copies:/root");
+  expect(there).toMatchObject({ code: 0, stdout: "", stderr: "Copied 3 files, 19.1 MiB.\n" });
+  expect(
+    await outputOf(
+      platform,
+      id,
+      "cd /root/src && ./run.sh && readlink link && stat -c '%a %U' run.sh && ls -A /var/tmp",
+    ),
+  ).toBe("ran\ndeep/big\n755 root");
+  expect(await skerry("cp", "-r", "copies:/root/src", "back")).toMatchObject({ code: 0 });
+  expect(
+    (await run("diff", ["-r", "--no-dereference", join(folder, "src"), join(folder, "back")])).stdout,
+  ).toBe("");
+  expect((await stat(join(folder, "back/run.sh"))).mode & 0o777).toBe(0o755);
+});
+
+test("a file, a new name, what is in a directory, and what a link leads to", async () => {
+  expect(await skerry("cp", "src/run.sh", `${id}:/srv/other`)).toMatchObject({ code: 0 });
+  expect(await skerry("cp", "src/.", "copies:/srv")).toMatchObject({ code: 0 });
+  expect(await skerry("cp", "-L", "src/link", "copies:srv/followed")).toMatchObject({ code: 0 });
+  expect(await outputOf(platform, id, "cd /srv && ls -A && stat -c '%F %s' link followed")).toBe(
+    "deep\nfollowed\nlink\nother\nrun.sh\nsymbolic link 8\nregular file 20000000",
+  );
+  await mkdir(join(folder, "into"));
+  expect(await skerry("cp", "copies:/srv/other", "into")).toMatchObject({ code: 0 });
+  expect(await skerry("cp", "copies:/srv/link", "into/as-link")).toMatchObject({ code: 0 });
+  expect(await skerry("cp", "-L", "copies:/srv/followed", "into/other")).toMatchObject({ code: 0 });
+  expect(await readlink(join(folder, "into/as-link"))).toBe("deep/big");
+  expect((await stat(join(folder, "into/other"))).size).toBe(20_000_000);
+});
+
+test("an archive comes from standard input, and goes to standard output", async () => {
+  await run("tar", ["-c", "-f", join(folder, "in.tar"), "-C", join(folder, "src"), "run.sh"]);
+  const child = execFile(process.execPath, [program, "cp", "-", "copies:/opt"], {
+    env: { HOME: folder, SKERRY_API_URL: platform.apiUrl, SKERRY_API_TOKEN: platform.token },
+  });
+  const code = new Promise((resolve) => child.once("close", resolve));
+  if (child.stdin !== null) createReadStream(join(folder, "in.tar")).pipe(child.stdin);
+  expect(await code).toBe(0);
+  const { stdout } = await skerry("cp", "copies:/opt/run.sh", "-");
+  expect(stdout).toContain("echo ran");
+});
+
+test("what cannot be copied says which path, and why", async () => {
+  const cases: readonly (readonly [args: readonly string[], code: number, words: RegExp])[] = [
+    [["src", "copies:/no/such/place"], 1, /There is no directory \/no\/such .*\(no_such_directory\)/],
+    [["nothing", "copies:/root"], 1, /There is no file or directory nothing on this machine/],
+    [["copies:/nothing", "."], 1, /There is no file or directory \/nothing in the VM/],
+    [["src", "copies:/etc/passwd"], 1, /cannot take the place of the file/],
+    [["src", "back"], 2, /One of "src" and "back" must be in a VM/],
+    [["nobody:/x", "."], 1, /There is no sandbox and no machine "nobody"/],
+    [["copies:/root/src", "small", "--max-size", "1M"], 1, /\(too_large\)/],
+  ];
+  for (const [args, code, words] of cases) {
+    const ended = await skerry("cp", ...args);
+    expect([args, ended.code, ended.stderr]).toEqual([args, code, expect.stringMatching(words)]);
+  }
+});
+
+test("a guest whose tar lies can write nothing outside, and its names cannot take over the terminal", async () => {
+  const evil = await createSandbox(platform);
+  onTestFinished(() => destroySandbox(platform, evil.id));
+  const make = `cd /tmp && mkdir -p e && ln -s ../.. e/up && echo gotcha >plain &&
+    /usr/bin/tar -cf evil.tar e/up && /usr/bin/tar -rf evil.tar --transform 's,plain,e/up/pwned,' plain &&
+    /usr/bin/tar -cPf up.tar --transform 's,plain,../pwned,' plain && cp /usr/bin/tar real-tar && mkdir -p /root/e`;
+  await outputOf(platform, evil.id, make);
+  await mkdir(join(folder, "deep/target"), { recursive: true });
+  for (const archive of ["evil.tar", "up.tar"]) {
+    await outputOf(
+      platform,
+      evil.id,
+      `rm -f /usr/bin/tar; printf '#!/bin/sh\\ncat /tmp/${archive}\\n' >/usr/bin/tar && chmod 755 /usr/bin/tar`,
+    );
+    const ended = await skerry("cp", `${evil.id}:/root/e`, "deep/target");
+    expect([archive, ended.code]).toEqual([archive, 1]);
+  }
+  expect((await readdir(folder)).includes("pwned")).toBe(false);
+  expect((await readdir(join(folder, "deep"))).toSorted()).toEqual(["target"]);
+  await outputOf(
+    platform,
+    evil.id,
+    `mkfifo "$(printf '/root/e/\\033[2Jpipe')"; cp /tmp/real-tar /usr/bin/tar`,
+  );
+  const shown = await skerry("cp", `${evil.id}:/root/e`, "pipes");
+  expect(shown).toMatchObject({
+    code: 0,
+    stderr: "Left out: ./e/\\x1b[2Jpipe (pipe)\nCopied 0 files, 0 bytes.\n",
+  });
+  expect(await readFile(join(folder, "src/run.sh"), "utf8")).toContain("ran");
+});
