@@ -24,7 +24,7 @@ export async function openLocalFile(path: string): Promise<LocalSource> {
   const stats = await stat(path);
   if (stats.isDirectory())
     throw new CliError("is_directory", `${path} is a directory.`, {
-      remediation: `Pack it: tar cz ${path} | skerry sandbox upload ID - /root/${basename(path)}.tgz`,
+      remediation: `Copy it with all that is in it: skerry cp ${path} ID:/root/`,
     });
   if (!stats.isFile()) return streamSource(createReadStream(path));
   return {

@@ -107,7 +107,9 @@ test("a directory is not uploaded, and the error says what to do instead", async
   await using shell = await Shell.forServer(server);
   const { code, stderr } = await shell.run("sandbox", "upload", "sbx_0", ".", "/root/x");
   expect([code, server.received.length]).toEqual([1, 0]);
-  expect(stderr).toMatch(/^error: \. is a directory\. \(is_directory\)\nPack it: tar cz/);
+  expect(stderr).toMatch(
+    /^error: \. is a directory\. \(is_directory\)\nCopy it with all that is in it: skerry cp \. ID:/,
+  );
 });
 
 test("a download that breaks off leaves the old file as it was and nothing beside it", async () => {
