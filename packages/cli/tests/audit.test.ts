@@ -9,13 +9,17 @@ test("audit list filters, shows who did what, and says when there is more", asyn
     actor: { kind: "user", user_id: "usr_1", token_id: "tok_1", service: null, address: "192.0.2.1" },
     action: "sandbox.destroy",
     resource: { kind: "sandbox", id: "sbx_1" },
+    detail: null,
     outcome: "denied",
     code: "forbidden",
     count: 1,
     request_id: "req_1",
     organization_id: "org_1",
   };
-  const page = { items: [event, { ...event, id: "aud_0", count: 399 }], next_cursor: "more" };
+  const page: { items: object[]; next_cursor: string } = {
+    items: [event, { ...event, id: "aud_0", count: 399 }],
+    next_cursor: "more",
+  };
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, page));
   await using shell = await Shell.forServer(server);
   const flags = [
@@ -54,4 +58,9 @@ test("audit list filters, shows who did what, and says when there is more", asyn
   });
   const json = await shell.run("audit", "list", "--json");
   expect(JSON.parse(json.stdout.toString())).toEqual(page);
+
+  page.items = [event, { ...event, detail: "make test" }];
+  const detailed = await shell.run("audit", "list");
+  expect(detailed.stdout.toString().split("\n")[0]).toContain("DETAIL");
+  expect(detailed.stdout.toString()).toContain("make test");
 });

@@ -11,4 +11,6 @@ export interface Caller {
   readonly role: Role;
   /** What the token can really do here: its own scopes, within what the role is good for. */
   readonly scopes: ReadonlySet<Scope>;
+  /** Its organization wants commands and paths of files in its audit log. */
+  readonly auditDetails: boolean;
 }

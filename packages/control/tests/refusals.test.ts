@@ -37,6 +37,7 @@ function refusal(change: Partial<NewAuditEvent> = {}): NewAuditEvent {
     org_id: world.orgId,
     service: null,
     user_id: "usr_a",
+    detail: null,
     token_id: "tok_a",
     address: "192.0.2.1",
     request_id: "req_a",

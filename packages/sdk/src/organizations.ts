@@ -47,7 +47,8 @@ export class Organizations {
     return this.#http.json<Organization>({ method: "GET", path: organizationPath(id) }, options);
   }
 
-  /** Changes what is named: `name`, and `egress_default`, the egress mode of sandboxes that ask for none. */
+  /** Changes what is named: `name`, and `egress_default`, the egress mode of sandboxes that ask for none, and `audit_details`, whether the
+   *  audit log keeps commands and paths of files. */
   update(id: string, request: OrganizationUpdateRequest, options: CallOptions = {}): Promise<Organization> {
     return this.#http.json<Organization>(
       { method: "PATCH", path: organizationPath(id), json: request },

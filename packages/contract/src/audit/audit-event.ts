@@ -37,6 +37,9 @@ export const AuditEvent = named(
       { kind: Type.String(), id: orNull("Null where the call names none, or none that could exist.") },
       closed,
     ),
+    detail: orNull(
+      "The command that was executed or the path of the file that was uploaded, at most 1,000 characters of it, where the organization has set `audit_details`. Never an environment, what a command reads, or what is in a file.",
+    ),
     outcome: OneOf(["success", "denied", "failure"], {
       description:
         "`denied`: the caller lacked a role or a scope. `failure`: it broke off, and may or may not have taken effect.",
@@ -62,6 +65,7 @@ export const AuditEvent = named(
     },
     action: "sandbox.create",
     resource: { kind: "sandbox", id: exampleIds.sandbox },
+    detail: null,
     outcome: "success",
     code: null,
     count: 1,

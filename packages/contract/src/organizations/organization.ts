@@ -17,6 +17,11 @@ const EgressDefault = {
   description: "The egress mode of sandboxes whose request names neither a mode nor allowed CIDRs.",
 };
 
+const AuditDetails = Type.Boolean({
+  description:
+    "Whether its audit log keeps commands and paths of files; off by default. A command may hold secrets, which those who may read the log then see. It counts within seconds.",
+});
+
 export const Organization = named(
   "Organization",
   {
@@ -28,6 +33,7 @@ export const Organization = named(
         "Private networks that its sandboxes and machines may allow in `egress.allow_cidrs`. Only the operator grants them.",
       examples: [["10.20.0.0/16"]],
     }),
+    audit_details: AuditDetails,
     role: RoleName("Yours in it."),
     created_at: Timestamp,
   },
@@ -36,6 +42,7 @@ export const Organization = named(
     name: "Example Ltd",
     egress_default: "allow_all",
     allowed_private_cidrs: [],
+    audit_details: false,
     role: "owner",
     created_at: "2026-11-20T16:20:00.000Z",
   },
@@ -54,7 +61,11 @@ export type OrganizationCreateRequest = Static<typeof OrganizationCreateRequest>
 
 export const OrganizationUpdateRequest = named(
   "OrganizationUpdateRequest",
-  { name: Type.Optional(Name), egress_default: Type.Optional(EgressDefault) },
+  {
+    name: Type.Optional(Name),
+    egress_default: Type.Optional(EgressDefault),
+    audit_details: Type.Optional(AuditDetails),
+  },
   { egress_default: "deny_all" },
 );
 export type OrganizationUpdateRequest = Static<typeof OrganizationUpdateRequest>;

@@ -96,14 +96,26 @@ function actOf(request: FastifyRequest): CallerAct | undefined {
   const act = operationOf(request)?.audit;
   const caller = knownCallerOf(request);
   if (act === undefined || caller === undefined) return undefined;
+  const { detail, ...what } = act;
+  const { body, raw } = request;
   return {
-    ...act,
+    ...what,
     caller,
+    detail: caller.auditDetails ? shortened(detail?.({ body, url: raw.url ?? "" })) : null,
     resourceId: answeredIds.get(request) ?? idInPath(request.params),
     // Undefined once the connection is gone.
     address: (request.ip as string | undefined) ?? null,
     requestId: request.id,
   };
+}
+
+const DETAIL_MAX_CHARS = 1_000;
+
+/** As PostgreSQL takes it. */
+function shortened(detail: string | undefined): string | null {
+  if (detail === undefined) return null;
+  const text = detail.length > DETAIL_MAX_CHARS ? `${detail.slice(0, DETAIL_MAX_CHARS)}…` : detail;
+  return text.replaceAll("\0", "").toWellFormed();
 }
 
 const ID = new RegExp(`^(?:${Object.values(idKinds).join("|")})_[0-9a-z]{26}$`);

@@ -1,5 +1,5 @@
-// Writes and shows the audit log. An event tells who, what, to which resource and how it ended; never a name, a command, a value
-// or the text of an error, because those may be secrets.
+// Writes and shows the audit log. An event tells who, what, to which resource and how it ended; never a name, a value or the text of an
+// error, because those may be secrets, and a command or a path only where the organization has asked for them.
 
 import type { AuditEvent, AuditQuery } from "@skerry/contract/audit/audit-event";
 import { SkerryError } from "@skerry/contract/errors";
@@ -23,6 +23,8 @@ export interface Act {
   /** Noun and verb: `sandbox.create`. */
   readonly action: string;
   readonly resource: string;
+  /** What else is kept of a request where its organization wants it; never what may hold an environment, or what a command reads. */
+  readonly detail?: (request: { readonly body: unknown; readonly url: string }) => string | undefined;
 }
 
 export interface Ending {
@@ -32,9 +34,10 @@ export interface Ending {
 
 export const succeeded: Ending = { outcome: "success", code: null };
 
-export interface CallerAct extends Act {
+export interface CallerAct extends Omit<Act, "detail"> {
   readonly caller: Pick<Caller, "orgId" | "userId" | "tokenId">;
   readonly resourceId: string | null;
+  readonly detail: string | null;
   readonly address: string | null;
   readonly requestId: string;
 }
@@ -62,7 +65,7 @@ export async function recordRefusals(context: Context, events: readonly FoldedEv
   }
 }
 
-/** PostgreSQL takes 65,535 values in a statement, and an event has 13. */
+/** PostgreSQL takes 65,535 values in a statement, and an event has 14. */
 const EVENTS_PER_STATEMENT = 1_000;
 
 function sendToLog(context: Context, event: NewAuditEvent, error: unknown): void {
@@ -86,6 +89,7 @@ export async function recordOwnActs(
       action,
       resource_kind: resource,
       resource_id: id,
+      detail: null,
       ...succeeded,
     })),
   );
@@ -105,6 +109,8 @@ export function eventOfCall(act: CallerAct, ending: Ending): NewAuditEvent {
     action: act.action,
     resource_kind: act.resource,
     resource_id: act.resourceId,
+    // Nothing was run, and the request was not even read.
+    detail: ending.outcome === "denied" ? null : act.detail,
     ...ending,
   };
 }
@@ -123,7 +129,9 @@ export async function listAuditLog(
       ...(before === undefined ? {} : { before }),
     }),
   );
-  return { ...page, items: page.items.map(auditEventOf) };
+  // Ids are made by the clocks of replicas, a moment before the time is written: nearly the same order, and not quite.
+  const items = page.items.toSorted((a, b) => b.at.getTime() - a.at.getTime());
+  return { ...page, items: items.map(auditEventOf) };
 }
 
 function filterOf({
@@ -166,6 +174,7 @@ function auditEventOf(row: AuditRow): AuditEvent {
     },
     action: row.action,
     resource: { kind: row.resource_kind, id: row.resource_id },
+    detail: row.detail,
     outcome: row.outcome,
     count: row.count,
     code: row.code,

@@ -7,6 +7,13 @@ import type { Database } from "../db/database.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
 import { prepared } from "../db/prepared.ts";
 
+interface Membership {
+  readonly org_id: string;
+  readonly role: Role;
+  readonly operator: boolean;
+  readonly audit_details: boolean;
+}
+
 /** Who a token speaks for. `membership` is null where the user is no member of the organization that was asked for. */
 export interface Bearer {
   readonly token_id: string;
@@ -16,7 +23,7 @@ export interface Bearer {
   readonly expires_in_ms: number | null;
   /** `last_used_at` is due to be written. */
   readonly stale: boolean;
-  readonly membership: { readonly org_id: string; readonly role: Role; readonly operator: boolean } | null;
+  readonly membership: Membership | null;
 }
 
 /** What a request brings: the SHA-256 of a secret, as hexadecimal digits, and the organization that it names. */
@@ -39,7 +46,7 @@ export function keyOf({ secretSha256, orgId = "" }: Credentials): string {
   return `${secretSha256} ${orgId}`;
 }
 
-type Row = Omit<Bearer, "membership"> & NonNullable<Bearer["membership"]> & { readonly key: string };
+type Row = Omit<Bearer, "membership"> & Membership & { readonly key: string };
 
 /**
  * Tokens are found by the hash of their secrets. How long an index takes to say that a hash is not there tells nothing about the
@@ -49,7 +56,7 @@ type Row = Omit<Bearer, "membership"> & NonNullable<Bearer["membership"]> & { re
 const batches = new BatchLoader<Bearer>(async (db, keys) => {
   const wanted = keys.map((key) => key.split(" "));
   const { rows } = await sql<Row>`
-    select w.digest || ' ' || w.org_id as key, t.id as token_id, t.user_id, t.scopes, m.org_id, m.role, o.operator,
+    select w.digest || ' ' || w.org_id as key, t.id as token_id, t.user_id, t.scopes, m.org_id, m.role, o.operator, o.audit_details,
       (extract(epoch from t.expires_at - now()) * 1000)::double precision as expires_in_ms,
       t.last_used_at is null or t.last_used_at < now() - ${LAST_USED_RESOLUTION_S} * interval '1 second' as stale
     from unnest(${wanted.map(([digest]) => digest)}::text[], ${wanted.map(([, orgId]) => orgId)}::text[]) as w (digest, org_id)
@@ -58,9 +65,9 @@ const batches = new BatchLoader<Bearer>(async (db, keys) => {
       and (m.org_id = t.org_id or not t.bound)
     left join organizations o on o.id = m.org_id
     where t.revoked_at is null and (t.expires_at is null or t.expires_at > now()) ${prepared}`.execute(db);
-  return rows.map(({ key, org_id, role, operator, ...bearer }) => [
+  return rows.map(({ key, org_id, role, operator, audit_details, ...bearer }) => [
     key,
-    { ...bearer, membership: org_id === null ? null : { org_id, role, operator } },
+    { ...bearer, membership: org_id === null ? null : { org_id, role, operator, audit_details } },
   ]);
 });
 

@@ -83,5 +83,6 @@ function callerOf({ token_id, user_id, scopes, membership }: Bearer): Caller | n
     tokenId: token_id,
     role: membership.role,
     scopes: usableScopes(scopes, membership),
+    auditDetails: membership.audit_details,
   };
 }

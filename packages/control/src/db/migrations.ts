@@ -21,6 +21,7 @@ import { controlGeneration } from "./migrations/0016-control-generation.ts";
 import { vmNames } from "./migrations/0017-vm-names.ts";
 import { erasedEnv } from "./migrations/0018-erased-env.ts";
 import { deletedOrganizations } from "./migrations/0019-deleted-organizations.ts";
+import { auditDetails } from "./migrations/0020-audit-details.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -47,6 +48,7 @@ const migrations = [
   { number: 17, name: "vm-names", text: vmNames },
   { number: 18, name: "erased-env", text: erasedEnv },
   { number: 19, name: "deleted-organizations", text: deletedOrganizations },
+  { number: 20, name: "audit-details", text: auditDetails },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -89,7 +89,7 @@ export function listOrganizations(
 export async function updateOrganization(
   db: Queries,
   orgId: string,
-  change: { name?: string; egress_default?: Egress["mode"] },
+  change: { name?: string; egress_default?: Egress["mode"]; audit_details?: boolean },
 ): Promise<void> {
   if (Object.keys(change).length === 0) return;
   await db.updateTable("organizations").set(change).where("id", "=", orgId).execute();

@@ -102,6 +102,7 @@ function organizationOf(row: OrganizationRow | undefined): Organization {
     name: row.name,
     egress_default: row.egress_default,
     allowed_private_cidrs: [...row.allowed_private_cidrs],
+    audit_details: row.audit_details,
     role: row.role,
     created_at: row.created_at.toISOString(),
   };

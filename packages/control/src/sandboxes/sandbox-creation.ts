@@ -4,7 +4,6 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { Sandbox, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { timed } from "../metrics/timed.ts";
-import type { NewAuditEvent } from "../audit/insert-audit-events.ts";
 import {
   extendClaim,
   findSandbox,
@@ -59,7 +58,7 @@ async function createSandbox(
       },
     );
     using _claim = keepClaim(context, () => extendClaim(context.db, row.id));
-    return await start(context, row, { address, event: attempt.ready(row) });
+    return await start(context, row, { address, attempt });
   });
 }
 
@@ -70,7 +69,7 @@ function placementRequest({ orgId }: Caller, { template, size }: SandboxParams):
 async function start(
   context: Context,
   row: SandboxRow,
-  { address, event }: { readonly address: string; readonly event: NewAuditEvent | undefined },
+  { address, attempt }: { readonly address: string; readonly attempt: Attempt },
 ): Promise<SandboxRow> {
   const client = context.hosts.client(address);
   try {
@@ -83,7 +82,8 @@ async function start(
   }
   const askedMs = performance.now();
   const running = await transitionSandbox(context.db, row, "running", {
-    event,
+    // Made now: the log is in the order in which things came true.
+    event: attempt.ready(row),
     egressVersion: row.egress_version,
   });
   if (running !== undefined) {

@@ -355,6 +355,9 @@ class AuditEvent(TypedDict):
     #: What was done, as noun and verb.
     action: str
     resource: AuditEventResource
+    #: The command that was executed or the path of the file that was uploaded, at most 1,000 characters of it, where
+    #: the organization has set `audit_details`. Never an environment, what a command reads, or what is in a file.
+    detail: Optional[str]
     #: `denied`: the caller lacked a role or a scope. `failure`: it broke off, and may or may not have taken effect.
     outcome: AuditEventOutcome
     #: The error code, where the outcome is not success.
@@ -966,6 +969,9 @@ class Organization(TypedDict):
     #: Private networks that its sandboxes and machines may allow in `egress.allow_cidrs`. Only the operator grants
     #: them.
     allowed_private_cidrs: List[str]
+    #: Whether its audit log keeps commands and paths of files; off by default. A command may hold secrets, which those
+    #: who may read the log then see. It counts within seconds.
+    audit_details: bool
     #: Yours in it.
     role: Role
     created_at: str
@@ -1089,6 +1095,9 @@ class OrganizationUpdateRequest(TypedDict, total=False):
     name: str
     #: The egress mode of sandboxes whose request names neither a mode nor allowed CIDRs.
     egress_default: EgressMode
+    #: Whether its audit log keeps commands and paths of files; off by default. A command may hold secrets, which those
+    #: who may read the log then see. It counts within seconds.
+    audit_details: bool
 
 
 class SandboxInfo(TypedDict):

@@ -71,9 +71,11 @@ async function listEvents(cli: Cli, flags: ListFlags, self: Command): Promise<vo
 }
 
 function showEvents(cli: Cli, events: readonly AuditEvent[]): Promise<void> {
+  // Only organizations that want them have any.
+  const withDetails = events.some(({ detail }) => detail !== null);
   return cli.output.table(
-    ["TIME", "ACTION", "RESOURCE", "OUTCOME", "BY", "TOKEN", "FROM"],
-    events.map(({ at, action, resource, outcome, code, count, actor }) => [
+    ["TIME", "ACTION", "RESOURCE", "OUTCOME", "BY", "TOKEN", "FROM", ...(withDetails ? ["DETAIL"] : [])],
+    events.map(({ at, action, resource, outcome, code, count, actor, detail }) => [
       at,
       action,
       resource.id ?? "-",
@@ -81,6 +83,7 @@ function showEvents(cli: Cli, events: readonly AuditEvent[]): Promise<void> {
       actor.user_id ?? actor.service ?? "-",
       actor.token_id ?? "-",
       actor.address ?? "-",
+      ...(withDetails ? [detail ?? "-"] : []),
     ]),
   );
 }

@@ -91,6 +91,7 @@ function registerCreate(org: Command, cli: Cli): void {
 interface UpdateFlags extends JsonFlag {
   readonly name?: string;
   readonly egressDefault?: EgressMode;
+  readonly auditDetails?: "on" | "off";
 }
 
 function registerUpdate(org: Command, cli: Cli): void {
@@ -100,10 +101,20 @@ function registerUpdate(org: Command, cli: Cli): void {
     .argument("<id>", "id of the organization, org_...")
     .option("--name <name>", "its new name")
     .addOption(new Option("--egress-default <mode>", EGRESS_DEFAULT).choices(modes))
+    .addOption(
+      new Option(
+        "--audit-details <on|off>",
+        "whether the audit log keeps commands and paths of files",
+      ).choices(["on", "off"]),
+    )
     .option("--json", "print JSON")
     .action(async (id: string, flags: UpdateFlags, self: Command) => {
       const client = await cli.client(self);
-      const request = given({ name: flags.name, egress_default: flags.egressDefault });
+      const request = given({
+        name: flags.name,
+        egress_default: flags.egressDefault,
+        audit_details: flags.auditDetails === undefined ? undefined : flags.auditDetails === "on",
+      });
       await show(cli, await client.organizations.update(id, request, { signal: cli.signal }), flags);
     });
   addExamples(command, "skerry org update org_01jd3... --egress-default deny_all");
@@ -152,13 +163,14 @@ function registerDelete(org: Command, cli: Cli): void {
 
 async function show(cli: Cli, organization: Organization, flags: JsonFlag): Promise<void> {
   if (flags.json === true) return cli.output.json(organization);
-  const { id, name, role, egress_default, allowed_private_cidrs, created_at } = organization;
+  const { id, name, role, egress_default, allowed_private_cidrs, audit_details, created_at } = organization;
   await cli.output.fields([
     ["id", id],
     ["name", name],
     ["your role", role],
     ["egress default", egress_default],
     ["private networks", allowed_private_cidrs.join(", ") || "none"],
+    ["audit details", audit_details ? "on" : "off"],
     ["created", created_at],
   ]);
 }

@@ -19,5 +19,7 @@ export interface AuditTables {
     outcome: "success" | "denied" | "failure";
     code: string | null;
     count: Generated<number>;
+    /** What was run, or the path of the file, where the organization wants it. */
+    detail: string | null;
   };
 }

@@ -16,6 +16,7 @@ export interface OrganizationTables {
     allowed_private_cidrs: Generated<readonly string[]>;
     created_at: Generated<Date>;
     deleted_at: MaybeTime;
+    audit_details: Generated<boolean>;
   };
   memberships: { org_id: string; user_id: string; role: Role; created_at: Generated<Date> };
   api_tokens: {

@@ -31,7 +31,7 @@ export function executeOperation(kind: VmKind) {
     answers: { 200: ExecuteResponse },
     events: [ExecuteExit],
     access: { scope: `${table}:execute`, role: "member", rate: "write" },
-    audit: { action: `${noun}.execute`, resource: noun },
+    audit: { action: `${noun}.execute`, resource: noun, detail: commandOf },
     errors: [
       ...inVmErrors(kind),
       "invalid_duration",
@@ -46,4 +46,10 @@ export function executeOperation(kind: VmKind) {
       "disk_full",
     ],
   } as const satisfies Operation;
+}
+
+/** For the audit log; a body that was not read, or is none of ours, has no command. */
+function commandOf({ body }: { readonly body: unknown }): string | undefined {
+  const { command } = (body ?? {}) as { readonly command?: unknown };
+  return typeof command === "string" ? command : undefined;
 }

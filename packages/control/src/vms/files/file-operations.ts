@@ -6,6 +6,7 @@ import type { ErrorCode } from "@skerry/contract/errors";
 import type { Operation } from "../../api/operation.ts";
 import { inVmErrors } from "../vm-errors.ts";
 import type { VmKind } from "../vm-kind.ts";
+import { filePathOf } from "./file-path.ts";
 import { vmPath } from "../vm-path.ts";
 
 function filePath(kind: VmKind) {
@@ -38,7 +39,7 @@ export function uploadFileOperation(kind: VmKind) {
     body: "bytes",
     answers: { 200: FileWritten },
     access: { scope: `${table}:execute`, role: "member", rate: "write" },
-    audit: { action: `${noun}.file.upload`, resource: noun },
+    audit: { action: `${noun}.file.upload`, resource: noun, detail: filePathOf },
     errors: [...inVmErrors(kind), ...ofPath, "payload_too_large", "upload_incomplete", "disk_full"],
   } as const satisfies Operation;
 }
@@ -59,7 +60,7 @@ export function downloadFileOperation(kind: VmKind) {
     answersBytes: true,
     // What a sandbox computes is in its files; a caller that may read those could as well run `cat`.
     access: { scope: `${table}:execute`, role: "member", rate: "read" },
-    audit: { action: `${noun}.file.download`, resource: noun },
+    audit: { action: `${noun}.file.download`, resource: noun, detail: filePathOf },
     errors: [...inVmErrors(kind), ...ofPath],
   } as const satisfies Operation;
 }

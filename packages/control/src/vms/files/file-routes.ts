@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Context } from "../../context.ts";
 import { downloadFile, listDirectory, uploadFile } from "./files.ts";
 import type { VmKind } from "../vm-kind.ts";
+import { encodedFilePath } from "./file-path.ts";
 import { callerOf } from "../../api/authenticate-hook.ts";
 import { requestSignal } from "../../api/request-signal.ts";
 import type { Handler } from "../../api/routes.ts";
@@ -40,13 +41,8 @@ export function downloadFileHandler(
   };
 }
 
-const FILES_PREFIX = /^\/v1\/[a-z]+\/[^/?]+\/files\//;
-
 function fileParams(kind: VmKind, request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) {
-  const url = request.raw.url ?? "";
-  const query = url.indexOf("?");
-  // From the raw URL, because the router has decoded its own copy already and `%2541` must stay `%41`.
-  const encodedPath = (query < 0 ? url : url.slice(0, query)).replace(FILES_PREFIX, "");
+  const encodedPath = encodedFilePath(request.raw.url ?? "");
   return { kind, id: request.params.id, encodedPath, gone: requestSignal(reply) };
 }
 
