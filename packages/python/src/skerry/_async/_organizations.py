@@ -47,10 +47,16 @@ class AsyncOrganizations:
         return await self._http.json(Request("GET", _at(id)), Organization)
 
     async def update(
-        self, id: str, *, name: Optional[str] = None, egress_default: Optional[EgressMode] = None
+        self,
+        id: str,
+        *,
+        name: Optional[str] = None,
+        egress_default: Optional[EgressMode] = None,
+        audit_details: Optional[bool] = None,
     ) -> Organization:
-        """Changes what is named: ``name``, and ``egress_default``, the egress mode of sandboxes that ask for none."""
-        json = {"name": name, "egress_default": egress_default}
+        """Changes what is named: ``name``; ``egress_default``, the egress mode of sandboxes that ask for none; and ``audit_details``, whether
+        the audit log keeps commands and paths."""
+        json = {"name": name, "egress_default": egress_default, "audit_details": audit_details}
         return await self._http.json(Request("PATCH", _at(id), json=json), Organization)
 
     async def delete(self, id: str) -> None:
