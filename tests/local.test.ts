@@ -93,6 +93,19 @@ test("whoever holds the port is named and gets nothing from skerry up", async ()
   }
 });
 
+test("settings that control refuses end skerry up before anything is started", async () => {
+  await using bare = await installation();
+  const [cert, key] = [join(bare.state, "api.crt"), join(bare.state, "api.key")];
+  await writeFile(cert, "not a certificate", { mode: 0o644 });
+  await writeFile(key, "root's alone", { mode: 0o600 });
+  const env = { ...bare.env, SKERRY_TLS_CERT: cert, SKERRY_TLS_KEY: key };
+  await expect(skerry(env, "up")).rejects.toThrow(/SKERRY_TLS_KEY names a file that cannot be read/);
+  await expect(skerry({ ...bare.env, SKERRY_AUDIT_RETENTION_DAYS: "two" }, "up")).rejects.toThrow(
+    "SKERRY_AUDIT_RETENTION_DAYS",
+  );
+  await expect(lstat(join(bare.state, "run/supervisor.json"))).rejects.toThrow("ENOENT");
+});
+
 test("no link in the log folder is followed, and nobody but root writes to the folder", async () => {
   await using here = await installation();
   const [logs, victim] = [join(here.state, "log"), join(here.state, "victim")];

@@ -9,6 +9,7 @@ import { refuseHalfRestored } from "./system/half-restored.ts";
 import { askHost } from "./system/ask-host.ts";
 import type { Layout } from "./system/layout.ts";
 import { lockCommands } from "./system/lock.ts";
+import { checkControlSettings } from "./servers/control-command.ts";
 import { lastLines, openLog } from "./servers/logs.ts";
 import { portHolder, portTaken } from "./servers/port.ts";
 import { Postgres } from "./servers/postgres.ts";
@@ -39,6 +40,7 @@ export async function up(layout: Layout): Promise<void> {
   await makeFolders(layout);
   await lockCommands(layout);
   const user = await userOf(layout);
+  await checkControlSettings(layout);
   await startUnlessRunning(layout, user);
   process.stdout.write(`${user === undefined ? whoseHost(layout) : await ensureToken(layout, user)}\n`);
 }

@@ -1,10 +1,10 @@
-// skerry-control: `serve` (default), `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`,
+// skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`,
 // `private-cidrs [ORG [CIDR… | none]]`, `service list`, `service run NAME`, `describe`, `hold-hosts`, `take-over`, `check-schema`,
 // `known-migrations`, `way-back NUMBER…`.
 
 import { parseArgs } from "node:util";
 import { SkerryError } from "@skerry/contract/errors";
-import { CertificateError } from "./tls-certificate.ts";
+import { CertificateError, readKeyPair } from "./tls-certificate.ts";
 import { ConfigError, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
 import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
@@ -33,6 +33,11 @@ async function main(): Promise<void> {
   switch (positionals[0] ?? "serve") {
     case "serve":
       return serve(readConfig());
+    case "check-settings": {
+      const { tls } = readConfig();
+      if (tls !== undefined) await readKeyPair(tls);
+      return void process.stdout.write("{}\n");
+    }
     case "migrate":
       return withDatabase(async (db) => {
         const applied = await migrate(db);
@@ -89,7 +94,7 @@ async function restoreCommand(name: string): Promise<void> {
       return withDatabase(async (db) => answer(await takeOver(db)));
     default:
       throw new Error(
-        `There is no command "${name}": use serve, migrate, bootstrap, limits, private-cidrs, service, describe, hold-hosts, take-over, check-schema, known-migrations or way-back.`,
+        `There is no command "${name}": use serve, check-settings, migrate, bootstrap, limits, private-cidrs, service, describe, hold-hosts, take-over, check-schema, known-migrations or way-back.`,
       );
   }
 }

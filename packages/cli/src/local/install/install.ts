@@ -2,6 +2,7 @@
 
 import { mkdir } from "node:fs/promises";
 import { CliError } from "../../errors.ts";
+import { checkControlSettings } from "../servers/control-command.ts";
 import { Postgres } from "../servers/postgres.ts";
 import { runHost } from "../servers/run-host.ts";
 import { makeFolders, STOP_GRACE_MS } from "../servers/supervise.ts";
@@ -76,6 +77,7 @@ async function prepare(layout: Layout): Promise<void> {
   await makeFolders(layout);
   await lockCommands(layout);
   const user = layout.joined === undefined ? await ensureSystemUser(layout.state) : undefined;
+  await checkControlSettings(layout);
   const running = await runningSupervisor(layout);
   await step("Stop what `skerry up` has started; its VMs run on", async () => {
     if (running !== undefined) await stopProcess(running.supervisor, STOP_DEADLINE_MS);

@@ -26,3 +26,9 @@ export async function controlCommand(
   if (code !== 0) throw new CliError(failure, stderr.trim());
   return JSON.parse(stdout);
 }
+
+/** Before anything is started: control would end with the same words, be started again and end again, until the one who waits gives up. */
+export async function checkControlSettings(layout: Layout): Promise<void> {
+  if (layout.joined !== undefined) return;
+  await controlCommand(layout, ["check-settings"], { failure: "wrong_settings" });
+}
