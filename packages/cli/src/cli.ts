@@ -1,10 +1,12 @@
 // What every client command works with.
 
+import { idKinds } from "@skerry/contract/ids";
 import { Skerry, SkerryApiError, type Retry } from "@skerry/sdk";
 import type { Command } from "commander";
 import { isAnimationWanted, isColorWanted, readSettings, type Flags } from "./config.ts";
 import { CliError, exitCodes, failureOf, InterruptedError } from "./errors.ts";
 import { Output } from "./output.ts";
+import { idMeant, organizationTarget } from "./targets.ts";
 import { Waits } from "./waits.ts";
 
 export class Cli {
@@ -44,7 +46,12 @@ export class Cli {
       if (response.ok) this.waits.endRequest();
       return response;
     };
-    return new Skerry({ baseUrl: apiUrl, token, organization, onRetry, fetch });
+    const options = { baseUrl: apiUrl, token, onRetry, fetch };
+    // The API takes an id; a person may have given the name.
+    if (organization === undefined || organization.startsWith(`${idKinds.organization}_`))
+      return new Skerry({ ...options, organization });
+    const own = organizationTarget(new Skerry(options), this.signal);
+    return new Skerry({ ...options, organization: await idMeant(own, organization) });
   }
 
   /** Says what a command failed with, and does not end it. */

@@ -90,7 +90,7 @@ function makeProgram(isJson: boolean): Command {
     .version(packageJson.version, "-v, --version")
     .option("--api-url <url>", `address of the server (SKERRY_API_URL; default ${DEFAULT_API_URL})`)
     .option("--token <token>", "API token (better SKERRY_API_TOKEN: other users can see flags)")
-    .option("--org <id>", "organization to work in (SKERRY_ORG_ID; default: the token's own)")
+    .option("--org <id>", "organization to work in, by id or name (SKERRY_ORG_ID; default: the token's own)")
     .configureHelp({
       showGlobalOptions: true,
       minWidthToWrap: DESCRIPTION_MIN,

@@ -2,7 +2,7 @@
 // there is nothing of that name, the list tells which id begins like it.
 
 import { idKinds, isId, kindOf, type IdKind } from "@skerry/contract/ids";
-import { SkerryApiError } from "@skerry/sdk";
+import { SkerryApiError, type Skerry } from "@skerry/sdk";
 import { CliError, InterruptedError } from "./errors.ts";
 
 export interface Named {
@@ -38,6 +38,13 @@ export async function onTarget<Result>(
   }
 }
 
+/** For what goes into the request beside its path. */
+export async function idMeant(target: TargetKind, text: string): Promise<string> {
+  const id = isId(target.kind, text) ? text : await idOf(target, text);
+  if (id === undefined) throw notFound(target, text);
+  return id;
+}
+
 /** For work that cannot be done twice, because it reads standard input. What cannot be found out is for the server to say. */
 export async function onTargetOnce<Result>(
   target: TargetKind,
@@ -56,20 +63,21 @@ export async function onTargetOnce<Result>(
 async function idOf({ kind, noun, list }: TargetKind, text: string): Promise<string | undefined> {
   const prefix = `${idKinds[kind]}_`;
   const beginning = text.startsWith(prefix) ? text : prefix + text;
-  const found: Named[] = [];
+  const found = new Map<string, Named>();
   let searched = 0;
   for await (const item of list()) {
-    if (item.name === text || (text !== "" && beginning !== prefix && item.id.startsWith(beginning)))
-      found.push(item);
+    const begins = text !== "" && beginning !== prefix && item.id.startsWith(beginning);
+    if (item.name === text || begins) found.set(item.id, item);
     searched += 1;
     if (searched === SEARCHED_MAX) break;
   }
-  if (found.length > 1)
-    throw new CliError("ambiguous", `"${text}" can mean ${found.length} of them.`, {
-      remediation: `Give more of the id of the ${noun}:`,
-      lines: found.slice(0, CANDIDATES_SHOWN).map(({ id, name }) => (name === null ? id : `${id}  ${name}`)),
-    });
-  return found[0]?.id;
+  const [first] = found.keys();
+  if (found.size <= 1) return first;
+  const candidates = [...found.values()].slice(0, CANDIDATES_SHOWN);
+  throw new CliError("ambiguous", `"${text}" can mean ${found.size} of them.`, {
+    remediation: `Give more of the id of the ${noun}:`,
+    lines: candidates.map(({ id, name }) => (name === null ? id : `${id}  ${name}`)),
+  });
 }
 
 const CANDIDATES_SHOWN = 10;
@@ -84,6 +92,11 @@ function isNotFound(kind: IdKind, error: unknown): boolean {
   if (!(error instanceof SkerryApiError)) return false;
   // Paths that take ids only refuse a name as no id.
   return error.code === codes[kind] || (error.code === "bad_request" && error.context?.["field"] === "id");
+}
+
+/** Those that the caller is a member of. */
+export function organizationTarget({ organizations }: Skerry, signal: AbortSignal): TargetKind {
+  return { kind: "organization", noun: "organization", list: () => organizations.list({ signal }) };
 }
 
 const codes: { readonly [Kind in IdKind]?: string } = {

@@ -3,8 +3,6 @@
 export type WidthOf = (text: string) => number;
 
 const ELLIPSIS = "…";
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-
 /** Of plain ASCII the width is the length; the tables of Unicode are loaded only for other texts. */
 export async function measureFor(texts: Iterable<string>): Promise<WidthOf> {
   for (const text of texts) if (!/^[\x20-\x7e]*$/.test(text)) return (await import("string-width")).default;
@@ -14,6 +12,7 @@ export async function measureFor(texts: Iterable<string>): Promise<WidthOf> {
 /** At most so wide; what is cut off is an ellipsis. */
 export function truncated(text: string, columns: number, widthOf: WidthOf): string {
   if (widthOf(text) <= columns) return text;
+  const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
   let kept = "";
   let width = 0;
   for (const { segment } of graphemes.segment(text)) {

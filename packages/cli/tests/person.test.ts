@@ -130,6 +130,56 @@ test("a template need not be named where there is one, or one called base", asyn
   expect((await shell.run("sandbox", "create", "node", "--template", "ruby")).code).toBe(2);
 });
 
+test("organizations, tokens, members and hosts are found by name too, and --org takes one", async () => {
+  const named: Readonly<Record<string, readonly object[]>> = {
+    "/v1/orgs": [
+      {
+        id: "org_01kb3x0q9vt5c7r2m8n4p6w1yz",
+        name: "Example Ltd",
+        role: "owner",
+        egress_default: "allow_all",
+        created_at: "2026-11-20T16:21:09.123Z",
+        allowed_private_cidrs: [],
+      },
+    ],
+    "/v1/auth/tokens": [{ id: "tok_01kb3x0q9vt5c7r2m8n4p6w1yz", name: "ci" }],
+    "/v1/orgs/org_1/members": [
+      { user_id: "usr_01kb3x0q9vt5c7r2m8n4p6w1yz", name: "Ada", email: "ada@example.org" },
+    ],
+    "/v1/hosts": [{ id: "hst_01kb3x0q9vt5c7r2m8n4p6w1yz", name: "rack-7" }],
+  };
+  await using server = await ScriptedServer.start((response, { method, url }) => {
+    if (url === "/v1/auth/me") return sendJson(response, 200, { organization_id: "org_1" });
+    const items = named[url];
+    if (items !== undefined) return sendJson(response, 200, { items, next_cursor: null });
+    if (!url.endsWith("_01kb3x0q9vt5c7r2m8n4p6w1yz")) {
+      const [, , noun = "", , last] = url.split("/");
+      const code =
+        last === "members" ? "member" : { orgs: "organization", auth: "token", hosts: "host" }[noun];
+      return sendJson(response, 404, { code: `${code}_not_found`, message: "There is none." });
+    }
+    return method === "DELETE"
+      ? response.writeHead(204).end()
+      : sendJson(response, 200, named["/v1/orgs"]?.[0]);
+  });
+  await using shell = await Shell.forServer(server);
+  const calls: readonly (readonly [words: readonly string[], url: string])[] = [
+    [["org", "show", "Example Ltd"], "/v1/orgs/org_01kb3x0q9vt5c7r2m8n4p6w1yz"],
+    [["auth", "token", "revoke", "ci"], "/v1/auth/tokens/tok_01kb3x0q9vt5c7r2m8n4p6w1yz"],
+    [["org", "remove-member", "Ada"], "/v1/orgs/org_1/members/usr_01kb3x0q9vt5c7r2m8n4p6w1yz"],
+    [["org", "remove-member", "ada@example.org"], "/v1/orgs/org_1/members/usr_01kb3x0q9vt5c7r2m8n4p6w1yz"],
+    [["host", "remove", "rack-7"], "/v1/hosts/hst_01kb3x0q9vt5c7r2m8n4p6w1yz"],
+  ];
+  for (const [words, url] of calls) {
+    expect([words, (await shell.run(...words)).code]).toEqual([words, 0]);
+    expect(server.last.url).toBe(url);
+  }
+  await shell.run("auth", "token", "list", "--org", "Example Ltd");
+  expect(server.last.headers["x-org-id"]).toBe("org_01kb3x0q9vt5c7r2m8n4p6w1yz");
+  const { code, stderr } = await shell.run("ps", "--org", "nobody");
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: There is no organization "nobody"/)]);
+});
+
 test("the version has every usual spelling", async () => {
   await using shell = await Shell.open();
   const usual = (await shell.run("--version")).stdout.toString();

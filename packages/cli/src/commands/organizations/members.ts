@@ -5,12 +5,12 @@ import type { Member, Role, Skerry } from "@skerry/sdk";
 import { Argument, Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, given } from "../../options.ts";
+import { onTarget } from "../../targets.ts";
+import { MEMBER_ARGUMENT, memberTarget } from "./organization-targets.ts";
 
 interface JsonFlag {
   readonly json?: boolean;
 }
-
-const USER = "id of the member, usr_...";
 
 export function registerMemberCommands(org: Command, cli: Cli): void {
   registerMembers(org, cli);
@@ -87,14 +87,15 @@ function registerSetRole(org: Command, cli: Cli): void {
   const command = org
     .command("set-role")
     .description("Change what a member may do.")
-    .argument("<user>", USER)
+    .argument("<user>", MEMBER_ARGUMENT)
     .addArgument(new Argument("<role>", "what the member may do").choices(roles))
     .option("--json", "print JSON")
-    .action(async (userId: string, role: Role, flags: JsonFlag, self: Command) => {
+    .action(async (text: string, role: Role, flags: JsonFlag, self: Command) => {
       const client = await cli.client(self);
-      const member = await client.organizations.setRole(await here(client, cli), userId, role, {
-        signal: cli.signal,
-      });
+      const own = await here(client, cli);
+      const member = await onTarget(memberTarget(client, own, cli.signal), text, (userId) =>
+        client.organizations.setRole(own, userId, role, { signal: cli.signal }),
+      );
       if (flags.json === true) return cli.output.json(member);
       await cli.output.note(`${member.user_id} (${member.name}), ${member.role}.`);
     });
@@ -105,11 +106,14 @@ function registerRemove(org: Command, cli: Cli): void {
   const command = org
     .command("remove-member")
     .description("Remove a member; the member's tokens here end at once.")
-    .argument("<user>", USER)
-    .action(async (userId: string, _flags: object, self: Command) => {
+    .argument("<user>", MEMBER_ARGUMENT)
+    .action(async (text: string, _flags: object, self: Command) => {
       const client = await cli.client(self);
-      await client.organizations.removeMember(await here(client, cli), userId, { signal: cli.signal });
-      await cli.output.note(`${userId} is removed.`);
+      const own = await here(client, cli);
+      await onTarget(memberTarget(client, own, cli.signal), text, async (userId) => {
+        await client.organizations.removeMember(own, userId, { signal: cli.signal });
+        await cli.output.note(`${userId} is removed.`);
+      });
     });
   addExamples(command, "skerry org remove-member usr_01jd3...");
 }

@@ -7,6 +7,8 @@ import { configPath } from "@skerry/sdk/saved-settings";
 import { readSaved, writeConfig } from "../../config.ts";
 import { CliError } from "../../errors.ts";
 import { addExamples, given } from "../../options.ts";
+import { onTarget, organizationTarget } from "../../targets.ts";
+import { ORGANIZATION_ARGUMENT } from "./organization-targets.ts";
 import { registerLimitsCommand } from "./limits.ts";
 import { registerMemberCommands } from "./members.ts";
 
@@ -59,12 +61,15 @@ function registerShow(org: Command, cli: Cli): void {
   const command = org
     .command("show")
     .description("Show an organization.")
-    .argument("[id]", "id of the organization, org_... (default: the one that you work in)")
+    .argument("[id]", `${ORGANIZATION_ARGUMENT} (default: the one that you work in)`)
     .option("--json", "print JSON")
-    .action(async (id: string | undefined, flags: JsonFlag, self: Command) => {
+    .action(async (given: string | undefined, flags: JsonFlag, self: Command) => {
       const client = await cli.client(self);
-      const target = id ?? (await client.me({ signal: cli.signal })).organization_id;
-      await show(cli, await client.organizations.get(target, { signal: cli.signal }), flags);
+      const text = given ?? (await client.me({ signal: cli.signal })).organization_id;
+      const found = await onTarget(organizationTarget(client, cli.signal), text, (id) =>
+        client.organizations.get(id, { signal: cli.signal }),
+      );
+      await show(cli, found, flags);
     });
   addExamples(command, "skerry org show", "skerry org show org_01jd3... --json");
 }
@@ -98,7 +103,7 @@ function registerUpdate(org: Command, cli: Cli): void {
   const command = org
     .command("update")
     .description("Change an organization; what is not given stays.")
-    .argument("<id>", "id of the organization, org_...")
+    .argument("<id>", ORGANIZATION_ARGUMENT)
     .option("--name <name>", "its new name")
     .addOption(new Option("--egress-default <mode>", EGRESS_DEFAULT).choices(modes))
     .addOption(
@@ -108,14 +113,17 @@ function registerUpdate(org: Command, cli: Cli): void {
       ).choices(["on", "off"]),
     )
     .option("--json", "print JSON")
-    .action(async (id: string, flags: UpdateFlags, self: Command) => {
+    .action(async (text: string, flags: UpdateFlags, self: Command) => {
       const client = await cli.client(self);
       const request = given({
         name: flags.name,
         egress_default: flags.egressDefault,
         audit_details: flags.auditDetails === undefined ? undefined : flags.auditDetails === "on",
       });
-      await show(cli, await client.organizations.update(id, request, { signal: cli.signal }), flags);
+      const updated = await onTarget(organizationTarget(client, cli.signal), text, (id) =>
+        client.organizations.update(id, request, { signal: cli.signal }),
+      );
+      await show(cli, updated, flags);
     });
   addExamples(command, "skerry org update org_01jd3... --egress-default deny_all");
 }
@@ -125,20 +133,21 @@ function registerUse(org: Command, cli: Cli): void {
   const command = org
     .command("use")
     .description("Choose the organization that commands with the saved token work in.")
-    .argument("[id]", "id of the organization, org_... (default: the token's own)")
-    .action(async (id: string | undefined, _flags: object, self: Command) => {
+    .argument("[id]", `${ORGANIZATION_ARGUMENT} (default: the token's own)`)
+    .action(async (text: string | undefined, _flags: object, self: Command) => {
       const { organization: _before, ...saved } = readSaved();
       if (saved.token === undefined)
         throw new CliError("no_token", "No token is saved, so there is nothing to choose for.", {
           remediation: "Run `skerry auth login` first, or set SKERRY_ORG_ID beside SKERRY_API_TOKEN.",
         });
-      if (id !== undefined) {
-        // A choice that cannot work would only be found out by the next command.
-        const client = await cli.client(self);
-        const { name } = await client.organizations.get(id, { signal: cli.signal });
-        await cli.output.note(`Commands work in ${name} now.`);
-      }
-      await writeConfig({ ...saved, ...given({ organization: id }) }, configPath());
+      if (text === undefined) return writeConfig(saved, configPath());
+      // A choice that cannot work would only be found out by the next command.
+      const client = await cli.client(self);
+      const { id, name } = await onTarget(organizationTarget(client, cli.signal), text, (asked) =>
+        client.organizations.get(asked, { signal: cli.signal }),
+      );
+      await cli.output.note(`Commands work in ${name} now.`);
+      await writeConfig({ ...saved, organization: id }, configPath());
     });
   addExamples(command, "skerry org use org_01jd3...", "skerry org use");
 }
@@ -149,10 +158,13 @@ function registerDelete(org: Command, cli: Cli): void {
     .description(
       "Delete an organization, as its owner or as the operator. Its sandboxes and machines must be destroyed before; its tokens end.",
     )
-    .argument("<id>", "id of the organization, org_...")
-    .action(async (id: string, _flags: object, self: Command) => {
+    .argument("<id>", ORGANIZATION_ARGUMENT)
+    .action(async (text: string, _flags: object, self: Command) => {
       const client = await cli.client(self);
-      await client.organizations.delete(id, { signal: cli.signal });
+      const id = await onTarget(organizationTarget(client, cli.signal), text, async (asked) => {
+        await client.organizations.delete(asked, { signal: cli.signal });
+        return asked;
+      });
       const { organization, ...saved } = readSaved();
       // Commands would go on to look for it.
       if (organization === id && saved.token !== undefined) await writeConfig(saved, configPath());

@@ -5,6 +5,8 @@ import type { Scope, Token } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, given } from "../../options.ts";
+import { onTarget } from "../../targets.ts";
+import { TOKEN_ARGUMENT, tokenTarget } from "./organization-targets.ts";
 
 export function registerTokenCommands(auth: Command, cli: Cli): void {
   const token = auth.command("token").description("API tokens; alone, it mints one.");
@@ -84,11 +86,13 @@ function registerRevoke(token: Command, cli: Cli): void {
   const command = token
     .command("revoke")
     .description("End a token at once.")
-    .argument("<id>", "id of the token, tok_...")
-    .action(async (id: string, _flags: object, self: Command) => {
+    .argument("<id>", TOKEN_ARGUMENT)
+    .action(async (text: string, _flags: object, self: Command) => {
       const client = await cli.client(self);
-      await client.tokens.revoke(id, { signal: cli.signal });
-      await cli.output.note(`${id} is revoked.`);
+      await onTarget(tokenTarget(client, cli.signal), text, async (id) => {
+        await client.tokens.revoke(id, { signal: cli.signal });
+        await cli.output.note(`${id} is revoked.`);
+      });
     });
   addExamples(command, "skerry auth token revoke tok_01jd3...");
 }
