@@ -3,6 +3,8 @@
 import type { VmSpec } from "@skerry/contract/host-api/vm";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { parseTiming, SERVER_TIMING, type Timing } from "@skerry/contract/server-timing";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { LoneHost } from "./support/lone-host.ts";
 import { serverPid, startPlatform, until, waitingClones, type Platform } from "./support/platform.ts";
@@ -74,7 +76,10 @@ test("a frozen template that no clone wakes from is made anew, and stays for the
   const assets = inject("assets");
   const host = await LoneHost.open(assets, { SKERRY_TEMPLATES: templates, SKERRY_WARM_MAX: "0" });
   try {
-    expect((await created(host, "sbx_first")).status).toBe(200);
+    const first = await created(host, "sbx_first");
+    expect(first.status).toBe(200);
+    // Who waits for a template to be frozen is told so.
+    expect(first.timing.freeze).toBeGreaterThan(100);
     const [frozen = ""] = await frozenTinies(assets);
     // As a state that another CPU or another QEMU has saved would be: not understood.
     await writeFile(join(assets, "frozen", frozen, "state"), "no state of a machine");
@@ -86,7 +91,7 @@ test("a frozen template that no clone wakes from is made anew, and stays for the
     // A later host process knows it, too.
     await host.end("SIGKILL");
     await host.start();
-    expect((await created(host, "sbx_fourth")).status).toBe(200);
+    expect(await created(host, "sbx_fourth")).toEqual({ status: 200, timing: {} });
   } finally {
     await host.close();
     for (const name of await frozenTinies(assets))
@@ -108,12 +113,17 @@ async function frozenTinies(assets: string): Promise<string[]> {
   return names.filter((name) => name.startsWith("tiny-shared-cpu-2x-")).toSorted();
 }
 
-async function created(host: LoneHost, id: string): Promise<{ readonly status: number }> {
+async function created(
+  host: LoneHost,
+  id: string,
+): Promise<{ readonly status: number; readonly timing: Timing }> {
   const spec: VmSpec = {
     ...{ execution_id: `exe_${id}`, template: "tiny", size: "shared-cpu-2x", hostname: "tiny", env: {} },
     ...{ egress_version: 1, egress: nothingAllowed },
   };
-  return host.call("PUT", `/vms/${id}`, spec);
+  const answer = await host.open("PUT", `/vms/${id}`, spec);
+  await buffer(answer);
+  return { status: answer.statusCode ?? 0, timing: parseTiming(String(answer.headers[SERVER_TIMING])) };
 }
 
 async function describeTiny(more: { readonly warm_up: readonly string[] }): Promise<void> {

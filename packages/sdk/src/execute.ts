@@ -5,11 +5,11 @@ import { OUTPUT_MAX_BYTES, STDIN_MAX_BYTES } from "@skerry/contract/bounds";
 import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
 import { errorOfEvent, errorOfStream, SkerryConnectionError, SkerryInputError } from "./errors.ts";
 import { readEvents, type ServerEvent } from "./event-stream.ts";
-import { concat, type CallOptions, type HttpClient } from "./http.ts";
+import { concat, type HttpClient, type TimedOptions } from "./http.ts";
 
 /** `timeout` (default `30s`, at most `5m`), `workdir` (default `/root`), `env`, and `signal`, which kills the command. */
 export type ExecuteOptions = Omit<ExecuteRequest, "command" | "stdin" | "stdin_encoding"> &
-  CallOptions & {
+  TimedOptions & {
     /** What the command reads from its standard input, at most 10 MiB, and then its end. Default: nothing. */
     readonly stdin?: string | Uint8Array | undefined;
   };
@@ -24,7 +24,7 @@ export async function* streamCommand(
   http: HttpClient,
   vm: string,
   command: string,
-  { signal, stdin, ...rest }: ExecuteOptions,
+  { signal, onTiming, stdin, ...rest }: ExecuteOptions,
 ): AsyncGenerator<ExecuteEvent, void> {
   const chunks = await http.open(
     {
@@ -33,7 +33,7 @@ export async function* streamCommand(
       headers: { accept: "text/event-stream" },
       json: { command, ...rest, ...inputFields(stdin) },
     },
-    { signal },
+    { signal, onTiming },
   );
   let exited = false;
   try {

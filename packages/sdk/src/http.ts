@@ -1,5 +1,6 @@
 // One HTTP call: address, headers, deadline, every failure as a named error, and a second try where that is safe.
 
+import { parseTiming, SERVER_TIMING, type Timing } from "@skerry/contract/server-timing";
 import { errorOfResponse, SkerryConnectionError, SkerryInputError } from "./errors.ts";
 import { pause, pauseBeforeRetry, RETRIES_DEFAULT } from "./retries.ts";
 import type { HttpRequest } from "./http-request.ts";
@@ -42,7 +43,15 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface CreateOptions extends CallOptions {
+export interface TimedOptions extends CallOptions {
+  /**
+   * Told where the server's time went, in milliseconds, when its answer begins, also that of an error: `place` (choosing a host), `freeze`
+   * (the first use of a size had its template frozen on that host), `start` (making the VM, or taking the command into it).
+   */
+  readonly onTiming?: ((timing: Timing) => void) | undefined;
+}
+
+export interface CreateOptions extends TimedOptions {
   /** 1 to 255 printable ASCII characters without spaces. The same one creates nothing a second time, for 24 h. Default: a random one. */
   readonly idempotencyKey?: string | undefined;
 }
@@ -81,7 +90,7 @@ export class HttpClient {
   }
 
   /** The JSON of the answer. The type is the contract's word for it; the client does not validate. */
-  async json<Answer>(request: HttpRequest, options: CallOptions = {}): Promise<Answer> {
+  async json<Answer>(request: HttpRequest, options: TimedOptions = {}): Promise<Answer> {
     const bytes = await collect(await this.open(request, options));
     try {
       return JSON.parse(new TextDecoder().decode(bytes)) as Answer;
@@ -99,7 +108,7 @@ export class HttpClient {
    * Sends the request and gives the body's chunks once the server accepted it. Leaving the loop over them early
    * closes the connection.
    */
-  async open(request: HttpRequest, options: CallOptions = {}): Promise<AsyncGenerator<Uint8Array, void>> {
+  async open(request: HttpRequest, options: TimedOptions = {}): Promise<AsyncGenerator<Uint8Array, void>> {
     const sent = request.creates === true ? withKey(request) : request;
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -113,13 +122,14 @@ export class HttpClient {
     }
   }
 
-  async #openOnce(request: HttpRequest, options: CallOptions): Promise<AsyncGenerator<Uint8Array, void>> {
+  async #openOnce(request: HttpRequest, options: TimedOptions): Promise<AsyncGenerator<Uint8Array, void>> {
     options.signal?.throwIfAborted();
     const call = new Call(options.signal);
     const withinMs = request.answerWithinMs ?? ANSWER_WITHIN_MS;
     call.expectWithin(withinMs, () => this.#broken(`no answer within ${withinMs / 1_000} s`));
     try {
       const response = await this.#fetch(this.#url(request), this.#init(request, call.signal));
+      options.onTiming?.(parseTiming(response.headers.get(SERVER_TIMING)));
       if (!response.ok) throw await errorOfResponse(response, this.baseUrl);
       call.expectNothing();
       return this.#chunks(response, call);

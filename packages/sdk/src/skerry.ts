@@ -80,11 +80,12 @@ export {
   type ApiErrorCode,
 } from "./api-errors.ts";
 export { SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "./errors.ts";
-export type { CallOptions, CreateOptions, Retry, SkerryOptions } from "./http.ts";
+export type { CallOptions, CreateOptions, Retry, SkerryOptions, TimedOptions } from "./http.ts";
 export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";
 export type { Size } from "./sizes.ts";
+export type { Timing } from "@skerry/contract/server-timing";
 export type { Duration } from "@skerry/contract/durations";
 export type { SizeName } from "@skerry/contract/sizes";
 export type { SandboxFilter, Sandboxes } from "./sandboxes.ts";

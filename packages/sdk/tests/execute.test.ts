@@ -6,8 +6,16 @@ import {
   SkerryConnectionError,
   SkerryInputError,
   type ExecuteEvent,
+  type Timing,
 } from "../src/skerry.ts";
-import { eventText, exitFields, output, ScriptedServer, sendJson } from "./support/scripted-server.ts";
+import {
+  eventText,
+  exitFields,
+  output,
+  sandboxInfo,
+  ScriptedServer,
+  sendJson,
+} from "./support/scripted-server.ts";
 
 function client(server: ScriptedServer): Skerry {
   return new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
@@ -72,6 +80,21 @@ test("input over 10 MiB, or text that is not Unicode, is refused before anything
   ).rejects.toThrow("takes at most 10485760");
   await expect(sandboxes.execute("sbx_0", "cat", { stdin: "\ud800" })).rejects.toThrow(SkerryInputError);
   expect(server.received).toEqual([]);
+});
+
+test("creations and commands tell where the server's time went, also where they fail", async () => {
+  await using server = await ScriptedServer.start((response, { url }) => {
+    response.setHeader("server-timing", "place;dur=1.5, freeze;dur=7000, start;dur=12");
+    if (url === "/v1/sandboxes") return sendJson(response, 201, sandboxInfo);
+    sendJson(response, 409, { code: "sandbox_not_running", message: "It is destroyed." });
+  });
+  const { sandboxes } = client(server);
+  const told: Timing[] = [];
+  const onTiming = (timing: Timing) => void told.push(timing);
+  await sandboxes.create({ template: "base" }, { onTiming });
+  await expect(sandboxes.execute("sbx_0", "true", { onTiming })).rejects.toThrow("It is destroyed.");
+  expect(JSON.parse(server.last.body.toString())).toEqual({ command: "true" });
+  expect(told).toEqual(Array(2).fill({ place: 1.5, freeze: 7_000, start: 12 }));
 });
 
 test("characters cut between two pieces of output are put together again", async () => {

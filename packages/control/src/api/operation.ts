@@ -7,6 +7,7 @@ import type { NeededScope } from "@skerry/contract/organizations/scopes";
 import type { RateClass } from "@skerry/contract/limits/rate-classes";
 import type { Role } from "@skerry/contract/organizations/roles";
 import type { Named } from "@skerry/contract/named";
+import type { TimingPhase } from "@skerry/contract/server-timing";
 import type { ErrorCode } from "@skerry/contract/errors";
 import type { Act } from "../audit/audit-log.ts";
 import type { Tag } from "./tags.ts";
@@ -77,6 +78,8 @@ interface Declaration {
   readonly events?: readonly NamedSchema[];
   /** It can answer the bytes of a file. */
   readonly answersBytes?: true;
+  /** Its answers tell in `Server-Timing` how long these phases took, where there were any. */
+  readonly timing?: readonly TimingPhase[];
   /** The errors that do not follow from the other parts. Tests hold each answer against the document, and find what is missing here. */
   readonly errors: readonly ErrorCode[];
 }

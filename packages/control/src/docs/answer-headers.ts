@@ -1,5 +1,6 @@
 // The headers of answers that tell of limits, as the OpenAPI document shows them.
 
+import { formatTiming, type TimingPhase } from "@skerry/contract/server-timing";
 import { errorStatus, type ErrorCode } from "@skerry/contract/errors";
 
 type Json = { [key: string]: unknown };
@@ -44,11 +45,31 @@ export const sharedHeaders: Json = {
 };
 
 /** Of an answer that is no error: every call with a token has taken a ticket by then. */
-export function documentAnswerHeaders(operation: Json): void {
+export function documentAnswerHeaders(operation: Json, timing?: readonly TimingPhase[]): void {
   if (isPublic(operation)) return;
   for (const answer of Object.values(operation["responses"] as Json) as Json[]) {
-    answer["headers"] = { ...(answer["headers"] as Json | undefined), ...limitHeaders("") };
+    answer["headers"] = {
+      ...(answer["headers"] as Json | undefined),
+      ...limitHeaders(""),
+      ...(timing !== undefined && { "Server-Timing": timingHeader(timing) }),
+    };
   }
+}
+
+const phaseMeanings: Readonly<Record<TimingPhase, string>> = {
+  place: "a host was chosen, and room on it reserved",
+  freeze: "the first use of the size had its template frozen on that host",
+  start: "the host made the microVM, or took the command into it",
+  run: "the command itself, where it has ended before the answer",
+};
+
+function timingHeader(timing: readonly TimingPhase[]): Json {
+  const phases = timing.map((phase) => `\`${phase}\` (${phaseMeanings[phase]})`).join(", ");
+  return {
+    schema: { type: "string" },
+    example: formatTiming(Object.fromEntries(timing.map((phase, index) => [phase, 2.5 * (index + 1)]))),
+    description: `Where the time went, in milliseconds: ${phases}. Errors have it too, as far as they came.`,
+  };
 }
 
 /** Of an error with these codes; undefined: none. */

@@ -60,7 +60,7 @@ function completed(document: Json, operations: Operations): Json {
       addStreams(operation, declared);
       documentAccess(operation, declared.access);
       addIdempotencyKey(operation);
-      documentAnswerHeaders(operation);
+      documentAnswerHeaders(operation, declared.timing);
       documentErrors(operation, declared.errors, shared);
     }
   }

@@ -35,6 +35,12 @@ export interface FileBody {
   readonly content: Readable;
 }
 
+export interface VmStartOptions {
+  readonly stop?: AbortSignal | undefined;
+  /** Told how long it waited for its template to be frozen, where it did. */
+  readonly onTiming?: Call["onTiming"];
+}
+
 const CALL_DEADLINE_MS = 10_000;
 /** A frozen template is gigabytes. */
 const SWEEP_DEADLINE_MS = 60_000;
@@ -102,12 +108,8 @@ export class HostClient {
   }
 
   /** Answers once the VM is usable, where calls for it wait until it is awake. The same call twice is one VM. */
-  startVm(id: string, spec: VmSpec, stop?: AbortSignal): Promise<Vm> {
-    const call = {
-      method: "PUT",
-      path: vmPath(id),
-      json: spec,
-    } as const;
+  startVm(id: string, spec: VmSpec, { stop, onTiming }: VmStartOptions = {}): Promise<Vm> {
+    const call = { method: "PUT", path: vmPath(id), json: spec, onTiming } as const;
     return this.#transport.json(call, shapes.vm, new Deadline(START_DEADLINE_MS, stop));
   }
 

@@ -3,6 +3,7 @@
 
 import type { Dispatcher, Pool } from "undici";
 import { SkerryError } from "@skerry/contract/errors";
+import { parseTiming, SERVER_TIMING, type Timing } from "@skerry/contract/server-timing";
 import type { Deadline } from "./deadline.ts";
 import { hostErrorOfAnswer, hostErrorOfCall } from "./host-errors.ts";
 
@@ -20,6 +21,8 @@ export interface Call {
   readonly content?: AsyncIterable<Uint8Array>;
   /** How long nothing may move. */
   readonly idleMs?: number;
+  /** Told of the answer, also where it is an error, what it says of where the time went. */
+  readonly onTiming?: ((timing: Timing) => void) | undefined;
 }
 
 export interface Shape<T> {
@@ -84,9 +87,15 @@ export class HostTransport {
       headersTimeout: call.idleMs ?? 0,
       bodyTimeout: call.idleMs ?? 0,
     });
+    call.onTiming?.(timingOf(answer));
     if (answer.statusCode >= 400) throw await hostErrorOfAnswer(answer.statusCode, answer.body);
     return answer;
   }
+}
+
+function timingOf({ headers }: Dispatcher.ResponseData): Timing {
+  const told = headers[SERVER_TIMING];
+  return typeof told === "string" ? parseTiming(told) : {};
 }
 
 export async function readJson<T>(answer: Dispatcher.ResponseData, shape: Shape<T>): Promise<T> {

@@ -10,6 +10,7 @@ import { bringUp } from "./start-machine.ts";
 import { readMachineParams, type MachineParams } from "./machine-params.ts";
 import { machineOf } from "./machines.ts";
 import { mayReadEnv } from "../vms/env.ts";
+import type { RequestTiming } from "../http/request-timing.ts";
 import { newVm } from "../vms/creation/new-vm.ts";
 import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 
@@ -17,27 +18,31 @@ import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
 export function machineCreation(
   context: Context,
   caller: Caller,
-  request: MachineCreateRequest,
+  { request, timing }: { readonly request: MachineCreateRequest; readonly timing: RequestTiming },
 ): Creation<Machine> {
   return {
-    create: async (attempt) => machineOf(await createMachine(context, { caller, request }, attempt)),
+    create: async (attempt) => machineOf(await createMachine(context, { caller, request, timing }, attempt)),
     outcome: (id) => outcomeOf(context, caller, id),
     // What is kept for a day has no values. They are those of the request: one with another body has another answer.
     shown: (answer) => (mayReadEnv(caller, "machines") ? { ...answer, env: request.env ?? {} } : answer),
   };
 }
 
+interface NewMachineRequest {
+  readonly caller: Caller;
+  readonly request: MachineCreateRequest;
+  readonly timing: RequestTiming;
+}
+
 async function createMachine(
   context: Context,
-  { caller, request }: { readonly caller: Caller; readonly request: MachineCreateRequest },
+  { caller, request, timing }: NewMachineRequest,
   attempt: Attempt,
 ): Promise<MachineRow> {
   const params = readMachineParams(request);
   return timed(context.metrics.machineStart, async () => {
-    const { row, address } = await reserve(
-      context,
-      placementRequest(caller, params),
-      async (transaction, found) => {
+    const { row, address } = await timing.measure("place", () =>
+      reserve(context, placementRequest(caller, params), async (transaction, found) => {
         const vm = newVm("machine", caller, params, found);
         const [written] = await Promise.all([
           insertMachine(transaction, {
@@ -51,9 +56,9 @@ async function createMachine(
           attempt.begun(transaction, vm.id),
         ]);
         return written;
-      },
+      }),
     );
-    return bringUp(context, row, { address, disk: "new", reason: null });
+    return bringUp(context, row, { address, disk: "new", reason: null, timing });
   });
 }
 

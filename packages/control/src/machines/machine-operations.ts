@@ -28,6 +28,7 @@ export const machineOperations = {
     summary: "Create a machine",
     description: "The machine runs when the answer comes.",
     body: MachineCreateRequest,
+    timing: ["place", "freeze", "start"],
     answers: { 201: Machine },
     access: { scope: "machines:write", role: "member", rate: "expensive" },
     audit: { action: "machine.create", resource: "machine" },

@@ -2,6 +2,7 @@ import type { FastifyReply } from "fastify";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
+import { RequestTiming } from "../http/request-timing.ts";
 import { withMetadataFilter } from "../http/metadata-filter.ts";
 import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
 import { executeHandler } from "../vms/execute/execute-routes.ts";
@@ -15,7 +16,8 @@ import type { MachineRow } from "./machine-store.ts";
 
 export const machineRoutes = routes(machineOperations, (context) => ({
   // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
-  createMachine: (request) => machineCreation(context, callerOf(request), request.body),
+  createMachine: (request, reply) =>
+    machineCreation(context, callerOf(request), { request: request.body, timing: new RequestTiming(reply) }),
   listMachines: (request) => listMachinesOf(context, callerOf(request), withMetadataFilter(request.query)),
   getMachine: async (request) => {
     const caller = callerOf(request);

@@ -2,6 +2,8 @@
 // with a new execution id and a claim, so another replica finishes it when this one dies.
 
 import { SkerryError } from "@skerry/contract/errors";
+import type { VmStartOptions } from "../host-client/host-client.ts";
+import type { RequestTiming } from "../http/request-timing.ts";
 import { newId } from "@skerry/contract/ids";
 import { timed } from "../metrics/timed.ts";
 import { findHost, type HostRow } from "../hosts/host-rows.ts";
@@ -143,21 +145,21 @@ export async function bringUp(
     disk,
     reason,
     stop,
+    timing,
   }: {
     readonly address: string;
     readonly disk: "new" | "kept";
     readonly reason: string | null;
     readonly stop?: AbortSignal;
+    readonly timing?: RequestTiming;
   },
 ): Promise<MachineRow> {
   using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
   const client = context.hosts.client(address);
   try {
-    await client.startVm(
-      row.id,
-      { ...(await vmSpecOf(context.db, row)), machine: { command: row.command, disk } },
-      stop,
-    );
+    const spec = { ...(await vmSpecOf(context.db, row)), machine: { command: row.command, disk } };
+    const start = (onTiming?: VmStartOptions["onTiming"]) => client.startVm(row.id, spec, { stop, onTiming });
+    await (timing === undefined ? start() : timing.measureStart(start));
   } catch (error) {
     if (stop?.aborted === true) throw error;
     await undo(context, row, address);

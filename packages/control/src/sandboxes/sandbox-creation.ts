@@ -11,6 +11,7 @@ import {
   transitionSandbox,
   type SandboxRow,
 } from "./sandbox-store.ts";
+import type { RequestTiming } from "../http/request-timing.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
@@ -26,39 +27,43 @@ import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 export function sandboxCreation(
   context: Context,
   caller: Caller,
-  request: SandboxCreateRequest,
+  { request, timing }: { readonly request: SandboxCreateRequest; readonly timing: RequestTiming },
 ): Creation<Sandbox> {
   // So that it is there when the request has claimed its key.
   context.hostCapacity.prefetch();
   return {
-    create: async (attempt) => sandboxOf(await createSandbox(context, { caller, request }, attempt)),
+    create: async (attempt) => sandboxOf(await createSandbox(context, { caller, request, timing }, attempt)),
     outcome: (id) => outcomeOf(context, caller, id),
     // What is kept for a day has no values. They are those of the request: one with another body has another answer.
     shown: (answer) => (mayReadEnv(caller, "sandboxes") ? { ...answer, env: request.env ?? {} } : answer),
   };
 }
 
+interface NewSandboxRequest {
+  readonly caller: Caller;
+  readonly request: SandboxCreateRequest;
+  readonly timing: RequestTiming;
+}
+
 async function createSandbox(
   context: Context,
-  { caller, request }: { readonly caller: Caller; readonly request: SandboxCreateRequest },
+  { caller, request, timing }: NewSandboxRequest,
   attempt: Attempt,
 ): Promise<SandboxRow> {
   const params = readSandboxParams(request);
   return timed(context.metrics.sandboxCreation, async () => {
-    const { row, address } = await reserve(
-      context,
-      placementRequest(caller, params),
-      async (transaction, found) => {
+    const { row, address } = await timing.measure("place", () =>
+      reserve(context, placementRequest(caller, params), async (transaction, found) => {
         const vm = newVm("sandbox", caller, params, found);
         const [written] = await Promise.all([
           insertSandbox(transaction, { ...vm, mode: params.mode, timeout_ms: params.timeoutMs }),
           attempt.begun(transaction, vm.id),
         ]);
         return written;
-      },
+      }),
     );
     using _claim = keepClaim(context, () => extendClaim(context.db, row.id));
-    return await start(context, row, { address, attempt });
+    return await start(context, row, { address, attempt, timing });
   });
 }
 
@@ -66,14 +71,21 @@ function placementRequest({ orgId }: Caller, { template, size }: SandboxParams):
   return { orgId, template, size, quotas: ({ disk_gib }) => ({ sandboxes: 1, disk_gib }) };
 }
 
+interface Begun {
+  readonly address: string;
+  readonly attempt: Attempt;
+  readonly timing: RequestTiming;
+}
+
 async function start(
   context: Context,
   row: SandboxRow,
-  { address, attempt }: { readonly address: string; readonly attempt: Attempt },
+  { address, attempt, timing }: Begun,
 ): Promise<SandboxRow> {
   const client = context.hosts.client(address);
   try {
-    await client.startVm(row.id, await vmSpecOf(context.db, row));
+    const spec = await vmSpecOf(context.db, row);
+    await timing.measureStart((onTiming) => client.startVm(row.id, spec, { onTiming }));
   } catch (error) {
     await release(context, row, address);
     const reason = error instanceof SkerryError ? error.message : "internal error";

@@ -25,6 +25,7 @@ export const sandboxOperations = {
     summary: "Create a sandbox",
     description: "The sandbox is usable when the answer comes.",
     body: SandboxCreateRequest,
+    timing: ["place", "freeze", "start"],
     answers: { 201: Sandbox },
     access: { scope: "sandboxes:write", role: "member", rate: "expensive" },
     audit: { action: "sandbox.create", resource: "sandbox" },

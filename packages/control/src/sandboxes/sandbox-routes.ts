@@ -1,5 +1,6 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
+import { RequestTiming } from "../http/request-timing.ts";
 import { withMetadataFilter } from "../http/metadata-filter.ts";
 import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
 import { executeHandler } from "../vms/execute/execute-routes.ts";
@@ -11,7 +12,8 @@ import { getSandbox, keepAlive, listSandboxesOf, sandboxFor, sandboxVms } from "
 
 export const sandboxRoutes = routes(sandboxOperations, (context) => ({
   // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
-  createSandbox: (request) => sandboxCreation(context, callerOf(request), request.body),
+  createSandbox: (request, reply) =>
+    sandboxCreation(context, callerOf(request), { request: request.body, timing: new RequestTiming(reply) }),
   listSandboxes: (request) => listSandboxesOf(context, callerOf(request), withMetadataFilter(request.query)),
   getSandbox: async (request) => {
     const caller = callerOf(request);

@@ -79,6 +79,8 @@ export class FakeHost {
   usage: HostUsage | undefined;
   /** Names of calls that answer with an error, and the error. */
   readonly failures = new Map<FailingCall, SkerryError>();
+  /** What the start of a VM says of where its time went. */
+  startTiming = "";
   /** Runs before a command does. */
   beforeExecute: () => Promise<void> = async () => undefined;
   /** Runs before the host says what it has. */
@@ -154,6 +156,7 @@ export class FakeHost {
         await this.beforeList();
         return sendJson(response, 200, { items: [...this.vms.values()].map(publicPart) });
       case "PUT vm":
+        response.setHeader("server-timing", this.startTiming);
         return sendJson(response, 200, await this.#startVm(id, await readBody<VmSpec>(request)));
       case "DELETE vm":
         await this.#destroyVm(id, String(executionId));

@@ -1,14 +1,20 @@
 import { EgressChange, ExecutionQuery, StopVm, VmSpec } from "@skerry/contract/host-api/vm";
+import { formatTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
 import type { Host } from "../host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
+
+/** A template that was frozen already takes less. */
+const TOLD_FROM_MS = 100;
 
 export function registerVms(server: HostServer, { engine }: Host): void {
   server.get("/vms", () => ({ items: engine.list() }));
 
   server.get("/vms/:id", { schema: { params: VmParams } }, (request) => engine.get(request.params.id));
 
-  server.put("/vms/:id", { schema: { params: VmParams, body: VmSpec } }, (request) =>
-    engine.put(request.params.id, request.body),
+  server.put("/vms/:id", { schema: { params: VmParams, body: VmSpec } }, (request, reply) =>
+    engine.put(request.params.id, request.body, (freeze) => {
+      if (freeze >= TOLD_FROM_MS && !reply.sent) void reply.header(SERVER_TIMING, formatTiming({ freeze }));
+    }),
   );
 
   server.post("/vms/:id/stop", { schema: { params: VmParams, body: StopVm } }, (request) =>

@@ -15,7 +15,14 @@ import { claimSlotsOnly, findVms, type Found, type InFlightMoves } from "./adopt
 import { boundedWait } from "./lifecycle/bounded-wait.ts";
 import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { mainOf, type LiveVm } from "./start/clone.ts";
-import { bringUp, NewVm, finishWaking, recordFor } from "./creation/creation.ts";
+import {
+  bringUp,
+  NewVm,
+  finishWaking,
+  recordFor,
+  type OnFrozen,
+  type VmRequest,
+} from "./creation/creation.ts";
 import { endOfHost } from "./lifecycle/end-reason.ts";
 import {
   VmTable,
@@ -106,28 +113,28 @@ export class VmEngine {
 
   /** The VM, made now unless this incarnation of it is there. Resolves once its agent has answered, or
    *  when a clone that waited was taken for it: then it is being woken, and operations on it wait until it
-   *  runs. */
-  async put(id: string, spec: VmSpec): Promise<Vm> {
+   *  runs. `onFrozen` is called where it has to wait for its template. */
+  async put(id: string, spec: VmSpec, onFrozen?: OnFrozen): Promise<Vm> {
     if (this.#options.resources.slots.exhausted) await this.#options.pool.giveUp(1);
     const entry = this.#table.find(id);
     if (entry === undefined) {
       if (spec.machine?.disk === "kept") throw diskGone();
-      return this.#begin(id, spec, undefined);
+      return this.#begin(id, spec, { onFrozen });
     }
     if (entry.state === "unreadable" || entry.record.execution_id !== spec.execution_id)
-      return this.#putNext(entry, spec);
+      return this.#putNext(entry, spec, onFrozen);
     if (entry.state === "creating") return entry.done;
     return shown((await this.usable(id, spec.execution_id)).record);
   }
 
   /** A machine's next incarnation, once nothing is left of the one before but its disk. */
-  async #putNext(entry: VmEntry, spec: VmSpec): Promise<Vm> {
+  async #putNext(entry: VmEntry, spec: VmSpec, onFrozen: OnFrozen | undefined): Promise<Vm> {
     const { id } = entry.record;
     if (spec.machine === undefined || !keepsDisk(entry.record)) throw otherThere();
     const isOver = entry.state === "ended" && entry.pendingCleanup === undefined;
-    if (isOver && spec.machine.disk !== "new") return this.#begin(id, spec, entry.record);
+    if (isOver && spec.machine.disk !== "new") return this.#begin(id, spec, { kept: entry.record });
     await this.#requests.clear(entry, spec.machine);
-    return this.put(id, spec);
+    return this.put(id, spec, onFrozen);
   }
 
   /** Adds a VM that `bring` creates. Resolves when it runs, or when `bring` acknowledges it. The resources
@@ -259,13 +266,13 @@ export class VmEngine {
     }
   }
 
-  #begin(id: string, asked: VmSpec, kept: VmRecord | undefined): Promise<Vm> {
+  #begin(id: string, asked: VmSpec, how: Pick<VmRequest, "kept" | "onFrozen">): Promise<Vm> {
     const env = { ...this.#options.library.envOf(asked.template), ...asked.env };
     const spec = { ...asked, env };
     const size = findSize(spec.size);
     if (size === undefined) throw new SkerryError("unknown_size", `There is no size "${spec.size}".`);
     const warm = spec.machine === undefined ? this.#options.pool.take(spec.template, size) : undefined;
-    const request = { spec, size, warm, kept };
+    const request = { spec, size, warm, ...how };
     const record = recordFor(this.#options, id, request);
     return this.begin(record, (newVm, signal) => bringUp(this.#options, newVm, request, signal));
   }

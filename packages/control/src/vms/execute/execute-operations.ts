@@ -28,6 +28,7 @@ export function executeOperation(kind: VmKind) {
       maxBytes: BODY_MAX_BYTES,
       otherwise: "Upload what the command reads as a file, and redirect it: `command < file`.",
     },
+    timing: ["start", "run"],
     answers: { 200: ExecuteResponse },
     events: [ExecuteExit],
     access: { scope: `${table}:execute`, role: "member", rate: "write" },

@@ -12,6 +12,7 @@ import { recordBegun } from "../../api/audit-hook.ts";
 import { callerOf } from "../../api/authenticate-hook.ts";
 import { toSkerryError } from "../../http/errors.ts";
 import { EventStream } from "../../http/event-stream.ts";
+import { RequestTiming } from "../../http/request-timing.ts";
 import { requestSignal } from "../../api/request-signal.ts";
 import type { Handler } from "../../api/routes.ts";
 import type { executeOperation } from "./execute-operations.ts";
@@ -29,6 +30,7 @@ export function executeHandler(context: Context, kind: VmKind): Handler<ReturnTy
       request: body,
       input,
       gone: requestSignal(reply),
+      timing: new RequestTiming(reply),
       begun: () => recordBegun(context, request),
     };
     if (request.headers.accept?.includes("text/event-stream") === true) {

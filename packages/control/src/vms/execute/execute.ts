@@ -8,6 +8,7 @@ import type { ExecuteCommand } from "@skerry/contract/host-api/vm";
 import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/vms/execute";
 import type { ExecutionEvent } from "../../host-client/execution-events.ts";
 import type { Outcome } from "../../metrics/metrics.ts";
+import type { RequestTiming } from "../../http/request-timing.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readBoundedDuration } from "../../values/durations.ts";
@@ -31,6 +32,7 @@ export interface ExecuteParams extends VmRef {
   readonly input: Buffer | undefined;
   /** The caller went away: the command is killed. */
   readonly gone: AbortSignal;
+  readonly timing: RequestTiming;
   /** Called when the host has taken the command; the answer waits for what it returns. */
   readonly begun: () => Promise<void>;
 }
@@ -62,6 +64,7 @@ export async function execute(
     else {
       const truncated = event.exit.truncated || stdout.truncated || stderr.truncated;
       await begun;
+      params.timing.add("run", event.exit.duration_ms);
       const kept = undo.move();
       return { exit: { ...event.exit, truncated }, stdout, stderr, [Symbol.dispose]: () => kept.dispose() };
     }
@@ -91,12 +94,14 @@ async function run(
   const command = readCommand(params.request);
   let startedMs = performance.now();
   try {
-    const events = await callVm(context, caller, params, (row, client) => {
-      startedMs = performance.now();
-      const { id, execution_id } = row;
-      const named = { ...command, execution_id, output_limit: outputLimit };
-      return client.execute(id, { command: named, input: params.input }, params.gone);
-    });
+    const take = () =>
+      callVm(context, caller, params, (row, client) => {
+        startedMs = performance.now();
+        const { id, execution_id } = row;
+        const named = { ...command, execution_id, output_limit: outputLimit };
+        return client.execute(id, { command: named, input: params.input }, params.gone);
+      });
+    const events = await params.timing.measure("start", take);
     return observed(context, caller, { ref: params, events, startedMs });
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");

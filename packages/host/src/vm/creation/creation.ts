@@ -35,8 +35,12 @@ export interface VmRequest {
    *  sandbox's from the start. */
   readonly warm: WarmVm | undefined;
   /** The record of the machine's previous VM, whose disk is kept. */
-  readonly kept: VmRecord | undefined;
+  readonly kept?: VmRecord | undefined;
+  readonly onFrozen?: OnFrozen | undefined;
 }
+
+/** Told how many milliseconds the VM has waited for its frozen template. */
+export type OnFrozen = (ms: number) => void;
 
 /** A VM that is being created. */
 export class NewVm {
@@ -214,7 +218,7 @@ export async function finishWaking(
 async function clone(
   { resources, library, vmsFolder }: CreationOptions,
   newVm: NewVm,
-  { spec, size }: VmRequest,
+  { spec, size, onFrozen }: VmRequest,
   signal: AbortSignal,
 ): Promise<LiveVm> {
   const { record } = newVm;
@@ -224,7 +228,10 @@ async function clone(
   if (spec.machine !== undefined) await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
   await saveRecord(record);
   if (spec.machine !== undefined) await syncFolder(vmsFolder);
-  const { frozen, boot } = await library.frozen(spec.template, size);
+  const askedMs = performance.now();
+  const { frozen, boot } = await library
+    .frozen(spec.template, size)
+    .finally(() => onFrozen?.(performance.now() - askedMs));
   signal.throwIfAborted();
   // The guest has not run yet when its policy is in force.
   const isMachine = spec.machine !== undefined;
