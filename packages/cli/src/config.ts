@@ -47,6 +47,12 @@ export function readSettings({ apiUrl, token, org }: Flags, env: Environment = p
   };
 }
 
+/** The address that a flag or the environment names, whatever is saved. */
+export function namedApiUrl({ apiUrl }: Flags, env: Environment = process.env): string | undefined {
+  const named = env["SKERRY_API_URL"];
+  return apiUrl ?? (named === "" ? undefined : named);
+}
+
 /** What the file holds, for commands that change a part of it. */
 export function readSaved(env: Environment = process.env): Partial<SavedConfig> {
   return readSavedConfig(configPath(env));

@@ -14,6 +14,7 @@ const commands: readonly (readonly [call: string, command: string])[] = [
   ["GET /v1/auth/me", "skerry auth whoami"],
   ["GET /v1/auth/tokens", "skerry auth token list"],
   ["GET /v1/orgs", "skerry org list"],
+  ["GET /v1/status", "skerry status"],
   ["GET /v1/limits", "skerry org limits"],
   ["GET /v1/hosts", "skerry host list"],
   ["GET /v1/templates", "skerry template list"],

@@ -1,4 +1,5 @@
-// What runs only where Skerry itself runs, by name, so that the client alone can say where it is.
+// What runs only where Skerry itself runs, by name, so that the client alone can say where it is. `status` is in the client too, where it
+// tells what a server does.
 
 import type { Command } from "commander";
 import { CliError, exitCodes } from "./errors.ts";

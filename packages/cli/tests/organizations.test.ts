@@ -77,7 +77,7 @@ organization  org_1 (Example)
 role          admin
 token         tok_1 (laptop)
 expires       never
-scopes        * org:read
+scopes        everything that the role admin may
 `,
   );
   expect(JSON.parse((await shell.run("auth", "whoami", "--json")).stdout.toString())).toEqual(me);
@@ -196,4 +196,16 @@ test("limits with an id shows and sets those of any organization, for the operat
   expect(JSON.parse(api.last.body.toString())).toEqual({ quota_sandboxes: 500, rate_read_burst: null });
   expect((await shell.run("org", "limits", "org_1", "--set", "quota_sandbox=1")).code).toBe(2);
   expect((await shell.run("org", "limits", "--set", "quota_sandboxes=1")).code).toBe(2);
+});
+
+test("an organization is deleted, and commands no longer work in it where it was chosen", async () => {
+  await using api = await server();
+  await using shell = await Shell.open();
+  await login(shell, api.baseUrl);
+  await shell.run("org", "use", "org_2");
+  expect(await saved(shell)).toMatchObject({ organization: "org_2" });
+  const { code, stderr } = await shell.run("org", "delete", "org_2");
+  expect([code, stderr]).toEqual([0, "org_2 is deleted.\n"]);
+  expect(api.last).toMatchObject({ method: "DELETE", url: "/v1/orgs/org_2" });
+  expect(await saved(shell)).toEqual({ api_url: api.baseUrl, token: "sk_mine" });
 });

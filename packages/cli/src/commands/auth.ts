@@ -111,6 +111,12 @@ function describe(me: Me): [string, string][] {
     ["role", me.role],
     ["token", `${me.token_id} (${me.token_name})`],
     ["expires", me.expires_at ?? "never"],
-    ["scopes", me.scopes.join(" ")],
+    ["scopes", scopesText(me)],
   ];
+}
+
+/** A token without limits of its own may what its user's role may. */
+function scopesText({ scopes, role }: Me): string {
+  if (!scopes.includes("*")) return scopes.join(" ");
+  return role === "owner" ? "everything" : `everything that the role ${role} may`;
 }

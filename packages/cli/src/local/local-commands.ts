@@ -2,6 +2,7 @@
 
 import { Option, type Command } from "commander";
 import type { Cli } from "../cli.ts";
+import { otherServer, showServerStatus } from "../commands/server-status.ts";
 import type { Amount } from "./doctor/examine-host.ts";
 import { ownLayout } from "./system/layout.ts";
 import { registerBackupCommands } from "./backup/backup-commands.ts";
@@ -30,11 +31,15 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     });
   program
     .command("status")
-    .description("show what runs on this machine")
+    .description(
+      "show what runs on this machine; with --api-url or SKERRY_API_URL of another server, what that one has",
+    )
     .option("--json", "print JSON")
-    .action(async (options: { json?: boolean }) => {
+    .action(async (options: { json?: boolean }, self: Command) => {
+      const layout = ownLayout();
+      if (otherServer(self, layout.apiUrl) !== undefined) return showServerStatus(cli, options, self);
       const { status } = await import("./status.ts");
-      const { rows, running } = await status(ownLayout());
+      const { rows, running } = await status(layout);
       if (options.json === true) await cli.output.json(rows);
       else
         await cli.output.table(
@@ -113,9 +118,15 @@ function registerOperatorCommands(program: Command, cli: Cli): void {
       "after",
       "\nPrints all exceptions of the organization; `skerry org limits` shows what counts in the end.\n\nExamples:\n  $ skerry set-limits org_01jd3... quota_sandboxes=500 rate_read_burst=5000\n  $ skerry set-limits org_01jd3... quota_sandboxes=default",
     )
-    .action(async (org: string, changes: readonly string[]) => {
+    .option("--json", "print JSON")
+    .action(async (org: string, changes: readonly string[], flags: { readonly json?: boolean }) => {
       const { changeLimits } = await import("./limits.ts");
-      await cli.output.json(await changeLimits(ownLayout(), org, changes));
+      const exceptions = await changeLimits(ownLayout(), org, changes);
+      if (flags.json === true) return cli.output.json(exceptions);
+      const rows = Object.entries(exceptions).map(([name, value]) => [name, String(value)]);
+      if (rows.length === 0)
+        return cli.output.note("It has no exceptions: the limits of the installation count.");
+      await cli.output.table(["EXCEPTION", "AT MOST"], rows);
     });
   program
     .command("set-private-cidrs")

@@ -21,7 +21,7 @@ export function hostErrorOfCall(error: unknown, signal: AbortSignal): SkerryErro
     "host_unavailable",
     slow ? "The host did not answer in time." : "The host cannot be reached.",
     {
-      remediation: "Try again in a few seconds; `skerry status` shows the state of the hosts.",
+      remediation: "Try again in a few seconds; `GET /v1/status` counts the hosts by their state.",
       retryAfterS: RETRY_AFTER_S,
       cause: error,
     },

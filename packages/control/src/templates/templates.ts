@@ -31,7 +31,7 @@ export function hostsWithTemplate<Host extends WithTemplates>(
 ): readonly Host[] | SkerryError {
   if (online.length === 0) {
     return new SkerryError("host_unavailable", "No host is online to take the VM.", {
-      remediation: "Try again in a few seconds; `skerry status` shows the state of the hosts.",
+      remediation: "Try again in a few seconds; `GET /v1/status` counts the hosts by their state.",
       retryAfterS: NO_HOST_RETRY_S,
     });
   }

@@ -74,7 +74,7 @@ function registerList(token: Command, cli: Cli): void {
           user_id,
           granted.join(" "),
           created_at,
-          expires_at ?? "never",
+          expiryText(expires_at),
           last_used_at ?? "never",
         ]),
       );
@@ -99,4 +99,10 @@ function registerRevoke(token: Command, cli: Cli): void {
 
 function validity({ expires_at }: Pick<Token, "expires_at">): string {
   return expires_at === null ? "valid until revoked" : `valid until ${expires_at}`;
+}
+
+/** Expired ones are listed until they are revoked, and do nothing. */
+function expiryText(expiresAt: string | null): string {
+  if (expiresAt === null) return "never";
+  return Date.parse(expiresAt) <= Date.now() ? `${expiresAt} (expired)` : expiresAt;
 }

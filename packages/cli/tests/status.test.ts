@@ -1,0 +1,44 @@
+// What a server elsewhere tells: how it is, and which tokens there are.
+
+import { expect, test } from "vitest";
+import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { Shell } from "./support/shell.ts";
+
+test("a token that has expired is listed as such", async () => {
+  const token = {
+    ...{ id: "tok_1", name: "ci", user_id: "usr_1", scopes: ["*"], bound: false },
+    ...{ created_at: "2019-01-01T00:00:00.000Z", last_used_at: null },
+  };
+  const items = [
+    { ...token, expires_at: "2020-01-01T00:00:00.000Z" },
+    { ...token, expires_at: "2999-01-01T00:00:00.000Z" },
+  ];
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 200, { items, next_cursor: null }),
+  );
+  await using shell = await Shell.forServer(server);
+  const { stdout } = await shell.run("auth", "token", "list");
+  expect(stdout.toString().match(/\S+ \(expired\)/g)).toEqual(["2020-01-01T00:00:00.000Z (expired)"]);
+});
+
+test("status of a server elsewhere says whose it is, and what that server tells", async () => {
+  const status = {
+    ...{ apps: 0, databases: 0, machines: 2 },
+    sandboxes: { creating: 0, running: 3, unreachable: 1, failed: 0, destroying: 0 },
+    hosts: { online: 1, offline: 1, draining: 0, maintenance: 0 },
+  };
+  await using server = await ScriptedServer.start((response) => sendJson(response, 200, status));
+  await using shell = await Shell.forServer(server);
+  const shown = await shell.run("status");
+  expect([shown.code, shown.stdout.toString()]).toEqual([
+    0,
+    `server     ${server.baseUrl}
+sandboxes  3 running, 1 unreachable
+machines   2
+hosts      1 online, 1 offline
+`,
+  ]);
+  expect(server.last).toMatchObject({ method: "GET", url: "/v1/status" });
+  const json = await shell.run("status", "--json");
+  expect(JSON.parse(json.stdout.toString())).toMatchObject({ server: server.baseUrl, machines: 2 });
+});
