@@ -3,7 +3,7 @@
 /** Whole remedies, by the code of the error. */
 const byCode: Readonly<Record<string, string>> = {
   unauthorized:
-    "Give a valid token with SKERRY_API_TOKEN or --token, or run `skerry up` on the server's machine.",
+    "Give a valid token: `skerry login` saves one, SKERRY_API_TOKEN or --token names one, and `skerry up` on the server's machine makes one.",
   sandbox_expired:
     "Create one with a longer --timeout, or run `skerry sandbox keepalive ID` before its time is over.",
   organization_not_found: "`skerry org list` lists yours; without --org a command is for the token's own.",

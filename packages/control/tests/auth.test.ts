@@ -31,7 +31,6 @@ test("every other call needs a token, and every bad one gets the same answer", a
       ["POST", "/v1/sandboxes"],
       ["GET", "/v1/sizes"],
       ["GET", "/v1/templates"],
-      ["GET", "/v1/openapi.json"],
       ["POST", "/v1/auth/tokens"],
       ["PUT", "/v1/sandboxes/sbx_1/files/a"],
     ] as const) {
@@ -69,6 +68,19 @@ test("a token ends when its lifetime is over, by the clock of the database", asy
     async () => (await world.call("GET", "/v1/sizes", { token })).status === 401,
     "the token is refused",
   );
+  const at = "2026-01-02T03:04:05.678Z";
+  await sql`update api_tokens set expires_at = ${at} where id = ${id}`.execute(world.db);
+  const said = await world.call<{ context: unknown }>("GET", "/v1/sizes", { token });
+  expect(said.body).toMatchObject({ code: "unauthorized", message: `The API token expired at ${at}.` });
+  expect(said.body.context).toEqual({ expired_at: at });
+  // What was revoked says nothing of itself any more, and a guess never hears of an expiry.
+  await sql`update api_tokens set revoked_at = now() where id = ${id}`.execute(world.db);
+  for (const other of [token, `${token.slice(0, -1)}${token.endsWith("A") ? "B" : "A"}`]) {
+    const silent = await world.call("GET", "/v1/sizes", { token: other });
+    expect(silent.body["message"]).toBe(
+      "The request has no valid API token: it is missing, unknown or revoked.",
+    );
+  }
   const bad = await world.call("POST", "/v1/auth/tokens", { body: { expires_in: "1 week" } });
   expect(bad.body["code"]).toBe("invalid_duration");
 });

@@ -120,6 +120,10 @@ test("a guest that breaks the protocol is an error and not an answer", async () 
   }
   const reset = await run({ command: "reset" });
   expect([reset.status, reset.body.code]).toEqual([422, "workdir_not_found"]);
+  expect((await run({ command: "reset", workdir: "/no such" })).body).toMatchObject({
+    message: 'The working directory "/no such" does not exist in the VM.',
+    context: { path: "/no such" },
+  });
 });
 
 test("a microVM that has ended makes a conflict, and the reconciler is woken", async () => {

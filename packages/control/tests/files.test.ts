@@ -131,7 +131,17 @@ test("a directory is listed", async () => {
 
 test("what the host says of a file is passed on", async () => {
   const missing = await world.call("GET", `/v1/sandboxes/${id}/files/none`);
-  expect([missing.status, missing.body["code"]]).toEqual([404, "file_not_found"]);
+  expect(missing.body).toMatchObject({
+    code: "file_not_found",
+    message: 'There is no file or directory "/none" in the VM.',
+    context: { path: "/none" },
+  });
+  const longest = `${"a".repeat(250)}/${"b".repeat(250)}`;
+  const long = await world.call("GET", `/v1/sandboxes/${id}/files/${longest}`);
+  expect(long.body).toMatchObject({
+    message: expect.stringContaining('aaa…" in') as string,
+    context: { path: `/${longest}` },
+  });
   world.host.failures.set("write", new SkerryError("path_is_directory", "It is a directory."));
   // The host answers before it has read anything: the answer must come through all the same.
   const { status, body } = await upload("dir", pieces(5_000_000));

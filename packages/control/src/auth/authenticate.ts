@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import type { Credentials } from "./bearer-store.ts";
-import type { Confirmed } from "./token-cache.ts";
+import type { Confirmed, Expired } from "./token-cache.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
@@ -25,8 +25,9 @@ export async function authenticate(context: Context, credentials: Credentials): 
   return confirmedCaller(await context.tokenCache.find(credentials));
 }
 
-export function confirmedCaller(confirmed: Confirmed | undefined): Caller {
+export function confirmedCaller(confirmed: Confirmed | Expired | undefined): Caller {
   if (confirmed === undefined) throw unauthorized();
+  if ("expiredAt" in confirmed) throw expired(confirmed.expiredAt);
   if (confirmed.caller !== null) return confirmed.caller;
   throw new SkerryError("organization_not_found", "There is no such organization.", {
     remediation: "`GET /v1/orgs` lists yours; without `X-Org-ID` a request is for the token's own.",
@@ -37,11 +38,20 @@ export function sha256(secret: string): Buffer {
   return createHash("sha256").update(secret).digest();
 }
 
-/** The same sentence for every kind of bad token: the difference would help only who guesses. */
+/** Told to who has the secret of a token that would still be valid, and so to nobody who guesses. */
+function expired(at: Date): SkerryError {
+  return new SkerryError("unauthorized", `The API token expired at ${at.toISOString()}.`, {
+    remediation:
+      "Use another one: `skerry auth token` mints one where you still have a valid token; otherwise ask an admin of the organization.",
+    context: { expired_at: at.toISOString() },
+  });
+}
+
+/** The same sentence for every other kind of bad token: the difference would help only who guesses. */
 export function unauthorized(): SkerryError {
   return new SkerryError(
     "unauthorized",
-    "The request has no valid API token: it is missing, unknown, expired or revoked.",
+    "The request has no valid API token: it is missing, unknown or revoked.",
     {
       remediation:
         "Send `Authorization: Bearer sk_…` or `X-API-Key: sk_…`; `skerry auth token` mints a token.",

@@ -19,8 +19,10 @@ export interface Bearer {
   readonly token_id: string;
   readonly user_id: string;
   readonly scopes: readonly Scope[];
-  /** Time until the token expires; null: until it is revoked. */
+  /** Time until the token expires, negative where it has expired; null: until it is revoked. */
   readonly expires_in_ms: number | null;
+  /** Milliseconds since 1970, by the database's clock. */
+  readonly expires_at_ms: number | null;
   /** `last_used_at` is due to be written. */
   readonly stale: boolean;
   readonly membership: Membership | null;
@@ -36,7 +38,7 @@ export interface Credentials {
 /** `last_used_at` is exact to this many seconds: a write per request would cost more than the figure is worth. */
 const LAST_USED_RESOLUTION_S = 60;
 
-/** Undefined for a token that is unknown, expired or revoked. */
+/** Undefined for a token that is unknown or revoked. One that has expired is found: only its bearer knows its secret, and may hear when that was. */
 export function findBearer(db: Database, credentials: Credentials): Promise<Bearer | undefined> {
   return batches.find(db, keyOf(credentials));
 }
@@ -58,13 +60,14 @@ const batches = new BatchLoader<Bearer>(async (db, keys) => {
   const { rows } = await sql<Row>`
     select w.digest || ' ' || w.org_id as key, t.id as token_id, t.user_id, t.scopes, m.org_id, m.role, o.operator, o.audit_details,
       (extract(epoch from t.expires_at - now()) * 1000)::double precision as expires_in_ms,
+      (extract(epoch from t.expires_at) * 1000)::double precision as expires_at_ms,
       t.last_used_at is null or t.last_used_at < now() - ${LAST_USED_RESOLUTION_S} * interval '1 second' as stale
     from unnest(${wanted.map(([digest]) => digest)}::text[], ${wanted.map(([, orgId]) => orgId)}::text[]) as w (digest, org_id)
     join api_tokens t on t.secret_sha256 = decode(w.digest, 'hex')
     left join memberships m on m.user_id = t.user_id and m.org_id = coalesce(nullif(w.org_id, ''), t.org_id)
       and (m.org_id = t.org_id or not t.bound)
     left join organizations o on o.id = m.org_id
-    where t.revoked_at is null and (t.expires_at is null or t.expires_at > now()) ${prepared}`.execute(db);
+    where t.revoked_at is null ${prepared}`.execute(db);
   return rows.map(({ key, org_id, role, operator, audit_details, ...bearer }) => [
     key,
     { ...bearer, membership: org_id === null ? null : { org_id, role, operator, audit_details } },

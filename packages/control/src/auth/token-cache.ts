@@ -26,6 +26,11 @@ export interface Confirmed {
   readonly untilMs: number;
 }
 
+/** The token would be valid if it had not expired. */
+export interface Expired {
+  readonly expiredAt: Date;
+}
+
 export class TokenCache {
   readonly #db: Database;
   readonly #confirmed = new BoundedMap<string, Confirmed>(ENTRIES_MAX);
@@ -41,8 +46,8 @@ export class TokenCache {
     return this.#confirmed.size;
   }
 
-  /** Undefined for a token that is unknown, expired or revoked. */
-  async find(credentials: Credentials): Promise<Confirmed | undefined> {
+  /** Undefined for a token that is unknown or revoked. */
+  async find(credentials: Credentials): Promise<Confirmed | Expired | undefined> {
     const key = keyOf(credentials);
     const known = this.#confirmed.get(key);
     if (known !== undefined && performance.now() < known.untilMs) return known;
@@ -56,11 +61,13 @@ export class TokenCache {
     this.#confirmed.deleteWhere((confirmed) => confirmed.userId === userId);
   }
 
-  async #ask(key: string, credentials: Credentials): Promise<Confirmed | undefined> {
+  async #ask(key: string, credentials: Credentials): Promise<Confirmed | Expired | undefined> {
     const askedAtMs = performance.now();
     const forgotten = this.#forgotten;
     const bearer = await findBearer(this.#db, credentials);
     if (bearer === undefined) return undefined;
+    if (bearer.expires_at_ms !== null && (bearer.expires_in_ms ?? 0) <= 0)
+      return { expiredAt: new Date(bearer.expires_at_ms) };
     if (bearer.stale) await recordUse(this.#db, bearer.token_id);
     const believedMs = Math.min(CONFIRMED_MS, bearer.expires_in_ms ?? CONFIRMED_MS);
     const confirmed = {

@@ -17,6 +17,7 @@ import { checkText } from "../../values/check-text.ts";
 import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
 import { checkPath } from "../../values/paths.ts";
+import { withPath } from "../name-path.ts";
 import { callVm, vmError, type VmRef } from "../vm-kind.ts";
 
 const MIB = 1024 * 1024;
@@ -84,6 +85,8 @@ export async function executeStream(
 }
 
 const NO_LIMIT = 0;
+/** Of the guest's agent. */
+const WORKDIR_DEFAULT = "/root";
 
 async function run(
   context: Context,
@@ -102,15 +105,20 @@ async function run(
         return client.execute(id, { command: named, input: params.input }, params.gone);
       });
     const events = await params.timing.measure("start", take);
-    return observed(context, caller, { ref: params, events, startedMs });
+    return observed(context, caller, { ref: params, workdir: workdirOf(params.request), events, startedMs });
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");
-    throw await vmError(context, caller, params, error);
+    throw withPath(await vmError(context, caller, params, error), workdirOf(params.request));
   }
+}
+
+function workdirOf({ workdir }: ExecuteRequest): string {
+  return workdir ?? WORKDIR_DEFAULT;
 }
 
 interface BegunRun {
   readonly ref: VmRef;
+  readonly workdir: string;
   readonly events: AsyncGenerator<ExecutionEvent>;
   readonly startedMs: number;
 }
@@ -119,7 +127,7 @@ interface BegunRun {
 async function* observed(
   context: Context,
   caller: Caller,
-  { ref, events, startedMs }: BegunRun,
+  { ref, workdir, events, startedMs }: BegunRun,
 ): AsyncGenerator<ExecutionEvent> {
   const { execution, executionOverhead } = context.metrics;
   let outcome: Outcome = "error";
@@ -133,7 +141,7 @@ async function* observed(
       yield event;
     }
   } catch (error) {
-    throw await vmError(context, caller, ref, error);
+    throw withPath(await vmError(context, caller, ref, error), workdir);
   } finally {
     execution.observe((performance.now() - startedMs) / 1_000, outcome);
   }

@@ -5,6 +5,7 @@ import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readUrlPath } from "../../values/paths.ts";
 import { BoundedUpload, uploadTooLarge } from "./bounded-upload.ts";
+import { withPath } from "../name-path.ts";
 import { callVm, runningVm, unlessMoved, vmError, type VmRef } from "../vm-kind.ts";
 
 export interface FileParams extends VmRef {
@@ -46,7 +47,7 @@ export async function uploadFile(
   } catch (error) {
     if (upload.exceeded) throw uploadTooLarge();
     const moved = await unlessMoved(context, caller, { row, ref: params, error });
-    throw await vmError(context, caller, params, moved);
+    throw withPath(await vmError(context, caller, params, moved), path);
   }
 }
 
@@ -54,7 +55,7 @@ export async function downloadFile(context: Context, caller: Caller, params: Fil
   const path = readUrlPath(params.encodedPath);
   return callVm(context, caller, params, (row, client) => client.readFile(row, path, params.gone)).catch(
     async (error: unknown) => {
-      throw await vmError(context, caller, params, error);
+      throw withPath(await vmError(context, caller, params, error), path);
     },
   );
 }
@@ -67,7 +68,7 @@ export async function listDirectory(
   const path = readUrlPath(params.encodedPath);
   return callVm(context, caller, params, (row, client) => client.listDirectory(row, path, params.gone)).catch(
     async (error: unknown) => {
-      throw await vmError(context, caller, params, error);
+      throw withPath(await vmError(context, caller, params, error), path);
     },
   );
 }
