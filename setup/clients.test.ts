@@ -96,6 +96,21 @@ describe("programs that use the SDK compile, and their mistakes do not", () => {
   });
 });
 
+test("nothing is in the clients that Node 20 has not", async () => {
+  // What its JavaScript engine has of ES2024, and what esbuild translates.
+  const lib = ["es2023", "es2024.string", "esnext.disposable"];
+  const tsconfig = join(folder, "tsconfig.json");
+  const files = ["packages/sdk/src/skerry.ts", "packages/cli/src/client-main.ts"].map((file) =>
+    join(root, file),
+  );
+  const compilerOptions = { lib, typeRoots: [join(root, "node_modules/@types")] };
+  await writeFile(
+    tsconfig,
+    JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, include: [], files }),
+  );
+  await runCompiler(join(root, "node_modules/.bin/tsc"), tsconfig);
+});
+
 const everyCheck = {
   exactOptionalPropertyTypes: true,
   noUncheckedIndexedAccess: true,
@@ -117,6 +132,10 @@ async function compile(version: string, compilerOptions: object, file: string): 
     version === "7" ? join(root, "node_modules/.bin/tsc") : (await clientTools()).program("tsc");
   const { stdout } = await execute(compiler, ["--version"]);
   expect(stdout).toContain(`Version ${version}.`);
+  await runCompiler(compiler, tsconfig);
+}
+
+async function runCompiler(compiler: string, tsconfig: string): Promise<void> {
   await execute(compiler, ["-p", tsconfig]).catch((error: unknown) => {
     throw new Error((error as { stdout: string }).stdout, { cause: error });
   });

@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { lstat, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, inject, test } from "vitest";
 import { newInstallation, openPlatform } from "./support/platform.ts";
@@ -33,10 +33,25 @@ test("a package runs a first sandbox where there is neither a compiler nor npm n
       expect(findings.find((one) => one.check === check)).toMatchObject({ verdict: "ok" });
     expect(findings.find((one) => one.check === "build")?.found).toBe(join(tree, "dist"));
     await packaged("up");
-    const { client, apiUrl } = await openPlatform(installation.state, env);
+    const { client, apiUrl, token } = await openPlatform(installation.state, env);
     await using sandbox = await client.sandboxes.create({ template: "base" });
     expect((await sandbox.execute("echo $((6 * 7))")).stdout).toBe("42\n");
     expect((await fetch(`${apiUrl}/docs`)).status).toBe(200);
+    // A user, who has a Node of their own, installs the client that the package hands out.
+    const user = {
+      PATH: `${dirname(process.execPath)}:${path}`,
+      HOME: scratch,
+      PREFIX: join(scratch, "user"),
+    };
+    await execute("sh", ["-c", `curl -fsSL ${apiUrl}/install.sh | sh`], { env: user });
+    const listed = await execute(join(scratch, "user/bin/skerry"), ["sandbox", "list"], {
+      env: { ...user, SKERRY_API_TOKEN: token },
+    });
+    expect(listed.stdout).toContain(sandbox.id);
+    for (const client of ["sdk.tgz", "cli.tgz", "cli", "skerry.whl"]) {
+      const handedOut = await fetch(`${apiUrl}/${client}`);
+      expect([handedOut.status, (await handedOut.bytes()).length > 10_000], client).toEqual([200, true]);
+    }
     expect(await packaged("status")).toMatch(/^control +running/m);
   } finally {
     await packaged("down");

@@ -26,16 +26,18 @@ const files = {
   sdk: `skerry-sdk-${version}.tgz`,
   cliPackage: `skerry-${version}.tgz`,
   cli: "skerry.cjs",
+  installer: "install.sh",
 } as const;
 
 /** Writes them into the folder. A file is replaced whole or not at all. */
 export async function buildClients(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  // In the same file system, so that what is ready is moved.
-  const stage = mkdtempSync(join(folder, ".new-"));
+  // Beside it, and so in the same file system, so that what is ready is moved.
+  const stage = mkdtempSync(`${folder}.new-`);
   try {
     await buildSdk(stage);
     await buildCli(stage);
+    cpSync(join(import.meta.dirname, "install.sh"), join(stage, files.installer));
     for (const file of Object.values(files)) renameSync(join(stage, file), join(folder, file));
   } finally {
     rmSync(stage, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 // All types of the TypeScript client in one file that imports nothing: the compiler's declarations, without the contract's schemas, rolled up.
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rolldown, type Plugin } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
@@ -14,6 +14,7 @@ const HEAD = '/// <reference lib="esnext.disposable" />\n';
 
 export async function rollUpTypes(): Promise<string> {
   // In the checkout, so that the compiler finds the types of Node.
+  mkdirSync(join(root, "dist"), { recursive: true });
   const folder = mkdtempSync(join(root, "dist/types-"));
   try {
     declare(folder);

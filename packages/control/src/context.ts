@@ -8,6 +8,7 @@ import type { CertificateAuthority } from "./joining/certificate-authority.ts";
 import type { TokenCache } from "./auth/token-cache.ts";
 import type { HostCapacity } from "./capacity/host-capacity.ts";
 import type { VmLocations } from "./vms/vm-locations.ts";
+import type { ClientFiles } from "./clients/client-files.ts";
 
 /** What every service works with. Made once, in main. */
 export interface Context {
@@ -25,6 +26,8 @@ export interface Context {
   /** Re-authorizes long-running requests. */
   readonly watch: AccessWatch;
   readonly limits: InstallationLimits;
+  /** The clients that are handed out. */
+  readonly clients: ClientFiles;
   /** Makes a background service due now, for all replicas. */
   readonly wake: (service: ServiceName) => void;
 }
@@ -52,6 +55,8 @@ export interface InstallationLimits {
   readonly organization: OrganizationLimits;
   /** Invalid tokens from one address. */
   readonly authFailuresPerMinute: number;
+  /** By one address, of what needs no token: clients, the page and the document of the API. */
+  readonly downloadsPerMinute: number;
   /** Memory is promised once. CPUs are shared by weight, so a host may promise each of its own this many times. */
   readonly vcpusPerCpu: number;
   /** How long a second request with an Idempotency-Key waits for the first. */

@@ -4,6 +4,7 @@ import { hasRole, roles } from "@skerry/contract/organizations/roles";
 import { lowestRole, scopes, usableScopes } from "@skerry/contract/organizations/scopes";
 import { requireDeclarations } from "../src/api/register-routes.ts";
 import { operations, type OperationId } from "../src/app/operations.ts";
+import { documentedOperations } from "./support/api-document.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -24,13 +25,13 @@ test("a route that no operation declares keeps the server from starting", () => 
   expect(() => add("listSecrets", {})).toThrow("no operation declares this route");
 });
 
-test("every operation has a route, and is in the OpenAPI document", () => {
+test("every operation of the API has a route, and is in the OpenAPI document", () => {
   const document = JSON.parse(JSON.stringify(world.server.app.swagger())) as {
     paths: Record<string, Record<string, DocumentedOperation>>;
   };
   const documented = Object.values(document.paths).flatMap((path) => Object.values(path));
   expect(documented.map(({ operationId }) => operationId).toSorted()).toEqual(
-    Object.keys(operations).toSorted(),
+    documentedOperations.map(([id]) => id).toSorted(),
   );
   for (const operation of documented) {
     const { access } = operations[operation.operationId as OperationId];

@@ -5,8 +5,7 @@ import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import * as fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { operations } from "../src/app/operations.ts";
-import { ApiDocument, type Heard } from "./support/api-document.ts";
+import { ApiDocument, documentedOperations, type Heard } from "./support/api-document.ts";
 import { text, Values, type Json } from "./support/fuzz-values.ts";
 import { useWorld } from "./support/world.ts";
 
@@ -143,7 +142,7 @@ async function heard(
   };
 }
 
-test.each(Object.entries(operations))(
+test.each(documentedOperations)(
   "%s answers what the document says, whatever it is asked",
   async (name, { access }) => {
     const call = calls[name];

@@ -65,6 +65,7 @@ test("the defaults are those of the documentation", () => {
     trustedProxies: [],
     limits: {
       authFailuresPerMinute: 60,
+      downloadsPerMinute: 120,
       vcpusPerCpu: 16,
       idempotencyWaitMs: 25_000,
       organization: {

@@ -34,7 +34,7 @@ const floors: Floors = [
   ["vms/egress", "vms/execute", "vms/files"],
   ["vms/creation"],
   ["sandboxes", "machines"],
-  ["docs", "platform"],
+  ["clients", "docs", "platform"],
   ["app"],
 ];
 

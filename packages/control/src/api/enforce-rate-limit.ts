@@ -1,8 +1,9 @@
 // What a request and its client learn of limits: the headers of draft-ietf-httpapi-ratelimit-headers, and 429.
 
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
+import type { AddressTickets } from "../rate-limits/address-tickets.ts";
 import type { AuthFailures } from "../rate-limits/auth-failures.ts";
 import type { RateLimiter } from "../rate-limits/rate-limiter.ts";
 import type { Access } from "./operation.ts";
@@ -30,6 +31,19 @@ const tooMany = {
   token: "This token has made too many requests",
   organization: "The tokens of this organization have together made too many requests",
 } as const;
+
+/** For what is large and needs no token. */
+export function takeDownloadTicket(tickets: AddressTickets, { ip }: FastifyRequest): void {
+  const waitS = tickets.waitS(ip);
+  if (waitS > 0) {
+    throw new SkerryError("rate_limited", "Too many downloads have come from this address.", {
+      remediation: `Wait ${waitS} s.`,
+      retryAfterS: waitS,
+      context: { class: "download" },
+    });
+  }
+  tickets.take(ip);
+}
 
 /** Authenticates, unless too many tokens that were none have come from this address. */
 export async function countingFailures<T>(

@@ -14,11 +14,11 @@ import type { Tag } from "./tags.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
-/** What an operation belongs to. */
-export type Surface = "v1";
+/** What an operation belongs to: the API, or what else there is at its address, such as files for people to download. */
+export type Surface = "v1" | "web";
 
 /** Whether the OpenAPI document has the operations of a surface. */
-export const isDocumented: Readonly<Record<Surface, boolean>> = { v1: true };
+export const isDocumented: Readonly<Record<Surface, boolean>> = { v1: true, web: false };
 
 export interface Access {
   /** Null: any valid token. */

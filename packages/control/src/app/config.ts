@@ -86,6 +86,7 @@ export function readConfig(environment: Environment = process.env): Config {
     limits: {
       organization: limitsFrom(read),
       authFailuresPerMinute: read.positive("SKERRY_RATE_AUTH_FAILURES_PER_MINUTE", 60),
+      downloadsPerMinute: read.positive("SKERRY_RATE_DOWNLOADS_PER_MINUTE", 120),
       vcpusPerCpu: read.positive("SKERRY_VCPUS_PER_CPU", 16),
       // Longer than it takes to find out that the first request's process has died (15 s), so that the usual retry after a crash ends with
       // an answer and not with one more error.
@@ -137,6 +138,11 @@ export function readRunAs(environment: Environment = process.env): RunAs | undef
   };
   read.finish();
   return runAs;
+}
+
+/** The folder of the clients that are handed out; undefined: none. Read before the process gives up root. */
+export function readClientsFolder(environment: Environment = process.env): string | undefined {
+  return environment["SKERRY_CLIENTS"];
 }
 
 const INTEGER = /^\d{1,9}$/;

@@ -5,11 +5,12 @@
 import { parseArgs } from "node:util";
 import { SkerryError } from "@skerry/contract/errors";
 import { CertificateError, readKeyPair } from "./tls-certificate.ts";
-import { ConfigError, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
+import { ConfigError, readClientsFolder, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
 import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { serve } from "./serve.ts";
 import { serviceCommand } from "./service-command.ts";
+import { readClientFiles, type ClientFiles } from "../clients/client-files.ts";
 import { changeLimits } from "../limits/change-limits.ts";
 import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
 import { bootstrap } from "../organizations/tokens.ts";
@@ -18,21 +19,22 @@ import { describeControlPlane, holdHosts, takeOver } from "../hosts/command-gene
 import { checkSchema, knownMigrations, migrate, wayBackFault } from "../db/migrations.ts";
 
 try {
+  const clients = readClientFiles(readClientsFolder());
   dropPrivileges(readRunAs());
-  await main();
+  await main(clients);
 } catch (error) {
   process.stderr.write(`${describe(error)}\n`);
   process.exitCode = 1;
 }
 
-async function main(): Promise<void> {
+async function main(clients: ClientFiles): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
     options: { name: { type: "string", default: "bootstrap" }, org: { type: "string" } },
   });
   switch (positionals[0] ?? "serve") {
     case "serve":
-      return serve(readConfig());
+      return serve(readConfig(), clients);
     case "check-settings": {
       const { tls } = readConfig();
       if (tls !== undefined) await readKeyPair(tls);

@@ -14,7 +14,8 @@ import { VmLocations } from "../vms/vm-locations.ts";
 type Parts = Omit<Context, "db" | "log">;
 
 /** Every part is new and belongs to this context, except the given ones. Limits have no default. By default every host socket is called,
- *  and `wake` does nothing. */
+ *  `wake` does nothing,
+ *  and no client is handed out. */
 export function makeContext(
   db: Database,
   log: Logger,
@@ -33,6 +34,7 @@ export function makeContext(
     tokenCache,
     watch: new AccessWatch(tokenCache),
     wake: () => undefined,
+    clients: {},
     ...given,
   };
 }

@@ -5,6 +5,7 @@ import { Wakeups } from "../background/wakeups.ts";
 import type { Config } from "./config.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
 import { CommandGeneration } from "../hosts/command-generation.ts";
+import type { ClientFiles } from "../clients/client-files.ts";
 import type { Context } from "../context.ts";
 import { openDatabase } from "../db/database.ts";
 import { makeContext } from "./make-context.ts";
@@ -19,7 +20,11 @@ export interface OpenedContext extends AsyncDisposable {
 }
 
 /** The database is migrated. */
-export async function openContext(config: Config, log: Logger): Promise<OpenedContext> {
+export async function openContext(
+  config: Config,
+  log: Logger,
+  clients: ClientFiles = {},
+): Promise<OpenedContext> {
   const onLostConnection = (error: Error): void => {
     log.warn({ err: error }, "a connection to the database was lost");
     // The replicas that worked on VMs could neither extend their claims nor wake a service.
@@ -36,6 +41,7 @@ export async function openContext(config: Config, log: Logger): Promise<OpenedCo
       () => generation.current,
     ),
     limits: config.limits,
+    clients,
     wake: (service) => {
       wakeups
         .wake(db, service)

@@ -1,6 +1,7 @@
 // All that the API can do, in the order of its document: a room that has routes is a line here.
 
 import type { Operation } from "../api/operation.ts";
+import { clientRoutes } from "../clients/client-routes.ts";
 import { limitRoutes } from "../capacity/limit-routes.ts";
 import { docsRoutes, openapiRoutes } from "../docs/docs-routes.ts";
 import { hostRoutes } from "../hosts/host-routes.ts";
@@ -37,6 +38,7 @@ export const allRoutes = [
   statusRoutes,
   metricsRoutes,
   docsRoutes,
+  clientRoutes,
   openapiRoutes,
   healthRoutes,
 ] as const;

@@ -14,6 +14,7 @@ const db = openDatabase("postgresql:///unused", () => undefined);
 const limits = {
   organization: limitDefaults,
   authFailuresPerMinute: 1,
+  downloadsPerMinute: 1,
   vcpusPerCpu: 1,
   idempotencyWaitMs: 1,
 };

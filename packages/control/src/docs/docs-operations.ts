@@ -15,13 +15,28 @@ export const openapiOperations = {
         content: { "application/json": { schema: Type.Object({}, { description: "OpenAPI 3.1." }) } },
       },
     },
-    access: { scope: null, role: "viewer", rate: "read" },
-    audit: { action: "platform.document", resource: "platform" },
-    errors: [],
+    access: "public",
+    errors: ["rate_limited"],
   },
 } as const satisfies Operations;
 
 export const docsOperations = {
+  getRoot: {
+    surface: "web",
+    method: "GET",
+    path: "/",
+    tag: "platform",
+    summary: "Be sent to the page",
+    description: "302 to `/docs` for a browser; for programs, where things are.",
+    answers: {
+      200: {
+        description: "Where things are.",
+        content: { "application/json": { schema: Type.Record(Type.String(), Type.String()) } },
+      },
+    },
+    access: "public",
+    errors: [],
+  },
   getDocs: {
     surface: "v1",
     method: "GET",
@@ -31,6 +46,6 @@ export const docsOperations = {
     description: "The API as a page for people.",
     answers: { 200: { description: "The page.", content: { "text/html": { schema: Type.String() } } } },
     access: "public",
-    errors: [],
+    errors: ["rate_limited"],
   },
 } as const satisfies Operations;

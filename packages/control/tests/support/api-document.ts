@@ -1,6 +1,13 @@
 // Holds an answer against the OpenAPI document: its status, its type, its code, its shape, and the headers that tell of limits.
 
 import { Compile } from "typebox/schema";
+import { isDocumented } from "../../src/api/operation.ts";
+import { operations } from "../../src/app/operations.ts";
+
+/** Id and declaration of each operation that the document has. */
+export const documentedOperations = Object.entries(operations).filter(
+  ([, { surface }]) => isDocumented[surface],
+);
 
 type Json = Readonly<Record<string, unknown>>;
 

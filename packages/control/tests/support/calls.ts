@@ -20,7 +20,14 @@ type Prepare = (world: World) => Promise<Call>;
 /** Makes what the call is about. */
 export const calls: Readonly<Record<OperationId, Prepare>> = {
   getHealth: async () => call("GET", "/v1/health"),
+  getRoot: async () => call("GET", "/"),
   getDocs: async () => call("GET", "/docs"),
+  getSdk: async () => call("GET", "/sdk.tgz"),
+  getCli: async () => call("GET", "/cli"),
+  getCliPackage: async () => call("GET", "/cli.tgz"),
+  getWheel: async () => call("GET", "/skerry.whl"),
+  getClientFile: async () => call("GET", "/clients/skerry.cjs"),
+  getInstaller: async () => call("GET", "/install.sh"),
   getStatus: async () => call("GET", "/v1/status"),
   getMetrics: async () => call("GET", "/metrics"),
   getOpenapi: async () => call("GET", "/v1/openapi.json"),

@@ -18,6 +18,7 @@ export const slowLimits: InstallationLimits = {
     rate_expensive_burst: 10,
   },
   authFailuresPerMinute: 20,
+  downloadsPerMinute: 20,
   vcpusPerCpu: 16,
   idempotencyWaitMs: 25_000,
 };

@@ -4,6 +4,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { inject } from "vitest";
+import type { ClientFiles } from "../../src/clients/client-files.ts";
 import { makeContext } from "../../src/app/make-context.ts";
 import { buildServer } from "../../src/app/server.ts";
 import type { InstallationLimits } from "../../src/context.ts";
@@ -16,6 +17,7 @@ export interface Replica extends AsyncDisposable {
 
 interface ReplicaOptions {
   readonly limits?: InstallationLimits;
+  readonly clients?: ClientFiles;
   readonly trustedProxies?: readonly string[];
   readonly databaseUrl?: string;
 }
@@ -25,13 +27,14 @@ export async function openReplica(
   world: World,
   {
     limits = world.context.limits,
+    clients = world.context.clients,
     trustedProxies = [],
     databaseUrl = world.databaseUrl,
   }: ReplicaOptions = {},
 ): Promise<Replica> {
   const db = openDatabase(databaseUrl, () => undefined);
   const { log, wake } = world.context;
-  const context = makeContext(db, log, { limits, wake });
+  const context = makeContext(db, log, { limits, wake, clients });
   const server = await buildServer(context, { trustedProxies });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   return {

@@ -12,6 +12,9 @@ export function simulatedContext(db: Database, hosts: SimulatedHosts): Context {
   const organization = Object.fromEntries(
     limitNames.map((name) => [name, 1_000_000_000]),
   ) as OrganizationLimits;
-  const limits = { organization, authFailuresPerMinute: 1, vcpusPerCpu: 16, idempotencyWaitMs: 25_000 };
+  const limits = {
+    ...{ organization, authFailuresPerMinute: 1, downloadsPerMinute: 1 },
+    ...{ vcpusPerCpu: 16, idempotencyWaitMs: 25_000 },
+  };
   return makeContext(db, pino({ level: "silent" }), { hosts, limits });
 }

@@ -17,6 +17,7 @@ import { isDatabaseOutage, openDatabase, type Database } from "../../src/db/data
 import { ApiDocument } from "./api-document.ts";
 import { FakeHost } from "./fake-host.ts";
 import { TEMPLATE_DATABASE } from "./global-setup.ts";
+import { handedOut } from "./handed-out.ts";
 
 export type LogLine = Readonly<Record<string, unknown>>;
 
@@ -32,6 +33,7 @@ export const generousLimits: InstallationLimits = {
   // Object.fromEntries forgets which names it was given.
   organization: Object.fromEntries(limitNames.map((name) => [name, 1_000_000])) as OrganizationLimits,
   authFailuresPerMinute: 1_000_000,
+  downloadsPerMinute: 1_000_000,
   vcpusPerCpu: 16,
   idempotencyWaitMs: 25_000,
 };
@@ -67,6 +69,7 @@ export class World implements AsyncDisposable {
     );
     this.context = makeContext(this.db, log, {
       limits: generousLimits,
+      clients: handedOut(),
       wake: (service) => void this.rung.push(service),
     });
   }

@@ -97,16 +97,13 @@ function leftBehind(noun: string, key: string, exitCode: number): CliError {
 /** What the user's signals have asked for so far, while this is not disposed of. */
 class Interrupts implements Disposable {
   interrupted: InterruptedError | undefined;
-  readonly #first = Promise.withResolvers<void>();
+  #resolveFirst: () => void = () => undefined;
+  /** Resolves at the first one. (Node 20 has no `Promise.withResolvers`.) */
+  readonly first = new Promise<void>((resolve) => (this.#resolveFirst = resolve));
   readonly #second = new AbortController();
 
   constructor() {
     process.on("SIGINT", this.#onSignal).on("SIGTERM", this.#onSignal);
-  }
-
-  /** Resolves at the first one. */
-  get first(): Promise<void> {
-    return this.#first.promise;
   }
 
   /** Aborts at the second one. */
@@ -126,6 +123,6 @@ class Interrupts implements Disposable {
   readonly #onSignal = (name: NodeJS.Signals): void => {
     if (this.interrupted !== undefined) return this.#second.abort(this.interrupted);
     this.interrupted = new InterruptedError(name === "SIGTERM" ? "SIGTERM" : "SIGINT");
-    this.#first.resolve();
+    this.#resolveFirst();
   };
 }

@@ -16,6 +16,7 @@ const KEPT_VERSIONS = 2;
 /** Relative to the checkout or package; what one of the two lacks is left out. */
 const CONTENTS = [
   ...["bin/skerry", "dist/skerry.js", "dist/control.js", "dist/host.js", "dist/chunks", "dist/native"],
+  "dist/clients",
   ...["dist/skerry.js.map", "dist/control.js.map", "dist/host.js.map", "setup/packages.sh", "templates"],
   ...["README.md", "ARCHITECTURE.md", "docs", "openapi.json", "LICENSE", "THIRD-PARTY-LICENCES.txt"],
 ] as const;

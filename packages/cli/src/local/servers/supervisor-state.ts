@@ -51,12 +51,13 @@ export async function stopOrphans(layout: Layout, graceMs: number): Promise<void
   for (const identity of Object.values(before?.services ?? {})) await stopProcess(identity, graceMs);
 }
 
-/** Says whether two builds run the same programs and offer the same templates. */
+/** Says whether two builds run the same programs, hand out the same clients and offer the same templates. */
 export async function buildDigest(layout: Layout): Promise<string> {
   const hash = createHash("sha256");
   for (const file of [...PROGRAMS, ...NATIVE]) hash.update(await readFile(join(layout.dist, file)));
-  for (const file of await filesBelow(layout.templates)) {
-    hash.update(`\0${file}\0`).update(await readFile(join(layout.templates, file)));
+  for (const folder of [layout.templates, join(layout.dist, "clients")]) {
+    for (const file of await filesBelow(folder))
+      hash.update(`\0${file}\0`).update(await readFile(join(folder, file)));
   }
   return hash.digest("hex");
 }
