@@ -61,4 +61,6 @@ export interface InstallationLimits {
   readonly vcpusPerCpu: number;
   /** How long a second request with an Idempotency-Key waits for the first. */
   readonly idempotencyWaitMs: number;
+  /** Organizations that metrics tell apart; 0: none. */
+  readonly metricsOrganizations: number;
 }

@@ -68,6 +68,7 @@ test("the defaults are those of the documentation", () => {
       downloadsPerMinute: 120,
       vcpusPerCpu: 16,
       idempotencyWaitMs: 25_000,
+      metricsOrganizations: 0,
       organization: {
         rate_read_per_minute: 3_000,
         rate_write_per_minute: 600,

@@ -62,6 +62,9 @@ export class ConfigError extends Error {
   }
 }
 
+/** Each is a series of five metrics. */
+const METRICS_ORGANIZATIONS_MAX = 1_000;
+
 export function readConfig(environment: Environment = process.env): Config {
   const read = new Reader(environment);
   const config: Config = {
@@ -91,6 +94,7 @@ export function readConfig(environment: Environment = process.env): Config {
       // Longer than it takes to find out that the first request's process has died (15 s), so that the usual retry after a crash ends with
       // an answer and not with one more error.
       idempotencyWaitMs: read.positive("SKERRY_IDEMPOTENCY_WAIT_MS", 25_000),
+      metricsOrganizations: read.upTo("SKERRY_METRICS_ORGANIZATIONS", 0, METRICS_ORGANIZATIONS_MAX),
     },
     trustedProxies: read.networks("SKERRY_TRUSTED_PROXIES"),
   };
@@ -227,6 +231,11 @@ class Reader {
     const text = this.#environment[name];
     if (text === undefined) return fallback;
     return INTEGER.test(text) ? Number(text) : this.#fault(name, "must be a whole number", 0);
+  }
+
+  upTo(name: string, fallback: number, maximum: number): number {
+    const value = this.limit(name, fallback);
+    return value <= maximum ? value : this.#fault(name, `must be at most ${maximum}`, fallback);
   }
 
   networks(name: string): readonly string[] {

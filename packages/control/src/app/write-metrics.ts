@@ -19,7 +19,10 @@ scrape_configs:
 \`\`\`
 
 What a client sends makes no new series. \`path\` is the pattern of a route, or \`unknown\`; \`method\` is one of seven, or \`other\`; \`status\` is one
-that we answer with, or 499 for a client that left before its answer. \`host\` is a host's name. No label holds an id.
+that we answer with, or 499 for a client that left before its answer. \`host\` is a host's name. No label holds an id but \`organization\`.
+
+\`SKERRY_METRICS_ORGANIZATIONS=N\` (default 0, at most 1000) adds what organizations hold, for accounting: the N with the most memory by id, and all others together as
+\`other\`. Who moves into the N or out of them begins or ends a series; choose N above the number of organizations that are to be billed.
 
 This page is written by \`node packages/control/src/app/write-metrics.ts\`.
 
@@ -42,6 +45,7 @@ ${list(new DatabaseMetrics().families())}
 - 99 of 100 sandboxes are usable within: \`histogram_quantile(0.99, sum by (le) (rate(skerry_sandbox_create_duration_seconds_bucket{outcome="ok"}[5m])))\`
 - A background service has stood still for five minutes: \`time() - skerry_background_last_success_timestamp_seconds > 300\` (sweepers run every ten)
 - A host is full: \`skerry_host_vm_memory_reserved_bytes / skerry_host_vm_memory_bytes > 0.9\`
+- Memory of an organization over a month, in GiB hours: \`sum by (organization) (avg_over_time(skerry_organization_vm_memory_reserved_bytes[30d])) * 720 / 2^30\`
 - Share of creations that found a clone waiting: \`sum(rate(skerry_host_warm_takes_total{result="taken"}[5m])) / sum(rate(skerry_host_warm_takes_total[5m]))\`
 - A control process stands still for so long that clients notice: \`skerry_event_loop_delay_max_seconds > 0.5\` (\`skerry status\` shows it too)
 - Events are missing from the audit log, and are in control's log instead: \`increase(skerry_audit_events_unstored_total[1h]) > 0\`

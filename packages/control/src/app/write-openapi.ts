@@ -17,6 +17,7 @@ const limits = {
   downloadsPerMinute: 1,
   vcpusPerCpu: 1,
   idempotencyWaitMs: 1,
+  metricsOrganizations: 0,
 };
 const { app } = await buildServer(makeContext(db, pino({ level: "silent" }), { limits }));
 const text = `${JSON.stringify(app.swagger(), undefined, 2)}\n`;

@@ -169,6 +169,23 @@ export class DatabaseMetrics {
     labels: ["host"],
   });
 
+  readonly organizationVms = new Gauge("skerry_organization_vms", {
+    help: "Virtual machines that count against the quotas of an organization, by kind.",
+    labels: ["organization", "kind"],
+  });
+  readonly organizationCpus = new Gauge("skerry_organization_vm_cpus_reserved", {
+    help: "Virtual CPUs of what an organization has running.",
+    labels: ["organization"],
+  });
+  readonly organizationMemory = new Gauge("skerry_organization_vm_memory_reserved_bytes", {
+    help: "Memory of what an organization has running.",
+    labels: ["organization"],
+  });
+  readonly organizationDisk = new Gauge("skerry_organization_vm_disk_reserved_bytes", {
+    help: "Disk of what an organization has, also of machines that are stopped.",
+    labels: ["organization"],
+  });
+
   readonly warmVms = new Gauge("skerry_host_warm_vms", {
     help: "Idle clones of templates on a host, ready for the next sandbox.",
     labels: ["host"],

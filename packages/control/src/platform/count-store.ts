@@ -60,6 +60,35 @@ export async function sandboxCounts(
   return rows;
 }
 
+export interface OrganizationLoad {
+  /** Its id, or `other`. */
+  readonly organization: string;
+  readonly sandboxes: number;
+  readonly machines: number;
+  readonly vcpus: number;
+  readonly memory_mib: number;
+  readonly disk_gib: number;
+}
+
+/** What organizations hold: the `limit` with the most memory, then the most disk, and all others together. None that holds nothing. */
+export async function organizationLoads(db: Queries, limit: number): Promise<OrganizationLoad[]> {
+  const { rows } = await sql<OrganizationLoad>`
+    with held as (
+      select account, sum(sandboxes) as sandboxes, sum(machines) as machines, sum(vcpus) as vcpus,
+             sum(memory_mib) as memory_mib, sum(disk_gib) as disk_gib
+      from room_entries join organizations on organizations.id = account
+      group by account having sum(sandboxes) + sum(machines) > 0
+    ), ranked as (
+      select *, row_number() over (order by memory_mib desc, disk_gib desc, account) as rank from held
+    )
+    select case when rank <= ${limit} then account else 'other' end as organization,
+           sum(sandboxes)::double precision as sandboxes, sum(machines)::double precision as machines,
+           sum(vcpus)::double precision as vcpus, sum(memory_mib)::double precision as memory_mib,
+           sum(disk_gib)::double precision as disk_gib
+    from ranked group by 1 order by 1`.execute(db);
+  return rows;
+}
+
 /** Work that has not begun. */
 export async function waitingWork(db: Queries): Promise<Waiting> {
   const { rows } = await sql<Waiting>`

@@ -10,7 +10,9 @@ import {
   hostFigures,
   vmLoads,
   waitingWork,
+  organizationLoads,
   type HostFigures,
+  type OrganizationLoad,
   type VmLoad,
 } from "./count-store.ts";
 import { waitingQueries } from "../db/database.ts";
@@ -20,6 +22,7 @@ import { countByStatus } from "./status.ts";
 const FRESH_MS = 1_000;
 const DATABASE_DEADLINE_MS = 2_000;
 const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
 
 export class MetricsCollector {
   readonly #context: Context;
@@ -56,16 +59,35 @@ export class MetricsCollector {
       const loads = await vmLoads(db);
       const hosts = await hostFigures(db);
       const waiting = await waitingWork(db);
+      const organizations = await this.#organizationLoads();
       this.#forget();
       this.#database.up.set(1);
       this.#showVms(loads);
       this.#showHosts(hosts, loads);
+      this.#showOrganizations(organizations);
       for (const [queue, depth] of Object.entries(waiting)) this.#database.queueDepth.set(depth, queue);
     } catch (error) {
       this.#forget();
       log.debug({ err: error }, "a scrape got nothing from the database");
     }
     this.#freshUntilMs = performance.now() + FRESH_MS;
+  }
+
+  /** None unless the operator wants them: who they are is told to all who scrape. */
+  async #organizationLoads(): Promise<OrganizationLoad[]> {
+    const { db, limits } = this.#context;
+    return limits.metricsOrganizations === 0 ? [] : organizationLoads(db, limits.metricsOrganizations);
+  }
+
+  #showOrganizations(loads: readonly OrganizationLoad[]): void {
+    const { organizationVms, organizationCpus, organizationMemory, organizationDisk } = this.#database;
+    for (const { organization, ...load } of loads) {
+      organizationVms.set(load.sandboxes, organization, "sandbox");
+      organizationVms.set(load.machines, organization, "machine");
+      organizationCpus.set(load.vcpus, organization);
+      organizationMemory.set(load.memory_mib * MIB, organization);
+      organizationDisk.set(load.disk_gib * GIB, organization);
+    }
   }
 
   /** Old figures would look like true ones. */

@@ -21,6 +21,7 @@ export const slowLimits: InstallationLimits = {
   downloadsPerMinute: 20,
   vcpusPerCpu: 16,
   idempotencyWaitMs: 25_000,
+  metricsOrganizations: 0,
 };
 
 interface ConcurrentAnswers {

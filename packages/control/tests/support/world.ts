@@ -36,6 +36,7 @@ export const generousLimits: InstallationLimits = {
   downloadsPerMinute: 1_000_000,
   vcpusPerCpu: 16,
   idempotencyWaitMs: 25_000,
+  metricsOrganizations: 0,
 };
 
 /** One world for all tests of a file. It is open when their own `beforeAll` begins, and closed after their `afterAll`. */
