@@ -1,9 +1,9 @@
-// The Python client as its users have it, from its wheel, against a platform with real microVMs; and the examples of its documentation.
+// The Python client as its users have it, from the server that it is for, against real microVMs; and the examples of its documentation.
 
 import { execFile } from "node:child_process";
-import { access, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
@@ -18,9 +18,11 @@ const PYTHON = "/usr/bin/python3";
 const platform = await sharedPlatform();
 let folder: string;
 beforeAll(async () => {
-  await access(wheel);
   folder = await mkdtemp(join(tmpdir(), "skerry-python-"));
-  await execute(PYTHON, ["-m", "zipfile", "-e", wheel, join(folder, "installed")]);
+  const answer = await fetch(`${platform.apiUrl}/skerry.whl`);
+  const [name = ""] = answer.url.split("/").slice(-1);
+  await writeFile(join(folder, name), Buffer.from(await answer.arrayBuffer()));
+  await execute(PYTHON, ["-m", "zipfile", "-e", join(folder, name), join(folder, "installed")]);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -37,6 +39,10 @@ async function printed(program: string): Promise<string> {
   });
   return stdout;
 }
+
+test("the server hands out the wheel that was built with it, under the name that pip reads", async () => {
+  expect(await readFile(join(folder, basename(wheel)))).toEqual(await readFile(wheel));
+});
 
 test("a sandbox is made, used and destroyed", async () => {
   const output = await printed(`
