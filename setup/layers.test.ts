@@ -122,6 +122,8 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["local/servers"],
     ["local/backup", "local/doctor"],
     ["local/install"],
+    // Of a server elsewhere, which the local `status` shows where it is not this machine's.
+    ["commands/server-status.ts"],
     ["local", "commands/vms"],
     ["commands/copy", "commands/hosts", "commands/machines", "commands/organizations", "commands/sandboxes"],
     ["commands"],
