@@ -264,17 +264,16 @@ describe("whoever has no business with a sandbox", () => {
     const sandbox = await create();
     const stranger = await newStranger(platform);
     await refusedEverywhere(stranger, sandbox, 404, "sandbox_not_found");
-    const never = await refusal(
-      call(stranger, "GET", "/v1/sandboxes/sbx_01m7wzjp5zrdxfsapk6aqbvjdg"),
-      404,
-      "sandbox_not_found",
-    );
+    const unknown = "sbx_01m7wzjp5zrdxfsapk6aqbvjdg";
+    const never = await refusal(call(stranger, "GET", `/v1/sandboxes/${unknown}`), 404, "sandbox_not_found");
     const theirs = await refusal(
       call(stranger, "GET", `/v1/sandboxes/${sandbox.id}`),
       404,
       "sandbox_not_found",
     );
-    expect({ ...theirs, request_id: "" }).toEqual({ ...never, request_id: "" });
+    // Both repeat what was asked for, and nothing else.
+    const message = never.message.replace(unknown, sandbox.id);
+    expect({ ...theirs, request_id: "" }).toEqual({ ...never, message, request_id: "" });
     expect(await (await call(stranger, "GET", "/v1/sandboxes")).json()).toEqual({
       items: [],
       next_cursor: null,

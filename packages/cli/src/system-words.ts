@@ -25,7 +25,7 @@ const words: Readonly<Record<string, Words>> = {
   ],
   EDQUOT: ["disk_full", (path) => `Your share of the disk of ${path} is used up.`],
   ENAMETOOLONG: ["name_too_long", (path) => `The name ${path} is too long for this machine.`],
-  ELOOP: ["too_many_links", (path) => `${path} is a link that leads nowhere else than to links.`],
+  ELOOP: ["unexpected_link", (path) => `${path} is a link, or leads over too many; it is not followed.`],
   EMFILE: ["too_many_files", () => "This process has too many files open."],
   EIO: ["disk_broken", (path) => `The disk of ${path} could not be read or written.`],
 };
