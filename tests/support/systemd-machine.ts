@@ -83,8 +83,10 @@ export class SystemdMachine implements AsyncDisposable {
     });
     const inside = ["env", "-i", ...settings.map(([name, value]) => `${name}=${value}`), program, ...args];
     const enter = ["-t", String(pid), "-m", "-p", "-n", "-C", "-i", "-u", "--", ...inside];
-    const { stdout } = await execute("nsenter", enter, { timeout: COMMAND_DEADLINE_MS });
-    return stdout;
+    const running = execute("nsenter", enter, { timeout: COMMAND_DEADLINE_MS });
+    // `skerry sandbox exec` reads its standard input to the end.
+    running.child.stdin?.end();
+    return (await running).stdout;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -14,6 +14,16 @@ test("keepalive says where the new expiry is the most there is", async () => {
   expect(clamped.stderr).toBe("No sandbox is kept for longer than 24h from now; it was asked for 25h.\n");
 });
 
+test("keepalive needs no more rights than to keep alive", async () => {
+  await using server = await ScriptedServer.start((response, { method }) =>
+    method === "GET"
+      ? sendJson(response, 403, { code: "forbidden", message: "The token may not read." })
+      : sendJson(response, 200, sandboxInfo),
+  );
+  await using shell = await Shell.forServer(server);
+  expect(await shell.run("sandbox", "keepalive", "sbx_0")).toMatchObject({ code: 0, stderr: "" });
+});
+
 test("keepalive says where the sandbox would have lived longer anyway", async () => {
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, sandboxInfo));
   await using shell = await Shell.forServer(server);

@@ -91,13 +91,14 @@ function registerKeepalive(sandbox: Command, cli: Cli): void {
         const timeout = flags.timeout as Duration | undefined;
         const { signal } = cli;
         const { before, info } = await onTarget(sandboxNoun.target(client, signal), text, async (id) => {
-          const before = await client.sandboxes.get(id, { signal });
+          // Only to say what has changed: a token that may do this may not have to read.
+          const before = await client.sandboxes.get(id, { signal }).catch(() => undefined);
           const kept = await client.sandboxes.keepalive(id, timeout, { signal });
           return { before, info: kept.info };
         });
         if (flags.json === true) return cli.output.json(info);
         await cli.output.line(`${info.id} expires ${info.expires_at}`);
-        if (info.expires_at === before.info.expires_at)
+        if (info.expires_at === before?.info.expires_at)
           await cli.output.note("It would have lived longer than that anyway; nothing has changed.");
         if ((parseDuration(flags.timeout ?? "") ?? 0) > SANDBOX_TIMEOUT_MAX_MS)
           await cli.output.note(
