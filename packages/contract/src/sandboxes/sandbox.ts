@@ -71,7 +71,12 @@ export const Sandbox = named(
     started_at: Nullable(Timestamp),
     expires_at: Type.String({ ...Timestamp, description: "When it is destroyed; a keepalive moves it." }),
     destroyed_at: Nullable(Timestamp),
-    reason: Nullable(Type.String({ description: "Why it is failed or destroyed." })),
+    reason: Nullable(
+      Type.String({
+        description:
+          "Why it is unreachable, failed or destroyed. An unreachable one may come back with its host.",
+      }),
+    ),
   },
   {
     id: exampleIds.sandbox,

@@ -105,7 +105,7 @@ function notRunning(row: SandboxRow): SkerryError {
   if (row.status === "unreachable") {
     return new SkerryError("host_unavailable", `The sandbox cannot be reached now${why}.`, {
       remediation:
-        "Try again: it goes on when its host answers, and fails where it does not run there any more.",
+        "Try again: it may come back. It goes on when its host answers, and fails where it does not run there any more.",
       retryAfterS: HOST_RETRY_S,
       context: { status: row.status },
     });

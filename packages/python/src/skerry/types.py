@@ -1124,7 +1124,7 @@ class SandboxInfo(TypedDict):
     #: When it is destroyed; a keepalive moves it.
     expires_at: str
     destroyed_at: Optional[str]
-    #: Why it is failed or destroyed.
+    #: Why it is unreachable, failed or destroyed. An unreachable one may come back with its host.
     reason: Optional[str]
 
 
