@@ -15,7 +15,7 @@ export interface TableLayout {
 type Rows = readonly (readonly string[])[];
 
 const GAP = "  ";
-const COLUMN_MIN = 8;
+const COLUMN_MIN = 5;
 const PROSE_MIN = 20;
 
 /** Columns two spaces apart. The cells hold nothing that a terminal obeys. */
@@ -40,7 +40,7 @@ function fitted(
   if (columns === undefined || totalOf(natural) <= columns) return { rows, widths: natural };
   const shorter = hasHeader ? withShortIds(rows) : rows;
   const widths = [...widthsOf(shorter, widthOf)];
-  const least = (column: number) => (prose.includes(column) ? PROSE_MIN : COLUMN_MIN);
+  const least = (column: number) => leastWidth(shorter, column, prose.includes(column));
   while (totalOf(widths) > columns) {
     const widest = widths.reduce(
       (best, width, column) =>
@@ -53,6 +53,13 @@ function fitted(
   return { rows: shorter, widths };
 }
 
+/** The beginning of an id is of use as long as it is whole. */
+function leastWidth(rows: Rows, column: number, isProse: boolean): number {
+  const ids = rows.map((row) => row[column] ?? "").filter((cell) => ID_BEGINNING.test(cell));
+  return Math.max(isProse ? PROSE_MIN : COLUMN_MIN, ...ids.map((id) => id.length));
+}
+
+const ID_BEGINNING = /^[a-z]{3}_[0-9a-hjkmnp-tv-z]{12,26}$/;
 const ID = /^([a-z]{3}_)([0-9a-hjkmnp-tv-z]{26})$/;
 /** The first ten are the time of its creation, in milliseconds. */
 const ID_CHARS_MIN = 12;

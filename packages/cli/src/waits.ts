@@ -19,6 +19,7 @@ export interface WaitScreen {
 const FIRST_WORD_MS = 2_000;
 const LOG_EVERY_MS = 10_000;
 const DRAW_EVERY_MS = 250;
+const TITLE_MIN = 12;
 
 /** How much of a transfer has gone through. */
 export interface Transfer {
@@ -131,7 +132,7 @@ class Wait implements Transfer {
 
   #say(): void {
     if (!this.#screen.isAnimated) {
-      this.#screen.line(this.#words());
+      this.#screen.line(this.#text + this.#words());
       this.#after(LOG_EVERY_MS);
     } else if (this.#line === undefined) this.show();
     else {
@@ -143,16 +144,20 @@ class Wait implements Transfer {
   async #draw(line: MovingLine): Promise<void> {
     const words = this.#words();
     const { columns = 80 } = this.#screen.stream;
-    // Two for the sign that moves; a line that breaks could not be drawn over.
-    const shown = truncated(words, columns - 3, await measureFor([words]));
+    // Two for the sign that moves; a line that breaks could not be drawn over. A long name is cut before the figures are.
+    const room = columns - 3;
+    const widthOf = await measureFor([this.#text, words]);
+    const title = truncated(this.#text, Math.max(TITLE_MIN, room - widthOf(words)), widthOf);
+    const shown = truncated(title + words, room, widthOf);
     if (!this.#isOver) line.text = shown;
   }
 
+  /** What is said behind the text. */
   #words(): string {
     const ms = performance.now() - this.#startedMs;
-    if (this.#bytes > 0) return `${this.#text} ${transferText(this.#bytes, this.#totalBytes, ms)}`;
-    if (ms < FIRST_WORD_MS) return this.#text;
-    const since = `${this.#text} (${Math.floor(ms / 1_000)} s)`;
+    if (this.#bytes > 0) return ` ${transferText(this.#bytes, this.#totalBytes, ms)}`;
+    if (ms < FIRST_WORD_MS) return "";
+    const since = ` (${Math.floor(ms / 1_000)} s)`;
     return this.#reason === undefined ? since : `${since}: ${this.#reason}`;
   }
 }
