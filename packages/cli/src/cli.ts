@@ -1,6 +1,7 @@
 // What every client command works with.
 
 import { idKinds } from "@skerry/contract/ids";
+import { parseTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
 import { Skerry, SkerryApiError, type Retry } from "@skerry/sdk";
 import type { Command } from "commander";
 import { isAnimationWanted, isColorWanted, readSettings, type Flags } from "./config.ts";
@@ -42,6 +43,8 @@ export class Cli {
     const fetch: typeof globalThis.fetch = async (input, init) => {
       this.waits.beginRequest(`Waiting for ${apiUrl}`);
       const response = await globalThis.fetch(input, init);
+      const { freeze = 0 } = parseTiming(response.headers.get(SERVER_TIMING));
+      if (freeze >= WORTH_A_WORD_MS) this.waits.explain(freezeText(freeze));
       // One that it cannot serve now may be sent again, which is the same wait.
       if (response.ok) this.waits.endRequest();
       return response;
@@ -73,6 +76,12 @@ export class Cli {
     }
     return this.#interrupt.signal;
   }
+}
+
+const WORTH_A_WORD_MS = 500;
+
+function freezeText(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s of that froze the template for this size, which the host has from now on.`;
 }
 
 /** Why a call is sent again, for the person who waits. */

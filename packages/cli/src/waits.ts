@@ -75,6 +75,11 @@ export class Waits {
     this.#current?.tell(reason);
   }
 
+  /** What the wait was for, as is known at its end. It is said where it was long enough to wonder. */
+  explain(explanation: string): void {
+    this.#current?.explain(explanation);
+  }
+
   #end(): void {
     this.#current?.end();
     this.#current = undefined;
@@ -88,6 +93,7 @@ class Wait implements Transfer {
   readonly #startedMs = performance.now();
   readonly #totalBytes: number | undefined;
   #reason: string | undefined;
+  #explanation: string | undefined;
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
   #line: MovingLine | undefined;
@@ -109,6 +115,10 @@ class Wait implements Transfer {
     this.#reason = reason;
   }
 
+  explain(explanation: string): void {
+    this.#explanation = explanation;
+  }
+
   /** On a terminal, before the first word is due. */
   show(): void {
     void import("./moving-line.ts").then(({ MovingLine: Line }) => {
@@ -122,6 +132,9 @@ class Wait implements Transfer {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#line?.stop();
+    const wasLong = performance.now() - this.#startedMs >= FIRST_WORD_MS;
+    if (wasLong && this.#explanation !== undefined && !this.#screen.isSilent)
+      this.#screen.line(this.#explanation);
   }
 
   /** Never keeps the process alive. */

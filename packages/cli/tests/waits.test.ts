@@ -63,6 +63,22 @@ test("requests within a wait add no words of their own, and do not end it", asyn
   await waited;
 });
 
+test("what a wait was for is said at its end, where it was long", async () => {
+  for (const [ms, expected] of [
+    [1_000, []],
+    [3_000, ["Creating a sandbox (2 s)", "7.1 s of that froze the template"]],
+  ] as const) {
+    const { waits, lines } = log();
+    const { promise, done } = work();
+    const waited = waits.during("Creating a sandbox", () => promise);
+    waits.explain("7.1 s of that froze the template");
+    await vi.advanceTimersByTimeAsync(ms);
+    done();
+    await waited;
+    expect(lines).toEqual(expected);
+  }
+});
+
 test("a wait that fails is over", async () => {
   const { waits, lines } = log();
   await expect(waits.during("x", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
