@@ -41,6 +41,8 @@ function clientEnv(): NodeJS.ProcessEnv {
     HOME: folder,
     SKERRY_API_URL: platform.apiUrl,
     SKERRY_API_TOKEN: platform.token,
+    // What is said about waiting depends on how fast the machine is.
+    SKERRY_QUIET: "1",
     // Where the commands look that concern this machine.
     SKERRY_STATE: platform.state,
     SKERRY_LISTEN: new URL(platform.apiUrl).host,

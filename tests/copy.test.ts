@@ -43,6 +43,8 @@ async function skerry(...args: readonly string[]): Promise<Ended> {
     HOME: folder,
     SKERRY_API_URL: platform.apiUrl,
     SKERRY_API_TOKEN: platform.token,
+    // What is said about waiting depends on how fast the machine is.
+    SKERRY_QUIET: "1",
   };
   return run(process.execPath, [program, ...args], { cwd: folder, env }).then(
     (done) => ({ ...done, code: 0 }),

@@ -4,7 +4,7 @@ import { idKinds } from "@skerry/contract/ids";
 import { parseTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
 import { Skerry, SkerryApiError, type Retry } from "@skerry/sdk";
 import type { Command } from "commander";
-import { isAnimationWanted, isColorWanted, readSettings, type Flags } from "./config.ts";
+import { isAnimationWanted, isColorWanted, isQuiet, readSettings, type Flags } from "./config.ts";
 import { CliError, exitCodes, failureOf, InterruptedError } from "./errors.ts";
 import { Output } from "./output.ts";
 import { idMeant, organizationTarget } from "./targets.ts";
@@ -24,8 +24,8 @@ export class Cli {
     this.output = new Output(process.stdout, process.stderr, { isColorWanted: isColorWanted(), isJson });
     this.waits = new Waits({
       stream: process.stderr,
-      isAnimated: process.stderr.isTTY && isAnimationWanted(),
-      isSilent: isJson,
+      isAnimated: process.stderr.isTTY && isAnimationWanted() && !isQuiet(),
+      isSilent: isJson || isQuiet(),
       // Nothing depends on it, so a failure to write it is none of the command's.
       line: (text) => void this.output.note(text).catch(() => undefined),
     });

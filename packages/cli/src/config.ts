@@ -75,6 +75,11 @@ export function isColorWanted(env: Environment = process.env): boolean {
   return (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 }
 
+/** Whether standard error gets no words about waiting; for scripts that read it. */
+export function isQuiet(env: Environment = process.env): boolean {
+  return (env["SKERRY_QUIET"] ?? "") !== "";
+}
+
 /** Whether a terminal can draw over a line that it has shown; a log of CI that says it is one cannot. */
 export function isAnimationWanted(env: Environment = process.env): boolean {
   return env["TERM"] !== "dumb" && (env["CI"] ?? "") === "";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { configPath } from "@skerry/sdk/saved-settings";
-import { isColorWanted, readSettings, writeConfig } from "../src/config.ts";
+import { isColorWanted, isQuiet, readSettings, writeConfig } from "../src/config.ts";
 import { Shell } from "./support/shell.ts";
 
 function sizeServer() {
@@ -119,6 +119,14 @@ test("a token that is not valid is never repeated", async () => {
   ]);
   const malformed = await shell.run("size", "list", "--token", "sk_s ecret");
   expect([malformed.code, malformed.stderr]).toEqual([2, expect.not.stringContaining("ecret")]);
+});
+
+test("a script that reads standard error can do without words about waiting", () => {
+  expect([isQuiet({}), isQuiet({ SKERRY_QUIET: "" }), isQuiet({ SKERRY_QUIET: "1" })]).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });
 
 test("colors need a terminal and no NO_COLOR", () => {

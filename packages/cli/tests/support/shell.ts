@@ -44,7 +44,8 @@ export class Shell implements AsyncDisposable {
   start(...args: readonly string[]): Child {
     const child = spawn(process.execPath, [inject("cliProgram"), ...args], {
       cwd: this.folder,
-      env: { HOME: this.folder, XDG_CONFIG_HOME: this.configHome, ...this.#env },
+      // What is said about waiting depends on how fast the machine is.
+      env: { HOME: this.folder, XDG_CONFIG_HOME: this.configHome, SKERRY_QUIET: "1", ...this.#env },
       stdio: ["pipe", "pipe", "pipe"],
     });
     child.stdin.on("error", () => undefined);
