@@ -1,17 +1,20 @@
 // `skerry up` with a certificate: the same API over HTTPS, for the command line, for browsers and for machines that join, all of which trust an
 // authority of the operator's own.
 
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { freePort, skerry, startPlatform, type Platform } from "./support/platform.ts";
 import { run } from "./support/run.ts";
 import { joinHost } from "./support/second-host.ts";
 
+const execute = promisify(execFile);
 const PAGE = "https://dashboard.example.org";
 
 let folder: string;
@@ -84,6 +87,16 @@ test("health, documentation and pages of other origins are answered over HTTPS a
   const preflight = { origin: PAGE, "access-control-request-method": "POST" };
   const allowed = await ask("/v1/sandboxes", preflight, "OPTIONS");
   expect(allowed.headers["access-control-allow-origin"]).toBe(PAGE);
+});
+
+test("a client that is installed over HTTPS works over HTTPS, where its user trusts the authority", async () => {
+  expect((await ask("/install.sh")).body).toContain(`\napi='${url}'\n`);
+  const user = { PATH: process.env["PATH"], HOME: folder, CURL_CA_BUNDLE: join(folder, "ca.crt") };
+  const env = { ...user, ...trusting, PREFIX: join(folder, "user") };
+  const installed = await execute("sh", ["-c", `curl -fsSL ${url}/install.sh | sh`], { env });
+  expect(installed.stdout).toContain("skerry login");
+  const listed = await execute(join(folder, "user/bin/skerry"), ["template", "list"], { env });
+  expect(listed.stdout).toMatch(/^base +ready/m);
 });
 
 test("what runs on the machine needs no certificate, and `skerry status` tells that all is well", async () => {
