@@ -96,14 +96,3 @@ test("an interrupted create whose sandbox cannot be destroyed names it", async (
     "error: The sandbox sbx_0 was created and not destroyed. The token may not. (left_behind)\nskerry sandbox destroy sbx_0\n",
   );
 });
-
-test("a create that waited for a template to be frozen says so afterwards", async () => {
-  await using server = await ScriptedServer.start((response) => {
-    response.setHeader("server-timing", "place;dur=2, freeze;dur=7123.4, start;dur=20");
-    sendJson(response, 201, sandboxInfo);
-  });
-  await using shell = await Shell.forServer(server);
-  const { stdout, stderr } = await shell.run("sandbox", "create", "--template", "base");
-  expect(stdout.toString()).toBe("sbx_0\n");
-  expect(stderr).toContain("froze the template for it, which took 7.1 s.\n");
-});

@@ -2,7 +2,7 @@
 // destroyed.
 
 import { randomUUID } from "node:crypto";
-import type { CreateOptions, Timing } from "@skerry/sdk";
+import type { CreateOptions } from "@skerry/sdk";
 import type { Cli } from "../../cli.ts";
 import { CliError, failureOf, InterruptedError } from "../../errors.ts";
 import type { VmNoun } from "./vm-noun.ts";
@@ -25,18 +25,13 @@ export async function createInterruptibly<Created extends { readonly id: string 
   const { noun, create, tell } = creation;
   const key = randomUUID();
   using interrupts = new Interrupts();
-  let timing: Timing = {};
-  const onTiming = (told: Timing) => void (timing = told);
-  const creating = create({ idempotencyKey: key, signal: interrupts.second, onTiming });
+  const creating = create({ idempotencyKey: key, signal: interrupts.second });
   // Awaited below, where it may have failed already.
   creating.catch(() => undefined);
   await cli.waits.during(`Creating a ${noun}`, () => Promise.race([creating, interrupts.first]), {
     hint: creation.hint,
   });
-  if (interrupts.interrupted === undefined) {
-    await tell(await creating);
-    await tellOfFreeze(cli, timing);
-  }
+  if (interrupts.interrupted === undefined) await tell(await creating);
   if (interrupts.interrupted === undefined) return;
   await cli.output.note(
     `Interrupted: waiting for the ${noun} to be created, to destroy it. Once more leaves at once.`,
@@ -48,16 +43,6 @@ export async function createInterruptibly<Created extends { readonly id: string 
   });
   await destroy(cli, creation, { id: created.id, interrupts });
   throw interrupts.interrupted;
-}
-
-const WORTH_TELLING_MS = 1_000;
-
-async function tellOfFreeze(cli: Cli, { freeze = 0 }: Timing): Promise<void> {
-  if (freeze < WORTH_TELLING_MS) return;
-  const seconds = (freeze / 1_000).toFixed(1);
-  await cli.output.note(
-    `The first use of its size on its host froze the template for it, which took ${seconds} s.`,
-  );
 }
 
 async function destroy<Created>(
