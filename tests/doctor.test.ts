@@ -59,14 +59,20 @@ test(
     const program = join(import.meta.dirname, "../dist/skerry.js");
     const child = spawn(process.execPath, [program, "doctor", "--thorough", "--output", "/nowhere"], {
       env: { ...process.env, ...env() },
-      stdio: "ignore",
+      stdio: ["ignore", "ignore", "pipe"],
     });
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
     const ended = new Promise((resolve) => child.once("close", resolve));
     const vms = async () => {
       const [folder] = await examinations();
       return folder === undefined ? [] : qemuProcesses(instanceOf(folder));
     };
-    await until("it has a VM", async () => (await vms()).length > 0, DEADLINE_MS);
+    const hasVm = async () => {
+      if (child.exitCode !== null) throw new Error(`it ended by itself: ${said}`);
+      return (await vms()).length > 0;
+    };
+    await until("it has a VM", hasVm, DEADLINE_MS);
     const [folder = ""] = await examinations();
     child.kill("SIGINT");
     await ended;
