@@ -244,10 +244,45 @@ test("exec says what it waits for where a pipe does not end, and runs when it do
   expect(inputIn(server.last.body)?.toString()).toBe("first\nsecond\n");
 });
 
+test("exec starts without a standard input on which nothing comes, as programs leave it open that start others", async () => {
+  await using server = await exitServer();
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "exec", "sbx_0", "true");
+  const { code, stderr } = await ended(child);
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^Nothing has come on standard input.*--no-stdin.*--stdin waits for it\.\n$/);
+  expect(inputIn(server.last.body)).toBeUndefined();
+});
+
+test("what comes on standard input after the command began without it is not dropped in silence", async () => {
+  // It never ends by itself.
+  await using server = await ScriptedServer.start(
+    (response) => void response.write(output("stdout", Buffer.from("up\n"))),
+  );
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "exec", "sbx_0", "cat");
+  await once(child.stdout, "data");
+  child.stdin.write("too late\n");
+  const { code, stderr } = await ended(child);
+  expect(code).toBe(125);
+  expect(stderr).toMatch(/\(stdin_too_late\)\n.*--stdin/);
+});
+
+test("exec --stdin waits for what comes late", async () => {
+  await using server = await exitServer();
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "exec", "--stdin", "sbx_0", "cat");
+  await once(child.stderr, "data");
+  expect(server.received).toEqual([]);
+  child.stdin.end("late\n");
+  expect((await ended(child)).code).toBe(0);
+  expect(inputIn(server.last.body)?.toString()).toBe("late\n");
+});
+
 test("Ctrl-C ends an exec that waits for its standard input", async () => {
   await using server = await exitServer();
   await using shell = await Shell.forServer(server);
-  const child = shell.start("sandbox", "exec", "sbx_0", "cat");
+  const child = shell.start("sandbox", "exec", "-i", "sbx_0", "cat");
   await once(child.stderr, "data");
   child.kill("SIGINT");
   expect((await ended(child)).code).toBe(130);

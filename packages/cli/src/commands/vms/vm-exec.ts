@@ -13,7 +13,8 @@ interface ExecFlags {
   readonly timeout?: string;
   readonly workdir?: string;
   readonly env?: Record<string, string>;
-  readonly stdin: boolean;
+  /** Undefined where neither flag says. */
+  readonly stdin?: boolean;
 }
 
 export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
@@ -29,18 +30,25 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     .option("--timeout <duration>", "after which it is killed (default: 30s, at most 5m)")
     .option("--workdir <path>", "directory to run it in (default: /root)")
     .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
+    .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
     .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.")
     .action(async (text: string, words: readonly string[], flags: ExecFlags, self: Command) => {
       cli.failedExitCode = exitCodes.notRun;
       const client = await cli.client(self);
       const { timeout, workdir, env } = flags;
-      const stdin = flags.stdin ? await readStandardInput(cli) : undefined;
-      const options = { ...given({ timeout, workdir, env, stdin }), signal: cli.signal };
-      // What is not there has run nothing, and the input has been read already.
-      cli.exitCode = await onTarget(vm.target(client, cli.signal), text, (target) =>
-        passOn(cli, vm.calls(client).executeStream(target, shellCommand(words), options)),
-      );
+      using input = flags.stdin === false ? undefined : await readStandardInput(cli, flags.stdin === true);
+      const signal = input === undefined ? cli.signal : AbortSignal.any([cli.signal, input.late]);
+      const options = { ...given({ timeout, workdir, env, stdin: input?.bytes }), signal };
+      try {
+        // What is not there has run nothing, and the input has been read already.
+        cli.exitCode = await onTarget(vm.target(client, cli.signal), text, (target) =>
+          passOn(cli, vm.calls(client).executeStream(target, shellCommand(words), options)),
+        );
+      } catch (error) {
+        if (!cli.signal.aborted) input?.late.throwIfAborted();
+        throw error;
+      }
     });
   command.addHelpText("after", EXIT_CODES);
   addExamples(
@@ -55,7 +63,7 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
 const EXIT_CODES = `
 Exit codes: the command's own (128 + the number of the signal that killed it), 124 where it was killed
 at its timeout, 125 where Skerry failed and not the command, 2 for wrong usage. Standard input is at most
-10 MiB, and is read to its end before the command starts.`;
+10 MiB, and is read to its end before the command starts; a pipe on which nothing comes for 2 s is empty.`;
 
 /** One word is a shell command line; several are a program and its arguments, which the shell must leave alone. */
 export function shellCommand(words: readonly string[]): string {
