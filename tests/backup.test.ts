@@ -1,7 +1,7 @@
 // `skerry backup` and `skerry restore`, by restoring.
 
 import { execFile } from "node:child_process";
-import { readdir, rm, stat, writeFile, mkdir, open, mkdtemp } from "node:fs/promises";
+import { readdir, readFile, rm, stat, writeFile, mkdir, open, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Skerry } from "@skerry/sdk";
@@ -57,6 +57,11 @@ test("a restored platform answers with the same tokens, and its hosts obey it wh
   await skerry(original.env, "backup", file);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(await readdir(folder)).toEqual(["skerry.backup"]);
+  const first = await readFile(file);
+  await expect(skerry(original.env, "backup", file)).rejects.toThrow("file_exists");
+  await expect(skerry(original.env, "backup", folder)).rejects.toThrow(`${folder} is a directory`);
+  expect((await readFile(file)).equals(first)).toBe(true);
+  await skerry(original.env, "backup", "--force", file);
   expect((await run("tar", "--list", "--file", file)).split("\n")).toContain("database.dump");
 
   await using copy = await empty();

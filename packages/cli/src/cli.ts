@@ -41,7 +41,9 @@ export class Cli {
       });
     const onRetry = (retry: Retry) => this.waits.tell(retryText(retry));
     const fetch: typeof globalThis.fetch = async (input, init) => {
-      this.waits.beginRequest(`Waiting for ${apiUrl}`);
+      // The answer of a stream begins with its first event, and a command may work for long before it has something to say.
+      const isStream = new Headers(init?.headers).get("accept") === "text/event-stream";
+      if (!isStream) this.waits.beginRequest(`Waiting for ${apiUrl}`);
       const response = await globalThis.fetch(input, init);
       const { freeze = 0 } = parseTiming(response.headers.get(SERVER_TIMING));
       if (freeze >= WORTH_A_WORD_MS) this.waits.explain(freezeText(freeze));

@@ -231,6 +231,16 @@ test("exec sends nothing of a closed or empty standard input, and leaves it alon
   }
 });
 
+test("a command that is silent for long is no server that does not answer", async () => {
+  await using server = await ScriptedServer.start((response) => {
+    // Longer than a request may take before a word is said.
+    setTimeout(() => response.end(eventText("exit", exitFields)), 2_500);
+  });
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("sandbox", "exec", "-n", "sbx_0", "sleep 3");
+  expect(await ended(child)).toMatchObject({ code: 0, stderr: "" });
+});
+
 test("exec says what it waits for where a pipe does not end, and runs when it does", async () => {
   await using server = await exitServer();
   await using shell = await Shell.forServer(server);

@@ -225,3 +225,27 @@ test("with --json an error is one JSON object on standard error, whoever found i
   // Behind -- it is the command's own flag.
   expect((await shell.run("sandbox", "exec", "x", "--", "ls", "--json")).stderr).toMatch(/^error: /);
 });
+
+const forbidden = { code: "forbidden", message: "The token does not have the scope.", request_id: "req_1" };
+
+test("a token for sandboxes alone creates one of base, and sees its sandboxes in ps", async () => {
+  await using server = await ScriptedServer.start((response, { method, url }) => {
+    if (method === "POST") return sendJson(response, 201, sandboxInfo);
+    if (!url.startsWith("/v1/sandboxes")) return sendJson(response, 403, forbidden);
+    return sendJson(response, 200, { items: [sandboxInfo], next_cursor: null });
+  });
+  await using shell = await Shell.forServer(server);
+  expect((await shell.run("sandbox", "create")).code).toBe(0);
+  expect(JSON.parse(server.last.body.toString())).toMatchObject({ template: "base" });
+  const { code, stdout, stderr } = await shell.run("ps");
+  expect([code, stderr]).toEqual([0, "Machines are not shown: the token may not read them.\n"]);
+  expect(stdout.toString()).toContain(sandboxInfo.id);
+});
+
+test("ps says so where the token may see nothing", async () => {
+  await using server = await ScriptedServer.start((response) => sendJson(response, 403, forbidden));
+  await using shell = await Shell.forServer(server);
+  const { code, stderr } = await shell.run("ps");
+  expect(code).toBe(1);
+  expect(stderr).toContain("(forbidden)");
+});

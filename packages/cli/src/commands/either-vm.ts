@@ -5,6 +5,7 @@ import type { Machine, SandboxInfo, Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { CliError } from "../errors.ts";
+import { noneIfForbidden } from "../forbidden.ts";
 import { addExamples } from "../options.ts";
 import { relativeTime } from "../relative-times.ts";
 import { onTarget } from "../targets.ts";
@@ -35,9 +36,9 @@ async function listBoth(cli: Cli, flags: PsFlags, self: Command): Promise<void> 
   const { sandboxes, machines } = await cli.client(self);
   const filter = flags.all === true ? {} : { alive: true };
   const options = { signal: cli.signal };
-  const [sandboxInfos, machineInfos] = await Promise.all([
-    allOf(sandboxes.list(filter, options), ({ info }) => info),
-    allOf(machines.list(filter, options), (machine) => machine),
+  const [sandboxInfos = [], machineInfos = []] = await seenOf(cli, [
+    ["Sandboxes", allOf(sandboxes.list(filter, options), ({ info }): SandboxInfo | Machine => info)],
+    ["Machines", allOf(machines.list(filter, options), (machine): SandboxInfo | Machine => machine)],
   ]);
   if (flags.json === true) return cli.output.json({ sandboxes: sandboxInfos, machines: machineInfos });
   const rows = [...sandboxInfos, ...machineInfos].toSorted((one, other) =>
@@ -51,6 +52,25 @@ async function listBoth(cli: Cli, flags: PsFlags, self: Command): Promise<void> 
       expiryText(vm),
     ]),
   );
+}
+
+/** Those lists that the token may see, empty in the place of others; what it may not see is said. Throws where it may see none. */
+async function seenOf<T>(
+  cli: Cli,
+  lists: readonly (readonly [what: string, list: Promise<T[]>])[],
+): Promise<T[][]> {
+  const settled = await Promise.allSettled(lists.map(([, list]) => list));
+  const [failed] = settled.filter((result) => result.status === "rejected");
+  if (failed !== undefined && settled.every((result) => result.status === "rejected")) throw failed.reason;
+  const seen: T[][] = [];
+  for (const [index, result] of settled.entries()) {
+    if (result.status === "rejected") {
+      noneIfForbidden(result.reason);
+      await cli.output.note(`${lists[index]?.[0]} are not shown: the token may not read them.`);
+    }
+    seen.push(result.status === "fulfilled" ? result.value : []);
+  }
+  return seen;
 }
 
 function expiryText(vm: SandboxInfo | Machine): string {

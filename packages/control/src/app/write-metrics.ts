@@ -35,7 +35,7 @@ ${list(new Metrics().families())}
 ## Of the platform
 
 Read from the database, at most once a second however many scrape. Every replica tells the same; take one, or the maximum. The exceptions are
-\`skerry_database_up\` and the queue \`database\`, which are each replica's own. There is nothing about machines and apps, because there are none yet.
+\`skerry_database_up\` and the queue \`database\`, which are each replica's own.
 
 ${list(new DatabaseMetrics().families())}
 

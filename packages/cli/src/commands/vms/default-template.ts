@@ -1,6 +1,7 @@
 // Which template `create` takes when none is named, and what its first use means.
 
 import type { Skerry } from "@skerry/sdk";
+import { noneIfForbidden } from "../../forbidden.ts";
 import { DEFAULT_SIZE } from "@skerry/contract/sizes";
 import { CliError, exitCodes } from "../../errors.ts";
 
@@ -20,7 +21,9 @@ export async function chosenTemplate(
     });
   const chosen = flag ?? argument;
   if (chosen !== undefined) return chosen;
-  const known = await templates.list({ signal });
+  const known = await templates.list({ signal }).catch(noneIfForbidden);
+  // A token for sandboxes alone cannot look; the server says whether there is such a template.
+  if (known === undefined) return USUAL;
   const only = known.length === 1 ? known[0]?.name : known.find(({ name }) => name === USUAL)?.name;
   if (only !== undefined) return only;
   throw new CliError("no_template", "Name a template: there is none that is meant without a name.", {

@@ -9,9 +9,10 @@ export function registerBackupCommands(program: Command): void {
     .command("backup")
     .description("write the control plane's database and keys into one file, while everything goes on")
     .argument("<file>", "where to write it; only its owner can read it")
-    .action(async (file: string) => {
+    .option("--force", "replace a file that is there, once the backup is whole")
+    .action(async (file: string, { force = false }: { readonly force?: boolean }) => {
       const { backup: write } = await import("./backup.ts");
-      await write(ownLayout(), file, program.version() ?? "");
+      await write(ownLayout(), file, { version: program.version() ?? "", isForced: force });
     });
   addExamples(
     backup,

@@ -1,6 +1,7 @@
 // `skerry backup`: what a control plane on another machine needs to be this one. All of it is in the database: organizations, tokens (as digests),
 // the authority of the cluster with its keys, history. What runs goes on meanwhile.
 
+import { lstat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { CliError } from "../../errors.ts";
@@ -17,9 +18,20 @@ import { ArchiveWriter } from "./archive.ts";
 import { DatabaseTools } from "./database-tools.ts";
 import { DATABASE, SETTINGS, writeManifest, type ManifestFacts } from "./manifest.ts";
 
-/** `version`: of this program. */
-export async function backup(layout: Layout, file: string, version: string): Promise<void> {
+export interface BackupOptions {
+  /** Of this program. */
+  readonly version: string;
+  /** A file of that name is replaced once the backup is whole. */
+  readonly isForced: boolean;
+}
+
+export async function backup(
+  layout: Layout,
+  file: string,
+  { version, isForced }: BackupOptions,
+): Promise<void> {
   requireRoot("backup");
+  await refuseTarget(resolve(file), isForced);
   if (layout.joined !== undefined) throw onlyHost(layout.joined.control);
   const user = await findSystemUser();
   const isPrivate = layout.externalDatabaseUrl === undefined;
@@ -34,6 +46,20 @@ export async function backup(layout: Layout, file: string, version: string): Pro
   process.stdout.write(
     `${resolve(file)} holds the database with the cluster's keys: keep it like a password.\nNot in it: the disks of machines (host/vms in the state folder), templates, and the files of SKERRY_TLS_CERT and SKERRY_TLS_KEY.\n`,
   );
+}
+
+/** What is there may be the only other backup, or no backup at all. */
+async function refuseTarget(path: string, isForced: boolean): Promise<void> {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (found?.isDirectory() === true)
+    throw new CliError("is_directory", `${path} is a directory.`, { remediation: "Name a file in it." });
+  if (found === undefined || isForced) return;
+  throw new CliError("file_exists", `${path} is there already.`, {
+    remediation: "Name another file, or replace it with --force.",
+  });
 }
 
 async function factsOf(layout: Layout, postgresql: number, skerry: string): Promise<ManifestFacts> {

@@ -28,7 +28,8 @@ export function uploadTooLarge(): SkerryError {
     "payload_too_large",
     `The file is larger than ${UPLOAD_MAX_BYTES} bytes, the largest upload.`,
     {
-      remediation: "Split the file, or have a command in the microVM fetch it.",
+      remediation:
+        "Split the file, or have a command in the microVM fetch it. `skerry cp` takes larger ones.",
       context: { max_bytes: UPLOAD_MAX_BYTES },
     },
   );
