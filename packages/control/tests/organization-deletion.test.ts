@@ -2,6 +2,8 @@
 
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
+import type { AuditEvent } from "@skerry/contract/audit/audit-event";
+import { newId } from "@skerry/contract/ids";
 import { roles } from "@skerry/contract/organizations/roles";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { lockCapacity } from "../src/capacity/capacity-store.ts";
@@ -43,21 +45,128 @@ test("an owner deletes an organization: its tokens end, its members are gone, an
   expect(rows[0]?.left).toBe(0);
 });
 
-test("its audit log is kept, and the operator's log tells of the deletion", async () => {
-  const { id, path, owner } = await organization();
-  await done(204, deleteAs(owner.secret, path));
-  const { rows } = await sql<{ org_id: string; user_id: string | null }>`
-    select org_id, user_id from audit_events where action = 'organization.delete' and resource_id = ${id}
-    order by user_id nulls last`.execute(world.db);
-  expect(rows).toEqual([
-    { org_id: id, user_id: owner.user_id },
-    { org_id: world.orgId, user_id: null },
-  ]);
-  const log = await world.call<{ items: { resource: { id: string } }[] }>(
+/** The audit log of the organization that is named, or else of the token's own. */
+function auditAs(token: string, named?: string, query = "") {
+  const headers: Record<string, string> = named === undefined ? {} : { "x-org-id": named };
+  return world.call<{ items: AuditEvent[]; next_cursor: string | null } & Record<string, unknown>>(
     "GET",
-    "/v1/audit?action=organization.delete",
+    `/v1/audit?action=organization.delete${query}`,
+    { token, headers },
   );
-  expect(log.body.items.map(({ resource }) => resource.id)).toContain(id);
+}
+
+async function deletionsOf(id: string, named?: string) {
+  const { items } = await done(200, auditAs(world.token, named, `&resource_id=${id}`));
+  return items.map(({ actor, request_id, organization_id, outcome }) => ({
+    ...actor,
+    request_id,
+    organization_id,
+    outcome,
+  }));
+}
+
+test("its audit log and the operator's both tell which member deleted it, with which token, and from where", async () => {
+  const { id, path, owner } = await organization();
+  const { token_id } = await members.me(owner.secret);
+  const answer = await deleteAs(owner.secret, path);
+  expect(answer.status).toBe(204);
+  const event = {
+    kind: "user",
+    user_id: owner.user_id,
+    token_id,
+    service: null,
+    address: "127.0.0.1",
+    request_id: answer.headers.get("x-request-id"),
+    outcome: "success",
+  };
+  expect(await deletionsOf(id)).toEqual([{ ...event, organization_id: world.orgId }]);
+  expect(await deletionsOf(id, id)).toEqual([{ ...event, organization_id: id }]);
+});
+
+test("where the operator deleted it the operator's log says which person, and its own that the operator did", async () => {
+  const { id, path, owner } = await organization();
+  await members.remove(owner.secret, (await members.me(world.token)).user_id, path);
+  const answer = await deleteAs(world.token, path);
+  expect(answer.status).toBe(204);
+  const { user_id, token_id } = await members.me(world.token);
+  expect(await deletionsOf(id)).toMatchObject([
+    {
+      kind: "user",
+      user_id,
+      token_id,
+      address: "127.0.0.1",
+      request_id: answer.headers.get("x-request-id"),
+    },
+  ]);
+  expect(await deletionsOf(id, id)).toMatchObject([
+    { kind: "system", service: "operator", user_id: null, token_id: null, address: null, request_id: null },
+  ]);
+});
+
+test("the operator reads the whole log of a deleted organization, page by page, and nothing else of it", async () => {
+  const { id, path, owner } = await organization();
+  const headers = { "x-org-id": id };
+  await done(201, members.mint(owner.secret));
+  await done(204, deleteAs(owner.secret, path));
+  const operating = await done(201, members.mint(world.token, { scopes: ["platform:write"] }));
+  const actions: string[] = [];
+  let cursor = "";
+  do {
+    const page = await done(
+      200,
+      world.call<{ items: AuditEvent[]; next_cursor: string | null }>("GET", `/v1/audit?limit=1${cursor}`, {
+        token: operating.token,
+        headers,
+      }),
+    );
+    for (const event of page.items) {
+      expect(event.organization_id).toBe(id);
+      actions.push(event.action);
+    }
+    cursor = page.next_cursor === null ? "" : `&cursor=${page.next_cursor}`;
+  } while (cursor !== "");
+  expect(actions.toSorted()).toEqual(["member.add", "organization.delete", "token.create"]);
+  for (const other of ["/v1/auth/tokens", "/v1/machines", "/v1/auth/me", "/v1/limits"])
+    expect(refused(await world.call("GET", other, { headers })), other).toEqual([
+      404,
+      "organization_not_found",
+    ]);
+});
+
+test("nobody but the operator learns that a deleted organization was there", async () => {
+  const { id, path, owner } = await organization();
+  const elsewhere = await organization();
+  const admin = await members.newMember("admin", path);
+  // A former owner whose token is of another organization: the deletion does not end it.
+  const { user_id, secret: former } = owner;
+  await sql`insert into memberships (org_id, user_id, role) values (${elsewhere.id}, ${user_id}, 'owner')`.execute(
+    world.db,
+  );
+  await sql`update api_tokens set org_id = ${elsewhere.id}, bound = false where user_id = ${user_id}`.execute(
+    world.db,
+  );
+  world.context.tokenCache.forget(user_id);
+  expect((await auditAs(former, id)).status).toBe(200);
+  await done(204, deleteAs(former, path));
+  const lowly = await Promise.all((["viewer", "member"] as const).map((role) => members.newMember(role)));
+  const scoped = await done(201, members.mint(world.token, { scopes: ["audit:read", "org:write"] }));
+  const others = [former, elsewhere.owner.secret, ...lowly.map(({ secret }) => secret), scoped.token];
+  const neverWas = newId("organization");
+  for (const token of others) {
+    const [gone, none] = [await auditAs(token, id), await auditAs(token, neverWas)];
+    expect(refused(gone)).toEqual([404, "organization_not_found"]);
+    expect({ ...gone.body, request_id: null }).toEqual({ ...none.body, request_id: null });
+  }
+  expect((await auditAs(former)).status).toBe(200);
+  expect((await auditAs(admin.secret, id)).status).toBe(401);
+});
+
+test("the operator reads no log of an organization of others that is not deleted", async () => {
+  const { id, path, owner } = await organization();
+  await members.remove(owner.secret, (await members.me(world.token)).user_id, path);
+  for (const named of [id, newId("organization"), "", "org_x", `${id},${id}`, world.orgId.toUpperCase()])
+    expect(refused(await auditAs(world.token, named)), named).toEqual([404, "organization_not_found"]);
+  expect((await auditAs(owner.secret)).status).toBe(200);
 });
 
 test("the operator deletes an organization without being a member, and no other stranger does", async () => {

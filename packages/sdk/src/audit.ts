@@ -14,7 +14,7 @@ export interface AuditFilter {
   readonly until?: string | undefined;
 }
 
-/** Needs the scope `audit:read` and the role `admin`. */
+/** Needs the scope `audit:read` and the role `admin`; the log of a deleted organization the operator's scope `platform:write`. */
 export class Audit {
   readonly #http: HttpClient;
 

@@ -92,6 +92,13 @@ function endingOf(request: FastifyRequest, reply: FastifyReply): Ending | undefi
   return status < 400 && !reply.hasHeader("idempotent-replayed") ? succeeded : undefined;
 }
 
+/** What this request asks for and who makes it, for its event in the log of another organization. */
+export function callerActOf(request: FastifyRequest): CallerAct {
+  const act = actOf(request);
+  if (act === undefined) throw new Error("this call needs no token, so its audit log has no caller to name");
+  return act;
+}
+
 function actOf(request: FastifyRequest): CallerAct | undefined {
   const act = operationOf(request)?.audit;
   const caller = knownCallerOf(request);

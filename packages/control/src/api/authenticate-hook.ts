@@ -85,6 +85,11 @@ export function callerOf(request: FastifyRequest): Caller {
 /** Undefined: the token's own. */
 function organizationOf(request: FastifyRequest, access: Access): string | undefined {
   if (access.organization === "path") return (request.params as { readonly id: string }).id;
+  return organizationInHeader(request);
+}
+
+/** As the request has it, whether there is one or not. Undefined: the token's own. */
+export function organizationInHeader(request: FastifyRequest): string | undefined {
   const named = request.headers["x-org-id"];
   return Array.isArray(named) ? named.join() : named;
 }

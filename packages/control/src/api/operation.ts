@@ -31,7 +31,8 @@ export interface Access {
   readonly ticketOf?: "token";
   /** The organization is the one in the path (`:id`), and `X-Org-ID` says nothing. */
   readonly organization?: "path";
-  /** A scope of the operator's organization that does as well, for callers who are not members of the one in the path. */
+  /** A scope of the operator's organization that does as well, for callers who are not members of the one that the request names. Their
+   *  organization stays the operator's; the handler decides which others they may name. */
   readonly asOperator?: NeededScope;
 }
 

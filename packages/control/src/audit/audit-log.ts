@@ -73,6 +73,11 @@ function sendToLog(context: Context, event: NewAuditEvent, error: unknown): void
   context.log.error({ err: error, audit_event: event }, "an audit event could not be stored");
 }
 
+/** A call that has been made, told to the log of another organization too, in the transaction in which it took effect. */
+export async function recordCallElsewhere(db: Queries, act: CallerAct, orgId: string): Promise<void> {
+  await insertAuditEvents(db, [{ ...eventOfCall(act, succeeded), org_id: orgId }]);
+}
+
 /** What a background service did to these resources by itself, in the transaction in which it did so. */
 export async function recordOwnActs(
   db: Queries,
@@ -117,14 +122,14 @@ export function eventOfCall(act: CallerAct, ending: Ending): NewAuditEvent {
 
 export async function listAuditLog(
   context: Context,
-  caller: Caller,
+  orgId: string,
   query: AuditQuery,
 ): Promise<Page<AuditEvent>> {
   const filter = filterOf(query);
   const page = await readPage("audit", query, (before, limit) =>
     listAuditEvents(context.db, {
       ...filter,
-      orgId: caller.orgId,
+      orgId,
       limit,
       ...(before === undefined ? {} : { before }),
     }),

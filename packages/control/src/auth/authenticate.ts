@@ -29,7 +29,12 @@ export function confirmedCaller(confirmed: Confirmed | Expired | undefined): Cal
   if (confirmed === undefined) throw unauthorized();
   if ("expiredAt" in confirmed) throw expired(confirmed.expiredAt);
   if (confirmed.caller !== null) return confirmed.caller;
-  throw new SkerryError("organization_not_found", "There is no such organization.", {
+  throw organizationNotYours();
+}
+
+/** The same for one that others have and for one that never was. */
+export function organizationNotYours(): SkerryError {
+  return new SkerryError("organization_not_found", "There is no such organization.", {
     remediation: "`GET /v1/orgs` lists yours; without `X-Org-ID` a request is for the token's own.",
   });
 }

@@ -11,10 +11,11 @@ export const auditOperations = {
     description:
       "Who did what in the organization, newest first.\n\n" +
       "Every call that changed something, every call that was forbidden, and what the platform did by itself. " +
-      "Filters are combined.",
+      "Filters are combined.\n\n" +
+      "The log of a deleted organization can be read by the operator of the platform, with the scope `platform:write` and the organization in `X-Org-ID`.",
     query: AuditQuery,
     answers: { 200: AuditList },
-    access: { scope: "audit:read", role: "admin", rate: "read" },
+    access: { scope: "audit:read", role: "admin", rate: "read", asOperator: "platform:write" },
     audit: { action: "audit.list", resource: "audit" },
     errors: [],
   },

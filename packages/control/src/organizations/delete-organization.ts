@@ -2,16 +2,16 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
-import { recordOwnActs } from "../audit/audit-log.ts";
-import type { Caller } from "../caller.ts";
+import { recordCallElsewhere, recordOwnActs, type CallerAct } from "../audit/audit-log.ts";
 import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
 import { holdUser, revokeTokensOf } from "./token-store.ts";
 import { lockForDeletion, markDeleted, vmsLeftIn } from "./deleted-organization-store.ts";
 import { operatorOrganization } from "./operator-organization.ts";
 import { deleteMembers } from "./member-store.ts";
 
 /** Every token of it ends, and all that came from one; no member is left. Throws `organization_not_empty` or `operator_organization`. */
-export async function deleteOrganization(context: Context, caller: Caller, orgId: string): Promise<void> {
+export async function deleteOrganization(context: Context, act: CallerAct, orgId: string): Promise<void> {
   const members = await context.db.transaction().execute(async (transaction) => {
     // Until the end of this transaction nothing is placed for it, and nobody becomes a member of it.
     const organization = isId("organization", orgId) ? await lockForDeletion(transaction, orgId) : undefined;
@@ -24,16 +24,23 @@ export async function deleteOrganization(context: Context, caller: Caller, orgId
     await deleteMembers(transaction, orgId);
     await revokeTokensOf(transaction, orgId);
     await markDeleted(transaction, orgId);
-    // The event of the request is in one of the two logs.
-    const operator = await operatorOrganization(transaction);
-    const other = caller.orgId === orgId ? operator : orgId;
-    if (other !== undefined) await recordOwnActs(transaction, DELETE, [{ id: orgId, org_id: other }]);
+    await recordInOtherLog(transaction, act, orgId);
     return organization.members;
   });
   for (const userId of members) context.tokenCache.forget(userId);
 }
 
-const DELETE = { service: "organizations", action: "organization.delete", resource: "organization" };
+/** The event of the request is in its caller's log. The operator's log names a member who deletes; an organization's does not name the
+ *  operator's people. */
+async function recordInOtherLog(transaction: Queries, act: CallerAct, orgId: string): Promise<void> {
+  if (act.caller.orgId !== orgId) {
+    const { action, resource } = act;
+    const told = { service: "operator", action, resource };
+    return recordOwnActs(transaction, told, [{ id: orgId, org_id: orgId }]);
+  }
+  const operator = await operatorOrganization(transaction);
+  if (operator !== undefined) await recordCallElsewhere(transaction, act, operator);
+}
 
 function operatorsOwn(): SkerryError {
   return new SkerryError("operator_organization", "The operator's own organization cannot be deleted.", {

@@ -32,6 +32,12 @@ export async function vmsLeftIn(
   return rows[0] ?? { sandboxes: 0, machines: 0 };
 }
 
+export async function isDeleted(db: Queries, orgId: string): Promise<boolean> {
+  const { rows } =
+    await sql`select 1 from organizations where id = ${orgId} and deleted_at is not null`.execute(db);
+  return rows.length > 0;
+}
+
 export async function markDeleted(transaction: Queries, orgId: string): Promise<void> {
   await sql`delete from organization_limits where org_id = ${orgId}`.execute(transaction);
   await sql`

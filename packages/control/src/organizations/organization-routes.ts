@@ -1,3 +1,4 @@
+import { callerActOf } from "../api/audit-hook.ts";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
 import { deleteOrganization } from "./delete-organization.ts";
@@ -14,5 +15,5 @@ export const organizationRoutes = routes(organizationOperations, (context) => ({
   listOrganizations: (request) => listOrganizationsOf(context, callerOf(request), request.query),
   getOrganization: (request) => getOrganization(context, callerOf(request)),
   updateOrganization: (request) => changeOrganization(context, callerOf(request), request.body),
-  deleteOrganization: (request) => deleteOrganization(context, callerOf(request), request.params.id),
+  deleteOrganization: (request) => deleteOrganization(context, callerActOf(request), request.params.id),
 }));
