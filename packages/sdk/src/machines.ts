@@ -7,6 +7,7 @@ import type {
   MachineLogs,
   MachineStartRequest,
 } from "@skerry/contract/machines/machine";
+import { orDestroyed } from "./abandoned-creation.ts";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
@@ -53,18 +54,23 @@ export class Machines extends VmCalls {
    * `restart` says what then: by default one that failed is started again, up to ten times in a row. `name` is unique among the
    * organization's machines until this one is destroyed: code `name_taken` where another one has it.
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one machine.
+   * A `signal` that is aborted meanwhile has what was created destroyed, unless `idempotencyKey` is given.
    */
   create(request: MachineCreateRequest, options: CreateOptions = {}): Promise<Machine> {
-    return this.http.json<Machine>(
-      {
-        method: "POST",
-        path: "/v1/machines",
-        json: request,
-        creates: true,
-        headers: keyHeader(options),
-        answerWithinMs: START_WITHIN_MS,
-      },
+    return orDestroyed(
       options,
+      (own) => {
+        const call = {
+          method: "POST",
+          path: "/v1/machines",
+          json: request,
+          creates: true,
+          headers: keyHeader(own),
+          answerWithinMs: START_WITHIN_MS,
+        } as const;
+        return this.http.json<Machine>(call, own);
+      },
+      ({ id }) => this.destroy(id),
     );
   }
 

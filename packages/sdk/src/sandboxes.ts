@@ -6,6 +6,7 @@ import type {
   Sandbox as SandboxInfo,
   SandboxListQuery,
 } from "@skerry/contract/sandboxes/sandbox";
+import { orDestroyed } from "./abandoned-creation.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { Sandbox } from "./sandbox.ts";
@@ -40,20 +41,24 @@ export class Sandboxes extends VmCalls {
    * the sandbox may reach (default: everything but private networks). `name` is unique among the organization's sandboxes until this one
    * is destroyed or has failed: code `name_taken` where another one has it.
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one sandbox.
+   * A `signal` that is aborted meanwhile has what was created destroyed, unless `idempotencyKey` is given.
    */
   async create(request: SandboxCreateRequest, options: CreateOptions = {}): Promise<Sandbox> {
-    const info = await this.http.json<SandboxInfo>(
-      {
-        method: "POST",
-        path: "/v1/sandboxes",
-        json: request,
-        creates: true,
-        headers: keyHeader(options),
-        answerWithinMs: CREATE_WITHIN_MS,
-      },
+    return orDestroyed(
       options,
+      async (own) => {
+        const call = {
+          method: "POST",
+          path: "/v1/sandboxes",
+          json: request,
+          creates: true,
+          headers: keyHeader(own),
+          answerWithinMs: CREATE_WITHIN_MS,
+        } as const;
+        return new Sandbox(this, await this.http.json<SandboxInfo>(call, own));
+      },
+      (sandbox) => sandbox.destroy(),
     );
-    return new Sandbox(this, info);
   }
 
   /** Code `sandbox_not_found` where there is none, or where it belongs to another organization. */
