@@ -47,7 +47,7 @@ export function readSettings({ apiUrl, token, org }: Flags, env: Environment = p
   };
 }
 
-/** The address that a flag or the environment names, whatever is saved. */
+/** The address that a flag or the environment names; saved settings do not count. */
 export function namedApiUrl({ apiUrl }: Flags, env: Environment = process.env): string | undefined {
   const named = env["SKERRY_API_URL"];
   return apiUrl ?? (named === "" ? undefined : named);

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
@@ -142,6 +143,38 @@ test("an organization that fills its share of the memory for input takes none of
   expect(statuses.filter((status) => status === 200)).toHaveLength(3);
   await eventually(async () => (await run(largest)).status === 200, "its share is its own again");
 });
+
+test("clients that leave before their tokens are known keep none of the share", async () => {
+  for (let left = 0; left < 4; left++) {
+    // A new one is looked up in the database, so its client has left by the time that the body would be counted.
+    const minted = await world.call<{ token: string }>("POST", "/v1/auth/tokens", {
+      body: { name: `left-${left}` },
+    });
+    expect(minted.status).toBe(201);
+    await leaveAtOnce(minted.body.token);
+  }
+  const largest = { command: "cat", ...inBase64(Buffer.alloc(STDIN_MAX_BYTES)) };
+  expect((await run(largest)).status).toBe(200);
+});
+
+/** Announces the largest body, and closes the connection without it. */
+function leaveAtOnce(token: string): Promise<void> {
+  const { hostname, port } = new URL(world.url);
+  const socket = connect(Number(port), hostname);
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  socket.end(
+    [
+      `POST /v1/sandboxes/${id}/execute HTTP/1.1`,
+      `Host: ${hostname}`,
+      `Authorization: Bearer ${token}`,
+      "Content-Type: application/json",
+      `Content-Length: ${13 * MIB}`,
+      "\r\n",
+    ].join("\r\n"),
+    () => socket.destroy(),
+  );
+  return closed;
+}
 
 test("a body that does not say how long it is counts as it comes", async () => {
   const body = JSON.stringify({ command: "cat", stdin: "x".repeat(2 * MIB) });

@@ -30,7 +30,7 @@ export async function orDestroyed<Created>(
   } catch (error) {
     if (signal.aborted) {
       const timer = setTimeout(() => giveUp.abort(), SETTLE_WITHIN_MS);
-      // Refused, failed, or never answered: there is nothing that could be destroyed, and nobody to tell.
+      // Refused, failed, or never answered: there is nothing that could be destroyed, and the caller has its error.
       void creating
         .then(destroy)
         .catch(() => undefined)

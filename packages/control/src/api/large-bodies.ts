@@ -4,6 +4,7 @@
 import { Transform, type Readable, type TransformCallback } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
+import { leftInItsBody } from "../http/errors.ts";
 import { MemoryShares, USUAL_SHARE } from "../values/memory-shares.ts";
 import { callerOf } from "./authenticate-hook.ts";
 import type { LargeBody } from "./operation.ts";
@@ -30,6 +31,8 @@ export function holdLargeBody({ maxBytes, otherwise }: LargeBody) {
     const { orgId } = callerOf(request);
     let heldBytes = 0;
     const take = (bytes: number): void => {
+      // It closes once, and what is taken after that would never be given back.
+      if (reply.raw.closed) throw leftInItsBody();
       if (!memory.take(orgId, bytes)) throw noMemory(otherwise);
       heldBytes += bytes;
     };

@@ -43,7 +43,7 @@ export function sha256(secret: string): Buffer {
   return createHash("sha256").update(secret).digest();
 }
 
-/** Told to who has the secret of a token that would still be valid, and so to nobody who guesses. */
+/** Only the bearer of the secret is told it, so guessing tells nothing. */
 function expired(at: Date): SkerryError {
   return new SkerryError("unauthorized", `The API token expired at ${at.toISOString()}.`, {
     remediation:

@@ -18,7 +18,7 @@ export function installScript(template: string, { address, version, sha256 }: In
   });
 }
 
-/** One word for a shell, whatever is in it. */
+/** One word for a shell, also with quotes and line breaks in it. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

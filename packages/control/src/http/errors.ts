@@ -28,7 +28,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 }
 
 /** The connection ended before the body did. It looks like the end of one to the database, and is no failure of anything of ours. */
-function leftInItsBody(cause: unknown): SkerryError {
+export function leftInItsBody(cause?: unknown): SkerryError {
   return new SkerryError("canceled", "The client went away in the middle of its request.", { cause });
 }
 

@@ -13,7 +13,7 @@ import { deleteMembers } from "./member-store.ts";
 /** Every token of it ends, and all that came from one; no member is left. Throws `organization_not_empty` or `operator_organization`. */
 export async function deleteOrganization(context: Context, act: CallerAct, orgId: string): Promise<void> {
   const members = await context.db.transaction().execute(async (transaction) => {
-    // Until the end of this transaction nothing is placed for it, and nobody becomes a member of it.
+    // Until the end of this transaction nothing is placed for it, and no user becomes a member of it.
     const organization = isId("organization", orgId) ? await lockForDeletion(transaction, orgId) : undefined;
     if (organization === undefined)
       throw new SkerryError("organization_not_found", "There is no such organization.");
@@ -44,7 +44,7 @@ async function recordInOtherLog(transaction: Queries, act: CallerAct, orgId: str
 
 function operatorsOwn(): SkerryError {
   return new SkerryError("operator_organization", "The operator's own organization cannot be deleted.", {
-    remediation: "Without it nobody could operate this installation.",
+    remediation: "Without it no user could operate this installation.",
   });
 }
 

@@ -89,7 +89,7 @@ export async function installCertificates(root: string, { certificates }: ExtraC
     certificates.map(async (pem, index) => {
       const file = join(folder, `skerry-extra-${index + 1}.crt`);
       await writeFile(file, pem);
-      // Whatever the host's umask is.
+      // The host's umask may have taken bits away.
       await chmod(file, 0o644);
     }),
   );
