@@ -37,26 +37,38 @@ export function holdLargeBody({ maxBytes, otherwise }: LargeBody) {
       heldBytes += bytes;
     };
     reply.raw.once("close", () => memory.give(orgId, heldBytes));
-    if (announced === undefined) return counted(payload, take);
+    if (announced === undefined) {
+      return counted(payload, maxBytes, (bytes) => {
+        if (heldBytes + bytes + UNCOUNTED_BYTES > maxBytes) throw bodyTooLarge(maxBytes, otherwise);
+        take(bytes);
+      });
+    }
     take(Number(announced));
     return undefined;
   };
 }
 
-/** A body of which nothing has said how long it is. */
-function counted(body: Readable, take: (bytes: number) => void): Readable {
+/**
+ * A body of which nothing has said how long it is. What is refused is read on to its end before the error is told, because a client that
+ * still writes when its connection closes never sees why; of more than the allowed length once again, no more is read.
+ */
+function counted(body: Readable, maxBytes: number, take: (bytes: number) => void): Readable {
   let bytes = 0;
+  let refused: Error | undefined;
   const passed = new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
       const before = Math.max(bytes, UNCOUNTED_BYTES);
       bytes += chunk.length;
+      if (refused !== undefined) return done(bytes > 2 * maxBytes ? refused : null);
       try {
         take(Math.max(0, bytes - before));
         done(null, chunk);
       } catch (error) {
-        done(error as Error);
+        refused = error as Error;
+        done();
       }
     },
+    flush: (done) => done(refused),
   });
   // Not `pipeline`, which would close the connection before it is answered.
   body.once("error", (error) => passed.destroy(error));
