@@ -14,6 +14,7 @@ export const idKinds = {
   request: "req",
   audit: "aud",
   move: "mov",
+  snapshot: "snp",
   join: "jtk",
 } as const;
 

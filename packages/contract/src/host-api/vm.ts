@@ -21,10 +21,13 @@
 //   PUT    /vms/{id}/egress     EgressChange        EgressReport of what is in force: this policy, or a later one
 //   GET    /vms/{id}/egress?execution_id=           EgressReport
 //   GET    /vms/{id}/directory?path=                DirectoryListing
+//
+// Pauses and snapshots are in `snapshots.ts`, moves in `move-calls.ts`.
 
 import { Type, type Static } from "typebox";
 import { Env, Nullable, OneOf, Timestamp } from "../fields.ts";
 import { HostEgress } from "../vms/egress.ts";
+import { VmOrigin } from "./snapshots.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -50,6 +53,8 @@ export const VmSpec = Type.Object(
     env: Env,
     egress: HostEgress,
     egress_version: EgressVersion,
+    /** Absent where it starts from its template. */
+    from: Type.Optional(VmOrigin),
     /** Absent for a sandbox. A machine's disk and console log stay when it ends, until it is destroyed:
      *  where its host still has its disk, a `PUT` with a new execution id boots from it. Until then the
      *  host lists it under the execution id of its last VM: that is no stale incarnation, and to `DELETE`
@@ -108,8 +113,9 @@ export const Vm = Type.Object(
     template: Type.String(),
     size: Type.String(),
     /** `gone`: the VM ended by itself or was lost; its resources are given back and `reason` says why.
-     *  `stopped`: it was told to, and its disk is kept. Of a machine that is gone the disk is kept too. */
-    status: OneOf(["creating", "running", "stopped", "gone"]),
+     *  `stopped`: it was told to, and its disk is kept. Of a machine that is gone the disk is kept too.
+     *  `paused`: a sandbox that stands still in files. */
+    status: OneOf(["creating", "running", "paused", "stopped", "gone"]),
     reason: Nullable(Type.String()),
     /** Absent where it has not ended by itself. */
     cause: Type.Optional(OneOf(vmCauses)),

@@ -22,6 +22,7 @@ import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
 import { hostErrorOfCall } from "./host-errors.ts";
 import { HostTransport, readJson, type Call } from "./host-transport.ts";
 import { MoveCalls } from "./move-calls.ts";
+import { SnapshotCalls } from "./snapshot-calls.ts";
 
 /** The incarnation of a VM that a call means. */
 export interface VmRef {
@@ -70,11 +71,13 @@ export class HostClient {
   readonly #transport: HostTransport;
   /** By which VMs move. */
   readonly moves: MoveCalls;
+  readonly snapshots: SnapshotCalls;
 
   /** `headers`: those of every call. */
   constructor(pool: Pool, headers?: () => Readonly<Record<string, string>>) {
     this.#transport = new HostTransport(pool, headers);
     this.moves = new MoveCalls(this.#transport);
+    this.snapshots = new SnapshotCalls(this.#transport);
   }
 
   info(stop?: AbortSignal): Promise<HostInfo> {
