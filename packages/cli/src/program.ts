@@ -5,7 +5,7 @@ import { DEFAULT_API_URL } from "@skerry/sdk/saved-settings";
 import { Command, CommanderError } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { Cli } from "./cli.ts";
-import { registerAuditCommands } from "./commands/organizations/audit.ts";
+import { registerAuditCommands } from "./commands/audit.ts";
 import { registerEitherVmCommands } from "./commands/either-vm.ts";
 import { registerHostCommands } from "./commands/hosts/host.ts";
 import { registerMachineCommands } from "./commands/machines/machine.ts";

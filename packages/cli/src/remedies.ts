@@ -13,6 +13,7 @@ const byCode: Readonly<Record<string, string>> = {
 const commands: readonly (readonly [call: string, command: string])[] = [
   ["GET /v1/auth/me", "skerry auth whoami"],
   ["GET /v1/auth/tokens", "skerry auth token list"],
+  ["POST /v1/auth/tokens", "skerry auth token create"],
   ["GET /v1/orgs", "skerry org list"],
   ["GET /v1/status", "skerry status"],
   ["GET /v1/limits", "skerry org limits"],
@@ -29,6 +30,8 @@ const commands: readonly (readonly [call: string, command: string])[] = [
 const flags: readonly (readonly [field: string, flag: string])[] = [
   ["`X-Org-ID`", "--org"],
   ["`scopes`", "--scope"],
+  ["`user_id`", "--user"],
+  ["`bound`", "--bound"],
   ["`expires_in`", "--expires-in"],
   ["`stop_timeout`", "--stop-timeout"],
   ["`new_disk`", "--new-disk"],

@@ -32,7 +32,7 @@ export async function onTarget<Result>(
     return await work(text);
   } catch (error) {
     if (!isNotFound(target.kind, error)) throw error;
-    const id = isId(target.kind, text) ? undefined : await idOf(target, text).catch(keepAmbiguous);
+    const id = isId(target.kind, text) ? undefined : await findId(target, text).catch(keepAmbiguous);
     if (id === undefined) throw notFound(target, text);
     return work(id);
   }
@@ -40,7 +40,7 @@ export async function onTarget<Result>(
 
 /** For what goes into the request beside its path. */
 export async function idMeant(target: TargetKind, text: string): Promise<string> {
-  const id = isId(target.kind, text) ? text : await idOf(target, text);
+  const id = isId(target.kind, text) ? text : await findId(target, text);
   if (id === undefined) throw notFound(target, text);
   return id;
 }
@@ -51,7 +51,7 @@ export async function onTargetOnce<Result>(
   text: string,
   work: (id: string) => Promise<Result>,
 ): Promise<Result> {
-  const found = isId(target.kind, text) ? text : await idOf(target, text).catch(keepAmbiguous);
+  const found = isId(target.kind, text) ? text : await findId(target, text).catch(keepAmbiguous);
   try {
     return await work(found ?? text);
   } catch (error) {
@@ -60,7 +60,7 @@ export async function onTargetOnce<Result>(
 }
 
 /** The id of the one that has this name, or whose id begins like this, with or without its kind. */
-async function idOf({ kind, noun, list }: TargetKind, text: string): Promise<string | undefined> {
+export async function findId({ kind, noun, list }: TargetKind, text: string): Promise<string | undefined> {
   const prefix = `${idKinds[kind]}_`;
   const beginning = text.startsWith(prefix) ? text : prefix + text;
   const found = new Map<string, Named>();

@@ -26,8 +26,10 @@ const organization = {
   created_at: "2026-11-20T16:21:09.123Z",
 };
 
+const USER = "usr_01kb3x0q9vt5c7r2m8n4p6w1yz";
+
 const member = {
-  user_id: "usr_2",
+  user_id: USER,
   name: "Bob",
   email: "bob@example.org",
   role: "member",
@@ -37,6 +39,8 @@ const member = {
 function server() {
   return ScriptedServer.start((response, { method, url }) => {
     if (method === "DELETE") return response.writeHead(204).end();
+    if (url.endsWith("/tokens"))
+      return sendJson(response, 201, { id: "tok_3", name: "new", expires_at: null, token: "sk_second" });
     if (url.endsWith("/me")) return sendJson(response, 200, me);
     if (url.includes("/members") && method === "POST")
       return sendJson(response, 201, { ...member, token: { id: "tok_2", token: "sk_first" } });
@@ -144,7 +148,7 @@ test("members are listed, added with a token alone on stdout, changed and remove
   await using api = await server();
   await using shell = await Shell.forServer(api);
   expect((await shell.run("org", "members")).stdout.toString()).toMatch(
-    /^USER .*\nusr_2 +Bob +bob@.* +member .*\n$/,
+    /^USER .*\nusr_01kb3x0q9vt5c7r2m8n4p6w1yz +Bob +bob@.* +member .*\n$/,
   );
   const added = await shell.run("org", "add-member", "Bob", "--email", "bob@example.org");
   expect([added.code, added.stdout.toString()]).toEqual([0, "sk_first\n"]);
@@ -154,12 +158,37 @@ test("members are listed, added with a token alone on stdout, changed and remove
     email: "bob@example.org",
     role: "member",
   });
-  await shell.run("org", "add-member", "usr_2", "--role", "viewer");
-  expect(JSON.parse(api.last.body.toString())).toEqual({ user_id: "usr_2", role: "viewer" });
+  await shell.run("org", "add-member", USER, "--role", "viewer");
+  expect(JSON.parse(api.last.body.toString())).toEqual({ user_id: USER, role: "viewer" });
+  await shell.run("org", "add-member", "usr_01kb3", "--role", "viewer");
+  expect(JSON.parse(api.last.body.toString())).toEqual({ user_id: USER, role: "viewer" });
+  const unknown = await shell.run("org", "add-member", "usr_01kb9");
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('no user "usr_01kb9"')]);
   expect((await shell.run("org", "set-role", "usr_2", "viewer")).code).toBe(0);
   expect([api.last.method, api.last.url]).toEqual(["PATCH", "/v1/orgs/org_1/members/usr_2"]);
   expect((await shell.run("org", "remove-member", "usr_2")).code).toBe(0);
   expect([api.last.method, api.last.url]).toEqual(["DELETE", "/v1/orgs/org_1/members/usr_2"]);
+});
+
+test("an admin mints a token for a member by name, and it is alone on stdout", async () => {
+  await using api = await server();
+  await using shell = await Shell.forServer(api);
+  const { code, stdout, stderr } = await shell.run(
+    "auth",
+    "token",
+    "create",
+    "--user",
+    "Bob",
+    "--name",
+    "new",
+  );
+  expect([code, stdout.toString()]).toEqual([0, "sk_second\n"]);
+  expect(stderr).toBe(`tok_3 (new) of ${USER}, valid until revoked; it is not shown again.\n`);
+  expect([api.last.url, JSON.parse(api.last.body.toString())]).toEqual([
+    "/v1/auth/tokens",
+    { user_id: USER, name: "new" },
+  ]);
+  expect((await shell.run("auth", "token", "--user", "Eve")).stderr).toContain("(member_not_found)");
 });
 
 test("limits shows what is taken of each quota, and how often a token may ask", async () => {

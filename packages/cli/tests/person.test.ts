@@ -121,6 +121,8 @@ test("organizations, tokens, members and hosts are found by name too, and --org 
     if (url === "/v1/auth/me") return sendJson(response, 200, { organization_id: "org_1" });
     const items = named[url];
     if (items !== undefined) return sendJson(response, 200, { items, next_cursor: null });
+    if (url.endsWith("_01kb3x0q9vt5c7r2m8n4p6w1yz/limits"))
+      return sendJson(response, 200, { rates: {}, quotas: {}, exceptions: {} });
     if (!url.endsWith("_01kb3x0q9vt5c7r2m8n4p6w1yz")) {
       const [, , noun = "", , last] = url.split("/");
       const code =
@@ -137,6 +139,11 @@ test("organizations, tokens, members and hosts are found by name too, and --org 
     [["auth", "token", "revoke", "ci"], "/v1/auth/tokens/tok_01kb3x0q9vt5c7r2m8n4p6w1yz"],
     [["org", "remove-member", "Ada"], "/v1/orgs/org_1/members/usr_01kb3x0q9vt5c7r2m8n4p6w1yz"],
     [["org", "remove-member", "ada@example.org"], "/v1/orgs/org_1/members/usr_01kb3x0q9vt5c7r2m8n4p6w1yz"],
+    [["org", "limits", "Example Ltd"], "/v1/orgs/org_01kb3x0q9vt5c7r2m8n4p6w1yz/limits"],
+    [
+      ["org", "limits", "org_01kb3", "--set", "quota_machines=1"],
+      "/v1/orgs/org_01kb3x0q9vt5c7r2m8n4p6w1yz/limits",
+    ],
     [["host", "remove", "rack-7"], "/v1/hosts/hst_01kb3x0q9vt5c7r2m8n4p6w1yz"],
   ];
   for (const [words, url] of calls) {

@@ -129,6 +129,26 @@ test("a call that breaks off on our side is in the log as a failure", async () =
   ]);
 });
 
+test("an action that there is not is refused, with the one that is meant", async () => {
+  const remedies: Readonly<Record<string, RegExp>> = {
+    "sandbox.creat": /^Did you mean "sandbox\.create"\?$/,
+    "token.forge": /^Use one of token\.create, token\.list, token\.revoke\.$/,
+    nonsense: /^Use one of audit\.list, .*, user\.get\.$/,
+  };
+  for (const [action, remedy] of Object.entries(remedies)) {
+    const answer = await world.call("GET", `/v1/audit?action=${action}`);
+    expect([answer.status, answer.body]).toEqual([
+      400,
+      expect.objectContaining({
+        code: "bad_request",
+        remediation: expect.stringMatching(remedy) as string,
+        context: { field: "action", value: action },
+      }),
+    ]);
+  }
+  expect((await world.call("GET", "/v1/audit?action=sandbox.file.upload")).status).toBe(200);
+});
+
 test("what the platform does by itself is in the log of the organization that it is done to", async () => {
   await bootstrap(world.db, "again");
   const expired = await world.createSandbox();

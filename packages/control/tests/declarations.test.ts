@@ -17,7 +17,7 @@ const whole = {
   summary: "The island",
   answers: { 200: Island },
   access: { scope: null, role: "viewer", rate: "read" },
-  audit: { action: "island.get", resource: "island" },
+  audit: { action: "host.get", resource: "island" },
   errors: [],
 } as const satisfies Operation;
 
@@ -55,7 +55,10 @@ test("an operation that lacks a part does not compile", () => {
   const withoutExample: Operations = unnamed;
   // @ts-expect-error: an example that its schema refuses.
   const Odd = named("Odd", { name: Type.String() }, { nam: "Skerryvore" });
-  expect([withoutRole, withoutRate, withoutExample, Odd]).toHaveLength(4);
+  const unheardOf = { ...whole, audit: { action: "island.get", resource: "island" } } as const;
+  // @ts-expect-error: an action that no reader of the audit log can ask for.
+  const unknownAction: Operation = unheardOf;
+  expect([withoutRole, withoutRate, withoutExample, Odd, unknownAction]).toHaveLength(5);
 });
 
 test("an operation without a handler, or with one that answers something else, does not compile", () => {

@@ -120,6 +120,32 @@ test("what cannot be a new member is refused", async () => {
   }
 });
 
+test("a member is not added twice, by name or by address, and the answer says who it is", async () => {
+  const { path } = await members.newOrganization();
+  const body = { name: "Bob", email: "bob@example.org", role: "member" };
+  const bob = await done(201, members.add(body, { at: path }));
+  for (const again of [
+    { name: "Bob", role: "viewer" },
+    { name: "Robert", email: "bob@example.org", role: "viewer" },
+  ]) {
+    const answer = await members.add(again, { at: path });
+    expect([...refused(answer), answer.body["context"]]).toEqual([
+      409,
+      "already_member",
+      { user_id: bob.user_id },
+    ]);
+  }
+  const both = await Promise.all(
+    [1, 2].map(() => members.add({ name: "Eve", role: "viewer" }, { at: path })),
+  );
+  expect(both.map(({ status }) => status)).toEqual(expect.arrayContaining([201, 409]));
+  // What is elsewhere is none of this organization's business.
+  const other = await members.newOrganization();
+  await done(201, members.add(body, { at: other.path }));
+  await done(204, members.remove(world.token, bob.user_id, path));
+  await done(201, members.add(body, { at: path }));
+});
+
 test("the last owner stays, also where two owners go at the same time", async () => {
   const { path } = await members.newOrganization();
   const first = (await members.me(world.token)).user_id;

@@ -1,5 +1,6 @@
 // What an organization may hold at once, counted over two replicas and two hosts.
 
+import { newId } from "@skerry/contract/ids";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { sql } from "kysely";
@@ -190,6 +191,16 @@ test("an operator changes the limits of one organization by a command, and takes
   expect((await create()).status).toBe(403);
   await limits("--org", world.orgId, "quota_sandboxes=default");
   expect((await create()).status).toBe(201);
+  const { rows } = await sql<{
+    name: string;
+  }>`select name from organizations where id = ${world.orgId}`.execute(world.db);
+  for (const text of [rows[0]?.name ?? "", world.orgId.slice(0, -4), world.orgId.slice("org_".length)])
+    expect((await limits("--org", text)).stdout, text).toBe("{}\n");
+  await expect(limits("--org", "")).rejects.toThrow("no organization");
+  await sql`insert into organizations (id, name) values (${newId("organization")}, ${rows[0]?.name})`.execute(
+    world.db,
+  );
+  await expect(limits("--org", rows[0]?.name ?? "")).rejects.toThrow(`${world.orgId}, org_`);
   await expect(limits("--org", world.orgId, "quota_sandbox=1")).rejects.toThrow("quota_sandboxes");
   await expect(limits("--org", "org_nobody")).rejects.toThrow("no organization");
   await expect(limits("quota_sandboxes=1")).rejects.toThrow("--org");

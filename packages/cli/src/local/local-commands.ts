@@ -112,7 +112,7 @@ function registerOperatorCommands(program: Command, cli: Cli): void {
   program
     .command("set-limits")
     .description("as the operator, change what one organization may do and hold")
-    .argument("<org>", "id of the organization, org_...")
+    .argument("<org>", "id of the organization, the beginning of it, or its name")
     .argument("[changes...]", "NAME=NUMBER, or NAME=default to take an exception back")
     .addHelpText(
       "after",
@@ -131,7 +131,10 @@ function registerOperatorCommands(program: Command, cli: Cli): void {
   program
     .command("set-private-cidrs")
     .description("as the operator, say which private networks one organization may reach")
-    .argument("[org]", "id of the organization, org_... (default: shows the grants of all)")
+    .argument(
+      "[org]",
+      "id of the organization, the beginning of it, or its name (default: shows the grants of all)",
+    )
     .argument("[cidrs...]", 'all that it is granted from now on, or "none" (default: shows its grants)')
     .addHelpText(
       "after",

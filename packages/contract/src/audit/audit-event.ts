@@ -84,7 +84,7 @@ const text = (description: string) =>
 export const AuditQuery = Type.Object(
   {
     ...PageQuery.properties,
-    action: text("Only this action, such as `sandbox.create`."),
+    action: text("Only this action, such as `sandbox.create`. One that there is not is refused."),
     resource_id: text("Only what was done to this resource."),
     user_id: text("Only what this user did."),
     token_id: text("Only what was done with this token."),

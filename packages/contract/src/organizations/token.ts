@@ -26,6 +26,9 @@ export const TokenCreateRequest = named(
       ...Scopes,
       description: "Default: those of the token that asks, which are also the most that it can give.",
     }),
+    user_id: Type.Optional(
+      Type.String({ description: "Whose it will be: a member of the organization. Default: the caller." }),
+    ),
     bound: Type.Optional(
       Type.Boolean({
         description: "Whether it works in this organization only. Default: as the token that asks.",

@@ -1,4 +1,4 @@
-// skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`, `limits --org ID [NAME=VALUE]…`,
+// skerry-control: `serve` (default), `check-settings`, `migrate`, `bootstrap --name NAME`, `limits --org ORG [NAME=VALUE]…`,
 // `private-cidrs [ORG [CIDR… | none]]`, `service list`, `service run NAME`, `describe`, `hold-hosts`, `take-over`, `check-schema`,
 // `known-migrations`, `way-back NUMBER…`.
 
@@ -12,6 +12,7 @@ import { serve } from "./serve.ts";
 import { serviceCommand } from "./service-command.ts";
 import { readClientFiles, type ClientFiles } from "../clients/client-files.ts";
 import { changeLimits } from "../limits/change-limits.ts";
+import { organizationMeant } from "../organizations/organization-meant.ts";
 import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
 import { bootstrap } from "../organizations/tokens.ts";
 import { openForMigration, type Database } from "../db/database.ts";
@@ -54,13 +55,16 @@ async function main(clients: ClientFiles): Promise<void> {
     case "limits":
       return withDatabase(async (db) => {
         const [, ...changes] = positionals;
-        if (values.org === undefined) throw new Error("Missing --org ID: limits --org ID [NAME=VALUE]…");
-        process.stdout.write(`${JSON.stringify(await changeLimits(db, values.org, changes))}\n`);
+        if (values.org === undefined) throw new Error("Missing --org ORG: limits --org ORG [NAME=VALUE]…");
+        const orgId = await organizationMeant(db, values.org);
+        process.stdout.write(`${JSON.stringify(await changeLimits(db, orgId, changes))}\n`);
       });
     case "private-cidrs":
       return withDatabase(async (db) => {
         const [, ...words] = positionals;
-        const granted = await changePrivateCidrs(db, words);
+        const [asked, ...cidrs] = words;
+        const named = asked === undefined ? [] : [await organizationMeant(db, asked), ...cidrs];
+        const granted = await changePrivateCidrs(db, named);
         // So that it is in force when the command ends. Where that fails, the control plane does it at its next turn.
         if (words.length > 1)
           await serviceCommand(readConfig(), ["run", "vm-cleanup"]).catch(() => undefined);

@@ -1,6 +1,7 @@
 // Writes and shows the audit log. An event tells who, what, to which resource and how it ended; never a name, a value or the text of an
 // error, because those may be secrets, and a command or a path only where the organization has asked for them.
 
+import type { AuditAction } from "@skerry/contract/audit/audit-actions";
 import type { AuditEvent, AuditQuery } from "@skerry/contract/audit/audit-event";
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
@@ -14,14 +15,14 @@ import { listAuditEvents, type AuditFilter } from "./audit-store.ts";
 import type { Queries } from "../db/database.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import { checkAction } from "./check-action.ts";
 import { checkText } from "../values/check-text.ts";
 import { readPage, type Page } from "../values/page.ts";
 import type { FoldedEvent } from "./refusals.ts";
 
 /** What a caller asked for. */
 export interface Act {
-  /** Noun and verb: `sandbox.create`. */
-  readonly action: string;
+  readonly action: AuditAction;
   readonly resource: string;
   /** What else is kept of a request where its organization wants it; never what may hold an environment, or what a command reads. */
   readonly detail?: (request: { readonly body: unknown; readonly url: string }) => string | undefined;
@@ -147,6 +148,7 @@ function filterOf({
   ...texts
 }: AuditQuery): Omit<AuditFilter, "orgId" | "limit" | "before"> {
   for (const [field, text] of Object.entries(texts)) checkText(field, text);
+  if (texts.action !== undefined) checkAction(texts.action);
   return {
     ...texts,
     ...(since === undefined ? {} : { since: readTime("since", since) }),

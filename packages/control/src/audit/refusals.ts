@@ -3,6 +3,7 @@
 // this process and stored as one event, with their count, at the end of each minute in which there were any, and when the server closes.
 // A process that is killed loses the counts of that minute, and never the first of a kind.
 
+import type { AuditAction } from "@skerry/contract/audit/audit-actions";
 import type { NewAuditEvent } from "./insert-audit-events.ts";
 
 /** An event that stands for `count` equal ones. */
@@ -18,7 +19,10 @@ const KINDS_PER_TOKEN_MAX = 5;
  *  one; and one event for all tokens beyond this number. A replica stores at most 61 events a minute of what an organization is refused. */
 const OTHERS_TOKENS_MAX = 20;
 /** What several kinds are called together. */
-const MANY_KINDS = { action: "organization.refusals", resource_kind: "organization" } as const;
+const MANY_KINDS: { readonly action: AuditAction; readonly resource_kind: string } = {
+  action: "organization.refusals",
+  resource_kind: "organization",
+};
 
 /** What was refused to one organization since the last minute ended. Undefined: nothing that is not stored. */
 interface Refused {

@@ -84,7 +84,7 @@ export function joinHost(context: Context, request: JoinRequest): Promise<JoinAn
       lifetimeMs: HOST_LIFETIME_MS,
       ...certification,
     });
-    const act = { service: "host-join", action: "host.join", resource: "host" };
+    const act = { service: "host-join", action: "host.join", resource: "host" } as const;
     await recordOwnActs(transaction, act, [{ id, org_id: token.org_id }]);
     return certificate;
   });

@@ -8,6 +8,7 @@
 // and hosts alone say how far it is, and a step is one transaction, so after the death of any process the next activation of
 // `host-certificates` goes on. A host whose certificate has ended is waited for no more; so without its host a change takes a week at most.
 
+import type { AuditAction } from "@skerry/contract/audit/audit-actions";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Authority, AuthorityRotateRequest, RotationStep } from "@skerry/contract/joining/authority";
 import { fingerprintOf } from "@skerry/contract/joining/join-token";
@@ -113,7 +114,7 @@ async function rotationOf(db: Queries, trusted: readonly CertificateAuthorityRow
 
 async function record(
   transaction: Queries,
-  act: { readonly service: string; readonly action: string },
+  act: { readonly service: string; readonly action: AuditAction },
   { number }: CertificateAuthorityRow,
 ): Promise<void> {
   const operator = await operatorOrganization(transaction);

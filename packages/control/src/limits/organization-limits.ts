@@ -51,7 +51,7 @@ export async function setLimits(
   });
 }
 
-const CHANGE = { service: "operator", action: "organization.set_limits", resource: "organization" };
+const CHANGE = { service: "operator", action: "organization.set_limits", resource: "organization" } as const;
 
 /** Until the transaction ends no other request places anything for this organization, so what it holds can be summed and then added to. */
 export async function lockOrganization(transaction: Queries, orgId: string): Promise<boolean> {

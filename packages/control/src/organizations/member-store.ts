@@ -25,6 +25,19 @@ export function findMember(db: Queries, { orgId, userId }: Place): Promise<Membe
   return membersOf(db, orgId).where("m.user_id", "=", userId).executeTakeFirst();
 }
 
+/** One who has this name, or else this address. */
+export function findMemberCalled(
+  db: Queries,
+  orgId: string,
+  { name, email }: { readonly name: string; readonly email: string | null },
+): Promise<MemberRow | undefined> {
+  return membersOf(db, orgId)
+    .where((is) => is.or([is("u.name", "=", name), is("u.email", "=", email)]))
+    .orderBy(sql`u.name = ${name}`, "desc")
+    .limit(1)
+    .executeTakeFirst();
+}
+
 /** Those who are users for the shortest time first. */
 export function listMembers(
   db: Queries,

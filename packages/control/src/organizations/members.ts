@@ -9,6 +9,7 @@ import type { Queries } from "../db/database.ts";
 import {
   deleteMember,
   findMember,
+  findMemberCalled,
   hasOtherOwner,
   holdMembers,
   insertMember,
@@ -143,7 +144,7 @@ function checkAddition({ name, email, user_id: userId }: MemberAddRequest): void
 }
 
 /** The caller's role now. Who is not a member any more learns as little as a stranger. */
-async function roleOf(transaction: Queries, caller: Caller): Promise<Role> {
+export async function roleOf(transaction: Queries, caller: Caller): Promise<Role> {
   const self = await findMember(transaction, caller);
   if (self === undefined) throw new SkerryError("organization_not_found", "There is no such organization.");
   if (hasRole(self.role, "admin")) return self.role;
@@ -157,7 +158,7 @@ async function roleOf(transaction: Queries, caller: Caller): Promise<Role> {
 }
 
 /** A member cannot give, change or take a role that is higher than their own. */
-function refuseAbove(own: Role, other: Role): void {
+export function refuseAbove(own: Role, other: Role): void {
   if (hasRole(own, other)) return;
   throw new SkerryError("forbidden", `The role "${other}" is above yours, which is "${own}".`, {
     remediation: "Ask an owner of the organization.",
@@ -167,6 +168,7 @@ function refuseAbove(own: Role, other: Role): void {
 
 async function userFor(transaction: Queries, caller: Caller, request: MemberAddRequest): Promise<string> {
   if (request.user_id === undefined) {
+    await refuseSecond(transaction, caller.orgId, request);
     const user = { id: newId("user"), name: request.name ?? "", email: request.email ?? null };
     await insertUser(transaction, user);
     return user.id;
@@ -187,6 +189,22 @@ async function userFor(transaction: Queries, caller: Caller, request: MemberAddR
   return userId;
 }
 
+/** Members are told apart by their names and addresses, and who adds one twice has most likely lost the first token. */
+async function refuseSecond(
+  transaction: Queries,
+  orgId: string,
+  { name = "", email }: MemberAddRequest,
+): Promise<void> {
+  const known = await findMemberCalled(transaction, orgId, { name, email: email ?? null });
+  if (known === undefined) return;
+  const what = known.name === name ? `is called "${name}"` : `has the address "${email}"`;
+  throw new SkerryError("already_member", `A member ${what} already.`, {
+    remediation:
+      "`POST /v1/auth/tokens` with `user_id` mints another token for that member; another person needs another name.",
+    context: { user_id: known.user_id },
+  });
+}
+
 async function keepAnOwner(transaction: Queries, member: { orgId: string; userId: string }): Promise<void> {
   const { role } = await mustFind(transaction, member);
   if (role !== "owner" || (await hasOtherOwner(transaction, member))) return;
@@ -196,14 +214,14 @@ async function keepAnOwner(transaction: Queries, member: { orgId: string; userId
   });
 }
 
-async function mustFind(db: Queries, member: { orgId: string; userId: string }): Promise<MemberRow> {
+export async function mustFind(db: Queries, member: { orgId: string; userId: string }): Promise<MemberRow> {
   const found = await findMember(db, member);
   if (found === undefined) throw memberNotFound();
   return found;
 }
 
 /** No resource has an id of another shape; looking for it would only carry odd bytes into SQL. */
-function checkUserId(userId: string): string {
+export function checkUserId(userId: string): string {
   if (isId("user", userId)) return userId;
   throw memberNotFound();
 }

@@ -13,13 +13,15 @@ export const tokenOperations = {
     summary: "Mint a token",
     description:
       "Its secret is in this answer and nowhere else.\n\n" +
-      "It never outlives the token of this request: without `expires_in` both end together, a longer one is refused.",
+      "It never outlives the token of this request: without `expires_in` both end together, a longer one is refused.\n\n" +
+      "An admin mints one for another member with `user_id` and the scope `org:write`, to hand over: it does what that member's role may, " +
+      "in this organization only, and does not end with the token of this request, but with the membership.",
     body: TokenCreateRequest,
     isBodyOptional: true,
     answers: { 201: TokenCreated },
     access: { scope: "tokens:write", role: "member", rate: "expensive" },
     audit: { action: "token.create", resource: "token" },
-    errors: ["invalid_duration", "timeout_too_long", "quota_exceeded"],
+    errors: ["invalid_duration", "timeout_too_long", "quota_exceeded", "member_not_found"],
   },
   listTokens: {
     surface: "v1",
@@ -40,7 +42,8 @@ export const tokenOperations = {
     path: "/v1/auth/tokens/:id",
     tag: "tokens",
     summary: "Revoke a token",
-    description: "All that it minted end with it: the next request with any of them is refused.",
+    description:
+      "All that it minted for its own user end with it: the next request with any of them is refused.",
     params: Type.Object({ id: Type.String() }),
     answers: { 204: Type.Null({ description: "It is revoked." }) },
     access: { scope: "tokens:write", role: "viewer", rate: "write", ticketOf: "token" },

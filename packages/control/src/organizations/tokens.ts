@@ -35,14 +35,21 @@ const LIFETIME_MAX_MS = 100 * 366 * 24 * 3_600_000;
 export function tokenCreation(
   context: Context,
   caller: Caller,
-  request: TokenCreateRequest,
+  request: TokenAsked["request"],
 ): Creation<TokenCreated> {
   return { create: (attempt) => createToken(context, { caller, request }, attempt) };
 }
 
-async function createToken(
+interface TokenAsked {
+  readonly caller: Caller;
+  readonly request: Omit<TokenCreateRequest, "user_id">;
+  /** Whose it will be, decided in the transaction that mints it; without this, the caller's. */
+  readonly ownerOf?: (transaction: Queries) => Promise<string>;
+}
+
+export async function createToken(
   context: Context,
-  { caller, request }: { readonly caller: Caller; readonly request: TokenCreateRequest },
+  { caller, request, ownerOf }: TokenAsked,
   attempt: Attempt,
 ): Promise<TokenCreated> {
   const name = checkText("name", request.name ?? DEFAULT_NAME);
@@ -57,10 +64,12 @@ async function createToken(
     if (parent.outlived) throw outlivesParent(request.expires_in, parent.expires_at);
     if (parent.bound && request.bound === false) throw unbinds();
     const scopes = grantedScopes(request.scopes, parent, caller);
+    const owner = await ownerOf?.(transaction);
     const minted = await mintToken(transaction, {
       orgId: caller.orgId,
-      userId: caller.userId,
-      parentId: caller.tokenId,
+      userId: owner ?? caller.userId,
+      // Another member's goes on where the caller's ends.
+      parentId: owner === undefined ? caller.tokenId : null,
       withinId: caller.tokenId,
       name,
       lifetimeMs,
@@ -78,7 +87,7 @@ async function createToken(
  */
 export async function bootstrap(db: Database, name: string): Promise<TokenCreated> {
   const { org_id, user_id } = await ensureFirstOrganization(db);
-  const act = { service: "bootstrap", action: "token.create", resource: "token" };
+  const act = { service: "bootstrap", action: "token.create", resource: "token" } as const;
   return db.transaction().execute(async (transaction) => {
     const minted = await mintToken(transaction, {
       orgId: org_id,

@@ -39,7 +39,8 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   updateOrganization: async ({ orgId }) => call("PATCH", `/v1/orgs/${orgId}`, { egress_default: "deny_all" }),
   deleteOrganization: async (world) => call("DELETE", (await new Members(world).newOrganization()).path),
   listMembers: async ({ orgId }) => call("GET", `/v1/orgs/${orgId}/members`),
-  addMember: async ({ orgId }) => call("POST", `/v1/orgs/${orgId}/members`, { name: "new", role: "viewer" }),
+  addMember: async ({ orgId }) =>
+    call("POST", `/v1/orgs/${orgId}/members`, { name: randomUUID(), role: "viewer" }),
   updateMember: async (world) => call("PATCH", await member(world), { role: "viewer" }),
   removeMember: async (world) => call("DELETE", await member(world)),
   listHosts: async () => call("GET", "/v1/hosts"),

@@ -22,6 +22,8 @@ export function refused(answer: Answer<Body>): [status: number, code: unknown] {
 export class Members {
   readonly #world: World;
   readonly home: string;
+  /** No two members of an organization have one name. */
+  static #added = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -33,7 +35,7 @@ export class Members {
   }
 
   async newMember(role: Role, at = this.home): Promise<MemberAdded & { readonly secret: string }> {
-    const added = await done(201, this.add({ name: `a ${role}`, role }, { at }));
+    const added = await done(201, this.add({ name: `${role} ${++Members.#added}`, role }, { at }));
     return { ...added, secret: added.token.token };
   }
 

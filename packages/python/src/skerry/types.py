@@ -1231,6 +1231,8 @@ class TokenCreateRequest(TypedDict, total=False):
     expires_in: str
     #: Default: those of the token that asks, which are also the most that it can give.
     scopes: List[Scope]
+    #: Whose it will be: a member of the organization. Default: the caller.
+    user_id: str
     #: Whether it works in this organization only. Default: as the token that asks.
     bound: bool
 

@@ -6,6 +6,7 @@ import type { Limits, LimitsChangeRequest, OrganizationLimits } from "@skerry/sd
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
 import { addExamples } from "../../options.ts";
+import { onTarget, organizationTarget } from "../../targets.ts";
 
 interface LimitsFlags {
   readonly set?: LimitsChangeRequest;
@@ -18,7 +19,10 @@ export function registerLimitsCommand(org: Command, cli: Cli): void {
     .description(
       "Show how many requests each token may make (all together: twice as many), and what the organization may hold at once.",
     )
-    .argument("[id]", "as the operator: id of any organization, org_... (default: the one that you work in)")
+    .argument(
+      "[id]",
+      "as the operator: id of any organization, or the name of one of yours (default: the one that you work in)",
+    )
     .option(
       "--set <name=value>",
       "as the operator: change a limit, or take it back with NAME=default; repeatable",
@@ -26,22 +30,22 @@ export function registerLimitsCommand(org: Command, cli: Cli): void {
     )
     .option("--json", "print JSON")
     .addHelpText("after", `\nLimits that --set takes: ${limitNames.join(", ")}.`)
-    .action(async (id: string | undefined, { set, json }: LimitsFlags, self: Command) => {
-      if (set !== undefined && id === undefined) {
-        throw new CliError("invalid_input", "--set needs the id of the organization.", {
+    .action(async (text: string | undefined, { set, json }: LimitsFlags, self: Command) => {
+      if (set !== undefined && text === undefined) {
+        throw new CliError("invalid_input", "--set needs the organization.", {
           remediation: "Write skerry org limits ID --set NAME=VALUE; `skerry org list` shows ids.",
           exitCode: exitCodes.usage,
         });
       }
       const client = await cli.client(self);
       const options = { signal: cli.signal };
-      if (id === undefined) return show(cli, await client.limits(options), json);
+      if (text === undefined) return show(cli, await client.limits(options), json);
       const { organizations } = client;
       await show(
         cli,
-        await (set === undefined
-          ? organizations.limits(id, options)
-          : organizations.setLimits(id, set, options)),
+        await onTarget(organizationTarget(client, cli.signal), text, (id) =>
+          set === undefined ? organizations.limits(id, options) : organizations.setLimits(id, set, options),
+        ),
         json,
       );
     });
@@ -49,6 +53,7 @@ export function registerLimitsCommand(org: Command, cli: Cli): void {
     command,
     "skerry org limits",
     "skerry org limits --json | jq .quotas.sandboxes",
+    'skerry org limits "Example Ltd"',
     "skerry org limits org_01jd3... --set quota_sandboxes=500 --set rate_read_burst=default",
   );
 }

@@ -1,12 +1,13 @@
 // `skerry org members`, `add-member`, `set-role` and `remove-member`: of the organization that the command works in.
 
 import { roles } from "@skerry/contract/organizations/roles";
-import type { Member, Role, Skerry } from "@skerry/sdk";
+import type { Member, Role } from "@skerry/sdk";
 import { Argument, Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, given } from "../../options.ts";
-import { onTarget } from "../../targets.ts";
-import { MEMBER_ARGUMENT, memberTarget } from "./organization-targets.ts";
+import { idKinds } from "@skerry/contract/ids";
+import { idMeant, onTarget } from "../../targets.ts";
+import { here, knownUserTarget, MEMBER_ARGUMENT, memberTarget } from "./organization-targets.ts";
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -19,10 +20,7 @@ export function registerMemberCommands(org: Command, cli: Cli): void {
   registerRemove(org, cli);
 }
 
-/** Where `--org`, SKERRY_ORG_ID, `skerry org use` or the token say. */
-async function here(client: Skerry, cli: Cli): Promise<string> {
-  return (await client.me({ signal: cli.signal })).organization_id;
-}
+const USER_PREFIX = `${idKinds.user}_`;
 
 function registerMembers(org: Command, cli: Cli): void {
   const command = org
@@ -32,7 +30,7 @@ function registerMembers(org: Command, cli: Cli): void {
     .action(async (flags: JsonFlag, self: Command) => {
       const client = await cli.client(self);
       const items: Member[] = [];
-      const all = client.organizations.members(await here(client, cli), { signal: cli.signal });
+      const all = client.organizations.members(await here(client, cli.signal), { signal: cli.signal });
       for await (const item of all) items.push(item);
       if (flags.json === true) return cli.output.json({ items, next_cursor: null });
       await cli.output.table(
@@ -58,15 +56,17 @@ function registerAdd(org: Command, cli: Cli): void {
   const command = org
     .command("add-member")
     .description("Add a member, and print a first token to hand over, which is shown this once.")
-    .argument("<who>", "name of a new user, or id of a known one, usr_...")
+    .argument("<who>", "name of a new user; or of a known one the id, usr_..., or the beginning of it")
     .addOption(new Option("--role <role>", "what the member may do").choices(roles).default("member"))
     .option("--email <address>", "of a new user; nothing is sent there")
     .option("--json", "print the whole answer as JSON")
     .action(async (who: string, { role, email, json }: AddFlags, self: Command) => {
       const client = await cli.client(self);
-      const person = who.startsWith("usr_") ? { user_id: who } : { name: who };
+      const person = who.startsWith(USER_PREFIX)
+        ? { user_id: await idMeant(knownUserTarget(client, cli.signal), who) }
+        : { name: who };
       const added = await client.organizations.addMember(
-        await here(client, cli),
+        await here(client, cli.signal),
         { ...person, ...given({ email }), role },
         { signal: cli.signal },
       );
@@ -92,7 +92,7 @@ function registerSetRole(org: Command, cli: Cli): void {
     .option("--json", "print JSON")
     .action(async (text: string, role: Role, flags: JsonFlag, self: Command) => {
       const client = await cli.client(self);
-      const own = await here(client, cli);
+      const own = await here(client, cli.signal);
       const member = await onTarget(memberTarget(client, own, cli.signal), text, (userId) =>
         client.organizations.setRole(own, userId, role, { signal: cli.signal }),
       );
@@ -109,7 +109,7 @@ function registerRemove(org: Command, cli: Cli): void {
     .argument("<user>", MEMBER_ARGUMENT)
     .action(async (text: string, _flags: object, self: Command) => {
       const client = await cli.client(self);
-      const own = await here(client, cli);
+      const own = await here(client, cli.signal);
       await onTarget(memberTarget(client, own, cli.signal), text, async (userId) => {
         await client.organizations.removeMember(own, userId, { signal: cli.signal });
         await cli.output.note(`${userId} is removed.`);

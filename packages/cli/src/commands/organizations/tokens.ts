@@ -5,8 +5,8 @@ import type { Scope, Token } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, given } from "../../options.ts";
-import { onTarget } from "../../targets.ts";
-import { TOKEN_ARGUMENT, tokenTarget } from "./organization-targets.ts";
+import { idMeant, onTarget } from "../../targets.ts";
+import { here, MEMBER_ARGUMENT, memberTarget, TOKEN_ARGUMENT, tokenTarget } from "./organization-targets.ts";
 
 export function registerTokenCommands(auth: Command, cli: Cli): void {
   const token = auth.command("token").description("API tokens; alone, it mints one.");
@@ -26,6 +26,7 @@ interface CreateFlags {
   readonly expiresIn?: string;
   readonly scope?: Scope[];
   readonly bound?: boolean;
+  readonly user?: string;
   readonly json?: boolean;
 }
 
@@ -39,19 +40,28 @@ function registerCreate(token: Command, cli: Cli): void {
       new Option("--scope <scope...>", "what it may do (default: what your own token may)").choices(scopes),
     )
     .option("--bound", "it works in this organization only")
+    .option("--user <user>", `as an admin, for another member who has lost theirs: ${MEMBER_ARGUMENT}`)
     .option("--json", "print the whole answer as JSON")
     .action(async (flags: CreateFlags, self: Command) => {
       const client = await cli.client(self);
-      const { name, expiresIn, scope, bound } = flags;
-      const request = given({ name, expires_in: expiresIn, scopes: scope, bound });
+      const { name, expiresIn, scope, bound, user } = flags;
+      const userId =
+        user === undefined
+          ? undefined
+          : await idMeant(memberTarget(client, await here(client, cli.signal), cli.signal), user);
+      const request = given({ name, expires_in: expiresIn, scopes: scope, bound, user_id: userId });
       const created = await client.tokens.create(request, { signal: cli.signal });
       if (flags.json === true) return cli.output.json(created);
       await cli.output.line(created.token);
-      await cli.output.note(`${created.id} (${created.name}), ${validity(created)}; it is not shown again.`);
+      const whose = userId === undefined ? "" : ` of ${userId}`;
+      await cli.output.note(
+        `${created.id} (${created.name})${whose}, ${validity(created)}; it is not shown again.`,
+      );
     });
   addExamples(
     command,
     "skerry auth token",
+    "skerry auth token create --user Ada > ada.token",
     "SKERRY_API_TOKEN=$(skerry auth token create --name ci --expires-in 24h --scope sandboxes:read sandboxes:write)",
   );
 }

@@ -1,10 +1,21 @@
 // `skerry audit list`: who did what in the organization.
 
 import { PAGE_MAX } from "@skerry/contract/bounds";
-import type { AuditEvent, AuditFilter } from "@skerry/sdk";
+import { isId } from "@skerry/contract/ids";
+import type { AuditEvent, AuditFilter, Skerry } from "@skerry/sdk";
 import { Option, type Command } from "commander";
-import type { Cli } from "../../cli.ts";
-import { addExamples, given, wholeNumber } from "../../options.ts";
+import type { Cli } from "../cli.ts";
+import { addExamples, given, wholeNumber } from "../options.ts";
+import { timeMeant } from "../relative-times.ts";
+import { idMeant } from "../targets.ts";
+import {
+  here,
+  MEMBER_ARGUMENT,
+  memberTarget,
+  TOKEN_ARGUMENT,
+  tokenTarget,
+} from "./organizations/organization-targets.ts";
+import { resourceMeant } from "./resource-meant.ts";
 
 interface ListFlags {
   readonly action?: string;
@@ -25,11 +36,11 @@ export function registerAuditCommands(program: Command, cli: Cli): void {
     .command("list")
     .description("List the events, newest first; one may stand for many equal refusals.")
     .option("--action <action>", "only this action, such as sandbox.create")
-    .option("--resource <id>", "only what was done to it")
-    .option("--user <id>", "only what this user did")
-    .option("--token-id <id>", "only what was done with this token")
-    .option("--since <time>", "only events at or after it, in ISO 8601")
-    .option("--until <time>", "only events before it")
+    .option("--resource <id>", "only what was done to it: its id, the beginning of it, or its name")
+    .option("--user <user>", `only what this user did: ${MEMBER_ARGUMENT}`)
+    .option("--token-id <id>", `only what was done with it: ${TOKEN_ARGUMENT}`)
+    .option("--since <time>", "only events at or after it: 1h for an hour ago, or a time in ISO 8601")
+    .option("--until <time>", "only events before it: the same")
     .addOption(
       new Option("--limit <count>", `how many to list, 1 to ${PAGE_MAX} (default: 50)`)
         .argParser((text: string) => wholeNumber(text, PAGE_MAX))
@@ -40,6 +51,7 @@ export function registerAuditCommands(program: Command, cli: Cli): void {
     .action((flags: ListFlags, self: Command) => listEvents(cli, flags, self));
   addExamples(
     command,
+    "skerry audit list --since 1h --user Ada",
     "skerry audit list --since 2026-11-20",
     "skerry audit list --resource sbx_01jd3...",
     "skerry audit list --action token.create --all --json | jq -r '.items[].actor.user_id'",
@@ -47,15 +59,9 @@ export function registerAuditCommands(program: Command, cli: Cli): void {
 }
 
 async function listEvents(cli: Cli, flags: ListFlags, self: Command): Promise<void> {
-  const { audit } = await cli.client(self);
-  const filter: AuditFilter = given({
-    action: flags.action,
-    resource_id: flags.resource,
-    user_id: flags.user,
-    token_id: flags.tokenId,
-    since: flags.since,
-    until: flags.until,
-  });
+  const client = await cli.client(self);
+  const { audit } = client;
+  const filter = await filterOf(cli, client, flags);
   const options = { signal: cli.signal };
   if (flags.all !== true) {
     const page = await audit.page({ ...filter, limit: flags.limit }, options);
@@ -68,6 +74,25 @@ async function listEvents(cli: Cli, flags: ListFlags, self: Command): Promise<vo
   for await (const item of audit.list(filter, options)) items.push(item);
   if (flags.json === true) return cli.output.json({ items, next_cursor: null });
   await showEvents(cli, items);
+}
+
+async function filterOf(
+  cli: Cli,
+  client: Skerry,
+  { action, resource, user, tokenId, since, until }: ListFlags,
+): Promise<AuditFilter> {
+  const { signal } = cli;
+  const member = async (text: string) =>
+    // Who is no member any more is found by the id alone.
+    isId("user", text) ? text : idMeant(memberTarget(client, await here(client, signal), signal), text);
+  return given({
+    action,
+    resource_id: resource === undefined ? undefined : await resourceMeant(client, resource, signal),
+    user_id: user === undefined ? undefined : await member(user),
+    token_id: tokenId === undefined ? undefined : await idMeant(tokenTarget(client, signal), tokenId),
+    since: since === undefined ? undefined : timeMeant(since),
+    until: until === undefined ? undefined : timeMeant(until),
+  });
 }
 
 function showEvents(cli: Cli, events: readonly AuditEvent[]): Promise<void> {
