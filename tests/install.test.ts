@@ -1,7 +1,18 @@
 // `skerry install`, `skerry upgrade` and `skerry uninstall`.
 
 import { execFile } from "node:child_process";
-import { chmod, cp, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  cp,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
@@ -79,6 +90,17 @@ test("a state folder that does not outlast a reboot is refused", async () => {
     unpacked.scratch,
   );
   await expect(refused).rejects.toThrow("does not outlast a reboot");
+});
+
+test("where systemctl is missing, it is named before anything is written", async () => {
+  const root = await mkdtemp(join(unpacked.scratch, "root-"));
+  const programs = await mkdtemp(join(unpacked.scratch, "programs-"));
+  for (const name of ["bash", "dirname", "readlink"])
+    await symlink(join("/usr/bin", name), join(programs, name));
+  const env = { PATH: programs, SKERRY_STATE: "/var/lib/skerry" };
+  const refused = skerryOf(unpacked.tree, env, "install", "--root", root);
+  await expect(refused).rejects.toThrow("apt-get install --no-install-recommends systemd");
+  expect(await readdir(root)).toEqual([]);
 });
 
 /** A later version: it has one more migration. */

@@ -13,6 +13,8 @@ export class RunError extends Error {
 const TAIL_CHARS = 2_000;
 /** Exit code of a shell for a program that it cannot start. */
 const NOT_STARTED = 127;
+/** For a program that was killed at its deadline to be seen ending. What it has left running may hold its output open for ever. */
+const KILLED_WITHIN_MS = 5_000;
 
 export interface RunOptions {
   readonly deadlineMs: number;
@@ -90,8 +92,14 @@ export function startProgram(
     },
     finish: async (input) => {
       const deadline = setTimeout(() => started.kill(), options.deadlineMs);
+      const afterMs = options.deadlineMs + KILLED_WITHIN_MS;
+      const unseen = `${program} did not end and close its output within ${afterMs / 1_000} s: `;
+      const last = setTimeout(() => reject(new RunError(unseen + tail.trim())), afterMs);
       started.input(input);
-      return ended.finally(() => clearTimeout(deadline));
+      return ended.finally(() => {
+        clearTimeout(deadline);
+        clearTimeout(last);
+      });
     },
     kill: () => started.kill(),
   };

@@ -171,3 +171,10 @@ test("a program's output is returned, its failure told with its last words, and 
     "/nowhere ended with 127: spawn /nowhere ENOENT",
   );
 });
+
+test("what a program leaves running holds nothing up for ever by holding its output open", async () => {
+  const leaving = await runProgram("sh", ["-c", "sleep 600 & echo $!"], { deadlineMs: 3_000 }).catch(String);
+  const [, pid] = /sh did not end and close its output within 8 s: (\d+)$/.exec(leaving) ?? [];
+  expect(pid, leaving).toBeDefined();
+  process.kill(Number(pid), "SIGKILL");
+});

@@ -37,9 +37,9 @@ export async function bootTimes(options: BootTimesOptions): Promise<BootTimes | 
     ...["-append", kernelCommandLine(machine).replace(" quiet", "")],
   ];
   const startedMs = performance.now();
-  const child = spawn(qemu, args, {
-    ...{ stdio: ["ignore", "pipe", "pipe"], timeout: deadlineMs, killSignal: "SIGKILL" },
-  });
+  const child = spawn(qemu, args, { stdio: ["ignore", "pipe", "pipe"] });
+  // Not spawn's own `timeout`, whose timer goes on where QEMU could not be started.
+  const deadline = setTimeout(() => child.kill("SIGKILL"), deadlineMs);
   let said = "";
   let complaint = "";
   let lineMs: number | undefined;
@@ -59,7 +59,7 @@ export async function bootTimes(options: BootTimesOptions): Promise<BootTimes | 
     child.once("close", (code) =>
       resolve(code === null ? `not there within ${deadlineMs / 1_000} s` : `QEMU ended with ${code}`),
     );
-  });
+  }).finally(() => clearTimeout(deadline));
   if (lineMs !== undefined && processMs !== undefined) return { lineMs, processMs };
   const lastWords = (complaint.trim() || said.trim()).split("\n").at(-1) ?? "";
   return lastWords === "" ? `${ended}, and silent` : `${ended} (${lastWords.trim()})`;

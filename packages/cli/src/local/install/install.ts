@@ -21,7 +21,7 @@ import { refuseHalfRestored } from "../system/half-restored.ts";
 import { copyPrograms, makeCurrent, versionOf } from "./copy-programs.ts";
 import { readRecord, under, writeRecord, type Installation } from "./installation.ts";
 import { requireLastingState, writeServiceSettings } from "./service-settings.ts";
-import { hasUnits, requireSystemd, systemctl, writeUnits } from "./systemd.ts";
+import { hasUnits, requireSystemctl, requireSystemd, systemctl, writeUnits } from "./systemd.ts";
 import { waitUntilServing } from "./wait-until-serving.ts";
 
 const STOP_DEADLINE_MS = 60_000;
@@ -31,8 +31,9 @@ export async function install(layout: Layout, installation: Installation, releas
   requireLastingState(layout);
   await refuseInstalled(installation);
   const isHere = installation.root === "";
+  if (isHere) await requireSystemd();
+  await requireSystemctl();
   if (isHere) {
-    await requireSystemd();
     await requirePackages(layout);
     await refuseHalfRestored(layout);
     await prepare(layout);

@@ -3,6 +3,7 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CliError } from "../../errors.ts";
+import { installCommand } from "../doctor/system-packages.ts";
 import { units } from "../servers/units.ts";
 import { fileExists } from "../system/files.ts";
 import { mustRun, run } from "../system/run.ts";
@@ -20,6 +21,15 @@ export async function requireSystemd(): Promise<void> {
   if (await fileExists(BOOTED)) return;
   throw new CliError("no_systemd", "This machine was not started by systemd.", {
     remediation: "Run Skerry with `skerry up`, or write the units for another system's root with --root.",
+  });
+}
+
+/** Units are enabled and disabled with this machine's systemctl, those of another system's root too. */
+export async function requireSystemctl(): Promise<void> {
+  const answer = await run("systemctl", ["--version"]).catch(() => undefined);
+  if (answer?.code === 0) return;
+  throw new CliError("packages_missing", "This machine has no systemctl, which is in the package systemd.", {
+    remediation: `Nothing was changed. Run: ${installCommand(["systemd"])}`,
   });
 }
 

@@ -12,7 +12,7 @@ import { run } from "../system/run.ts";
 import { step } from "../system/step.ts";
 import { readRecord, under, type Installation, type InstallationRecord } from "./installation.ts";
 import { leaveSettings } from "./service-settings.ts";
-import { hasUnits, removeUnits, systemctl } from "./systemd.ts";
+import { hasUnits, removeUnits, requireSystemctl, systemctl } from "./systemd.ts";
 
 export interface UninstallFlags {
   /** Ask nothing; data stays. */
@@ -28,6 +28,7 @@ export async function uninstall(installation: Installation, flags: UninstallFlag
   const record = await readRecord(installation);
   if (record === undefined && !(await hasUnits(installation)))
     return `Skerry is not installed in ${installation.lib}.`;
+  await requireSystemctl();
   const state = await dataOf(installation, record);
   if (!flags.yes)
     await requireYes("Stop Skerry, destroy its sandboxes, stop its machines, and remove its programs?");

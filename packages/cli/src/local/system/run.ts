@@ -24,23 +24,32 @@ export class RunFailure extends Error {
 
 const DEFAULT_DEADLINE_MS = 60_000;
 
-/** Resolves also where the program failed; rejects with RunFailure where it could not be started or was cut off. */
+/** Resolves also where the program failed; rejects with RunFailure where it could not be started, was killed, or had not ended and closed its
+ *  output by the deadline. */
 export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const { deadlineMs = DEFAULT_DEADLINE_MS, stdoutFd, ...rest } = options;
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {
-      ...rest,
-      stdio: ["ignore", stdoutFd ?? "pipe", "pipe"],
-      timeout: deadlineMs,
-      killSignal: "SIGKILL",
-    });
+    const child = spawn(program, args, { ...rest, stdio: ["ignore", stdoutFd ?? "pipe", "pipe"] });
     let stdout = "";
     let stderr = "";
     child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
     child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
-    child.once("error", (error) => reject(new RunFailure(`${program} cannot be started: ${error.message}`)));
-    child.once("close", (code) => {
-      if (code === null) reject(new RunFailure(`${program} did not end within ${deadlineMs / 1_000} s`));
+    // Not spawn's own `timeout`: its timer goes on where the program could not be started, and ends with the program although what that has
+    // left running may hold its output open.
+    const deadline = setTimeout(() => {
+      reject(new RunFailure(`${program} did not end and close its output within ${deadlineMs / 1_000} s`));
+      child.kill("SIGKILL");
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+      child.unref();
+    }, deadlineMs);
+    child.once("error", (error) => {
+      clearTimeout(deadline);
+      reject(new RunFailure(`${program} cannot be started: ${error.message}`));
+    });
+    child.once("close", (code, signal) => {
+      clearTimeout(deadline);
+      if (code === null) reject(new RunFailure(`${program} was killed by ${signal}`));
       else resolve({ code, stdout, stderr });
     });
   });
