@@ -1,6 +1,7 @@
 // The clients as their users get them: packed, installed into an empty folder without a network, compiled with their compilers, and run.
 
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../packages/sdk/tests/support/scripted-server.ts";
 import { clientTools } from "../tests/support/client-tools.ts";
 import { buildClients } from "./clients/build-clients.ts";
+import { linksOf } from "./clients/packed-readme.ts";
 
 const execute = promisify(execFile);
 const root = join(import.meta.dirname, "..");
@@ -65,6 +67,14 @@ test("the packages need no other one", async () => {
   expect(await readdir(join(project, "node_modules"))).toEqual([".package-lock.json", "@skerry"]);
   const types = await readFile(join(project, "node_modules/@skerry/sdk/skerry.d.ts"), "utf8");
   expect(types).not.toMatch(/^\s*import\b|from "|typebox|\bTObject\b/m);
+});
+
+test("the links of the packed description lead to what its reader has", async () => {
+  const sdk = join(project, "node_modules/@skerry/sdk");
+  const readme = await readFile(join(sdk, "README.md"), "utf8");
+  expect(readme).toContain("/sdk.tgz");
+  const files = linksOf(readme).filter((link) => !/^https?:/.test(link));
+  expect(files.filter((link) => !existsSync(join(sdk, link)))).toEqual([]);
 });
 
 describe("programs that use the SDK compile, and their mistakes do not", () => {
@@ -183,7 +193,7 @@ test("in a browser's bundle nothing of Node is left, and it runs where there is 
   await runInContext('new Skerry({ baseUrl: "https://skerry.test", token: "sk_0" }).health()', context);
   expect(asked).toEqual(["https://skerry.test/v1/health"]);
   expect(() => void runInContext('new Skerry({ baseUrl: "https://skerry.test" })', context)).toThrow(
-    "There is no API token for https://skerry.test. Give `token`.",
+    "There is no API token for https://skerry.test.",
   );
 });
 

@@ -16,6 +16,7 @@ const documents = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "packages/sdk/README.md",
+    "packages/python/README.md",
     "docs/decisions/README.md",
   ],
   ...pages,

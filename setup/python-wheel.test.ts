@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { unzipSync } from "fflate";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { synchronous } from "./clients/python-sync.ts";
+import { linksOf } from "./clients/packed-readme.ts";
 import { buildPythonWheel } from "./clients/python-wheel.ts";
 
 const execute = promisify(execFile);
@@ -49,6 +50,7 @@ test("the wheel records every file with its digest, and says what it needs", asy
     ]);
   }
   expect(textOf(`${info}/METADATA`)).toMatch(/\nRequires-Dist: httpx /);
+  expect(linksOf(textOf(`${info}/METADATA`)).filter((link) => !/^https?:/.test(link))).toEqual([]);
   expect(Object.keys(files)).toEqual(
     expect.arrayContaining([
       "skerry/__init__.py",

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { build, type BuildOptions } from "esbuild";
 import { licencesOfPackages } from "../licences.ts";
 import { packSame } from "../same-archive.ts";
+import { packedReadme } from "./packed-readme.ts";
 import { rollUpTypes } from "./sdk-types.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -61,7 +62,7 @@ async function buildSdk(stage: string): Promise<void> {
     exports: { ".": { types: "./skerry.d.ts", node: "./skerry.node.js", default: "./skerry.js" } },
     types: "./skerry.d.ts",
   });
-  cpSync(join(root, "packages/sdk/README.md"), join(tree, "README.md"));
+  writeFileSync(join(tree, "README.md"), packedReadme(join(root, "packages/sdk/README.md")));
   packSame(join(stage, "sdk"), "package", join(stage, files.sdk));
 }
 

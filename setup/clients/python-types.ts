@@ -1,5 +1,7 @@
 // The types of the Python client, made of the OpenAPI document: a TypedDict for each schema, a Literal for each list of words, and the HTTP
-// status of each error code.
+// status of each error code. The sizes are a closed list too, which the document does not have: an unknown one is a refusal of its own.
+
+import { sizes } from "@skerry/contract/sizes";
 
 type Json = { readonly [key: string]: unknown };
 
@@ -27,11 +29,17 @@ const SHARED_WORDS: Readonly<Record<string, string>> = {
   egress_default: "EgressMode",
 };
 
+const SIZE_NAME = "SizeName";
+
 const LINE_MAX_CHARS = 120;
 
 export function pythonTypes(document: Json): string {
   const schemas = (document["components"] as Json)["schemas"] as Readonly<Record<string, Json>>;
   const file = new TypesFile();
+  file.addWords(
+    SIZE_NAME,
+    sizes.map(({ name }) => name),
+  );
   for (const [name, schema] of Object.entries(schemas)) file.addObject(pythonName(name), schema);
   const entries = errorStatuses(document).map(([code, status]) => `    "${code}": ${status},\n`);
   const table = `#: The HTTP status that each error code comes with.\nERROR_STATUS: Mapping[str, int] = {\n${entries.join("")}}\n`;
@@ -49,7 +57,10 @@ class TypesFile {
     const properties = Object.entries((schema["properties"] ?? {}) as Readonly<Record<string, Json>>);
     const fields = properties.map(([field, part]) => ({
       name: field,
-      type: this.#typeOf(SHARED_WORDS[field] ?? name + capitalized(field), part),
+      type:
+        isSizeName(name, field) && part["type"] === "string"
+          ? SIZE_NAME
+          : this.#typeOf(SHARED_WORDS[field] ?? name + capitalized(field), part),
       isRequired: required.has(field),
       description: typeof part["description"] === "string" ? part["description"] : "",
     }));
@@ -57,7 +68,7 @@ class TypesFile {
     return name;
   }
 
-  #addWords(name: string, words: readonly string[]): string {
+  addWords(name: string, words: readonly string[]): string {
     const lines = words.map((word) => `    ${JSON.stringify(word)},\n`).join("");
     const text = `${name} = Literal[\n${lines}]\n`;
     if ((this.words.get(name) ?? text) !== text) throw new Error(`two lists of words have the name ${name}`);
@@ -71,7 +82,7 @@ class TypesFile {
     const types = Array.isArray(type) ? (type as string[]) : [String(type)];
     const plain = types.filter((one) => one !== "null");
     const found = Array.isArray(words)
-      ? this.#addWords(
+      ? this.addWords(
           name,
           words.filter((word): word is string => typeof word === "string"),
         )
@@ -106,6 +117,10 @@ class TypesFile {
     const values = (schema["additionalProperties"] ?? {}) as Json;
     return values["type"] === undefined ? "object" : this.#typeOf(`${name}Value`, values);
   }
+}
+
+function isSizeName(name: string, field: string): boolean {
+  return field === "size" || (name === "Size" && field === "name");
 }
 
 /** Python 3.9 knows no optional fields beside required ones: the required ones are a class of their own, below. */

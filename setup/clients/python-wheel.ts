@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zipSync, type ZipOptions, type ZippableFile } from "fflate";
+import { packedReadme } from "./packed-readme.ts";
 
 const root = join(import.meta.dirname, "../..");
 const source = join(root, "packages/python");
@@ -59,7 +60,7 @@ Requires-Python: >=3.9
 Requires-Dist: httpx (>=0.23,<1)
 Description-Content-Type: text/markdown
 
-${readFileSync(join(source, "README.md"), "utf8")}`;
+${packedReadme(join(source, "README.md"))}`;
 }
 
 function digest(bytes: Buffer): string {

@@ -69,7 +69,8 @@ function typeOfObject(schema: Schema, names: SchemaNames, indent: string): strin
   const fields = Object.entries(schema.properties).map(([field, part]) => {
     const optional = schema.required?.includes(field) === true ? "" : "?";
     // Sizes are a closed set of names, so a wrong one need not wait for the server.
-    const type = field === "size" && part.type === "string" ? names.size() : typeOf(part, names, inner);
+    const isSizeName = field === "size" || (schema.$id === "Size" && field === "name");
+    const type = isSizeName && part.type === "string" ? names.size() : typeOf(part, names, inner);
     return `${comment(part.description, inner)}${inner}${propertyName(field)}${optional}: ${type};\n`;
   });
   return fields.length === 0 ? "Record<string, never>" : `{\n${fields.join("")}${indent}}`;

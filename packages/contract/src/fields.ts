@@ -43,5 +43,5 @@ export function Nullable<T extends TSchema & { readonly type: string }>(
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, "null"], ...options });
 }
 
-/** Of a field whose value may be too long: what a caller does then, in a sentence. */
+/** Of a field whose value may be too long or of another form: what a caller does then, in a sentence. */
 export const OTHERWISE = "x-otherwise";

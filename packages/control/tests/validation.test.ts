@@ -57,6 +57,27 @@ test("an unknown template or size names those that there are", async () => {
   expect(size.body["remediation"]).toContain("shared-cpu-1x, shared-cpu-2x");
 });
 
+test("a field that is missing is said to be what it is, and where its values are listed", async () => {
+  for (const path of ["/v1/sandboxes", "/v1/machines"]) {
+    const { body } = await world.call("POST", path, { body: {} });
+    expect(body["remediation"]).toBe(
+      "Give it: Template name or id, such as `base`; `GET /v1/templates` lists them.",
+    );
+  }
+});
+
+test("a value of another form is refused in words, and no regular expression is among them", async () => {
+  const upload = await world.call("PUT", `/v1/sandboxes/${id}/files/a?mode=rwx`);
+  expect([upload.status, upload.body]).toMatchObject([
+    400,
+    {
+      code: "bad_request",
+      message: '"mode" does not have the form that it needs.',
+      remediation: "Give permissions in octal, such as `0755`.",
+    },
+  ]);
+});
+
 test("a refused duration comes with an example, and an unknown field with its name", async () => {
   const duration = await world.call("POST", "/v1/sandboxes", { body: create({ timeout: "soon" }) });
   expect(duration.body["remediation"]).toContain('"10m"');

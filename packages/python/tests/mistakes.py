@@ -9,6 +9,8 @@ from skerry import AsyncSkerry, Skerry
 def plain(skerry: Skerry) -> None:
     skerry.sandboxes.create(templat="base")  # type: ignore[call-arg]
     skerry.sandboxes.list(status="gone")  # type: ignore[arg-type]
+    skerry.sandboxes.create(template="base", size="share-cpu-1x")  # type: ignore[arg-type]
+    skerry.machines.create(template="base", size=skerry.sizes.list()[0]["name"])
     sandbox = skerry.sandboxes.create(template="base")
     run = sandbox.execute("true", timeout=30)  # type: ignore[arg-type]
     print(run["exitcode"])  # type: ignore[typeddict-item]

@@ -85,6 +85,28 @@ class CallsTest(unittest.TestCase):
                     with self.assertRaises(SkerryInputError):
                         skerry.sandboxes.upload("sbx_0", "/a", wrong)  # type: ignore[arg-type]
 
+    def test_permissions_that_are_none_are_told_before_anything_is_sent(self) -> None:
+        with ScriptedServer(answering(200, {"path": "/a", "size": 1})) as server, connected(server) as skerry:
+            for wrong in ("rwx", "0888", "", "12", 0o644):
+                with self.subTest(wrong), self.assertRaises(SkerryInputError) as raised:
+                    skerry.sandboxes.upload("sbx_0", "/a", "x", mode=wrong)  # type: ignore[arg-type]
+                self.assertIn("0755", raised.exception.remediation)
+            self.assertEqual(server.received, [])
+
+    def test_a_creation_without_a_template_says_which_to_give(self) -> None:
+        with ScriptedServer(answering(201, SANDBOX)) as server, connected(server) as skerry:
+            calls: List[Callable[[], object]] = [
+                lambda: skerry.sandboxes.create(),  # type: ignore[call-arg]
+                lambda: skerry.sandboxes.create("base"),  # type: ignore[misc]
+                lambda: skerry.sandboxes.create(template=""),
+                lambda: skerry.machines.create(template=None),  # type: ignore[arg-type]
+            ]
+            for call in calls:
+                with self.assertRaises(SkerryInputError) as raised:
+                    call()
+                self.assertIn('create(template="base")', raised.exception.remediation)
+            self.assertEqual(server.received, [])
+
     def test_a_download_is_bounded_and_a_stream_of_it_is_not(self) -> None:
         content = b"x" * 100_000
         script = lambda handler, _: handler.answer(200, content)  # noqa: E731

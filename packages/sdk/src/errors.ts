@@ -23,12 +23,9 @@ export class SkerryInputError extends TypeError {
   override readonly name = "SkerryInputError";
   /** `invalid_input`, `no_token`, or what is wrong with the saved settings: `config_not_private`, `config_broken`. */
   readonly code: string;
-  readonly remediation: string | undefined;
+  readonly remediation: string;
 
-  constructor(
-    message: string,
-    { code = "invalid_input", remediation }: { readonly code?: string; readonly remediation?: string } = {},
-  ) {
+  constructor(message: string, remediation: string, code = "invalid_input") {
     super(message);
     this.code = code;
     this.remediation = remediation;

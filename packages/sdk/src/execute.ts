@@ -60,11 +60,12 @@ function inputFields(
 ): Pick<ExecuteRequest, "stdin" | "stdin_encoding"> {
   if (stdin === undefined || stdin.length === 0) return {};
   if (typeof stdin === "string" && !stdin.isWellFormed())
-    throw new SkerryInputError("The input is not valid Unicode; give bytes as a Uint8Array.");
+    throw new SkerryInputError("The input is not valid Unicode.", "Give bytes as a Uint8Array.");
   const bytes = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
   if (bytes.length > STDIN_MAX_BYTES)
     throw new SkerryInputError(
-      `The input has ${bytes.length} bytes; a command takes at most ${STDIN_MAX_BYTES}. Upload it as a file, and redirect it: command < file.`,
+      `The input has ${bytes.length} bytes; a command takes at most ${STDIN_MAX_BYTES}.`,
+      "Upload it as a file, and redirect it: command < file.",
     );
   return { stdin: toBase64(bytes), stdin_encoding: "base64" };
 }

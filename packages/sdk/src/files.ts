@@ -35,6 +35,8 @@ export async function uploadFile(
   content: UploadContent,
   { mode, onProgress, signal }: UploadOptions,
 ): Promise<FileWritten> {
+  checkContent(content);
+  checkMode(mode);
   return http.json<FileWritten>(
     {
       method: "PUT",
@@ -52,6 +54,29 @@ export async function uploadFile(
       answerWithinMs: Infinity,
     },
     { signal },
+  );
+}
+
+/**
+ * Not every caller has its types checked, and `fetch` sends the text "[object Object]" for what it does not know. By what it can do, because
+ * test runners give their tests classes of their own.
+ */
+function checkContent(content: unknown): void {
+  if (typeof content === "string" || content instanceof ArrayBuffer || ArrayBuffer.isView(content)) return;
+  const can = (content ?? {}) as Readonly<Record<string | symbol, unknown>>;
+  if (["stream", "getReader", Symbol.asyncIterator].some((name) => typeof can[name] === "function")) return;
+  throw new SkerryInputError(
+    `The content of a file cannot be of the type ${content === null ? "null" : typeof content}.`,
+    "Give a string, a Uint8Array, a Blob or a ReadableStream; an object as `JSON.stringify(object)`.",
+  );
+}
+
+/** A number is as often meant in octal as not. */
+function checkMode(mode: string | number | undefined): void {
+  if (mode === undefined || (typeof mode === "string" && /^0?[0-7]{3,4}$/.test(mode))) return;
+  throw new SkerryInputError(
+    `The mode "${mode}" is not the permissions of a file.`,
+    'Give them in octal as text, such as "0755".',
   );
 }
 
@@ -86,7 +111,11 @@ export async function downloadBytes(
   file: FileAddress,
   { maxBytes = DOWNLOAD_MAX_BYTES, signal }: DownloadOptions,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  if (!(maxBytes >= 0)) throw new SkerryInputError("`maxBytes` is not a number of bytes.");
+  if (!(maxBytes >= 0))
+    throw new SkerryInputError(
+      "`maxBytes` is not a number of bytes.",
+      "Give a number, or `Infinity` for as much as there is.",
+    );
   return collect(atMost(await openFile(http, file, { signal }), maxBytes));
 }
 

@@ -277,23 +277,32 @@ function completed({ baseUrl, token, organization }: SkerryOptions): Completed {
   if (token !== undefined) return { baseUrl: found.baseUrl, token, organization };
   if (found.token !== undefined) return { ...found, token: found.token };
   const where = found.baseUrl === undefined ? "" : ` for ${found.baseUrl}`;
-  throw new SkerryInputError(`There is no API token${where}. ${tokenRemedy}`, { code: "no_token" });
+  throw new SkerryInputError(`There is no API token${where}.`, tokenRemedy, "no_token");
 }
 
 function checkedBaseUrl(text: string | undefined): string {
   if (text === undefined)
-    throw new SkerryInputError("There is no address. Give `baseUrl`, such as https://skerry.example.org.");
+    throw new SkerryInputError("There is no address.", "Give `baseUrl`, such as https://skerry.example.org.");
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new SkerryInputError(`"${text}" is not an http or https address, such as http://127.0.0.1:7070.`);
+    throw new SkerryInputError(
+      `"${text}" is not an http or https address.`,
+      "Give one such as http://127.0.0.1:7070.",
+    );
   if (url.username !== "" || url.password !== "")
-    throw new SkerryInputError("The address must not hold a user name or password; the token goes apart.");
+    throw new SkerryInputError(
+      "The address must not hold a user name or password.",
+      "Leave them out; `token` goes apart.",
+    );
   return url.origin + url.pathname.replace(/\/+$/, "");
 }
 
 /** The value itself is not repeated: it may be a secret. */
 function checkedHeader(name: string, value: string): string {
   if (!/^[\x21-\x7e]+$/.test(value))
-    throw new SkerryInputError(`The ${name} is empty or holds spaces or characters outside ASCII.`);
+    throw new SkerryInputError(
+      `The ${name} is empty or holds spaces or characters outside ASCII.`,
+      "Give it as it was shown, without quotes or line breaks around it.",
+    );
   return value;
 }

@@ -12,6 +12,7 @@ import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts"
 import { readEvents } from "./event-stream.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
+import { checkTemplate } from "./template-needed.ts";
 import { VmCalls } from "./vm-calls.ts";
 
 export interface MachineFilter {
@@ -56,7 +57,8 @@ export class Machines extends VmCalls {
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one machine.
    * A `signal` that is aborted meanwhile has what was created destroyed, unless `idempotencyKey` is given.
    */
-  create(request: MachineCreateRequest, options: CreateOptions = {}): Promise<Machine> {
+  async create(request: MachineCreateRequest, options: CreateOptions = {}): Promise<Machine> {
+    checkTemplate(request);
     return orDestroyed(
       options,
       (own) => {

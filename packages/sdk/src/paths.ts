@@ -40,25 +40,38 @@ export function memberPath(organizationId: string, userId: string): string {
 
 /** A file in the microVM at this path of the API. `path` is absolute in the VM. */
 export function filePath(vm: string, path: string): string {
-  if (path.endsWith("/")) throw new SkerryInputError(`The path "${path}" names a directory, not a file.`);
+  if (path.endsWith("/"))
+    throw new SkerryInputError(
+      `The path "${path}" names a directory, not a file.`,
+      "Add the name of the file.",
+    );
   return directoryPath(vm, path);
 }
 
 /** A directory of a sandbox: `/` is the root, a slash at the end says nothing more. */
 export function directoryPath(vm: string, path: string): string {
   if (!path.startsWith("/"))
-    throw new SkerryInputError(`The path "${path}" must be absolute, such as /root/data.`);
+    throw new SkerryInputError(
+      `The path "${path}" is not absolute.`,
+      "Begin it with a slash, such as /root/data.",
+    );
   const segments = path.split("/").filter((part) => part !== "" && part !== ".");
   return `${vm}/files/${segments.map(segment).join("/")}`;
 }
 
 function segment(text: string): string {
   if (text === "" || text === "." || text === "..")
-    throw new SkerryInputError(text === "" ? "An id is empty." : `"${text}" cannot be part of a path.`);
+    throw new SkerryInputError(
+      text === "" ? "An id is empty." : `"${text}" cannot be part of a path.`,
+      "Give the id or the name of what is meant, or the whole absolute path of a file.",
+    );
   try {
     return encodeURIComponent(text);
   } catch {
     // A lone surrogate has no UTF-8 form.
-    throw new SkerryInputError("The path is not valid Unicode.");
+    throw new SkerryInputError(
+      "The path is not valid Unicode.",
+      "Rename the file, or pack it with `tar` by a command in the VM.",
+    );
   }
 }

@@ -10,6 +10,7 @@ import { orDestroyed } from "./abandoned-creation.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { Sandbox } from "./sandbox.ts";
+import { checkTemplate } from "./template-needed.ts";
 import { VmCalls } from "./vm-calls.ts";
 
 export interface SandboxFilter {
@@ -44,6 +45,7 @@ export class Sandboxes extends VmCalls {
    * A `signal` that is aborted meanwhile has what was created destroyed, unless `idempotencyKey` is given.
    */
   async create(request: SandboxCreateRequest, options: CreateOptions = {}): Promise<Sandbox> {
+    checkTemplate(request);
     return orDestroyed(
       options,
       async (own) => {

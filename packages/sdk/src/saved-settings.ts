@@ -24,7 +24,7 @@ export interface ClientSettings {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How a user of this runtime gives a token; the end of an error message. */
+/** How a user of this runtime gives a token. */
 export const tokenRemedy =
   "Give `token`, set SKERRY_API_TOKEN, or save a token with `skerry auth login`; `skerry up` saves one for its own server.";
 
@@ -96,18 +96,20 @@ export function readSavedConfig(path: string): Partial<SavedConfig> {
 function refuseIfShared(path: string): void {
   // Windows has no such permissions.
   if (process.platform === "win32" || (statSync(path).mode & 0o077) === 0) return;
-  throw new SkerryInputError(`Other users can read ${path}, which holds a token.`, {
-    code: "config_not_private",
-    remediation: `Run \`chmod 600 ${path}\`, and revoke the token if another user may have read it.`,
-  });
+  throw new SkerryInputError(
+    `Other users can read ${path}, which holds a token.`,
+    `Run \`chmod 600 ${path}\`, and revoke the token if another user may have read it.`,
+    "config_not_private",
+  );
 }
 
 function parsed(path: string, text: string): Partial<SavedConfig> {
   const broken = (what: string) =>
-    new SkerryInputError(`${path} ${what}.`, {
-      code: "config_broken",
-      remediation: "Repair it, or delete it and save a token again: `skerry auth login`, or `skerry up`.",
-    });
+    new SkerryInputError(
+      `${path} ${what}.`,
+      "Repair it, or delete it and save a token again: `skerry auth login`, or `skerry up`.",
+      "config_broken",
+    );
   let config: unknown;
   try {
     config = JSON.parse(text);

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { Skerry, SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "../src/skerry.ts";
 import { directoryPath, filePath, vmPath } from "../src/paths.ts";
@@ -62,6 +63,30 @@ test("uploads send the exact bytes, whatever they come in", async () => {
   }
   await client(server).sandboxes.upload("sbx_0", "/tmp/x", "é");
   expect([server.last.body.toString(), server.last.url]).toEqual(["é", "/v1/sandboxes/sbx_0/files/tmp/x"]);
+});
+
+test("what is no content of a file, and what are no permissions, is refused before anything is sent", async () => {
+  await using server = await ScriptedServer.start((response) => sendJson(response, 200, {}));
+  const { sandboxes } = client(server);
+  for (const wrong of [{ a: 1 }, [1], 7, null, undefined, new Date()]) {
+    const upload = sandboxes.upload("sbx_0", "/x", wrong as never);
+    await expect(upload).rejects.toThrow(SkerryInputError);
+    await expect(upload).rejects.toMatchObject({ remediation: expect.stringContaining("JSON.stringify") });
+  }
+  for (const mode of ["rwx", "0888", "", 0o644]) {
+    const upload = sandboxes.upload("sbx_0", "/x", "x", { mode: mode as string });
+    await expect(upload, String(mode)).rejects.toThrow(SkerryInputError);
+    await expect(upload).rejects.toMatchObject({ remediation: expect.stringContaining("0755") });
+  }
+  expect(server.received).toEqual([]);
+});
+
+test("content of classes that are not those of this module goes through", async () => {
+  await using server = await ScriptedServer.start((response) => sendJson(response, 200, {}));
+  const bytes = runInNewContext("new Uint8Array([104, 105])") as Uint8Array<ArrayBuffer>;
+  expect(bytes).not.toBeInstanceOf(Uint8Array);
+  await client(server).sandboxes.upload("sbx_0", "/x", bytes);
+  expect(server.last.body.toString()).toBe("hi");
 });
 
 test("downloads return the exact bytes, at once and as a stream", async () => {

@@ -77,7 +77,12 @@ test("without a token the client says what to do before it sends anything", asyn
   await using server = await sizeServer();
   const make = () => new Skerry({ baseUrl: server.baseUrl });
   expect(make).toThrow(SkerryInputError);
-  expect(make).toThrow(/no API token for http.*SKERRY_API_TOKEN.*skerry auth login/);
+  expect(make).toThrow(
+    expect.objectContaining({
+      message: expect.stringMatching(/^There is no API token for http/),
+      remediation: expect.stringMatching(/SKERRY_API_TOKEN.*skerry auth login/),
+    }),
+  );
   expect(() => new Skerry()).toThrow("There is no API token for http://127.0.0.1:7070.");
   expect(server.received).toEqual([]);
 });

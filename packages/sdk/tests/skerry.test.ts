@@ -41,6 +41,21 @@ test("a sandbox in hand is created, used, kept alive and destroyed", async () =>
   expect(server.received.every(({ headers }) => headers["x-org-id"] === "org_1")).toBe(true);
 });
 
+test("a creation without a template says which to give, and where they are listed", async () => {
+  await using server = await ScriptedServer.start((response) => sendJson(response, 201, sandboxInfo));
+  const { sandboxes, machines } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+  for (const wrong of [undefined, null, {}, { template: "" }, "base"]) {
+    for (const creations of [sandboxes, machines]) {
+      const made = creations.create(wrong as never);
+      await expect(made).rejects.toThrow(SkerryInputError);
+      await expect(made).rejects.toMatchObject({
+        remediation: expect.stringMatching(/create\(\{ template: "base" \}\).*templates\.list/),
+      });
+    }
+  }
+  expect(server.received).toEqual([]);
+});
+
 test("a sandbox that is printed shows what it is, and none of its environment", async () => {
   const info = { ...sandboxInfo, env: { PASSWORD: "hunter2" } };
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, info));

@@ -44,7 +44,7 @@ export async function find(id: string): Promise<SandboxInfo | undefined> {
   try {
     return (await new Skerry().sandboxes.get(id)).info;
   } catch (error) {
-    if (error instanceof SkerryInputError) throw new Error(error.remediation ?? error.code);
+    if (error instanceof SkerryInputError) throw new Error(error.remediation);
     if (error instanceof NotFoundError && error.code === "sandbox_not_found") return undefined;
     throw error;
   }

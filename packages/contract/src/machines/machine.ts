@@ -42,7 +42,11 @@ const maxRetries = Nullable(Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_
 export const MachineCreateRequest = named(
   "MachineCreateRequest",
   {
-    template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
+    template: Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: "Template name or id, such as `base`; `GET /v1/templates` lists them.",
+    }),
     name: Type.Optional(NewVmName),
     size: Type.Optional(
       Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),

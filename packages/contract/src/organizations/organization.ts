@@ -3,14 +3,19 @@
 import { Type, type Static } from "typebox";
 import { roles } from "./roles.ts";
 import { exampleOf, named } from "../named.ts";
-import { Nullable, OneOf, Timestamp } from "../fields.ts";
+import { Nullable, OneOf, OTHERWISE, Timestamp } from "../fields.ts";
 import { pageOf } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { EgressMode } from "../vms/egress.ts";
 import { Scopes, TokenCreated } from "./token.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 100, description: "For people; need not be unique." });
-const Email = Type.String({ minLength: 3, maxLength: 254, pattern: "^[^@\\s]+@[^@\\s]+$" });
+const Email = Type.String({
+  minLength: 3,
+  maxLength: 254,
+  pattern: "^[^@\\s]+@[^@\\s]+$",
+  [OTHERWISE]: "Give an address such as `ada@example.org`.",
+});
 const RoleName = (description: string) => OneOf(roles, { description });
 const EgressDefault = {
   ...EgressMode,

@@ -23,7 +23,11 @@ export const Mode = OneOf(["ephemeral"], {
 export const SandboxCreateRequest = named(
   "SandboxCreateRequest",
   {
-    template: Type.String({ minLength: 1, maxLength: 100, description: "Template name or id." }),
+    template: Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: "Template name or id, such as `base`; `GET /v1/templates` lists them.",
+    }),
     name: Type.Optional(NewVmName),
     mode: Type.Optional(Mode),
     timeout: Type.Optional(

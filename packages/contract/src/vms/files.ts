@@ -1,7 +1,7 @@
 // The files of a sandbox or a machine.
 
 import { Type, type Static } from "typebox";
-import { OneOf, Timestamp } from "../fields.ts";
+import { OneOf, OTHERWISE, Timestamp } from "../fields.ts";
 import { LIST_MAX_ENTRIES, UPLOAD_MAX_BYTES } from "../bounds.ts";
 import { exampleOf, named } from "../named.ts";
 
@@ -27,7 +27,12 @@ export const FileQuery = Type.Object(
 export const FileWriteQuery = Type.Object(
   {
     mode: Type.Optional(
-      Type.String({ pattern: "^0?[0-7]{3,4}$", default: "0644", description: "Permissions, octal." }),
+      Type.String({
+        pattern: "^0?[0-7]{3,4}$",
+        default: "0644",
+        description: "Permissions, octal.",
+        [OTHERWISE]: "Give permissions in octal, such as `0755`.",
+      }),
     ),
   },
   closed,

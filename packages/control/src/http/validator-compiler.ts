@@ -46,7 +46,7 @@ function faultError(faults: readonly Fault[], checked: Checked): SkerryError {
       context: { field },
     });
   }
-  if (fault.keyword === "required") return missingField(fault);
+  if (fault.keyword === "required") return missingField(fault, checked.schema);
   if (field === "") {
     return new SkerryError("bad_request", "The body must be a JSON object.", {
       remediation: "Send `Content-Type: application/json` and an object such as {}.",
@@ -58,10 +58,10 @@ function faultError(faults: readonly Fault[], checked: Checked): SkerryError {
   });
 }
 
-/** Of a value that is too long, where its schema names one. */
-function otherWay(fault: Fault, schema: TSchema): { readonly remediation?: string } {
+/** Of a value that is too long or has another form, where its schema names one. */
+function otherWay({ keyword, instancePath }: Fault, schema: TSchema): { readonly remediation?: string } {
   const otherwise =
-    fault.keyword === "maxLength" ? partAt(schema, fault.instancePath)?.[OTHERWISE] : undefined;
+    keyword === "maxLength" || keyword === "pattern" ? partAt(schema, instancePath)?.[OTHERWISE] : undefined;
   return typeof otherwise === "string" ? { remediation: otherwise } : {};
 }
 
@@ -75,11 +75,18 @@ function unknownField(fault: Fault & { keyword: "additionalProperties" }): Skerr
   });
 }
 
-function missingField(fault: Fault & { keyword: "required" }): SkerryError {
+function missingField(fault: Fault & { keyword: "required" }, schema: TSchema): SkerryError {
   const parent = fieldName(fault.instancePath);
   const name = fault.params.requiredProperties[0] ?? "";
   const field = parent === "" ? name : `${parent}.${name}`;
-  return new SkerryError("bad_request", `The field "${field}" is missing.`, { context: { field } });
+  const description = partAt(schema, `${fault.instancePath}/${name}`)?.["description"];
+  return new SkerryError("bad_request", `The field "${field}" is missing.`, {
+    remediation:
+      typeof description === "string"
+        ? `Give it: ${description}`
+        : "`GET /v1/openapi.json` has the fields of each request.",
+    context: { field },
+  });
 }
 
 const SHOWN_CHARS = 60;
@@ -90,6 +97,8 @@ function sentenceOf(fault: Fault): string {
     return `must be one of ${params.allowedValues.map((value) => JSON.stringify(value)).join(", ")}`;
   }
   if (keyword === "minLength" && params.limit === 1) return "must not be empty";
+  // A regular expression is no sentence.
+  if (keyword === "pattern") return "does not have the form that it needs";
   if (keyword === "maxLength") return `must not be longer than ${params.limit} characters`;
   return keyword === "type" ? `must be ${article(params.type)}` : fault.message;
 }

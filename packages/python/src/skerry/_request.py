@@ -17,6 +17,8 @@ RETRIES_DEFAULT = 2
 ANSWER_WITHIN_S = 60.0
 #: A first use of a template freezes it, which takes as long as a cold boot. The server itself gives up before this.
 CREATE_WITHIN_S = 240.0
+#: How long a program that has given a creation up waits for what comes of it.
+SETTLE_WITHIN_S = 60.0
 #: The longest grace of a machine, and what comes after it.
 STOP_WITHIN_S = 360.0
 
@@ -74,7 +76,10 @@ def _plain(value: object) -> object:
         return dict(value)
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
         return list(value)
-    raise SkerryInputError(f"A {type(value).__name__} cannot be sent as JSON.")
+    raise SkerryInputError(
+        f"A {type(value).__name__} cannot be sent as JSON.",
+        remediation="Give text, numbers, booleans, and lists and dictionaries of them.",
+    )
 
 
 def vm_filter(

@@ -58,16 +58,23 @@ def checked_base_url(text: str) -> str:
     except httpx.InvalidURL:
         url = httpx.URL("")
     if not url.host or url.scheme not in ("http", "https"):
-        raise SkerryInputError(f'"{text}" is not an http or https address, such as {DEFAULT_API_URL}.')
+        raise SkerryInputError(
+            f'"{text}" is not an http or https address.', remediation=f"Give one such as {DEFAULT_API_URL}."
+        )
     if url.userinfo:
-        raise SkerryInputError("The address must not hold a user name or password; the token goes apart.")
+        raise SkerryInputError(
+            "The address must not hold a user name or password.", remediation="Leave them out; `token` goes apart."
+        )
     return str(url.copy_with(query=None, fragment=None)).rstrip("/")
 
 
 def _checked(name: str, value: Optional[str]) -> Optional[str]:
     """For a header. The value itself is not repeated: it may be a secret."""
     if value is not None and (value == "" or not all("!" <= character <= "~" for character in value)):
-        raise SkerryInputError(f"The {name} is empty or holds spaces or characters outside ASCII.")
+        raise SkerryInputError(
+            f"The {name} is empty or holds spaces or characters outside ASCII.",
+            remediation="Give it as it was shown, without quotes or line breaks around it.",
+        )
     return value
 
 

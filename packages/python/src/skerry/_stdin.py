@@ -17,7 +17,7 @@ def stdin_fields(stdin: Union[str, bytes, None]) -> Dict[str, str]:
     try:
         data = stdin.encode() if isinstance(stdin, str) else bytes(stdin)
     except UnicodeEncodeError:
-        raise SkerryInputError("The input is not valid Unicode; give bytes.") from None
+        raise SkerryInputError("The input is not valid Unicode.", remediation="Give it as bytes.") from None
     if len(data) > STDIN_MAX_BYTES:
         raise SkerryInputError(
             f"The input has {len(data)} bytes; a command takes at most {STDIN_MAX_BYTES}.",

@@ -33,7 +33,9 @@ class SkerryInputError(SkerryError, ValueError):
     ``config_broken``.
     """
 
-    def __init__(self, message: str, *, code: str = "invalid_input", remediation: Optional[str] = None) -> None:
+    remediation: str
+
+    def __init__(self, message: str, *, code: str = "invalid_input", remediation: str) -> None:
         super().__init__(message, code=code, remediation=remediation)
 
 

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from typing import Dict, List, Literal, Mapping, Optional, TypedDict
 
+SizeName = Literal[
+    "shared-cpu-1x",
+    "shared-cpu-2x",
+    "shared-cpu-4x",
+    "shared-cpu-8x",
+    "performance-1x",
+    "performance-2x",
+    "performance-4x",
+    "performance-8x",
+    "performance-16x",
+]
+
 AuditEventActorKind = Literal[
     "user",
     "system",
@@ -811,7 +823,7 @@ class Machine(TypedDict):
     name: Optional[str]
     #: Name of the template.
     template: str
-    size: str
+    size: SizeName
     status: MachineStatus
     #: What was last asked for.
     desired: MachineDesired
@@ -859,7 +871,7 @@ class MachineCreateRequestRestart(TypedDict, total=False):
 
 
 class _MachineCreateRequestRequired(TypedDict):
-    #: Template name or id.
+    #: Template name or id, such as `base`; `GET /v1/templates` lists them.
     template: str
 
 
@@ -868,7 +880,7 @@ class MachineCreateRequest(_MachineCreateRequestRequired, total=False):
     #: as an id does (`sbx_`, `mch_`).
     name: str
     #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
-    size: str
+    size: SizeName
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     env: Dict[str, str]
     #: Your own labels, name to value; lists can be filtered by them.
@@ -1111,7 +1123,7 @@ class SandboxInfo(TypedDict):
     template: str
     #: `ephemeral`: destroyed when its timeout expires.
     mode: SandboxInfoMode
-    size: str
+    size: SizeName
     status: SandboxInfoStatus
     #: As it was created with. A keepalive moves `expires_at` and leaves this as it is; without a timeout of its own it
     #: is for this long.
@@ -1133,7 +1145,7 @@ class SandboxInfo(TypedDict):
 
 
 class _SandboxCreateRequestRequired(TypedDict):
-    #: Template name or id.
+    #: Template name or id, such as `base`; `GET /v1/templates` lists them.
     template: str
 
 
@@ -1146,7 +1158,7 @@ class SandboxCreateRequest(_SandboxCreateRequestRequired, total=False):
     #: Time until automatic destruction, at most 24h. Default: `5m`.
     timeout: str
     #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
-    size: str
+    size: SizeName
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
     env: Dict[str, str]
     #: Your own labels, name to value; lists can be filtered by them.
@@ -1160,7 +1172,7 @@ class SandboxList(TypedDict):
 
 
 class Size(TypedDict):
-    name: str
+    name: SizeName
     vcpus: int
     memory_mib: int
     cpu: SizeCpu

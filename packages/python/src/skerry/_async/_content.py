@@ -27,7 +27,10 @@ def pieces_of(content: AsyncUploadContent) -> Union[bytes, AsyncIterable[bytes]]
         return _of_file(given)
     if isinstance(given, AsyncIterable):
         return cast(AsyncIterable[bytes], given)
-    raise SkerryInputError(f"A {type(content).__name__} is not the content of a file.")
+    raise SkerryInputError(
+        f"A {type(content).__name__} is not the content of a file.",
+        remediation="Give text, bytes, a `pathlib.Path`, a file open for reading bytes, or an iterable of bytes.",
+    )
 
 
 async def _of_path(path: os.PathLike[str]) -> AsyncGenerator[bytes, None]:
@@ -40,7 +43,7 @@ async def _of_file(file: BinaryIO) -> AsyncGenerator[bytes, None]:
     while True:
         piece = await to_thread(file.read, _PIECE_BYTES)
         if not isinstance(piece, bytes):
-            raise SkerryInputError("The file is open for text; open it with `rb`.")
+            raise SkerryInputError("The file is open for text.", remediation='Open it with "rb", or give its `pathlib.Path`.')
         if not piece:
             return
         yield piece

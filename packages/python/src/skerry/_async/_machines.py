@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import AsyncGenerator, AsyncIterator, List, Mapping, Optional
 
+from .._create_call import needs_template
 from .._event_stream import EventReader, EventStreamError
 from .._page import Page
 from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, Request, vm_filter
@@ -15,6 +16,7 @@ from ..types import (
     MachineList,
     MachineLogs,
     MachineStatus,
+    SizeName,
 )
 from ._http import AsyncHttp
 from ._streams import AsyncStream, every_item
@@ -25,12 +27,13 @@ class AsyncMachines(AsyncVmCalls):
     def __init__(self, http: AsyncHttp) -> None:
         super().__init__(http, "/v1/machines")
 
+    @needs_template
     async def create(
         self,
         *,
         template: str,
         name: Optional[str] = None,
-        size: Optional[str] = None,
+        size: Optional[SizeName] = None,
         env: Optional[Mapping[str, str]] = None,
         metadata: Optional[Mapping[str, str]] = None,
         egress: Optional[EgressRequest] = None,
@@ -43,6 +46,9 @@ class AsyncMachines(AsyncVmCalls):
         ``command`` is its main process, whose end is the machine's, and ``restart`` says what then: by default one that failed is started
         again, up to ten times in a row. Safe to repeat: after a broken connection it is sent again under the same ``Idempotency-Key``, and
         creates one machine.
+
+        A caller that stops waiting (Ctrl-C, a canceled task) has what comes of it destroyed in the background; closing the client and the end
+        of the program wait for that, up to about a minute.
         """
         fields = {
             "template": template,
@@ -56,7 +62,7 @@ class AsyncMachines(AsyncVmCalls):
             "stop_timeout": stop_timeout,
         }
         request = Request("POST", "/v1/machines", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
-        return await self._http.json(request, Machine)
+        return await self._http.created(request, Machine, lambda made: Request("DELETE", self._at(made["id"])))
 
     async def get(self, id: str) -> Machine:
         """Code ``machine_not_found`` where there is none, or where it belongs to another organization."""

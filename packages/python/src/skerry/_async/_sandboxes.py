@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import AsyncIterator, Mapping, Optional, Sequence, Type, Union
 
+from .._create_call import needs_template
 from .._page import Page
 from .._request import CREATE_WITHIN_S, Request, vm_filter
 from ..events import ExecuteEvent
@@ -19,6 +20,7 @@ from ..types import (
     SandboxInfo,
     SandboxInfoStatus,
     SandboxList,
+    SizeName,
 )
 from ._content import AsyncUploadContent
 from ._http import AsyncHttp
@@ -30,6 +32,7 @@ class AsyncSandboxes(AsyncVmCalls):
     def __init__(self, http: AsyncHttp) -> None:
         super().__init__(http, "/v1/sandboxes")
 
+    @needs_template
     async def create(
         self,
         *,
@@ -37,7 +40,7 @@ class AsyncSandboxes(AsyncVmCalls):
         name: Optional[str] = None,
         mode: Optional[SandboxCreateRequestMode] = None,
         timeout: Optional[str] = None,
-        size: Optional[str] = None,
+        size: Optional[SizeName] = None,
         env: Optional[Mapping[str, str]] = None,
         metadata: Optional[Mapping[str, str]] = None,
         egress: Optional[EgressRequest] = None,
@@ -47,6 +50,9 @@ class AsyncSandboxes(AsyncVmCalls):
         ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed; ``size`` is a name
         from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
         broken connection it is sent again under the same ``Idempotency-Key``, and creates one sandbox.
+
+        A caller that stops waiting (Ctrl-C, a canceled task) has what comes of it destroyed in the background; closing the client and the end
+        of the program wait for that, up to about a minute.
         """
         fields = {
             "template": template,
@@ -59,7 +65,8 @@ class AsyncSandboxes(AsyncVmCalls):
             "egress": egress,
         }
         request = Request("POST", "/v1/sandboxes", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
-        return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
+        created = await self._http.created(request, SandboxInfo, lambda info: Request("DELETE", self._at(info["id"])))
+        return AsyncSandbox(self, created)
 
     async def get(self, id: str) -> AsyncSandbox:
         """Code ``sandbox_not_found`` where there is none, or where it belongs to another organization."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import AsyncGenerator, Mapping, Optional, Sequence, Union
 
 from .._event_stream import EventReader, EventStreamError
+from .._file_mode import checked_mode
 from .._output import Collected
 from .._paths import directory_path, file_path, segment
 from .._request import CREATE_WITHIN_S, Request
@@ -108,7 +109,7 @@ class AsyncVmCalls:
         request = Request(
             "PUT",
             file_path(self._at(id), path),
-            query={"mode": mode},
+            query={"mode": checked_mode(mode)},
             headers={"content-type": "application/octet-stream"},
             answer_within_s=CREATE_WITHIN_S,
         )

@@ -6,13 +6,15 @@ from __future__ import annotations
 import time
 import json
 import re
-from typing import Any, Generator, Iterable, Dict, Optional, Type, TypeVar, Union, cast
+from dataclasses import replace
+from typing import Any, Generator, Iterable, Callable, Dict, Optional, Type, TypeVar, Union, cast
 
 import httpx
 
-from .._request import ANSWER_WITHIN_S, RETRIES_DEFAULT, Request, pause_before_retry
+from .._background import Background
+from .._request import ANSWER_WITHIN_S, RETRIES_DEFAULT, SETTLE_WITHIN_S, Request, pause_before_retry
 from .._settings import Settings
-from ..errors import SkerryApiError, SkerryConnectionError, SkerryError, error_of_body
+from ..errors import SkerryApiError, SkerryConnectionError, SkerryError, SkerryInputError, error_of_body
 
 Answer = TypeVar("Answer")
 
@@ -29,13 +31,41 @@ class Http:
         if settings.organization is not None:
             self._headers["x-org-id"] = settings.organization
         self._client = httpx.Client() if http_client is None else http_client
+        self._abandoned = Background()
 
     def close(self) -> None:
+        self._abandoned.settled()
         self._client.close()
 
     def json(self, request: Request, answer: Type[Answer]) -> Answer:
         """The JSON of the answer. The type is the API's word for it; the client does not validate."""
         return self.answer(self.open(request), answer)
+
+    def created(self, request: Request, answer: Type[Answer], destruction: Callable[[Answer], Request]) -> Answer:
+        """The JSON of a creation. Where its caller stops waiting (a canceled task, Ctrl-C, a signal's exception), or the server is silent for
+        too long, what comes of it is destroyed in the background: the caller would never learn its id."""
+        sent = request.with_key()
+        try:
+            return self.json(sent, answer)
+        except (SkerryApiError, SkerryInputError, GeneratorExit):
+            # Nothing was created; or the event loop is gone, and with it every way to the server.
+            raise
+        except BaseException as error:
+            # One that broke has been sent again already.
+            if not (isinstance(error, SkerryConnectionError) and error.broke):
+                self._abandoned.start(lambda: self._destroy_abandoned(sent, answer, destruction))
+            raise
+
+    def _destroy_abandoned(
+        self, sent: Request, answer: Type[Answer], destruction: Callable[[Answer], Request]
+    ) -> None:
+        """The server goes on with a creation whose client has left. The same key has it told what came of that."""
+        try:
+            created = self.json(replace(sent, answer_within_s=SETTLE_WITHIN_S), answer)
+            self.done(destruction(created))
+        except Exception:
+            # Refused, failed, or never answered: there is nothing that could be destroyed, and the caller has its own error.
+            pass
 
     def answer(self, response: httpx.Response, answer: Type[Answer]) -> Answer:
         """The JSON of an answer that has begun."""

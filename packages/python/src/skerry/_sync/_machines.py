@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Generator, Iterator, List, Mapping, Optional
 
+from .._create_call import needs_template
 from .._event_stream import EventReader, EventStreamError
 from .._page import Page
 from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, Request, vm_filter
@@ -16,6 +17,7 @@ from ..types import (
     MachineList,
     MachineLogs,
     MachineStatus,
+    SizeName,
 )
 from ._http import Http
 from ._streams import Stream, every_item
@@ -26,12 +28,13 @@ class Machines(VmCalls):
     def __init__(self, http: Http) -> None:
         super().__init__(http, "/v1/machines")
 
+    @needs_template
     def create(
         self,
         *,
         template: str,
         name: Optional[str] = None,
-        size: Optional[str] = None,
+        size: Optional[SizeName] = None,
         env: Optional[Mapping[str, str]] = None,
         metadata: Optional[Mapping[str, str]] = None,
         egress: Optional[EgressRequest] = None,
@@ -44,6 +47,9 @@ class Machines(VmCalls):
         ``command`` is its main process, whose end is the machine's, and ``restart`` says what then: by default one that failed is started
         again, up to ten times in a row. Safe to repeat: after a broken connection it is sent again under the same ``Idempotency-Key``, and
         creates one machine.
+
+        A caller that stops waiting (Ctrl-C, a canceled task) has what comes of it destroyed in the background; closing the client and the end
+        of the program wait for that, up to about a minute.
         """
         fields = {
             "template": template,
@@ -57,7 +63,7 @@ class Machines(VmCalls):
             "stop_timeout": stop_timeout,
         }
         request = Request("POST", "/v1/machines", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
-        return self._http.json(request, Machine)
+        return self._http.created(request, Machine, lambda made: Request("DELETE", self._at(made["id"])))
 
     def get(self, id: str) -> Machine:
         """Code ``machine_not_found`` where there is none, or where it belongs to another organization."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Iterator, Mapping, Optional, Sequence, Type, Union
 
+from .._create_call import needs_template
 from .._page import Page
 from .._request import CREATE_WITHIN_S, Request, vm_filter
 from ..events import ExecuteEvent
@@ -20,6 +21,7 @@ from ..types import (
     SandboxInfo,
     SandboxInfoStatus,
     SandboxList,
+    SizeName,
 )
 from ._content import UploadContent
 from ._http import Http
@@ -31,6 +33,7 @@ class Sandboxes(VmCalls):
     def __init__(self, http: Http) -> None:
         super().__init__(http, "/v1/sandboxes")
 
+    @needs_template
     def create(
         self,
         *,
@@ -38,7 +41,7 @@ class Sandboxes(VmCalls):
         name: Optional[str] = None,
         mode: Optional[SandboxCreateRequestMode] = None,
         timeout: Optional[str] = None,
-        size: Optional[str] = None,
+        size: Optional[SizeName] = None,
         env: Optional[Mapping[str, str]] = None,
         metadata: Optional[Mapping[str, str]] = None,
         egress: Optional[EgressRequest] = None,
@@ -48,6 +51,9 @@ class Sandboxes(VmCalls):
         ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed; ``size`` is a name
         from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
         broken connection it is sent again under the same ``Idempotency-Key``, and creates one sandbox.
+
+        A caller that stops waiting (Ctrl-C, a canceled task) has what comes of it destroyed in the background; closing the client and the end
+        of the program wait for that, up to about a minute.
         """
         fields = {
             "template": template,
@@ -60,7 +66,8 @@ class Sandboxes(VmCalls):
             "egress": egress,
         }
         request = Request("POST", "/v1/sandboxes", json=fields, creates=True, answer_within_s=CREATE_WITHIN_S)
-        return Sandbox(self, self._http.json(request, SandboxInfo))
+        created = self._http.created(request, SandboxInfo, lambda info: Request("DELETE", self._at(info["id"])))
+        return Sandbox(self, created)
 
     def get(self, id: str) -> Sandbox:
         """Code ``sandbox_not_found`` where there is none, or where it belongs to another organization."""

@@ -1,0 +1,12 @@
+// A creation without a template, by a caller whose types are not checked.
+
+import { SkerryInputError } from "./errors.ts";
+
+export function checkTemplate(request: unknown): void {
+  const { template } = (request ?? {}) as { readonly template?: unknown };
+  if (typeof template === "string" && template !== "") return;
+  throw new SkerryInputError(
+    "`create` needs the name of a template.",
+    'Write `create({ template: "base" })`; `templates.list()` says which templates there are.',
+  );
+}
