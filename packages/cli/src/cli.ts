@@ -10,6 +10,11 @@ import { Output } from "./output.ts";
 import { idMeant, organizationTarget } from "./targets.ts";
 import { Waits } from "./waits.ts";
 
+interface CliOptions {
+  readonly isJson?: boolean;
+  readonly hasSeparator?: boolean;
+}
+
 export class Cli {
   readonly output: Output;
   readonly waits: Waits;
@@ -19,8 +24,12 @@ export class Cli {
   failedExitCode: number = exitCodes.failed;
   #interrupt: AbortController | undefined;
 
-  /** With `isJson`, standard error holds nothing but failures, as JSON. */
-  constructor({ isJson = false }: { readonly isJson?: boolean } = {}) {
+  /** Whether `--` stands among the arguments, behind which flags are another program's. */
+  readonly hasSeparator: boolean;
+
+  /** With `isJson`, standard error holds JSON alone: failures, and notes about what was done. */
+  constructor({ isJson = false, hasSeparator = false }: CliOptions = {}) {
+    this.hasSeparator = hasSeparator;
     this.output = new Output(process.stdout, process.stderr, { isColorWanted: isColorWanted(), isJson });
     this.waits = new Waits({
       stream: process.stderr,

@@ -10,6 +10,9 @@ export function completeTree(command: Command): void {
     if (one.name() === "show") one.alias("get");
   }
   if (names.length > 0) command.showHelpAfterError(commandsText(command));
+  // Which arguments a command has decides elsewhere whether errors are JSON; here it learns to take the flag.
+  else if (!command.options.some(({ long }) => long === "--json"))
+    command.option("--json", "print errors as JSON");
   for (const one of command.commands) completeTree(one);
 }
 

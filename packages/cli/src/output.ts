@@ -3,13 +3,13 @@
 import { createColors } from "picocolors";
 import type { Writable } from "node:stream";
 import type { Failure } from "./errors.ts";
-import { tableText, type TableLayout } from "./tables.ts";
+import { tableText, type NarrowColumns, type TableLayout } from "./tables.ts";
 
 type Terminal = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 export interface OutputOptions {
   readonly isColorWanted: boolean;
-  /** Failures are JSON too. */
+  /** What goes to standard error is JSON too, an object a line. */
   readonly isJson?: boolean;
 }
 
@@ -52,13 +52,12 @@ export class Output {
     return written(this.#stdout, `${jsonText(value)}\n`);
   }
 
-  /** `prose` names the columns, from 0, that break into lines where the terminal is narrow; all others are cut off. */
   table(
     header: readonly string[],
     rows: readonly (readonly string[])[],
-    { prose = [] }: { readonly prose?: readonly number[] } = {},
+    narrow: NarrowColumns = {},
   ): Promise<void> {
-    return this.#table([header, ...rows], { prose, hasHeader: true });
+    return this.#table([header, ...rows], { ...narrow, hasHeader: true });
   }
 
   /** Names and values, one a line. */
@@ -73,6 +72,7 @@ export class Output {
   }
 
   note(text: string): Promise<void> {
+    if (this.#isJson) return written(this.#stderr, `${jsonText({ note: text })}\n`);
     return written(this.#stderr, `${this.#colors.dim(printable(text))}\n`);
   }
 

@@ -33,7 +33,7 @@ export async function runProgram(args: readonly string[], local: LocalCommands):
 
 async function exitCodeOf(args: readonly string[], local: LocalCommands): Promise<number> {
   const isJson = flagsOf(args).includes("--json");
-  const cli = new Cli({ isJson });
+  const cli = new Cli({ isJson, hasSeparator: args.includes("--") });
   const program = makeProgram(isJson);
   registerAuthCommands(program, cli);
   registerOrganizationCommands(program, cli);

@@ -1,13 +1,24 @@
-// Tables of text. On a terminal they fit its width: ids become shorter first, then the widest columns. Elsewhere nothing is cut, because a
-// program may read it.
+// Tables of text. On a terminal they fit its width: ids and times become shorter first, then columns go that matter least, then the widest are
+// cut. Elsewhere nothing is cut, because a program may read it.
 
+import { relativeTime } from "./relative-times.ts";
 import { measureFor, truncated, wrapped, type WidthOf } from "./text-width.ts";
 
-export interface TableLayout {
+/** What becomes of columns, from 0, where the terminal is narrow. Those that are not named are cut, the widest first. */
+export interface NarrowColumns {
+  /** Their text breaks into lines instead of being cut. */
+  readonly prose?: readonly number[];
+  /** The same, as narrow as their longest word, and before any other. */
+  readonly words?: readonly number[];
+  /** They are never cut. Those with times need not be named. */
+  readonly whole?: readonly number[];
+  /** They are left out, the first of these first. */
+  readonly minor?: readonly number[];
+}
+
+export interface TableLayout extends NarrowColumns {
   /** Width of the terminal; undefined where there is none. */
   readonly columns: number | undefined;
-  /** Columns, from 0, whose text breaks into lines instead of being cut. */
-  readonly prose?: readonly number[];
   /** The first row is a header, and ids below it may be shortened to beginnings that are unique in the table. */
   readonly hasHeader?: boolean;
 }
@@ -18,45 +29,86 @@ const GAP = "  ";
 const COLUMN_MIN = 5;
 const PROSE_MIN = 20;
 
+/** A column as it is shown. */
+interface Column {
+  readonly cells: readonly string[];
+  /** It breaks into lines. */
+  readonly isProse: boolean;
+  /** What it is never narrower than. */
+  readonly least: number;
+  /** It is made narrower before others. */
+  readonly isFirst: boolean;
+  width: number;
+}
+
 /** Columns two spaces apart. The cells hold nothing that a terminal obeys. */
 export async function tableText(rows: Rows, layout: TableLayout): Promise<string> {
   const widthOf = await measureFor(rows.flat());
-  const fitting = fitted(rows, layout, widthOf);
-  const lines = fitting.rows.flatMap((row) => rowLines(row, fitting.widths, layout.prose ?? [], widthOf));
+  const shown = fitted(rows, layout, widthOf);
+  const lines = rows.flatMap((_, row) => rowLines(shown, row, widthOf));
   const { columns } = layout;
-  const isTooWide = columns !== undefined && totalOf(fitting.widths) > columns;
+  const isTooWide = columns !== undefined && totalOf(shown) > columns;
   // Words that stay whole may reach beyond the edge; columns may not.
-  const shown =
+  const cut =
     isTooWide && layout.hasHeader === true ? lines.map((line) => truncated(line, columns, widthOf)) : lines;
-  return `${shown.join("\n")}\n`;
+  return `${cut.join("\n")}\n`;
 }
 
-function fitted(
-  rows: Rows,
-  { columns, prose = [], hasHeader = false }: TableLayout,
-  widthOf: WidthOf,
-): { readonly rows: Rows; readonly widths: readonly number[] } {
-  const natural = widthsOf(rows, widthOf);
-  if (columns === undefined || totalOf(natural) <= columns) return { rows, widths: natural };
-  const shorter = hasHeader ? withShortIds(rows) : rows;
-  const widths = [...widthsOf(shorter, widthOf)];
-  const least = (column: number) => leastWidth(shorter, column, prose.includes(column));
-  while (totalOf(widths) > columns) {
-    const widest = widths.reduce(
-      (best, width, column) =>
-        width > least(column) && (best === undefined || width > (widths[best] ?? 0)) ? column : best,
-      undefined as number | undefined,
-    );
-    if (widest === undefined) break;
-    widths[widest] = (widths[widest] ?? 0) - 1;
+function fitted(rows: Rows, layout: TableLayout, widthOf: WidthOf): readonly Column[] {
+  const { columns, hasHeader = false, minor = [] } = layout;
+  const timeColumns = columnsOf(rows, (cell) => TIME.test(cell));
+  const columnsFrom = (shown: Rows): Column[] =>
+    (rows[0] ?? []).map((_, at) => columnOf(shown, at, { layout, isTime: timeColumns.has(at), widthOf }));
+  const whole = columnsFrom(rows);
+  if (columns === undefined || totalOf(whole) <= columns) return whole;
+  let kept = columnsFrom(hasHeader ? withShortTimes(withShortIds(rows)) : rows);
+  const byIndex = [...kept];
+  for (const at of minor) {
+    if (totalOf(kept, "least") <= columns || totalOf(kept) <= columns) break;
+    kept = kept.filter((column) => column !== byIndex[at]);
   }
-  return { rows: shorter, widths };
+  narrow(
+    kept.filter(({ isFirst }) => isFirst),
+    () => totalOf(kept) > columns,
+  );
+  narrow(kept, () => totalOf(kept) > columns);
+  return kept;
 }
 
-/** The beginning of an id is of use as long as it is whole. */
-function leastWidth(rows: Rows, column: number, isProse: boolean): number {
-  const ids = rows.map((row) => row[column] ?? "").filter((cell) => ID_BEGINNING.test(cell));
-  return Math.max(isProse ? PROSE_MIN : COLUMN_MIN, ...ids.map((id) => id.length));
+/** Takes from the widest, one character after the other. */
+function narrow(columns: readonly Column[], isTooWide: () => boolean): void {
+  while (isTooWide()) {
+    const [widest] = columns
+      .filter(({ width, least }) => width > least)
+      .toSorted((one, other) => other.width - one.width);
+    if (widest === undefined) return;
+    widest.width -= 1;
+  }
+}
+
+interface Look {
+  readonly layout: NarrowColumns;
+  readonly isTime: boolean;
+  readonly widthOf: WidthOf;
+}
+
+function columnOf(
+  rows: Rows,
+  at: number,
+  { layout: { prose = [], words = [], whole = [], minor = [] }, isTime, widthOf }: Look,
+): Column {
+  const cells = rows.map((row) => row[at] ?? "");
+  const width = Math.max(...cells.map(widthOf));
+  // The beginning of an id is of use as long as it is whole.
+  const ids = cells.filter((cell) => ID_BEGINNING.test(cell)).map((id) => id.length);
+  const longestWord = () => Math.max(...cells.flatMap((cell) => cell.split(" ")).map(widthOf));
+  let least = Math.max(prose.includes(at) ? PROSE_MIN : COLUMN_MIN, ...ids);
+  if (words.includes(at)) least = longestWord();
+  const isProse = words.includes(at) || prose.includes(at);
+  // A rest of what can go is of no use.
+  if (isTime || whole.includes(at) || (minor.includes(at) && !isProse)) least = width;
+  const isFirst = words.includes(at);
+  return { cells, isProse, least: Math.min(least, width), isFirst, width };
 }
 
 const ID_BEGINNING = /^[a-z]{3}_[0-9a-hjkmnp-tv-z]{12,26}$/;
@@ -77,29 +129,32 @@ function withShortIds(rows: Rows): Rows {
   return rows.map((row) => row.map((cell) => (ID.test(cell) ? cell.slice(0, prefixChars + chars) : cell)));
 }
 
-function widthsOf(rows: Rows, widthOf: WidthOf): readonly number[] {
-  return (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => widthOf(row[column] ?? ""))));
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/;
+
+function columnsOf(rows: Rows, isMeant: (cell: string) => boolean): ReadonlySet<number> {
+  return new Set(rows.flatMap((row) => row.flatMap((cell, at) => (isMeant(cell) ? [at] : []))));
 }
 
-function totalOf(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + width, 0) + GAP.length * Math.max(0, widths.length - 1);
+/** `2026-11-20T16:21:09.123Z` as how long ago that is. */
+function withShortTimes(rows: Rows): Rows {
+  return rows.map((row) => row.map((cell) => cell.replace(TIME, (time) => relativeTime(time))));
+}
+
+function totalOf(columns: readonly Column[], of: "width" | "least" = "width"): number {
+  const gaps = GAP.length * Math.max(0, columns.length - 1);
+  return columns.reduce((sum, column) => sum + column[of], 0) + gaps;
 }
 
 /** One line, or as many as the longest piece of prose in it has. */
-function rowLines(
-  row: readonly string[],
-  widths: readonly number[],
-  prose: readonly number[],
-  widthOf: WidthOf,
-): readonly string[] {
-  const cells = row.map((cell, column) => {
-    const width = widths[column] ?? 0;
-    return prose.includes(column) ? wrapped(cell, width, widthOf) : [truncated(cell, width, widthOf)];
+function rowLines(columns: readonly Column[], row: number, widthOf: WidthOf): readonly string[] {
+  const cells = columns.map(({ cells: all, isProse, width }) => {
+    const cell = all[row] ?? "";
+    return isProse ? wrapped(cell, width, widthOf) : [truncated(cell, width, widthOf)];
   });
   const height = Math.max(1, ...cells.map((lines) => lines.length));
   return Array.from({ length: height }, (_, at) =>
     cells
-      .map((lines, column) => padded(lines[at] ?? "", widths[column] ?? 0, widthOf))
+      .map((lines, index) => padded(lines[at] ?? "", columns[index]?.width ?? 0, widthOf))
       .join(GAP)
       .trimEnd(),
   );

@@ -229,6 +229,15 @@ test("with --json an error is one JSON object on standard error, whoever found i
     message: expect.stringContaining("--nonsense"),
   });
   expect(await errorOf("size", "list", "--json", "--token", "")).toHaveProperty("code");
+  for (const words of [
+    ["sandbox", "destroy", "x", "--json"],
+    ["sandbox", "exec", "--json", "x", "--", "ls"],
+    ["cp", "./nothing", "x:/root", "--json"],
+    ["org", "remove-member", "x", "--json"],
+  ])
+    expect(await errorOf(...words)).toHaveProperty("code");
+  // Without -- it may be either's.
+  expect((await shell.run("sandbox", "exec", "x", "npm", "ls", "--json")).code).toBe(2);
   // Behind -- it is the command's own flag.
   expect((await shell.run("sandbox", "exec", "x", "--", "ls", "--json")).stderr).toMatch(/^error: /);
 });

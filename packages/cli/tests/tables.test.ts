@@ -78,6 +78,44 @@ test("what is to be read whole breaks between words, under its own column", asyn
   ]);
 });
 
+const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+
+test("on a narrow terminal times are told from now on, and never cut", async () => {
+  const rows = [
+    ["ID", "WHAT", "AT", "LAST"],
+    [first, "a long description of it", ago(180), `${ago(7_200)} (expired)`],
+  ];
+  expect((await linesOf(rows, { columns: 200 }))[1]).toContain(rows[1]?.[2]);
+  for (const columns of [55, 60, 70])
+    expect((await linesOf(rows, { columns }))[1], `${columns}`).toMatch(
+      / {2}3 h ago {2}5 d ago \(expired\)$/,
+    );
+});
+
+test("columns that matter least go before anything that is to stay whole is cut", async () => {
+  const rows = [
+    ["ID", "STATUS", "TOKEN", "FROM"],
+    [first, "denied (forbidden)", "tok_01kb3x0q9vt5c7r2m8n4p6w1yz", "192.0.2.1"],
+  ];
+  const narrow = { words: [1], minor: [3, 2] };
+  expect((await linesOf(rows, { ...narrow, columns: 67 }))[0]).toMatch(/^ID .*STATUS .*TOKEN .*FROM$/);
+  expect(await linesOf(rows, { ...narrow, columns: 54 })).toEqual([
+    "ID                STATUS              TOKEN",
+    "sbx_01kb3x0q9vt5  denied (forbidden)  tok_01kb3x0q9vt5",
+  ]);
+  expect(await linesOf(rows, { ...narrow, columns: 50 })).toEqual([
+    "ID                STATUS          TOKEN",
+    "sbx_01kb3x0q9vt5  denied          tok_01kb3x0q9vt5",
+    "                  (forbidden)",
+  ]);
+  expect((await linesOf(rows, { ...narrow, columns: 30 }))[0]).toBe("ID                STATUS");
+  const kept = [
+    ["NAME", "STATUS"],
+    ["a name of many words", "unreachable"],
+  ];
+  expect((await linesOf(kept, { whole: [1], columns: 20 }))[1]).toBe("a name…  unreachable");
+});
+
 test("a table without rows is its header", async () => {
   expect(await linesOf([header], { columns: 80 })).toEqual(["ID  NAME  SIZE"]);
 });

@@ -110,5 +110,6 @@ function showEvents(cli: Cli, events: readonly AuditEvent[]): Promise<void> {
       actor.address ?? "-",
       ...(withDetails ? [detail ?? "-"] : []),
     ]),
+    { words: [3], minor: [6, 5] },
   );
 }

@@ -2,44 +2,100 @@
 
 import type { Command, Option } from "commander";
 import type { Cli } from "../cli.ts";
-import type { Named } from "../targets.ts";
-import { machineNoun, sandboxNoun } from "./vms/vm-noun.ts";
+import { argumentValues, optionValues, type Values } from "./completion-values.ts";
 
-/** `typed` ends with the word that is being typed, which may be empty. */
+export interface Completion {
+  readonly words: readonly string[];
+  /** A file of this machine can stand there, too. */
+  readonly isFilePossible: boolean;
+}
+
+const nothing: Completion = { words: [], isFilePossible: false };
+const anyFile: Completion = { words: [], isFilePossible: true };
+
+/** `words` end with the word that is being typed, which may be empty. */
 export async function wordsFor(
   program: Command,
-  typed: readonly string[],
-  cli: Cli,
-  self: Command,
-): Promise<readonly string[]> {
+  words: readonly string[],
+  { cli, self }: { readonly cli: Cli; readonly self: Command },
+): Promise<Completion> {
+  const typed = withColons(words);
   const beginning = typed.at(-1) ?? "";
   const before = typed.slice(0, -1);
-  const command = commandOf(program, before);
-  const option = optionOf(command, before.at(-1) ?? "");
-  const words = await candidates();
-  return words.filter((word) => word.startsWith(beginning));
+  const { command, operands } = positionIn(program, before);
+  const found = await candidates();
+  return { ...found, words: found.words.filter((word) => word.startsWith(beginning)) };
 
-  async function candidates(): Promise<readonly string[]> {
-    if (option !== undefined && takesValue(option)) return option.argChoices ?? [];
-    if (beginning.startsWith("-")) return optionsOf(command).map(({ long, short }) => long ?? short ?? "");
-    const help = command.createHelp();
-    const names = help.visibleCommands(command).map((one) => one.name());
-    if (names.length > 0) return names;
-    const [argument] = command.registeredArguments;
-    return argument?.name() === "id" ? idsAndNames(cli, command, self) : (argument?.argChoices ?? []);
+  async function candidates(): Promise<Completion> {
+    const option = optionOf(command, before.at(-1) ?? "");
+    if (option !== undefined && takesValue(option)) {
+      if (option.argChoices !== undefined) return { ...nothing, words: option.argChoices };
+      const values = optionValues(option.long ?? "");
+      return values === undefined ? anyFile : asked(values);
+    }
+    if (beginning.startsWith("-"))
+      return { ...nothing, words: optionsOf(command).map(({ long, short }) => long ?? short ?? "") };
+    const names = command
+      .createHelp()
+      .visibleCommands(command)
+      .map((one) => one.name());
+    if (names.length > 0) return { ...nothing, words: names };
+    return operand();
+  }
+
+  async function operand(): Promise<Completion> {
+    const all = command.registeredArguments;
+    const last = all.at(-1);
+    const argument = all[operands] ?? (last?.variadic === true ? last : undefined);
+    if (argument === undefined) return nothing;
+    if (argument.argChoices !== undefined) return { ...nothing, words: argument.argChoices };
+    const isCopy = command.name() === "cp";
+    if (isCopy && isInVm(beginning)) return nothing;
+    const group = command.parent === program ? command.name() : (command.parent?.name() ?? "");
+    const values = argumentValues(group, argument.name());
+    if (values === undefined) return anyFile;
+    return { ...(await asked(values)), isFilePossible: isCopy };
+  }
+
+  async function asked(values: Values): Promise<Completion> {
+    return { words: await readValues(cli, self, values), isFilePossible: false };
   }
 }
 
-function commandOf(program: Command, words: readonly string[]): Command {
+/** Whether the word is `ID:` and a path in it. */
+function isInVm(word: string): boolean {
+  return /^[^./][^:]*:/.test(word);
+}
+
+/** Bash gives an id, the colon behind it and the path as words of their own. */
+function withColons(words: readonly string[]): readonly string[] {
+  const joined: string[] = [];
+  for (const [at, word] of words.entries()) {
+    const isPart = at > 0 && (word === ":" || (words[at - 1] === ":" && word !== ""));
+    if (isPart) joined.push((joined.pop() ?? "") + word);
+    else joined.push(word);
+  }
+  return joined;
+}
+
+interface Position {
+  readonly command: Command;
+  /** How many words of the command's own stand before, without flags and their values. */
+  readonly operands: number;
+}
+
+function positionIn(program: Command, words: readonly string[]): Position {
   let command = program;
+  let operands = 0;
   let isValue = false;
   for (const word of words) {
     const option: Option | undefined = isValue ? undefined : optionOf(command, word);
     const named = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
     if (!isValue && named !== undefined) command = named;
+    else if (!isValue && !word.startsWith("-")) operands += 1;
     isValue = option !== undefined && takesValue(option);
   }
-  return command;
+  return { command, operands };
 }
 
 function optionOf(command: Command, word: string): Option | undefined {
@@ -58,20 +114,13 @@ function takesValue({ required, optional }: Option): boolean {
 
 /** Longest that a person waits for the TAB key, in milliseconds. */
 const ASK_MS = 1_500;
-/** A name is put on the user's command line as it is, so it may hold nothing that a shell obeys. */
-const SAFE_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]*$/u;
 
-async function idsAndNames(cli: Cli, command: Command, self: Command): Promise<readonly string[]> {
-  const group = command.parent?.name();
-  const nouns = [sandboxNoun, machineNoun].filter(({ noun }) => noun === group);
-  // At the top it is a command for machines, such as `logs`.
-  const asked = nouns.length === 0 ? [machineNoun] : nouns;
+async function readValues(cli: Cli, self: Command, values: Values): Promise<readonly string[]> {
   try {
     const client = await cli.client(self);
-    const signal = AbortSignal.timeout(ASK_MS);
-    const found: Named[] = [];
-    for (const { target } of asked) for await (const item of target(client, signal).list()) found.push(item);
-    return found.flatMap(({ id, name }) => (name !== null && SAFE_NAME.test(name) ? [id, name] : [id]));
+    const found = new Set<string>();
+    for await (const value of values(client, AbortSignal.timeout(ASK_MS))) found.add(value);
+    return [...found];
   } catch {
     // Without a server, or a token, there is nothing to complete.
     return [];

@@ -51,6 +51,7 @@ async function listBoth(cli: Cli, flags: PsFlags, self: Command): Promise<void> 
       relativeTime(vm.created_at),
       expiryText(vm),
     ]),
+    { whole: [4, 5, 6], minor: [3, 2] },
   );
 }
 

@@ -41,6 +41,7 @@ export function registerServiceCommands(program: Command, cli: Cli): void {
       await cli.output.table(
         ["SERVICE", "EVERY", "LAST RUN", "TOOK", "EXAMINED", "CHANGED", "FAILED", "BY"],
         rows,
+        { prose: [6], minor: [7, 4, 5, 3] },
       );
     });
   addExamples(list, "skerry service list");

@@ -44,6 +44,7 @@ function registerList(machine: Command, cli: Cli): void {
         String(item.restarts),
         item.reason ?? "-",
       ]),
+      { whole: [4, 5, 6], minor: [3, 2] },
     );
     if (page.next_cursor !== null) await cli.output.note("There are more; --all lists every one.");
   });

@@ -87,6 +87,7 @@ function registerList(token: Command, cli: Cli): void {
           expiryText(expires_at),
           last_used_at ?? "never",
         ]),
+        { prose: [3], minor: [4, 3, 2] },
       );
     });
   addExamples(command, "skerry auth token list", "skerry auth token list --json | jq -r '.items[].id'");

@@ -47,6 +47,7 @@ async function listSandboxes(cli: Cli, flags: ListFlags<SandboxStatus>, self: Co
       relativeTime(info.created_at),
       info.status === "destroyed" ? "-" : relativeTime(info.expires_at),
     ]),
+    { whole: [4, 5, 6], minor: [3, 2] },
   );
   if (page.next_cursor !== null) await cli.output.note("There are more; --all lists every one.");
 }

@@ -3,7 +3,7 @@
 import type { ExecuteEvent } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { exitCodes } from "../../errors.ts";
+import { CliError, exitCodes } from "../../errors.ts";
 import { readStandardInput } from "../../standard-input.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { onTarget } from "../../targets.ts";
@@ -15,6 +15,7 @@ interface ExecFlags {
   readonly env?: Record<string, string>;
   /** Undefined where neither flag says. */
   readonly stdin?: boolean;
+  readonly json?: boolean;
 }
 
 export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
@@ -31,9 +32,11 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     .option("--workdir <path>", "directory to run it in (default: /root)")
     .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
     .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
+    .option("--json", "print errors of Skerry as JSON; needs `--` before the command")
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
     .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.")
     .action(async (text: string, words: readonly string[], flags: ExecFlags, self: Command) => {
+      if (flags.json === true && !cli.hasSeparator) throw whoseFlag();
       cli.failedExitCode = exitCodes.notRun;
       const client = await cli.client(self);
       const { timeout, workdir, env } = flags;
@@ -58,6 +61,15 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     `tar cz src | skerry ${noun} exec ${id} -- tar xz -C /root`,
     `skerry ${noun} exec ${id} --timeout 5m --workdir /src --env CI=1 -- make test`,
   );
+}
+
+/** Programs have the flag, too, and one that is left out of the command would change what it does. */
+function whoseFlag(): CliError {
+  return new CliError("invalid_input", "--json may be meant for the command, or for skerry.", {
+    remediation:
+      "Put `--` before the command: flags behind it are the command's, those before it are skerry's.",
+    exitCode: exitCodes.usage,
+  });
 }
 
 const EXIT_CODES = `
