@@ -126,6 +126,42 @@ test("a guest that breaks the protocol is an error and not an answer", async () 
   });
 });
 
+test("a sandbox takes no work from the moment of its expiry, although the reaper has not come yet", async () => {
+  const { host } = world;
+  const path = `/v1/sandboxes/${id}`;
+  const entered = () => [host.commands.length, host.files.size];
+  const calls = (at: string) =>
+    [
+      ["POST", `${at}/execute`, { body: { command: "true" } }],
+      ["PUT", `${at}/files/tmp/late`, {}],
+      ["GET", `${at}/files/tmp/late`, {}],
+      ["GET", `${at}/files/tmp?list=true`, {}],
+      ["PUT", `${at}/egress`, { body: { mode: "deny_all" } }],
+    ] as const;
+  await sql`update sandboxes set expires_at = now() where id = ${id}`.execute(world.db);
+  // What was known of it is from before this change; nothing else moves an expiry forward.
+  world.context.vmLocations.forget(id);
+  const before = entered();
+  for (const [method, at, options] of calls(path)) {
+    const { status, body } = await world.call(method, at, options);
+    expect([status, body["code"]], `${method} ${at}`).toEqual([409, "sandbox_expired"]);
+    expect(body["remediation"]).toContain("keepalive");
+  }
+  expect(entered()).toEqual(before);
+  expect((await world.call("GET", path)).body["status"]).toBe("running");
+  // Its owner may still read what it was denied, and destroy it.
+  expect((await world.call("GET", `${path}/egress`)).status).toBe(200);
+  expect((await world.call("DELETE", path)).status).toBe(204);
+});
+
+test("a sandbox whose host is away is expired, and not about to come back, once its time is over", async () => {
+  await sql`update sandboxes set status = 'unreachable', expires_at = now() where id = ${id}`.execute(
+    world.db,
+  );
+  world.context.vmLocations.forget(id);
+  expect((await run({ command: "true" })).body.code).toBe("sandbox_expired");
+});
+
 test("a microVM that has ended makes a conflict, and the reconciler is woken", async () => {
   for (const code of ["vm_not_running", "vm_not_found", "stale_execution"] as const) {
     world.host.failures.set("execute", new SkerryError(code, "gone"));

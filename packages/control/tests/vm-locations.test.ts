@@ -3,7 +3,11 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/moves/mover.ts";
+import type { Caller } from "../src/caller.ts";
+import { sandboxVms } from "../src/sandboxes/sandboxes.ts";
+import { callVm } from "../src/vms/vm-kind.ts";
 import { VmLocations } from "../src/vms/vm-locations.ts";
+import { countingQueries } from "./support/concurrent-requests.ts";
 import { openReplica } from "./support/replica.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 import type { Answer } from "./support/world.ts";
@@ -84,6 +88,46 @@ test("a host that answers no more is looked up again", async () => {
   two.first.failures.clear();
   await two.world.db.updateTable("sandboxes").set({ status: "failed", reason: "lost" }).execute();
   expect((await execute()).body.code).toBe("sandbox_not_running");
+});
+
+test("what is known of a sandbox ends with its time, also where that is sooner than it would be asked for again", () => {
+  const routes = new VmLocations(60_000);
+  const route = { id: "sbx_1", org_id: "org_1", execution_id: "exe_1", address: "/host" };
+  const found = () => routes.find("org_1", "sbx_1");
+  const askedMs = performance.now() - 5_000;
+  routes.keep({ ...route, left_ms: 5_000 }, askedMs);
+  expect(found()).toBeUndefined();
+  routes.keep({ ...route, left_ms: 50_000 }, askedMs);
+  expect(found()).toMatchObject({ address: "/host" });
+  // A machine's has no end.
+  routes.keep(route, askedMs);
+  expect(found()).toMatchObject({ address: "/host" });
+});
+
+test("a sandbox that was kept alive is entered after the expiry that was known of it", async () => {
+  const { vmLocations } = two.world.context;
+  const expired = () => {
+    const route = vmLocations.find(two.world.orgId, id);
+    if (route === undefined) throw new Error("the sandbox is not known");
+    vmLocations.keep({ ...route, left_ms: 0 }, performance.now());
+  };
+  expired();
+  expect(vmLocations.find(two.world.orgId, id)).toBeUndefined();
+  expect((await execute()).status).toBe(200);
+});
+
+test("whether a sandbox has expired costs no query of its own, and none at all where it is known", async () => {
+  const { world } = two;
+  let queries = 0;
+  const context = { ...world.context, db: world.db.withPlugin(countingQueries(() => (queries += 1))) };
+  const call = () =>
+    callVm(context, { orgId: world.orgId } as Caller, { kind: sandboxVms, id }, async () => undefined);
+  context.vmLocations.forget(id);
+  await call();
+  // Its row and its host's.
+  expect(queries).toBe(2);
+  await call();
+  expect(queries).toBe(2);
 });
 
 test("no more routes are kept than there is room for, and the oldest go first", () => {

@@ -99,7 +99,7 @@ async function start(
     egressVersion: row.egress_version,
   });
   if (running !== undefined) {
-    context.vmLocations.keep({ ...running, address }, askedMs);
+    context.vmLocations.keep({ ...running, address, left_ms: running.timeout_ms }, askedMs);
     return running;
   }
   // It was destroyed, or this request was so slow that the reconciler took it for dead.

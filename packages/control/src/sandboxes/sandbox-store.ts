@@ -81,16 +81,20 @@ export async function extendClaim(db: Database, id: string): Promise<void> {
     where id = ${id} and status = 'creating'`.execute(db);
 }
 
+/** Until it expires, in milliseconds at the moment of the query: by the database's clock, which wrote `expires_at`, and not by a replica's own. */
+export type FoundSandbox = SandboxRow & { readonly left_ms: number };
+
 /** Undefined where it does not exist or is another organization's; the caller does not learn which. */
-export function findSandbox(db: Database, orgId: string, id: string): Promise<SandboxRow | undefined> {
+export function findSandbox(db: Database, orgId: string, id: string): Promise<FoundSandbox | undefined> {
   return batches.find(db, `${orgId} ${id}`);
 }
 
 /** Most reads of the API begin here, so those that come at the same time share a query. */
-const batches = new BatchLoader<SandboxRow>(async (db, keys) => {
+const batches = new BatchLoader<FoundSandbox>(async (db, keys) => {
   const wanted = keys.map((key) => key.split(" "));
-  const { rows } = await sql<SandboxRow>`
-    select ${columnsOf("s")} from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
+  const { rows } = await sql<FoundSandbox>`
+    select ${columnsOf("s")}, (extract(epoch from s.expires_at - now()) * 1000)::double precision as left_ms
+    from unnest(${wanted.map(([orgId]) => orgId)}::text[], ${wanted.map(([, id]) => id)}::text[]) as wanted (org_id, id)
     join sandboxes s on s.id = wanted.id and s.org_id = wanted.org_id ${prepared}`.execute(db);
   return rows.map((row) => [`${row.org_id} ${row.id}`, row]);
 });

@@ -10,6 +10,7 @@ import {
   keepSandboxAlive,
   listSandboxes,
   statusesPastSaving,
+  type FoundSandbox,
   type SandboxRow,
 } from "./sandbox-store.ts";
 import type { Caller } from "../caller.ts";
@@ -35,7 +36,7 @@ export async function listSandboxesOf(
   return { ...page, items: page.items.map((row) => sandboxFor(caller, row)) };
 }
 
-export async function getSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
+export async function getSandbox(context: Context, caller: Caller, id: string): Promise<FoundSandbox> {
   // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("sandbox", id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
   if (row === undefined) throw vmNotFound(sandboxVms, id);
@@ -99,8 +100,12 @@ export function sandboxOf(row: SandboxRow): Sandbox {
   };
 }
 
-function notRunning(row: SandboxRow): SkerryError {
-  if (row.reason === EXPIRED_REASON) return expired(row);
+/** In these it waits for the reaper once its time is over. */
+const statusesThatExpire: readonly SandboxStatus[] = ["running", "unreachable"];
+
+function notRunning(row: FoundSandbox): SkerryError {
+  const isOver = row.left_ms <= 0 && statusesThatExpire.includes(row.status);
+  if (isOver || row.reason === EXPIRED_REASON) return expired(row);
   const why = row.reason === null ? "" : ` (${row.reason})`;
   if (row.status === "unreachable") {
     return new SkerryError("host_unavailable", `The sandbox cannot be reached now${why}.`, {

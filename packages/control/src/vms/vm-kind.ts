@@ -17,6 +17,13 @@ export interface VmRow {
   readonly execution_id: string;
   readonly egress: Egress;
   readonly egress_version: number;
+  /** Until its time is over, in milliseconds by the database's clock when it was read; not there where it has no end. */
+  readonly left_ms?: number;
+}
+
+/** Whether anything may be asked of its microVM. One whose time is over is not destroyed at that moment, and takes no more work all the same. */
+export function takesWork({ status, left_ms = Infinity }: Pick<VmRow, "status" | "left_ms">): boolean {
+  return status === "running" && left_ms > 0;
 }
 
 export interface VmKind {
@@ -47,7 +54,7 @@ export async function runningVm(
 ): Promise<{ row: VmRow; client: HostClient }> {
   const askedMs = performance.now();
   const row = await kind.get(context, caller, id);
-  if (row.status !== "running") throw kind.notRunning(row);
+  if (!takesWork(row)) throw kind.notRunning(row);
   const address = await addressOf(context, row);
   context.vmLocations.keep({ ...row, address }, askedMs);
   return { row, client: context.hosts.client(address) };
@@ -142,7 +149,7 @@ export async function vmError(
   if (!isNotThere(error) && error.code !== "guest_failed") return error;
   // Where it cannot be read, what the host has said is still true.
   const row = await kind.get(context, caller, id).catch(() => undefined);
-  if (row !== undefined && row.status !== "running") return kind.notRunning(row);
+  if (row !== undefined && !takesWork(row)) return kind.notRunning(row);
   if (!isNotThere(error)) return error;
   context.wake("vm-cleanup");
   return kind.ended(error);

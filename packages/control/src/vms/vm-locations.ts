@@ -6,6 +6,9 @@
 //   stopped    the answer says that it has stopped, and comes when its host has confirmed that.
 //   destroyed  the same, and where the host does not confirm, the answer waits until no replica has a route (`allLapsed`).
 //
+//
+// A route ends with the time of its VM, so that one that has expired is refused by its row. A keepalive since then is in the row too.
+//
 // So nothing has to be announced to the other replicas, and nothing depends on an announcement that may be lost.
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -45,12 +48,12 @@ export class VmLocations {
     return kept.route;
   }
 
-  /** `askedMs`: when the database was asked for it; what has changed since may be unknown. */
-  keep(route: VmRoute, askedMs: number): void {
-    const { id, org_id, execution_id, address } = route;
+  /** `askedMs`: when the database was asked for it; what has changed since may be unknown. `left_ms`: how long its time was then. */
+  keep(route: VmRoute & { readonly left_ms?: number }, askedMs: number): void {
+    const { id, org_id, execution_id, address, left_ms = Infinity } = route;
     this.#kept.set(id, {
       route: { id, org_id, execution_id, address },
-      untilMs: askedMs + this.#freshMs,
+      untilMs: askedMs + Math.min(this.#freshMs, left_ms),
     });
   }
 

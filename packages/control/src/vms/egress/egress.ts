@@ -10,7 +10,7 @@ import type { Context } from "../../context.ts";
 import { readEgress } from "./egress-params.ts";
 import { hostEgress } from "../../organizations/private-cidrs.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import { clientOf, runningVm, vmError, type VmKind, type VmRow, type VmRef } from "../vm-kind.ts";
+import { clientOf, takesWork, vmError, type VmKind, type VmRow, type VmRef } from "../vm-kind.ts";
 
 /** Changes of one policy reach its host in the order in which they were stored. */
 const policyChanges = new KeyedQueue(8);
@@ -25,7 +25,9 @@ export async function setEgress(
 ): Promise<EgressReport> {
   const egress = readEgress(params.request, "", await egressSettings(context.db, caller.orgId));
   const { kind } = params;
-  const { id } = await kind.get(context, caller, params.id);
+  const found = await kind.get(context, caller, params.id);
+  if (!takesWork(found)) throw kind.notRunning(found);
+  const { id } = found;
   const change = async () => {
     const row = await storeEgress(context.db, kind.table, { orgId: caller.orgId, id, egress });
     if (row === undefined) throw kind.notRunning(await kind.get(context, caller, id));
@@ -43,8 +45,9 @@ export async function setEgress(
 export async function getEgress(context: Context, caller: Caller, params: VmRef): Promise<EgressReport> {
   const found = await params.kind.get(context, caller, params.id);
   if (found.status !== "running") return reportWithoutVm(found.egress);
-  const { row, client } = await runningVm(context, caller, params);
-  return client.egress(row).catch(async (error: unknown) => {
+  // Also of one whose time is over: what it was denied is no work of its.
+  const client = await clientOf(context, found);
+  return client.egress(found).catch(async (error: unknown) => {
     throw await vmError(context, caller, params, error);
   });
 }
