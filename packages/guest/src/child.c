@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@
 #define SYS_close_range 436
 #endif
 
-enum { PIPE_BYTES = 256 * 1024 };
+enum { PIPE_BYTES = 256 * 1024, PIPES = 4 };
 
 int dev_null = -1;
 
@@ -27,9 +28,9 @@ struct pipe {
   int read_end, write_end;
 };
 
-struct outcome *outcomes_start(void) {
-  dev_null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  size_t size = SLOTS * sizeof(struct outcome);
+struct outcome *outcomes_make(unsigned count) {
+  if (dev_null < 0) dev_null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  size_t size = count * sizeof(struct outcome);
   void *outcomes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (outcomes == MAP_FAILED) abort();
   return outcomes;
@@ -42,11 +43,22 @@ static bool open_pipe(struct pipe *pipe) {
   return true;
 }
 
-static bool open_pipes(struct pipe pipes[3], const struct request *request) {
-  bool execute = request->operation == EXECUTE;
-  bool wanted[3] = {request->operation == WRITE || (execute && request->wants_stdin),
-                    execute || request->operation == READ || request->operation == LIST, execute};
-  for (int i = 0; i < 3; i++) {
+// A terminal of its own. Not by the path of its other end, which a command with root's rights could have replaced.
+static bool open_terminal(struct pipe pipes[PIPES]) {
+  int locked = 0;
+  pipes[1].read_end = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (pipes[1].read_end < 0 || ioctl(pipes[1].read_end, TIOCSPTLCK, &locked) != 0) return false;
+  pipes[0].read_end = ioctl(pipes[1].read_end, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  return pipes[0].read_end >= 0;
+}
+
+static bool open_pipes(struct pipe pipes[PIPES], const struct request *request) {
+  bool start = request->operation == START;
+  bool execute = request->operation == EXECUTE || (start && !request->tty);
+  bool wanted[PIPES] = {request->operation == WRITE || (execute && request->wants_stdin),
+                        execute || request->operation == READ || request->operation == LIST, execute, start};
+  if (start && request->tty && !open_terminal(pipes)) return false;
+  for (int i = 0; i < PIPES; i++) {
     if (wanted[i] && !open_pipe(&pipes[i])) return false;
   }
   return true;
@@ -59,20 +71,23 @@ static int open_console(void) {
   return console >= 0 ? console : dev_null;
 }
 
-static noreturn void run(const struct request *request, struct outcome *outcome, struct pipe pipes[3]) {
+static noreturn void run(const struct request *request, struct outcome *outcome, struct pipe pipes[PIPES]) {
   dup2(pipes[0].read_end >= 0 ? pipes[0].read_end : dev_null, 0);
-  int elsewhere = request->operation == MAIN ? open_console() : dev_null;
+  int elsewhere = request->operation == MAIN ? open_console() : request->tty ? 0 : dev_null;
   dup2(pipes[1].write_end >= 0 ? pipes[1].write_end : elsewhere, 1);
   dup2(pipes[2].write_end >= 0 ? pipes[2].write_end : elsewhere, 2);
   // A file operation never execs: without this it would hold the pipes of commands that run beside it.
   bool asks_cgroups = request->operation == IDLE || request->operation == SHUTDOWN;
-  if (!asks_cgroups) syscall(SYS_close_range, 3u, ~0u, 0u);
+  bool tells_exec = pipes[3].write_end >= 0;
+  if (tells_exec && pipes[3].write_end != 3) dup3(pipes[3].write_end, 3, O_CLOEXEC);
+  if (!asks_cgroups) syscall(SYS_close_range, tells_exec ? 4u : 3u, ~0u, 0u);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   switch (request->operation) {
   case EXECUTE:
   case MAIN:
+  case START:
     execute_child(request, outcome);
   case WRITE:
     write_child(request, outcome);
@@ -88,6 +103,12 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
   case WAKE:
   case CLOCK:
   case TERMINATE:
+  case FOLLOW:
+  case INPUT:
+  case SIGNAL:
+  case RESIZE:
+  case EXECUTION:
+  case EXECUTIONS:
     break;
   }
   _exit(1);
@@ -108,14 +129,15 @@ static pid_t fork_into(int cgroup_fd, bool *outside) {
 }
 
 bool child_start(struct child *child, const struct request *request, struct outcome *outcome) {
-  struct pipe pipes[3] = {{-1, -1}, {-1, -1}, {-1, -1}};
-  bool execute = request->operation == EXECUTE || request->operation == MAIN, outside = true;
+  struct pipe pipes[PIPES] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+  bool execute = request->operation == EXECUTE || request->operation == MAIN || request->operation == START;
+  bool outside = true;
   bool system = request->operation >= IDLE;
   memset(outcome, 0, sizeof *outcome);
   if (request->operation == CONFIGURE || request->operation == WAKE || request->operation == CLOCK) {
     if (request->operation == CLOCK) adjust_clock(request, outcome);
     else apply_clock_and_entropy(request, outcome);
-    *child = (struct child){.pid = 0, .pipes = {-1, -1, -1}, .group = {.fd = -1}};
+    *child = (struct child){.pid = 0, .pipes = {-1, -1, -1, -1}, .group = {.fd = -1}};
     return true;
   }
   child->group = execute ? cgroup_take() : (struct cgroup){.fd = -1};
@@ -125,7 +147,7 @@ bool child_start(struct child *child, const struct request *request, struct outc
     if (child->pid == 0) run(request, outcome, pipes);
   }
   if (outside || child->pid < 0) cgroup_release(&child->group);
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < PIPES; i++) {
     int ours = i == 0 ? pipes[i].write_end : pipes[i].read_end;
     int theirs = i == 0 ? pipes[i].read_end : pipes[i].write_end;
     if (theirs >= 0) close(theirs);

@@ -21,13 +21,15 @@ struct outcome {
 
 struct child {
   pid_t pid;    // 0 where it was done without one
-  int pipes[3]; // the agent's ends, -1 where there is none
+  // The agent's ends, -1 where there is none: stdin, stdout, stderr, and of a START one that ends when the command is executed. A terminal
+  // is where stdout would be.
+  int pipes[4];
   struct cgroup group;
 };
 
 extern int dev_null;
 
-struct outcome *outcomes_start(void);
+struct outcome *outcomes_make(unsigned count);
 bool child_start(struct child *child, const struct request *request, struct outcome *outcome);
 
 // In the child: the operations. They end with exec, or with a result or an error in the slot.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static char *defaults[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
@@ -39,12 +40,14 @@ static void lay_under(char **env, unsigned *count, char *const *entries) {
 }
 
 void execute_child(const struct request *request, struct outcome *outcome) {
-  static char *env[2 * ENV_MAX_ENTRIES + DEFAULTS + 1];
+  static char *env[2 * ENV_MAX_ENTRIES + DEFAULTS + 2];
   unsigned count = 0;
   lay_under(env, &count, request->env);
   lay_under(env, &count, configured);
   lay_under(env, &count, defaults);
+  if (request->tty) lay_under(env, &count, (char *[]){"TERM=xterm-256color", NULL});
   setsid();
+  if (request->tty) ioctl(0, TIOCSCTTY, 0);
   if (!request->workdir && chdir("/root") != 0 && chdir("/") != 0)
     child_fail_errno(outcome, "no root folder");
   if (request->workdir && chdir(request->workdir) != 0) {

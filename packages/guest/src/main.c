@@ -2,6 +2,7 @@
 // controls.
 #include "boot.h"
 #include "channel.h"
+#include "executions.h"
 #include "streams.h"
 
 #include <errno.h>
@@ -81,6 +82,11 @@ static int64_t sweep(int64_t wait_ms) {
   return wait_ms;
 }
 
+// Of two waits, where -1 has no end.
+static int64_t sooner(int64_t one, int64_t other) {
+  return one < 0 || (other >= 0 && other < one) ? other : one;
+}
+
 static void end(void) {
   for (int ms = 0; ms < GOODBYE_MS && !channel_is_flushed(); ms++) {
     channel_flush();
@@ -92,18 +98,20 @@ static void end(void) {
 }
 
 static void serve(int port) {
-  static struct pollfd polls[1 + POLLS_MAX];
+  static struct pollfd polls[1 + POLLS_MAX + EXECUTION_POLLS_MAX];
   channel_open(port);
   start_signals(port);
   streams_start();
+  executions_start();
   for (bool more_dead = false; !streams_have_shut_down();) {
     polls[0] = channel_poll();
     if (!is_connected) polls[0].fd = -1;
     unsigned count = 1 + streams_poll(polls + 1);
     unsigned drains = drains_poll(polls + count);
-    int64_t wait_ms = more_dead ? 0 : sweep(streams_wait_ms());
-    if (wait_for_events(polls, count + drains, wait_ms) < 0) {
-      for (unsigned i = 0; i < count + drains; i++) polls[i].revents = 0;
+    unsigned all = count + drains + executions_poll(polls + count + drains);
+    int64_t wait_ms = more_dead ? 0 : sweep(sooner(streams_wait_ms(), executions_wait_ms()));
+    if (wait_for_events(polls, all, wait_ms) < 0) {
+      for (unsigned i = 0; i < all; i++) polls[i].revents = 0;
     }
     drains_move(polls + count);
     if (!is_connected || (polls[0].revents & (POLLIN | POLLHUP | POLLERR))) {
@@ -117,6 +125,8 @@ static void serve(int port) {
       sweep_wanted = true;
     }
     streams_time_out();
+    executions_time_out();
+    executions_move(polls + count + drains);
     streams_move(polls + 1);
     channel_flush();
     cgroup_prepare();

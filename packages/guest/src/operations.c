@@ -28,19 +28,34 @@ static const struct field {
     {"adjust_us", INTEGER, offsetof(struct request, adjust_us)},
     {"entropy", STRING, offsetof(struct request, entropy)},
     {"signal", INTEGER, offsetof(struct request, signal)},
+    {"execution", STRING, offsetof(struct request, execution)},
+    {"reattach_ms", INTEGER, offsetof(struct request, reattach_ms)},
+    {"after", INTEGER, offsetof(struct request, after)},
+    {"hold", BOOLEAN, offsetof(struct request, hold)},
+    {"tty", BOOLEAN, offsetof(struct request, tty)},
+    {"cols", INTEGER, offsetof(struct request, cols)},
+    {"rows", INTEGER, offsetof(struct request, rows)},
+    {"end", BOOLEAN, offsetof(struct request, end)},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
 // The fields that an operation must have, by the first letters of their names in the table above.
 static const struct shape {
   const char *name;
-  const char *fields[6];
+  const char *fields[10];
 } shapes[] = {
     [EXECUTE] = {"execute", {"command", "env", "timeout_ms", "stdin", "output_limit"}},
     [MAIN] = {"main", {"command", "env"}},
     [WRITE] = {"write", {"path", "mode"}},
     [READ] = {"read", {"path"}},
     [LIST] = {"list", {"path", "limit"}},
+    [START] = {"start", {"execution", "command", "env", "timeout_ms", "stdin", "tty", "cols", "rows", "reattach_ms"}},
+    [FOLLOW] = {"follow", {"execution", "after", "hold"}},
+    [INPUT] = {"input", {"execution", "end"}},
+    [SIGNAL] = {"signal", {"execution", "signal"}},
+    [RESIZE] = {"resize", {"execution", "cols", "rows"}},
+    [EXECUTION] = {"execution", {"execution"}},
+    [EXECUTIONS] = {"executions", {0}},
     [CONFIGURE] = {"configure", {"hostname", "machine_id", "clock_us", "entropy", "env"}},
     [WAKE] = {"wake", {"clock_us", "entropy"}},
     [CLOCK] = {"clock", {"adjust_us"}},
@@ -88,15 +103,15 @@ static bool parse_value(struct request *request, struct json *json, const struct
   return false;
 }
 
-static bool parse_object(struct request *request, struct json *json, uint32_t *seen) {
+static bool parse_object(struct request *request, struct json *json, uint64_t *seen) {
   if (!json_take(json, '{')) return false;
   do {
     char *name;
     if (!json_string(json, &name) || !json_take(json, ':')) return false;
     unsigned index = field_index(name);
-    if (index == FIELDS || (*seen & 1u << index)) return false;
+    if (index == FIELDS || (*seen & 1ull << index)) return false;
     if (!parse_value(request, json, &fields[index])) return false;
-    *seen |= 1u << index;
+    *seen |= 1ull << index;
   } while (json_take(json, ','));
   return json_take(json, '}') && json_ended(json);
 }
@@ -109,6 +124,21 @@ static bool is_hex(const char *text, size_t digits) {
 static const char *find_stale(const struct request *request) {
   if (!is_hex(request->entropy, 128)) return "entropy is not 128 hexadecimal digits";
   return request->clock_us < 1 ? "clock_us is out of range" : NULL;
+}
+
+static const char *find_execution_problem(const struct request *request) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  size_t length = strlen(request->execution);
+  if (length == 0 || length >= EXECUTION_ID_BYTES || strspn(request->execution, letters) != length)
+    return "execution is not an id";
+  bool has_size = request->operation == START || request->operation == RESIZE;
+  if (has_size && (request->cols < 1 || request->cols > UINT16_MAX || request->rows < 1 || request->rows > UINT16_MAX))
+    return "cols or rows is out of range";
+  if (request->operation == SIGNAL && (request->signal < 1 || request->signal > 64)) return "signal is out of range";
+  if (request->operation != START) return NULL;
+  if (request->timeout_ms < 0 || request->timeout_ms > TIMEOUT_MAX_MS) return "timeout_ms is out of range";
+  if (request->reattach_ms < -1 || request->reattach_ms > TIMEOUT_MAX_MS) return "reattach_ms is out of range";
+  return request->workdir && request->workdir[0] != '/' ? "workdir is not absolute" : NULL;
 }
 
 static const char *find_problem(const struct request *request) {
@@ -128,6 +158,14 @@ static const char *find_problem(const struct request *request) {
     return find_stale(request);
   case TERMINATE:
     return request->signal < 1 || request->signal > 64 ? "signal is out of range" : NULL;
+  case START:
+  case FOLLOW:
+  case INPUT:
+  case SIGNAL:
+  case RESIZE:
+  case EXECUTION:
+    return find_execution_problem(request);
+  case EXECUTIONS:
   case MAIN:
   case CLOCK:
   case IDLE:
@@ -147,7 +185,7 @@ static const char *find_problem(const struct request *request) {
 
 bool request_parse(struct request *request, char *text, size_t length, const char **problem) {
   struct json json = {text, text + length};
-  uint32_t seen = 0;
+  uint64_t seen = 0;
   memset(request, 0, sizeof *request);
   *problem = "the request is not an object with the known fields";
   if (!parse_object(request, &json, &seen) || !request->op) return false;
@@ -158,7 +196,7 @@ bool request_parse(struct request *request, char *text, size_t length, const cha
   request->operation = operation;
   *problem = "a field of the request is missing";
   for (const char *const *name = shapes[operation].fields; *name; name++) {
-    if (!(seen & 1u << field_index(*name))) return false;
+    if (!(seen & 1ull << field_index(*name))) return false;
   }
   *problem = find_problem(request);
   return *problem == NULL;

@@ -1,5 +1,6 @@
 #include "streams.h"
 #include "channel.h"
+#include "executions.h"
 #include "mainprocess.h"
 
 #include <signal.h>
@@ -28,7 +29,7 @@ int64_t now_us(void) {
 }
 
 void streams_start(void) {
-  struct outcome *outcomes = outcomes_start();
+  struct outcome *outcomes = outcomes_make(SLOTS);
   for (unsigned i = 0; i < SLOTS; i++) streams[i].outcome = &outcomes[i];
 }
 
@@ -45,7 +46,7 @@ static struct stream *free_slot(void) {
   return NULL;
 }
 
-static void send_error(uint32_t id, const char *code, const char *message) {
+void stream_send_error(uint32_t id, const char *code, const char *message) {
   char json[OUTCOME_BYTES];
   snprintf(json, sizeof json, "{\"code\":\"%s\",\"message\":\"%s\"}", code, message);
   channel_send_json(FRAME_RESET, id, json);
@@ -53,7 +54,7 @@ static void send_error(uint32_t id, const char *code, const char *message) {
 
 static void watch_main(struct stream *stream, const struct request *request) {
   if (!mainprocess_start(request)) {
-    return send_error(last_id, "out_of_memory", "no memory or no number is left for another process");
+    return stream_send_error(last_id, "out_of_memory", "no memory or no number is left for another process");
   }
   stream->id = last_id;
   stream->operation = MAIN;
@@ -63,13 +64,13 @@ static void watch_main(struct stream *stream, const struct request *request) {
 }
 
 static void open_stream(const struct frame *frame) {
-  if (frame->stream <= last_id) return send_error(frame->stream, "bad_request", "stream numbers must rise");
+  if (frame->stream <= last_id) return stream_send_error(frame->stream, "bad_request", "stream numbers must rise");
   last_id = frame->stream;
   struct request request;
   struct child child;
   const char *problem;
   if (!request_parse(&request, (char *)frame->payload, frame->length, &problem)) {
-    return send_error(last_id, "bad_request", problem);
+    return stream_send_error(last_id, "bad_request", problem);
   }
   if (request.operation == TERMINATE) {
     mainprocess_signal((int)request.signal);
@@ -77,15 +78,16 @@ static void open_stream(const struct frame *frame) {
     return;
   }
   struct stream *stream = free_slot();
-  if (!stream) return send_error(last_id, "too_many_streams", "too many operations at once");
+  if (!stream) return stream_send_error(last_id, "too_many_streams", "too many operations at once");
   if (request.operation == MAIN) return watch_main(stream, &request);
+  if (request.operation >= START && request.operation <= EXECUTIONS) return executions_open(stream, last_id, &request);
   if (request.operation == SHUTDOWN) shutdown_begin();
   if (request.operation == CONFIGURE && !environment_keep(&request)) {
-    return send_error(last_id, "out_of_memory", "no memory for the environment");
+    return stream_send_error(last_id, "out_of_memory", "no memory for the environment");
   }
   stream->started_us = now_us();
   if (!child_start(&child, &request, stream->outcome)) {
-    return send_error(last_id, "out_of_memory", "no memory or no number is left for another process");
+    return stream_send_error(last_id, "out_of_memory", "no memory or no number is left for another process");
   }
   stream->id = last_id;
   stream->operation = request.operation;
@@ -113,6 +115,7 @@ static void release(struct stream *stream) {
   input_close(&stream->input);
   for (int i = 0; i < 2; i++) output_close(&stream->outputs[i]);
   cgroup_release(&stream->group);
+  executions_leave(stream, stream->canceled);
   stream->id =
       0; // a child that does not die keeps the slot, so that it can never write into another's outcome
   while (slots_used > 0 && streams[slots_used - 1].id == 0 && streams[slots_used - 1].pid == 0) slots_used--;
@@ -120,7 +123,8 @@ static void release(struct stream *stream) {
 
 void stream_refuse(struct stream *stream, const char *code, const char *message) {
   kill_child(stream);
-  send_error(stream->id, code, message);
+  stream->canceled = true;
+  stream_send_error(stream->id, code, message);
   release(stream);
 }
 
@@ -166,6 +170,11 @@ static void move(struct stream *stream, const struct pollfd *polls) {
   int poll = stream->input.poll;
   if (stream->input.fd >= 0 && poll >= 0 && polls[poll].revents) input_flush(stream);
   input_grant(stream, 0);
+  if (stream->operation >= START && stream->operation <= EXECUTIONS) {
+    stream->input.poll = -1;
+    if (executions_serve(stream)) release(stream);
+    return;
+  }
   output_move(stream, polls);
   stream->input.poll = stream->outputs[0].poll = stream->outputs[1].poll = -1;
   if (stream->operation == MAIN) {
@@ -209,7 +218,7 @@ bool streams_reap(void) {
     struct rusage use;
     pid_t pid = wait4(-1, &status, WNOHANG, &use);
     if (pid <= 0) return false;
-    if (mainprocess_reap(pid, status)) continue;
+    if (mainprocess_reap(pid, status) || executions_reap(pid, status, &use)) continue;
     for (unsigned slot = 0; slot < slots_used; slot++) {
       struct stream *stream = &streams[slot];
       if (stream->pid != pid) continue;
@@ -285,8 +294,18 @@ void streams_time_out(void) {
   }
 }
 
+uint64_t streams_needed_from(const struct execution *execution) {
+  uint64_t needed = UINT64_MAX;
+  for (unsigned i = 0; i < slots_used; i++) {
+    const struct stream *stream = &streams[i];
+    if (stream->id == 0 || stream->execution != execution || !stream->holds) continue;
+    if (stream->position < needed) needed = stream->position;
+  }
+  return needed;
+}
+
 bool streams_use_cgroup(uint32_t number) {
-  if (mainprocess_uses_cgroup(number)) return true;
+  if (mainprocess_uses_cgroup(number) || executions_use_cgroup(number)) return true;
   for (unsigned i = 0; i < slots_used; i++) {
     if (streams[i].group.fd >= 0 && streams[i].group.number == number) return true;
   }

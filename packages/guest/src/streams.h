@@ -37,7 +37,12 @@ struct stream {
   struct input input;
   struct output outputs[2]; // [0] becomes DATA, [1] STDERR
   uint32_t credit;
+  struct execution *execution; // that it is about, where it is about one
+  uint64_t position;           // of the next byte that its reader is sent
+  bool holds, ends_input, canceled;
 };
+
+struct execution;
 
 enum { DRAINS_MAX = 64, POLLS_MAX = 3 * SLOTS + DRAINS_MAX };
 
@@ -52,6 +57,8 @@ int64_t streams_wait_ms(void); // until the next deadline, or -1
 void streams_time_out(void);
 bool streams_use_cgroup(uint32_t number);
 bool streams_have_shut_down(void); // a shutdown has been done and answered
+void stream_send_error(uint32_t id, const char *code, const char *message);
+uint64_t streams_needed_from(const struct execution *execution); // by readers that it waits for; UINT64_MAX for none
 void stream_refuse(struct stream *stream, const char *code, const char *message);
 int64_t now_us(void);
 

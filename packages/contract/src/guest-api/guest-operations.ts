@@ -60,6 +60,93 @@ export interface TerminateOperation {
   readonly signal: number;
 }
 
+/** Starts `/bin/sh -c command` as an execution: it outlives this stream and the conversation, and its last output is kept. Started once per
+ *  id: asked again it starts nothing. CLOSE: a GuestExecution, once the command is executed. */
+export interface StartOperation {
+  readonly op: "start";
+  /** Its id, at most 63 of `a-z0-9_`. */
+  readonly execution: string;
+  readonly command: string;
+  /** Absolute path; without it `/root`. */
+  readonly workdir?: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** 0 for none. */
+  readonly timeout_ms: number;
+  /** Its standard input stays open for `input`; otherwise it reads from /dev/null. A terminal is always read from. */
+  readonly stdin: boolean;
+  /** It gets a terminal of `cols` × `rows`, and all its output is stdout. */
+  readonly tty: boolean;
+  readonly cols: number;
+  readonly rows: number;
+  /** How long it lives without a reader. -1: as long as it likes. */
+  readonly reattach_ms: number;
+}
+
+/** Follows the output of an execution from a position on. Answers HEAD a GuestExecution, whose `at` is where it begins, then DATA
+ *  (`execution-records.ts`), then CLOSE a GuestExecution when it has ended and all was sent. The host's CLOSE leaves and may come back; its
+ *  RESET says that the reader has gone. */
+export interface FollowOperation {
+  readonly op: "follow";
+  readonly execution: string;
+  /** The position to go on from, or less than 0: so many bytes before what was written last. */
+  readonly after: number;
+  /** The command waits where this reader has not been sent what it writes. */
+  readonly hold: boolean;
+}
+
+/** DATA in goes to the execution's standard input; the host's CLOSE ends the operation. CLOSE `{}` when all was taken. */
+export interface InputOperation {
+  readonly op: "input";
+  readonly execution: string;
+  /** Then the input ends: what it reads has an end, or its terminal gets a Ctrl-D. */
+  readonly end: boolean;
+}
+
+/** Sends a signal to the process group of an execution, and SIGKILL to all that it has started. CLOSE: a GuestExecution, also where it has
+ *  ended. */
+export interface SignalOperation {
+  readonly op: "signal";
+  readonly execution: string;
+  /** The signal's number. */
+  readonly signal: number;
+}
+
+/** Sets the size of an execution's terminal. CLOSE: a GuestExecution, also where it has none. */
+export interface ResizeOperation {
+  readonly op: "resize";
+  readonly execution: string;
+  readonly cols: number;
+  readonly rows: number;
+}
+
+/** CLOSE: a GuestExecution. */
+export interface ExecutionOperation {
+  readonly op: "execution";
+  readonly execution: string;
+}
+
+/** DATA is one GuestExecution per line, in the order in which they were started; CLOSE `{}`. */
+export interface ExecutionsOperation {
+  readonly op: "executions";
+}
+
+/** An execution, as its agent tells of it. Of one that runs, the fields of an ExecuteResult say nothing but `duration_ms`. */
+export interface GuestExecution extends Omit<ExecuteResult, "truncated"> {
+  readonly execution: string;
+  /** Its first 1,024 bytes. */
+  readonly command: string;
+  readonly tty: boolean;
+  readonly stdin: boolean;
+  readonly timeout_ms: number;
+  readonly reattach_ms: number;
+  readonly ended: boolean;
+  /** Of a reader: the position that it begins at. */
+  readonly at: number;
+  /** The positions of the first byte that is kept, and after the last one. */
+  readonly from: number;
+  readonly position: number;
+}
+
 /** DATA in is the file; the host's CLOSE ends it. Parents are made; the target appears whole (rename) or
  *  not at all. CLOSE: `{size}`. */
 export interface WriteOperation {
@@ -134,6 +221,13 @@ export type GuestOperation =
   | WriteOperation
   | ReadOperation
   | ListOperation
+  | StartOperation
+  | FollowOperation
+  | InputOperation
+  | SignalOperation
+  | ResizeOperation
+  | ExecutionOperation
+  | ExecutionsOperation
   | ConfigureOperation
   | WakeOperation
   | ClockOperation
@@ -153,6 +247,10 @@ export const guestErrorCodes = [
   "path_too_long",
   "out_of_memory",
   "too_many_streams",
+  "too_many_executions",
+  "execution_not_found",
+  "input_closed",
+  "position_ahead",
   "canceled",
   "io_error",
 ] as const;

@@ -20,7 +20,7 @@ import { integer, natural } from "./numbers.ts";
 import { GuestRefusal, type GuestStream, type Output } from "./stream.ts";
 
 /** A guest that has not answered a short request by then is taken for dead. */
-const SHORT_DEADLINE_MS = 30_000;
+export const SHORT_DEADLINE_MS = 30_000;
 const ENTROPY_BYTES = 64;
 /** On top of a command's own timeout: for killing it and telling us. */
 const EXECUTE_GRACE_MS = 15_000;
@@ -197,7 +197,7 @@ export async function listDirectory(channel: GuestChannel, path: string): Promis
 }
 
 /** The stream's JSON result, or the SkerryError that the guest's refusal means. */
-async function resultOf(stream: GuestStream): Promise<Readonly<Record<string, unknown>>> {
+export async function resultOf(stream: GuestStream): Promise<Readonly<Record<string, unknown>>> {
   try {
     return await stream.result();
   } catch (error) {
@@ -235,6 +235,13 @@ const refusals: { readonly [Code in GuestErrorCode]: readonly [ErrorCode, string
   path_too_long: ["invalid_path", "The path, or a part of it, is too long."],
   out_of_memory: ["guest_failed", "The VM has no memory left for this."],
   too_many_streams: ["sandbox_busy", "Too many operations are under way in this VM."],
+  too_many_executions: ["sandbox_busy", "Too many executions run in this VM."],
+  execution_not_found: [
+    "execution_not_found",
+    "There is no such execution in the VM, or it has been forgotten.",
+  ],
+  input_closed: ["execution_input_closed", "The execution reads no input, or no more of it."],
+  position_ahead: ["bad_request", "The execution has not written so much yet."],
   canceled: ["canceled", "The operation was canceled."],
   io_error: ["guest_failed", "The VM's file system failed."],
 };

@@ -13,6 +13,7 @@ import { refuseStrangers } from "./callers.ts";
 import { asSkerryError, type HostServer } from "./conventions.ts";
 import { registerConsole } from "./console.ts";
 import { registerExecute } from "./execute.ts";
+import { registerExecutions } from "./executions.ts";
 import { registerFiles } from "./files.ts";
 import { registerIdentity } from "./identity.ts";
 import { registerMoves, upgradeMove } from "./moves.ts";
@@ -49,6 +50,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerIdentity(server, host);
   registerVms(server, host);
   registerExecute(server, host);
+  registerExecutions(server, host);
   registerFiles(server, host);
   registerConsole(server, host);
   registerMoves(server, host);

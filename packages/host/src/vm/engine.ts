@@ -169,6 +169,13 @@ export class VmEngine {
     return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
   }
 
+  /** The same for what may last as long as it likes: `leave` is called when a move wants the guest, which waits until it is disposed of. */
+  async useUntilHeld(id: string, executionId: string, leave: () => void): Promise<GuestUse> {
+    const { live, idlePause } = await this.usable(id, executionId);
+    const use = await idlePause.useUntilHeld(leave);
+    return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
+  }
+
   setEgress(id: string, change: EgressChange): Promise<EgressReport> {
     return this.#onSlot(id, change.execution_id, (vm) => changePolicy(this.#options.resources, vm, change));
   }

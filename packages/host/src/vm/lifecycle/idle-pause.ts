@@ -40,6 +40,8 @@ export class IdlePause {
   #held: PromiseWithResolvers<void> | undefined;
   #waiters = 0;
   #noUsers: PromiseWithResolvers<void> | undefined;
+  /** Tell operations that could last for ever that the guest is held. */
+  readonly #leavers = new Set<() => void>();
 
   /** `atOnce`: pause now, without asking the guest; only where nothing has run in it yet. */
   constructor(live: LiveVm, log: Logger, { atOnce }: { readonly atOnce: boolean }) {
@@ -70,6 +72,18 @@ export class IdlePause {
     return { [Symbol.dispose]: () => this.#release() };
   }
 
+  /** `leave` is called when a move holds the guest, and has the operation end soon. */
+  async useUntilHeld(leave: () => void): Promise<Disposable> {
+    const use = await this.use();
+    this.#leavers.add(leave);
+    return {
+      [Symbol.dispose]: () => {
+        this.#leavers.delete(leave);
+        use[Symbol.dispose]();
+      },
+    };
+  }
+
   /** Resolves when no operation is under way. For `patienceMs` new operations may still begin; after that
    *  they wait. None is aborted. */
   async hold({ patienceMs, signal }: { patienceMs: number; signal: AbortSignal }): Promise<Hold> {
@@ -79,6 +93,7 @@ export class IdlePause {
     signal.throwIfAborted();
     const held = Promise.withResolvers<void>();
     this.#held = held;
+    for (const leave of this.#leavers) leave();
     try {
       while (this.#users > 0) {
         await this.#operationsEnded(signal);
