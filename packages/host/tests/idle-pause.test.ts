@@ -58,3 +58,21 @@ test("a guest in which nothing has run can be put to rest without being asked, a
   channel.close("the test is over");
   qmp.close();
 });
+
+test("a move has what could last for ever leave the guest, and waits until it has", async () => {
+  await using guest = await FakeGuest.start();
+  await using qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
+  const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
+  const { channel } = await guest.greeted();
+  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
+  const told = Promise.withResolvers<void>();
+  const reader = await idlePause.useUntilHeld(() => told.resolve());
+  const gone = await idlePause.useUntilHeld(() => expect.unreachable("it has left before"));
+  gone[Symbol.dispose]();
+  const holding = idlePause.hold({ patienceMs: 0, signal: AbortSignal.timeout(5_000) });
+  await told.promise;
+  reader[Symbol.dispose]();
+  (await holding).release();
+  channel.close("the test is over");
+  qmp.close();
+});

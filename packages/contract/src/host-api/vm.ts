@@ -21,6 +21,7 @@
 //   PUT    /vms/{id}/egress     EgressChange        EgressReport of what is in force: this policy, or a later one
 //   GET    /vms/{id}/egress?execution_id=           EgressReport
 //   GET    /vms/{id}/directory?path=                DirectoryListing
+//   …      /vms/{id}/executions…                    executions.ts
 //
 // Pauses and snapshots are in `snapshots.ts`, moves in `move-calls.ts`.
 
