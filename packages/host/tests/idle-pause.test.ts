@@ -61,7 +61,7 @@ test("a guest in which nothing has run can be put to rest without being asked, a
 
 test("a move has what could last for ever leave the guest, and waits until it has", async () => {
   await using guest = await FakeGuest.start();
-  await using qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
+  await using _qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
   const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
   const { channel } = await guest.greeted();
   const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
