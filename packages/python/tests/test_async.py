@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import AsyncIterator, List
 
 from scripted_server import EXIT, SANDBOX, Handler, Received, ScriptedServer, answering, event, output
-from skerry import AsyncSkerry, AsyncUploadContent, NotFoundError
+from skerry import AsyncSkerry, AsyncUploadContent, NotFoundError, SkerryInputError
 
 
 class AsyncTest(unittest.IsolatedAsyncioTestCase):
@@ -68,6 +68,16 @@ class AsyncTest(unittest.IsolatedAsyncioTestCase):
                     for content in contents:
                         await skerry.sandboxes.upload("sbx_0", "/a", content)
                         self.assertEqual(server.received[-1].body, large)
+
+    async def test_what_is_no_content_of_a_file_is_refused(self) -> None:
+        async def texts() -> AsyncIterator[str]:
+            yield "text"
+
+        with ScriptedServer(answering(200, {})) as server:
+            async with AsyncSkerry(server.base_url, token="sk_test") as skerry:
+                for wrong in ({"a": 1}, [b"x"], None, texts()):
+                    with self.subTest(str(wrong)), self.assertRaises(SkerryInputError):
+                        await skerry.sandboxes.upload("sbx_0", "/a", wrong)  # type: ignore[arg-type]
 
     async def test_lists_iterate_over_all_pages_and_refusals_are_raised(self) -> None:
         def script(handler: Handler, request: Received) -> None:

@@ -81,7 +81,7 @@ class CallsTest(unittest.TestCase):
                     self.assertEqual(server.received[-1].body, large)
                 skerry.sandboxes.upload("sbx_0", "/a", "grüße")
                 self.assertEqual(server.received[-1].body, "grüße".encode())
-                for wrong in (io.StringIO("text"), 7):
+                for wrong in (io.StringIO("text"), 7, None, {"a": 1}, ["text"], [1]):
                     with self.assertRaises(SkerryInputError):
                         skerry.sandboxes.upload("sbx_0", "/a", wrong)  # type: ignore[arg-type]
 

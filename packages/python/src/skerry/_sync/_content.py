@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Generator, Iterable, BinaryIO, Union, cast
+from typing import Any, Generator, Iterable, BinaryIO, Mapping, Union, cast
 
 from ..errors import SkerryInputError
 
@@ -25,8 +25,9 @@ def pieces_of(content: UploadContent) -> Union[bytes, Iterable[bytes]]:
         return _of_path(given)
     if hasattr(given, "read"):
         return _of_file(given)
-    if isinstance(given, Iterable):
-        return cast(Iterable[bytes], given)
+    # A dictionary can be iterated over as well; what that gives are its names.
+    if isinstance(given, Iterable) and not isinstance(given, Mapping):
+        return _of_pieces(cast(Iterable[bytes], given))
     raise SkerryInputError(
         f"A {type(content).__name__} is not the content of a file.",
         remediation="Give text, bytes, a `pathlib.Path`, a file open for reading bytes, or an iterable of bytes.",
@@ -37,6 +38,15 @@ def _of_path(path: os.PathLike[str]) -> Generator[bytes, None, None]:
     with open(path, "rb") as file:
         for piece in _of_file(file):
             yield piece
+
+
+def _of_pieces(pieces: Iterable[bytes]) -> Generator[bytes, None, None]:
+    for piece in pieces:
+        if not isinstance(piece, (bytes, bytearray, memoryview)):
+            raise SkerryInputError(
+                f"A piece of the content is a {type(piece).__name__}.", remediation="Give pieces of bytes."
+            )
+        yield bytes(piece)
 
 
 def _of_file(file: BinaryIO) -> Generator[bytes, None, None]:
