@@ -16,6 +16,7 @@ import { registerCp } from "./commands/copy/cp.ts";
 import { registerCompletionCommands } from "./commands/completion.ts";
 import { registerOrganizationCommands } from "./commands/organizations/organizations.ts";
 import { completeTree } from "./complete-tree.ts";
+import { addOtherWords, commandCalled } from "./other-words.ts";
 import { endingOf, InterruptedError } from "./errors.ts";
 
 /** What a program has beside the commands that call the API. */
@@ -47,8 +48,9 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerCompletionCommands(program, cli);
   try {
     await local.register(program, cli, args);
+    addOtherWords(program);
     completeTree(program);
-    await program.parseAsync(args, { from: "user" });
+    await program.parseAsync(withHelpFlag(program, args), { from: "user" });
     return cli.exitCode;
   } catch (error) {
     return await ended(cli, error, isJson);
@@ -69,9 +71,21 @@ async function ended(cli: Cli, error: unknown, isJson: boolean): Promise<number>
 function rewritten(args: readonly string[]): readonly string[] {
   const [first, ...others] = args;
   if (first === "-V" || first === "version") return ["--version", ...others];
-  // Commander's own `help` shows one level and ignores the rest.
-  if (first === "help" && others.length > 0) return [...others, "--help"];
   return args;
+}
+
+/** `help A B` as `A B --help`: commander's own `help` shows one level, and knows no unknown command. */
+function withHelpFlag(program: Command, args: readonly string[]): readonly string[] {
+  const [first, ...words] = args;
+  if (first !== "help" || words.length === 0) return args;
+  let command = program;
+  for (const word of words) {
+    if (word.startsWith("-") || command.commands.length === 0) break;
+    const found = commandCalled(command, word);
+    if (found === undefined) command.error(`error: unknown command '${word}'`);
+    else command = found;
+  }
+  return [...words, "--help"];
 }
 
 /** What follows `--` belongs to the command that is run elsewhere. */

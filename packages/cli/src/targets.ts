@@ -17,6 +17,8 @@ export interface TargetKind {
   readonly noun: string;
   /** Those that it can be. */
   readonly list: () => AsyncIterable<Named>;
+  /** Why there is none of this name, where more can be said than that there is none. */
+  readonly explain?: (text: string) => Promise<CliError | undefined>;
 }
 
 /** A list that goes on is not searched further: the beginning of an id of one in it would be ambiguous anyway. */
@@ -33,7 +35,7 @@ export async function onTarget<Result>(
   } catch (error) {
     if (!isNotFound(target.kind, error)) throw error;
     const id = isId(target.kind, text) ? undefined : await findId(target, text).catch(keepAmbiguous);
-    if (id === undefined) throw notFound(target, text);
+    if (id === undefined) throw await missing(target, text);
     return work(id);
   }
 }
@@ -41,7 +43,7 @@ export async function onTarget<Result>(
 /** For what goes into the request beside its path. */
 export async function idMeant(target: TargetKind, text: string): Promise<string> {
   const id = isId(target.kind, text) ? text : await findId(target, text);
-  if (id === undefined) throw notFound(target, text);
+  if (id === undefined) throw await missing(target, text);
   return id;
 }
 
@@ -55,7 +57,7 @@ export async function onTargetOnce<Result>(
   try {
     return await work(found ?? text);
   } catch (error) {
-    throw isNotFound(target.kind, error) ? notFound(target, text) : error;
+    throw isNotFound(target.kind, error) ? await missing(target, text) : error;
   }
 }
 
@@ -107,6 +109,19 @@ const codes: { readonly [Kind in IdKind]?: string } = {
   token: "token_not_found",
   user: "member_not_found",
 };
+
+async function missing(target: TargetKind, text: string): Promise<CliError> {
+  const kind = kindOf(text);
+  const isWholeId = kind !== undefined && isId(kind, text);
+  // That it cannot be found out is no other failure than the one that is told.
+  const explained = isWholeId ? undefined : await target.explain?.(text).catch(keepInterrupt);
+  return explained ?? notFound(target, text);
+}
+
+function keepInterrupt(error: unknown): undefined {
+  if (error instanceof InterruptedError) throw error;
+  return undefined;
+}
 
 function notFound({ kind, noun }: TargetKind, text: string): CliError {
   const other = kindOf(text);

@@ -53,6 +53,8 @@ test("start, stop and restart take several machines and say what became of each"
   expect(server.received.map(({ method, url }) => `${method} ${url}`)).toEqual([
     "POST /v1/machines/mch_1/stop",
     "GET /v1/machines?alive=true",
+    // Whether it is a sandbox's name.
+    "GET /v1/sandboxes?alive=true",
     "POST /v1/machines/mch_0/stop",
     "POST /v1/machines/mch_0/start",
     "POST /v1/machines/mch_0/restart",

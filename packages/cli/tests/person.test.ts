@@ -39,7 +39,8 @@ test("a name cannot lead the request to another place", async () => {
     const { code } = await shell.run("sandbox", "get", text);
     expect([text, code]).toEqual([text, 1]);
   }
-  for (const { url } of server.received) expect(url).toMatch(/^\/v1\/sandboxes(\/[^/?]+|\?alive=true)$/);
+  for (const { url } of server.received)
+    expect(url).toMatch(/^\/v1\/(sandboxes(\/[^/?]+|\?alive=true|\?limit=500)|machines\?alive=true)$/);
 });
 
 test("ps has sandboxes and machines in one table, and logs takes a machine's name", async () => {

@@ -19,8 +19,8 @@ export function registerAuthCommands(program: Command, cli: Cli): void {
   for (const parent of [auth, program]) {
     registerLogin(parent, cli);
     registerLogout(parent, cli);
+    registerWhoami(parent, cli);
   }
-  registerWhoami(auth, cli);
   registerTokenCommands(auth, cli);
 }
 

@@ -63,7 +63,7 @@ function registerShow(machine: Command, cli: Cli): void {
     .option("--json", "print JSON")
     .action(async (text: string, flags: { readonly json?: boolean }, self: Command) => {
       const client = await cli.client(self);
-      const found = await onTarget(machineNoun.target(client, cli.signal), text, (id) =>
+      const found = await onTarget(machineNoun.target(client, cli.signal, "show"), text, (id) =>
         client.machines.get(id, { signal: cli.signal }),
       );
       if (flags.json === true) return cli.output.json(found);

@@ -60,7 +60,7 @@ function registerGet(sandbox: Command, cli: Cli): void {
     .option("--json", "print JSON")
     .action(async (text: string, flags: { readonly json?: boolean }, self: Command) => {
       const client = await cli.client(self);
-      const { info } = await onTarget(sandboxNoun.target(client, cli.signal), text, (id) =>
+      const { info } = await onTarget(sandboxNoun.target(client, cli.signal, "get"), text, (id) =>
         client.sandboxes.get(id, { signal: cli.signal }),
       );
       if (flags.json === true) return cli.output.json(info);
@@ -117,7 +117,7 @@ function registerDestroy(sandbox: Command, cli: Cli): void {
     .argument("<id...>", "ids of sandboxes, beginnings of them, or names")
     .action(async (texts: readonly string[], _flags: object, self: Command) => {
       const client = await cli.client(self);
-      const target = sandboxNoun.target(client, cli.signal);
+      const target = sandboxNoun.target(client, cli.signal, "destroy");
       await forEach(cli, texts, (text) =>
         onTarget(target, text, async (id) => {
           await client.sandboxes.destroy(id, { signal: cli.signal });

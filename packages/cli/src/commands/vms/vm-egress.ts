@@ -28,7 +28,7 @@ export function registerVmEgress(parent: Command, cli: Cli, vm: VmNoun): void {
       const client = await cli.client(self);
       const vms = calls(client);
       const options = { signal: cli.signal };
-      const report = await onTarget(target(client, cli.signal), text, (id) =>
+      const report = await onTarget(target(client, cli.signal, "egress"), text, (id) =>
         request === undefined ? vms.egress(id, options) : vms.setEgress(id, request, options),
       );
       if (flags.json === true) return cli.output.json(report);

@@ -45,7 +45,7 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
       const options = { ...given({ timeout, workdir, env, stdin: input?.bytes }), signal };
       try {
         // What is not there has run nothing, and the input has been read already.
-        cli.exitCode = await onTarget(vm.target(client, cli.signal), text, (target) =>
+        cli.exitCode = await onTarget(vm.target(client, cli.signal, "exec"), text, (target) =>
           passOn(cli, vm.calls(client).executeStream(target, shellCommand(words), options)),
         );
       } catch (error) {

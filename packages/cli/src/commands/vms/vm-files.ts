@@ -62,7 +62,7 @@ async function upload(cli: Cli, command: Command, { vm, text, local, remote }: U
       const onProgress = (bytes: number) => transfer.add(bytes);
       const options = { mode: mode ?? source.mode, onProgress, signal: cli.signal };
       const send = (id: string, to: string) => vm.calls(client).upload(id, to, source.content, options);
-      const target = vm.target(client, cli.signal);
+      const target = vm.target(client, cli.signal, "upload");
       if (local === STDIO) return onTargetOnce(target, text, (id) => send(id, path));
       return onTarget(target, text, (id) =>
         // Like `cp`: a directory takes the file under its own name.
@@ -110,7 +110,7 @@ function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
   command.action(async (text: string, remote: string, local: string) => {
     const { maxSize: maxBytes } = command.opts<{ readonly maxSize?: number }>();
     const client = await cli.client(command);
-    const content = await onTarget(vm.target(client, cli.signal), text, (id) =>
+    const content = await onTarget(vm.target(client, cli.signal, "download"), text, (id) =>
       vm.calls(client).downloadStream(id, remote, { signal: cli.signal }),
     );
     if (local === STDIO) {
@@ -137,12 +137,13 @@ function registerLs(parent: Command, cli: Cli, vm: VmNoun): void {
   const command = parent
     .command("ls")
     .description(`List a directory of a ${noun}.`)
+    .showHelpAfterError(`This lists a directory of one; \`skerry ${noun} list\` lists them all. See --help.`)
     .argument("<id>", idArgument(vm))
     .argument("[directory]", `absolute path in the ${noun}`, "/root")
     .option("--json", "print JSON, with names exactly as they are")
     .action(async (text: string, path: string, flags: { readonly json?: boolean }, self: Command) => {
       const client = await cli.client(self);
-      const listing = await onTarget(vm.target(client, cli.signal), text, (id) =>
+      const listing = await onTarget(vm.target(client, cli.signal, "ls"), text, (id) =>
         vm.calls(client).listDirectory(id, path, { signal: cli.signal }),
       );
       if (flags.json === true) return cli.output.json(listing);

@@ -1,0 +1,88 @@
+// Words that other tools have for what is here. Where they mean the same deed they are aliases; where they could mean several, or need more than
+// the word, they are errors that say what to type.
+
+import type { Command } from "commander";
+import { CliError, exitCodes } from "./errors.ts";
+
+type Words = Readonly<Record<string, string>>;
+
+/** By group and command. */
+const aliases: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  sandbox: { destroy: ["rm", "delete"], list: ["ps"] },
+  machine: { destroy: ["rm", "delete"], list: ["ps"] },
+  org: { delete: ["rm"], list: ["ls"] },
+  host: { remove: ["rm", "delete"], list: ["ls"] },
+  template: { list: ["ls"] },
+  size: { list: ["ls"] },
+  audit: { list: ["ls"] },
+  token: { revoke: ["rm", "delete"], list: ["ls"] },
+};
+
+const PROGRAM = "skerry";
+const REMOVE = "`skerry sandbox destroy ID` and `skerry machine destroy ID` do that.";
+const EXEC = "`skerry sandbox exec ID -- COMMAND` and `skerry machine exec ID -- COMMAND` run commands.";
+const LIST = "`skerry ps` lists sandboxes and machines; `skerry sandbox list` has more flags.";
+const CREATE = "`skerry sandbox create` and `skerry machine create` do that.";
+const POWER = "`skerry machine start`, `stop` and `restart` do that to machines.";
+const FIGURES =
+  "`skerry status` counts what there is, `skerry org limits` shows what is taken, and /metrics has figures over time.";
+const WATCH = "No command watches: `watch skerry ps` does, and `skerry logs ID --follow` shows what comes.";
+const SHELL = "There is no interactive shell: `skerry sandbox exec ID -- COMMAND` runs one command.";
+
+const ofVm = (noun: string): Words => ({
+  run: `\`skerry ${noun} create\` makes one, and \`skerry ${noun} exec ID -- COMMAND\` runs a command.`,
+  ssh: `There is no interactive shell: \`skerry ${noun} exec ID -- COMMAND\` runs one command.`,
+  shell: `There is no interactive shell: \`skerry ${noun} exec ID -- COMMAND\` runs one command.`,
+  cp: "`skerry cp ./file ID:/root/` copies either way.",
+  inspect: `\`skerry ${noun} get ID\` shows it.`,
+  stats: FIGURES,
+  watch: WATCH,
+});
+
+const hints: Readonly<Record<string, Words>> = {
+  [PROGRAM]: {
+    ...{ rm: REMOVE, delete: REMOVE, destroy: REMOVE, kill: REMOVE },
+    ...{ exec: EXEC, run: EXEC, ssh: SHELL, shell: SHELL },
+    ...{ list: LIST, ls: LIST, create: CREATE, start: POWER, stop: POWER, restart: POWER },
+    ...{ stats: FIGURES, top: FIGURES, watch: WATCH },
+    get: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
+    inspect: "`skerry sandbox get ID` and `skerry machine show ID` do that.",
+    images: "`skerry template list` shows what there is to start from.",
+    token: "`skerry auth token` mints one, and `skerry auth token list` lists them.",
+  },
+  sandbox: {
+    ...ofVm("sandbox"),
+    stop: "A sandbox has no such state: `skerry sandbox destroy ID` ends it.",
+    logs: "A sandbox has no log: what its commands print is what `skerry sandbox exec` prints.",
+  },
+  machine: ofVm("machine"),
+};
+
+/** For the whole tree, once it is complete: no word takes the place of a command that is there. */
+export function addOtherWords(command: Command): void {
+  const group = command.name();
+  for (const [name, words] of Object.entries(aliases[group] ?? {}))
+    command.commands.find((one) => one.name() === name)?.aliases(words);
+  for (const [word, hint] of Object.entries(hints[group] ?? {}))
+    if (commandCalled(command, word) === undefined) addHint(command, word, hint);
+  for (const one of command.commands) addOtherWords(one);
+}
+
+export function commandCalled(parent: Command, word: string): Command | undefined {
+  return parent.commands.find((one) => one.name() === word || one.aliases().includes(word));
+}
+
+function addHint(parent: Command, word: string, hint: string): void {
+  const path = parent.name() === PROGRAM ? PROGRAM : `${PROGRAM} ${parent.name()}`;
+  parent
+    .command(word, { hidden: true })
+    .argument("[rest...]")
+    .allowUnknownOption()
+    .helpOption(false)
+    .action(() => {
+      throw new CliError("unknown_command", `There is no command \`${path} ${word}\`.`, {
+        remediation: hint,
+        exitCode: exitCodes.usage,
+      });
+    });
+}

@@ -1,0 +1,85 @@
+// Names and commands that are not there, where it can be told what is meant.
+
+import { expect, test } from "vitest";
+import { sandboxInfo, ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { namedServer } from "./support/named-server.ts";
+import { Shell } from "./support/shell.ts";
+
+test("a name of the other kind is told, with the command for it", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  const other: readonly (readonly [words: readonly string[], code: number, command: string])[] = [
+    [["sandbox", "exec", "db", "--", "ls"], 125, "skerry machine exec db"],
+    [["sandbox", "destroy", "db"], 1, "skerry machine destroy db"],
+    [["machine", "show", "web"], 1, "skerry sandbox show web"],
+    [["machine", "stop", "web"], 1, "skerry sandbox"],
+  ];
+  for (const [words, code, command] of other) {
+    const ended = await shell.run(...words);
+    expect([words, ended.code, ended.stderr]).toEqual([
+      words,
+      code,
+      expect.stringMatching(new RegExp(`it is a .*\\nUse \`${command}\`\\.\\n$`)),
+    ]);
+  }
+});
+
+test("a sandbox that has ended tells how and when, by its name", async () => {
+  const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  const ended = { ...sandboxInfo, status: "destroyed", destroyed_at: minutesAgo(5) };
+  const items = [
+    { ...ended, name: "ci", reason: "timeout expired" },
+    { ...ended, name: "ci", reason: "destroyed by request", destroyed_at: minutesAgo(60) },
+    { ...ended, name: "old", reason: "destroyed by request" },
+    { ...ended, name: "bad", status: "failed", destroyed_at: null, reason: "the microVM ended" },
+  ];
+  await using server = await ScriptedServer.start((response, { url }) => {
+    const { pathname, searchParams } = new URL(url, "http://host");
+    if (pathname.split("/").length > 3)
+      return sendJson(response, 404, {
+        code: `${pathname.startsWith("/v1/m") ? "machine" : "sandbox"}_not_found`,
+        message: "No.",
+      });
+    const isEmpty = searchParams.has("alive") || pathname === "/v1/machines";
+    sendJson(response, 200, { items: isEmpty ? [] : items, next_cursor: null });
+  });
+  await using shell = await Shell.forServer(server);
+  const at = items[0]?.destroyed_at;
+  expect((await shell.run("sandbox", "exec", "ci", "--", "ls")).stderr).toMatch(
+    new RegExp(`^error: The sandbox "ci" expired 5 min ago, at ${at}\\. \\(sandbox_expired\\)\nCreate one`),
+  );
+  expect((await shell.run("cp", "ci:/root/x", ".")).stderr).toContain("(sandbox_expired)");
+  expect((await shell.run("sandbox", "get", "old")).stderr).toContain('The sandbox "old" ended 5 min ago');
+  expect((await shell.run("sandbox", "get", "bad")).stderr).toContain("has failed: the microVM ended");
+  expect((await shell.run("sandbox", "get", "new")).stderr).toContain('There is no sandbox "new".');
+});
+
+test("help for what is no command ends with 2, and words of other tools lead to ours", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  const wrong: readonly (readonly [words: readonly string[], answer: string])[] = [
+    [["help", "foo"], "Its commands: "],
+    [["help", "sandbox", "foo"], "Its commands: create"],
+    [["help", "auth", "token", "foo"], "Its commands: create, list, revoke"],
+    [["help", "rm"], "skerry sandbox destroy ID"],
+    [["rm", "web"], "skerry sandbox destroy ID"],
+    [["delete", "-f", "web"], "skerry machine destroy ID"],
+    [["exec", "web", "--", "ls"], "skerry sandbox exec ID -- COMMAND"],
+    [["list"], "skerry ps"],
+    [["ls"], "skerry ps"],
+    [["stats"], "skerry status"],
+    [["watch"], "watch skerry ps"],
+    [["sandbox", "run", "base"], "skerry sandbox create"],
+    [["sandbox", "ls"], "skerry sandbox list"],
+  ];
+  for (const [words, answer] of wrong) {
+    const { code, stdout, stderr } = await shell.run(...words);
+    expect([words, code, stdout.toString(), stderr]).toEqual([words, 2, "", expect.stringContaining(answer)]);
+  }
+  expect(server.received).toEqual([]);
+  expect((await shell.run("help", "sandbox", "exec")).stdout.toString()).toContain("skerry sandbox exec");
+  expect((await shell.run("sandbox", "rm", "web")).stdout.toString()).toBe("web destroyed\n");
+  expect((await shell.run("machine", "ps")).stdout.toString()).toContain("db");
+  // None of them is among the commands that the help shows.
+  expect((await shell.run("--help")).stdout.toString()).not.toMatch(/^ {2}(rm|ls|watch|stats)\b/m);
+});
