@@ -69,14 +69,6 @@ class AbandonedTest(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(leaving.calls(), calls)
                 self.assert_same_creation(server.received[:2])
 
-    async def test_a_creation_with_a_timeout_ends_in_time_and_leaves_nothing(self) -> None:
-        leaving = Leaving(lambda: None)
-        with leaving.server as server:
-            async with AsyncSkerry(server.base_url, token="sk_test") as skerry:
-                with self.assertRaises(asyncio.TimeoutError):
-                    await asyncio.wait_for(skerry.sandboxes.create(template="base"), 0.1)
-            self.assertEqual(leaving.calls(), SANDBOX_CALLS)
-
     async def test_one_that_is_refused_after_its_caller_has_left_is_nobodys_error(self) -> None:
         begun = threading.Event()
         leaving = Leaving(begun.set, status=403)

@@ -14,7 +14,8 @@ export class Tokens {
 
   /**
    * Mints a token. The secret is in `token` of this answer and nowhere else. `expires_in` is a duration such as `24h`; `scopes` limits
-   * what it may do; `bound` keeps it to this organization. It can have nothing that your own token has not.
+   * what it may do; `user_id` says which member's it will be, which takes an admin; `bound` keeps it to this
+   * organization. It can have nothing that your own token has not.
    */
   create(request: TokenCreateRequest = {}, options: CallOptions = {}): Promise<TokenCreated> {
     return this.#http.json<TokenCreated>(

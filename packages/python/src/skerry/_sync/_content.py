@@ -29,7 +29,7 @@ def pieces_of(content: UploadContent) -> Union[bytes, Iterable[bytes]]:
     if isinstance(given, Iterable) and not isinstance(given, Mapping):
         return _of_pieces(cast(Iterable[bytes], given))
     raise SkerryInputError(
-        f"A {type(content).__name__} is not the content of a file.",
+        f"The content of a file cannot be of the type {type(content).__name__}.",
         remediation="Give text, bytes, a `pathlib.Path`, a file open for reading bytes, or an iterable of bytes.",
     )
 
@@ -44,7 +44,7 @@ def _of_pieces(pieces: Iterable[bytes]) -> Generator[bytes, None, None]:
     for piece in pieces:
         if not isinstance(piece, (bytes, bytearray, memoryview)):
             raise SkerryInputError(
-                f"A piece of the content is a {type(piece).__name__}.", remediation="Give pieces of bytes."
+                f"A piece of the content cannot be of the type {type(piece).__name__}.", remediation="Give pieces of bytes."
             )
         yield bytes(piece)
 

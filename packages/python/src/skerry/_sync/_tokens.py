@@ -23,11 +23,13 @@ class Tokens:
         name: Optional[str] = None,
         expires_in: Optional[str] = None,
         scopes: Optional[Sequence[Scope]] = None,
+        user_id: Optional[str] = None,
         bound: Optional[bool] = None,
     ) -> TokenCreated:
         """Mints a token. The secret is in ``token`` of this answer and nowhere else. ``expires_in`` is a duration such as ``24h``; ``scopes`` limits
-        what it may do; ``bound`` keeps it to this organization. It can have nothing that your own token has not."""
-        json = {"name": name, "expires_in": expires_in, "scopes": scopes, "bound": bound}
+        what it may do; ``user_id`` says which member's it will be, which takes an admin; ``bound`` keeps it to this
+        organization. It can have nothing that your own token has not."""
+        json = {"name": name, "expires_in": expires_in, "scopes": scopes, "user_id": user_id, "bound": bound}
         return self._http.json(Request("POST", "/v1/auth/tokens", json=json, creates=True), TokenCreated)
 
     def list(self) -> Iterator[Token]:
