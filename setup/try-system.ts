@@ -79,9 +79,8 @@ function copyCommit(folder: string): void {
 
 /** On this machine itself where there is no root. */
 function tryIn(root: string | undefined): number {
-  const startedMs = performance.now();
-  const { passed, result, commit } = trial === "first-sandbox" ? firstSandbox(root) : tests(root, trial);
-  const minutes = Math.ceil((performance.now() - startedMs) / 60_000);
+  const { passed, result, minutes, commit } =
+    trial === "first-sandbox" ? firstSandbox(root) : tests(root, trial);
   const { stdout } = run(root, "pipe", "setup/with-node.sh", "node", "setup/system-facts.ts");
   const printed = /^\{.*\}$/m.exec(stdout)?.[0];
   if (printed === undefined) throw new Error("not even Node came up there; see above");
@@ -102,21 +101,33 @@ interface Outcome {
   readonly commit: string;
   readonly passed: boolean;
   readonly result: string;
+  /** What it took, with --again together with the trial before. */
+  readonly minutes: number;
+}
+
+function minutesSince(startedMs: number): number {
+  return Math.ceil((performance.now() - startedMs) / 60_000);
 }
 
 function firstSandbox(root: string | undefined): Outcome {
+  const startedMs = performance.now();
   const passed = run(root, "inherit", "setup/trial.sh", "first-sandbox").status === 0;
   const place = root === undefined ? "on the machine itself" : "in a root";
   return {
     commit: head,
     passed,
     result: `${passed ? "created, used and destroyed" : "no sandbox"} ${place}`,
+    minutes: minutesSince(startedMs),
   };
 }
 
+/** As vitest writes it; the rest is ours. */
+type KeptReport = TestReport & Partial<Pick<Outcome, "commit" | "minutes">>;
+
 function tests(root: string | undefined, project: string): Outcome {
+  const startedMs = performance.now();
   const file = join(seenFrom(root), REPORT);
-  const read = () => JSON.parse(readFileSync(file, "utf8")) as TestReport & { readonly commit?: string };
+  const read = () => JSON.parse(readFileSync(file, "utf8")) as KeptReport;
   const earlier = values.again ? read() : undefined;
   const files = earlier === undefined ? only : failedFiles(earlier);
   rmSync(file, { force: true });
@@ -124,9 +135,10 @@ function tests(root: string | undefined, project: string): Outcome {
   if (!existsSync(file)) throw new Error("the tests did not begin; see above");
   const report = earlier === undefined ? read() : renewed(earlier, read());
   const commit = earlier?.commit ?? head;
-  writeFileSync(file, JSON.stringify({ ...report, commit }));
+  const minutes = (earlier?.minutes ?? 0) + minutesSince(startedMs);
+  writeFileSync(file, JSON.stringify({ ...report, commit, minutes }));
   const result = resultOf(report, root === undefined ? checkout : THERE);
-  return { commit, passed: status === 0 && failedFiles(report).length === 0, result };
+  return { commit, passed: status === 0 && failedFiles(report).length === 0, result, minutes };
 }
 
 /** The checkout that is tried, as a path on this machine. */
