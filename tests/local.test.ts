@@ -43,7 +43,9 @@ test("the operator sees hosts and background services at the command line, and r
   const table = await skerry(one.env, "host", "list");
   expect(table).toContain(`${host?.id}`);
   expect(await skerry(one.env, "host", "show", host?.id ?? "")).toContain("online since");
-  expect(JSON.parse(await skerry(one.env, "service", "run", "vm-cleanup"))).toMatchObject({ failed: 0 });
+  expect(JSON.parse(await skerry(one.env, "service", "run", "vm-cleanup", "--json"))).toMatchObject({
+    failed: 0,
+  });
   expect(await skerry(one.env, "status")).toMatch(/event loop +(ok|slow) +.* late by at most \d+ ms/);
   expect(await skerry(one.env, "service", "list")).toMatch(/vm-cleanup +30 s/);
   await expect(skerry(one.env, "service", "run", "nothing")).rejects.toThrow("vm-cleanup");

@@ -4,7 +4,7 @@ import { idKinds } from "@skerry/contract/ids";
 import { parseTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
 import { Skerry, SkerryApiError, type Retry } from "@skerry/sdk";
 import type { Command } from "commander";
-import { isAnimationWanted, isColorWanted, isQuiet, readSettings, type Flags } from "./config.ts";
+import { isAnimationWanted, isColorWanted, isQuiet, readSaved, readSettings, type Flags } from "./config.ts";
 import { CliError, exitCodes, failureOf, InterruptedError } from "./errors.ts";
 import { Output } from "./output.ts";
 import { idMeant, organizationTarget } from "./targets.ts";
@@ -43,11 +43,7 @@ export class Cli {
   /** The client that the flags of this command, the environment and the saved settings describe. */
   async client(command: Command): Promise<Skerry> {
     const { apiUrl, token, organization } = readSettings(command.optsWithGlobals<Flags>());
-    if (token === undefined)
-      throw new CliError("no_token", "No API token is set.", {
-        remediation:
-          "Save one with `skerry login`, or pass it with SKERRY_API_TOKEN or --token; `skerry up` saves one on the server's machine.",
-      });
+    if (token === undefined) throw noToken(apiUrl);
     const onRetry = (retry: Retry) => this.waits.tell(retryText(retry));
     const fetch: typeof globalThis.fetch = async (input, init) => {
       // The answer of a stream begins with its first event, and a command may work for long before it has something to say.
@@ -87,6 +83,22 @@ export class Cli {
     }
     return this.#interrupt.signal;
   }
+}
+
+function noToken(apiUrl: string): CliError {
+  const { api_url: savedFor, token } = readSaved();
+  if (token !== undefined && savedFor !== undefined)
+    return new CliError(
+      "no_token",
+      `No API token is set for ${apiUrl}: the one that is saved is for ${savedFor}.`,
+      {
+        remediation: `A saved token is sent to its own server alone. Save one with \`skerry login --api-url ${apiUrl}\`, or pass it with SKERRY_API_TOKEN or --token.`,
+      },
+    );
+  return new CliError("no_token", "No API token is set.", {
+    remediation:
+      "Save one with `skerry login`, or pass it with SKERRY_API_TOKEN or --token; `skerry up` saves one on the server's machine.",
+  });
 }
 
 const WORTH_A_WORD_MS = 500;

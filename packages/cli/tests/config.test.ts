@@ -75,6 +75,25 @@ test("the saved settings work as they are; once others can read them, they are r
   expect([code, stderr]).toEqual([1, expect.stringContaining(`chmod 600 ${path}`)]);
 });
 
+test("a saved token is not sent to another server, and the error says why", async () => {
+  await using server = await sizeServer();
+  await using shell = await Shell.open();
+  await writeConfig(
+    { api_url: "https://skerry.example.org", token: "sk_file" },
+    configPath({ XDG_CONFIG_HOME: shell.configHome }),
+  );
+  const { code, stderr } = await shell.run("size", "list", "--api-url", server.baseUrl);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining(
+      `No API token is set for ${server.baseUrl}: the one that is saved is for https://skerry.example.org. (no_token)`,
+    ),
+  ]);
+  expect(stderr).toContain(`skerry login --api-url ${server.baseUrl}`);
+  expect(stderr).not.toContain("sk_file");
+  expect(server.received).toEqual([]);
+});
+
 test("a broken file is named, with what to do", async () => {
   await using shell = await Shell.open();
   const path = join(shell.configHome, "skerry/config.json");

@@ -200,3 +200,24 @@ test("the OpenAPI document is served and describes the calls", async () => {
   expect(body.openapi).toBe("3.1.0");
   expect(Object.keys(body.paths)).toContain("/v1/sandboxes/{id}/files/{path}");
 });
+
+test("no name of anything has a line break, a control character or one that turns text around", async () => {
+  const paths: readonly (readonly [method: "POST" | "PATCH", path: string, body: object])[] = [
+    ["POST", "/v1/sandboxes", { template: "base" }],
+    ["POST", "/v1/machines", { template: "base" }],
+    ["POST", "/v1/auth/tokens", {}],
+    ["POST", "/v1/orgs", {}],
+    ["PATCH", `/v1/orgs/${world.orgId}`, {}],
+    ["POST", `/v1/orgs/${world.orgId}/members`, { role: "viewer" }],
+  ];
+  for (const name of ["a\nb", "a\tb", "\u001b[2J", "\u007f", "\u0085", "a\u2028b", "a\u202eb", "\0"])
+    for (const [method, path, body] of paths) {
+      const answer = await world.call(method, path, { body: { ...body, name } });
+      expect([method, path, name, answer.status, answer.body["code"], answer.body["context"]]).toEqual([
+        ...[method, path, name, 400, "bad_request"],
+        { field: "name" },
+      ]);
+    }
+  const made = await world.call("POST", "/v1/auth/tokens", { body: { name: "日本 naïve 👩‍👩‍👧 it's" } });
+  expect(made.status).toBe(201);
+});

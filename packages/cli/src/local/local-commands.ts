@@ -140,8 +140,10 @@ function registerOperatorCommands(program: Command, cli: Cli): void {
       "after",
       "\nSandboxes and machines that run are told at once, and lose what is no longer granted.\n\nExamples:\n  $ skerry set-private-cidrs org_01jd3... 10.20.0.0/16 192.168.7.10/32\n  $ skerry set-private-cidrs org_01jd3... none\n  $ skerry set-private-cidrs",
     )
-    .action(async (org: string | undefined, cidrs: readonly string[]) => {
-      const { changePrivateCidrs } = await import("./private-cidrs.ts");
-      await cli.output.json(await changePrivateCidrs(ownLayout(), org, cidrs));
+    .option("--json", "print JSON")
+    .action(async (org: string | undefined, cidrs: readonly string[], flags: { readonly json?: boolean }) => {
+      const { changePrivateCidrs, showGrants } = await import("./private-cidrs.ts");
+      const granted = await changePrivateCidrs(ownLayout(), org, cidrs);
+      await (flags.json === true ? cli.output.json(granted) : showGrants(cli.output, granted));
     });
 }

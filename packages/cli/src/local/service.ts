@@ -49,11 +49,21 @@ export function registerServiceCommands(program: Command, cli: Cli): void {
     .command("run")
     .description("run one service now, and print its report; waits until no replica runs it")
     .argument("<name>", "name of the service, as `skerry service list` shows it")
-    .action(async (name: string) => {
+    .option("--json", "print the report as JSON")
+    .action(async (name: string, flags: { readonly json?: boolean }) => {
       const options = { failure: "service_failed", deadlineMs: RUN_WITHIN_MS };
-      await cli.output.json(await controlCommand(ownLayout(), ["service", "run", name], options));
+      const report = await controlCommand(ownLayout(), ["service", "run", name], options);
+      if (flags.json === true) return cli.output.json(report);
+      await cli.output.fields(reportFields(report as object));
     });
   addExamples(run, "skerry service run vm-cleanup");
+}
+
+/** Its figures and words; what it has beside them is for programs. */
+export function reportFields(report: object): (readonly [string, string])[] {
+  return Object.entries(report)
+    .filter(([, value]) => value !== null && typeof value !== "object")
+    .map(([name, value]) => [name.replaceAll("_", " "), String(value)]);
 }
 
 function rowOf({ name, every_ms, running, last_run_at, last_run, holder }: ServiceState): string[] {

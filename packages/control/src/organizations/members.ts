@@ -23,7 +23,7 @@ import { holdParent, holdUser, revokeTokensIn } from "./token-store.ts";
 import { unauthorized } from "../auth/authenticate.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { checkText } from "../values/check-text.ts";
+import { checkName } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { reserveToken } from "./token-quota.ts";
@@ -139,8 +139,8 @@ function checkAddition({ name, email, user_id: userId }: MemberAddRequest): void
       },
     );
   }
-  if (name !== undefined) checkText("name", name);
-  if (email !== undefined) checkText("email", email);
+  if (name !== undefined) checkName("name", name);
+  if (email !== undefined) checkName("email", email);
 }
 
 /** The caller's role now. Who is not a member any more learns as little as a stranger. */

@@ -17,7 +17,7 @@ import {
 import { findToken } from "./token-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
-import { checkText } from "../values/check-text.ts";
+import { checkName } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 
@@ -35,7 +35,7 @@ async function createOrganization(
   { caller, request }: { readonly caller: Caller; readonly request: OrganizationCreateRequest },
   attempt: Attempt,
 ): Promise<Organization> {
-  const name = checkText("name", request.name);
+  const name = checkName("name", request.name);
   const place = { orgId: newId("organization"), userId: caller.userId };
   return context.db.transaction().execute(async (transaction) => {
     const egress_default = request.egress_default ?? "allow_all";
@@ -68,7 +68,7 @@ export async function changeOrganization(
   caller: Caller,
   request: OrganizationUpdateRequest,
 ): Promise<Organization> {
-  if (request.name !== undefined) checkText("name", request.name);
+  if (request.name !== undefined) checkName("name", request.name);
   await updateOrganization(context.db, caller.orgId, request);
   return getOrganization(context, caller);
 }

@@ -20,7 +20,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { readDuration } from "../values/durations.ts";
-import { checkText } from "../values/check-text.ts";
+import { checkName } from "../values/check-text.ts";
 import type { Attempt, Creation } from "../idempotency/create-once.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { reserveToken } from "./token-quota.ts";
@@ -52,7 +52,7 @@ export async function createToken(
   { caller, request, ownerOf }: TokenAsked,
   attempt: Attempt,
 ): Promise<TokenCreated> {
-  const name = checkText("name", request.name ?? DEFAULT_NAME);
+  const name = checkName("name", request.name ?? DEFAULT_NAME);
   const lifetimeMs =
     request.expires_in === undefined
       ? null

@@ -8,7 +8,7 @@ import { NAME_MAX_CHARS } from "@skerry/contract/bounds";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Database } from "../db/database.ts";
 import { prepared } from "../db/prepared.ts";
-import { checkText } from "../values/check-text.ts";
+import { checkName } from "../values/check-text.ts";
 import { quoted } from "../values/quoted.ts";
 import type { VmKind } from "./vm-kind.ts";
 
@@ -31,7 +31,7 @@ const ID_PREFIXES = [`${idKinds.sandbox}_`, `${idKinds.machine}_`];
 
 /** A name for a new one. Throws `bad_request` where a path could not tell it from an id, or a client would take it for a step in the path. */
 export function checkVmName(name: string): string {
-  checkText("name", name);
+  checkName("name", name);
   const prefix = ID_PREFIXES.find((start) => name.startsWith(start));
   if (prefix !== undefined) throw badName(`"name" begins with "${prefix}", as ids do.`);
   if (name === "." || name === "..") throw badName(`"name" cannot be "${name}": it means a step in a path.`);

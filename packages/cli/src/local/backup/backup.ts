@@ -4,7 +4,7 @@
 import { lstat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { CliError } from "../../errors.ts";
+import { CliError, exitCodes } from "../../errors.ts";
 import { controlCommand } from "../servers/control-command.ts";
 import { Postgres } from "../servers/postgres.ts";
 import { fileExists } from "../system/files.ts";
@@ -30,6 +30,15 @@ export async function backup(
   file: string,
   { version, isForced }: BackupOptions,
 ): Promise<void> {
+  if (file === "-")
+    throw new CliError(
+      "invalid_input",
+      "A backup is not written to standard output: a file that broke off would look whole.",
+      {
+        remediation: "Name a file; it is there under its name once it is whole.",
+        exitCode: exitCodes.usage,
+      },
+    );
   requireRoot("backup");
   await refuseTarget(resolve(file), isForced);
   if (layout.joined !== undefined) throw onlyHost(layout.joined.control);

@@ -32,7 +32,7 @@ export async function thorough(
   options: ThoroughOptions,
 ): Promise<{ readonly report: MachineReport; readonly files: readonly string[]; readonly exitCode: number }> {
   if (process.getuid?.() !== 0)
-    throw new CliError("not_root", "skerry doctor --thorough starts VMs, which needs root.", {
+    throw new CliError("not_root", "`skerry doctor --thorough` starts VMs, which needs root.", {
       remediation: "Run it with sudo.",
     });
   const { folder, amount, say } = options;

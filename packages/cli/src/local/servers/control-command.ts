@@ -19,12 +19,29 @@ export async function controlCommand(
       remediation: "Start it with `skerry up`.",
     });
   }
+  requireControlsUser(args[0] ?? "", user.uid);
   const { code, stdout, stderr } = await run(process.execPath, [`${layout.dist}/control.js`, ...args], {
     env: { PATH: environment()["PATH"], ...controlEnvironment(layout, user), SKERRY_LOG_LEVEL: "silent" },
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
   });
-  if (code !== 0) throw new CliError(failure, stderr.trim());
+  if (code !== 0) throw new CliError(failure, wordsOf(stderr));
   return JSON.parse(stdout);
+}
+
+/** Control gives up root's rights for its own user's, whom alone the database lets in. */
+function requireControlsUser(command: string, uid: number): void {
+  const own = process.getuid?.();
+  if (own === 0 || own === uid) return;
+  throw new CliError("not_root", `Only root can have the control plane do this (${command}).`, {
+    remediation: "Run it as root, or with sudo, on the machine of the control plane.",
+  });
+}
+
+/** What control says of a failure that it did not expect has a trace of its code, which is for its log. */
+function wordsOf(stderr: string): string {
+  const lines = stderr.trim().split("\n");
+  const trace = lines.findIndex((line) => /^\s+at /.test(line));
+  return (trace < 0 ? lines : lines.slice(0, trace)).join(" ").replace(/^Error: /, "");
 }
 
 /** Before anything is started: control would end with the same words, be started again and end again, until the one who waits gives up. */
