@@ -93,7 +93,7 @@ function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
   const command = parent
     .command("download")
     .description(
-      `Read a file of a ${noun}. A download that breaks off, or is too large, leaves no local file.`,
+      `Read a file of a ${noun}. A download that breaks off, or is too large, leaves no local file. Permissions come with \`skerry cp\`.`,
     )
     .argument("<id>", idArgument(vm))
     .argument("<remote>", `absolute path in the ${noun}`)
