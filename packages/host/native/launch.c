@@ -1,6 +1,6 @@
 // Starts one QEMU in its confinement: cgroup, namespaces, a root of its own, TAP, sockets, limits, its own uid, few system calls.
 //
-//   launch --uid N [--folder DIR] [--log FILE] [--state FILE] [--env NAME=VALUE]... [--cgroup DIR] [--netns FILE --tap NAME]
+//   launch --uid N [--folder DIR] [--log FILE] [--state FILE] [--pages FILE] [--env NAME=VALUE]... [--cgroup DIR] [--netns FILE --tap NAME]
 //          [--device FILE] [--huge-pages on] [--file-mib N] [--listen NAME]... [--console-log PROGRAM --console FILE]
 //          [--read PATH]... -- PROGRAM ARG...
 //
@@ -10,21 +10,20 @@
 // not be able to put something else in their place; and the program that keeps its console, which must outlive it. The other one is the first
 // process of a pid namespace, gives up the machine's file system (jail.c), its user and most system calls (system-calls.c), and becomes QEMU.
 //
-// On exec: fd 1 and 2 the log, 3 the frozen state, 10 the TAP, 11 and 12 the sockets in the order of their flags,
+// On exec: fd 1 and 2 the log, 3 the frozen state, 4 the pages of a snapshot, 10 the TAP, 11 and 12 the sockets in the order of their flags,
 // 13 the console, everything else is closed; no variable but those that were given; a session of its own, because QEMU outlives the
 // host's processes. PROGRAM, and what it opens, is what --read names, and what is in the folder.
 //
 // With a log this process ends as soon as PROGRAM has begun, and says on standard output with which pid and start time: `PID FIELD_22`.
 // Without one it waits for PROGRAM and ends like it. Any failure ends it with a line in the log, where that could be opened, and status 126.
 #define _GNU_SOURCE
+#include "descriptors.h"
 #include "fail.h"
 #include "jail.h"
 #include "system-calls.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/if.h>
-#include <linux/if_tun.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -32,13 +31,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,12 +42,9 @@
 enum { NICENESS = 10 };
 
 enum { VARIABLES_MAX = 16, READS_MAX = 256, LISTEN_MAX = 2, OPEN_FILES = 1024 };
-enum { STATE_FD = 3, TAP_FD = 10, LISTEN_FD = 11, CONSOLE_FD = 13, REPORT_FD = 14 };
-
-static bool kept[REPORT_FD + 1];
 
 struct options {
-  const char *folder, *log, *state, *cgroup, *netns, *tap, *user, *console, *console_log, *sockets[LISTEN_MAX];
+  const char *folder, *log, *state, *pages, *cgroup, *netns, *tap, *user, *console, *console_log, *sockets[LISTEN_MAX];
   char *variables[VARIABLES_MAX + 1];
   const char *reads[READS_MAX];
   struct jail jail;
@@ -71,28 +64,6 @@ static unsigned number(const char *text) {
   return (unsigned)value;
 }
 
-// Gives a file the number under which QEMU's command line knows it.
-static void keep(int fd, int as, const char *what) {
-  if (dup2(fd, as) < 0) fail("dup", what);
-  if (fd != as) close(fd);
-  kept[as] = true;
-}
-
-// Root owns the folder, so no other user can have put a link there.
-static void open_log(const char *file) {
-  int nothing = open("/dev/null", O_RDWR), log = open(file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600);
-  if (nothing < 0 || dup2(nothing, 0) < 0) fail("open", "/dev/null");
-  if (log < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0) fail("open", file);
-  if (nothing > 2) close(nothing);
-  if (log > 2) close(log);
-}
-
-static void open_state(const char *file) {
-  int fd = open(file, O_RDONLY);
-  if (fd < 0) fail("open", file);
-  keep(fd, STATE_FD, file);
-}
-
 static void join_cgroup(const char *dir) {
   char path[4096];
   if (snprintf(path, sizeof path, "%s/cgroup.procs", dir) >= (int)sizeof path) {
@@ -108,64 +79,6 @@ static void enter_netns(const char *file) {
   int fd = open(file, O_RDONLY | O_CLOEXEC);
   if (fd < 0 || setns(fd, CLONE_NEWNET)) fail("enter network namespace", file);
   close(fd);
-}
-
-static void open_tap(const char *name) {
-  struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
-  if (strlen(name) >= sizeof request.ifr_name) {
-    errno = ENAMETOOLONG;
-    fail("TAP", name);
-  }
-  strcpy(request.ifr_name, name);
-  int fd = open("/dev/net/tun", O_RDWR);
-  if (fd < 0) fail("open", "/dev/net/tun");
-  if (ioctl(fd, TUNSETIFF, &request)) fail("attach TAP", name);
-  keep(fd, TAP_FD, name);
-}
-
-// QEMU itself listens on it once it is ready; until then connections are refused.
-static void bind_socket(const char *name, int as) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  if (strlen(name) >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    fail("socket", name);
-  }
-  strcpy(address.sun_path, name);
-  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  mode_t mask = umask(0177);
-  if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address)) fail("bind", name);
-  umask(mask);
-  keep(fd, as, name);
-}
-
-// Starts the program that keeps what QEMU says on the console. It outlives this host's processes and ends
-// with QEMU, which is not its parent, because QEMU expects no children.
-static void start_console(const char *program, const char *file, const char *uid) {
-  int ends[2], log = open(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-  if (log < 0) fail("open", file);
-  if (access(program, X_OK)) fail("run", program);
-  if (pipe(ends)) fail("pipe for", file);
-  pid_t child = fork();
-  if (child < 0) fail("fork for", file);
-  if (child == 0) {
-    if (fork() != 0) _exit(0);
-    setsid();
-    if (dup2(ends[0], 0) < 0 || dup2(log, 1) < 0 || syscall(SYS_close_range, 3, ~0U, 0)) _exit(FAILED);
-    execl(program, program, uid, NULL);
-    _exit(FAILED);
-  }
-  waitpid(child, NULL, 0);
-  close(log);
-  close(ends[0]);
-  keep(ends[1], CONSOLE_FD, file);
-}
-
-static void close_others(void) {
-  for (int fd = STATE_FD; fd <= REPORT_FD; fd++) {
-    if (!kept[fd]) close(fd);
-  }
-  // A raw call: older C libraries have no wrapper.
-  if (syscall(SYS_close_range, REPORT_FD + 1, ~0U, 0)) fail("close", "inherited files");
 }
 
 static void limit(int resource, rlim_t value) {
@@ -205,6 +118,7 @@ static void take_flag(struct options *options, const char *flag, char *value) {
   if (!strcmp(flag, "--folder")) options->folder = value;
   else if (!strcmp(flag, "--log")) options->log = value;
   else if (!strcmp(flag, "--state")) options->state = value;
+  else if (!strcmp(flag, "--pages")) options->pages = value;
   else if (!strcmp(flag, "--env") && options->variables_given < VARIABLES_MAX) options->variables[options->variables_given++] = value;
   else if (!strcmp(flag, "--cgroup")) options->cgroup = value;
   else if (!strcmp(flag, "--netns")) options->netns = value;
@@ -256,7 +170,8 @@ static void open_all(const struct options *options) {
   if (nice(NICENESS) < 0 && errno) fail("set", "priority");
   if (options->folder && chdir(options->folder)) fail("enter", options->folder);
   if (options->log) open_log(options->log);
-  if (options->state) open_state(options->state);
+  if (options->state) open_for_reading(options->state, STATE_FD);
+  if (options->pages) open_for_reading(options->pages, PAGES_FD);
   if (options->cgroup) join_cgroup(options->cgroup);
   if (options->netns) enter_netns(options->netns);
   if (options->tap) open_tap(options->tap);
@@ -314,9 +229,9 @@ int main(int argc, char **argv) {
   pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
   if (pid < 0) fail("make", "namespaces");
   if (pid == 0) {
-    if (ends[1] != REPORT_FD && dup3(ends[1], REPORT_FD, O_CLOEXEC) < 0) fail("dup", "a pipe");
-    kept[REPORT_FD] = true;
-    become_program(&options);
+    keep(ends[1], REPORT_FD, "a pipe");
+    if (fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC)) fail("close on exec", "a pipe");
+        become_program(&options);
   }
   close(ends[1]);
   char failed;

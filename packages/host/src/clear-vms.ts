@@ -15,15 +15,8 @@ import { cgroupName, releaseResources, uidsOf, type HostResources } from "./vm/v
 import { backingPlaces } from "./vm/disk/backing-files.ts";
 import { findByUid, killProcess } from "./vm/qemu/process.ts";
 import { vmPaths } from "./vm/qemu/qemu-arguments.ts";
-import {
-  hasEnded,
-  isWithout,
-  keepsDisk,
-  readRecords,
-  saveRecord,
-  type FoundFolder,
-  type VmRecord,
-} from "./vm/record.ts";
+import { hasEnded, isWithout, keepsDisk, saveRecord, type VmRecord } from "./vm/record.ts";
+import { readRecords, type FoundFolder } from "./vm/read-records.ts";
 import { stopGuest } from "./vm/lifecycle/stop-guest.ts";
 import { isMachineId, isVmId } from "./vm/lifecycle/unreadable.ts";
 import { WARM_PREFIX } from "./vm/warm/warm-clones.ts";

@@ -38,6 +38,7 @@ import { firstThatRunsGuests, probeGuest } from "./vm/start/probe-guest.ts";
 import type { HostResources } from "./vm/vm-resources.ts";
 import { WarmClones } from "./vm/warm/warm-clones.ts";
 import { warmMemoryMib } from "./vm/warm/warm-memory.ts";
+import { Snapshots } from "./vm/saved/snapshots.ts";
 import { WarmPool } from "./vm/warm/warm-pool.ts";
 
 export const VERSION = "0.1.0";
@@ -48,6 +49,7 @@ export interface Host {
   readonly engine: VmEngine;
   readonly moves: HostMoves;
   readonly pool: WarmPool;
+  readonly snapshots: Snapshots;
   readonly slots: Slots;
   /** Addresses of its slots and of its name resolver. */
   readonly range: AddressRange;
@@ -97,7 +99,12 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     spareSlots: (waiting) => resources.slots.spare(waiting),
     isBusy: () => engine.isBusy,
   });
-  const engine = new VmEngine({ resources, library, pool, vmsFolder, instance, owner, log });
+  const snapshots = await Snapshots.open({
+    folder: join(config.stateFolder, "snapshots"),
+    places: owner.places,
+    log,
+  });
+  const engine = new VmEngine({ resources, library, pool, snapshots, vmsFolder, instance, owner, log });
   const identity = await Identity.open(config.stateFolder);
   const generation = await ControlGeneration.open(config.stateFolder);
   const compatibility = async (): Promise<HostCompatibility> => compatibilityOf(await qemu.current());
@@ -113,7 +120,21 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     memory_mib: capacityMib,
     templates: library.list(),
   });
-  return { config, boot, engine, moves, pool, slots, range, library, identity, generation, resources, info };
+  return {
+    config,
+    boot,
+    engine,
+    moves,
+    pool,
+    snapshots,
+    slots,
+    range,
+    library,
+    identity,
+    generation,
+    resources,
+    info,
+  };
 }
 
 async function openBootFiles(config: HostConfig, step: StepReport): Promise<BootFiles> {
@@ -158,6 +179,8 @@ async function openResources(
     launcher: join(nativeFolder, "launch"),
     consoleLog: join(nativeFolder, "console-log"),
     privateMemory: await preloadable(config, "private-memory.so"),
+    changedPages: join(nativeFolder, "changed-pages"),
+    emptyMemoryFolder: join(config.stateFolder, "empty-memory"),
     noDisassembler: await Promise.all(NO_DISASSEMBLER.map((file) => preloadable(config, file))),
     ...(await qemuProgram(program)),
     ...{ device: undefined, firstVmUid },

@@ -9,7 +9,7 @@ import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Arrival, type ArrivalOptions } from "../src/move/arrival.ts";
 import { Layers } from "../src/move/layers.ts";
-import { NewVm } from "../src/vm/creation/creation.ts";
+import { NewVm } from "../src/vm/creation/new-vm.ts";
 import { watchDiskReserve } from "../src/vm/disk/disk-reserve.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 import { FakeQemu } from "./support/fake-qemu.ts";

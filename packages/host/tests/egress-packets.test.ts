@@ -209,6 +209,35 @@ test("names are looked up through the slot's gateway where the policy says so, a
   }
 });
 
+// A segment in the middle of a connection, and what comes back for it.
+const MID_STREAM = `
+import socket, struct, sys
+address = sys.argv[1]
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+raw.settimeout(${SILENCE_S})
+raw.connect((address, 0))
+own = socket.inet_aton(raw.getsockname()[0])
+def segment(checksum):
+    return struct.pack("!HHIIBBHHH", 40000, 80, 1000, 2000, 5 << 4, 0x18, 64000, checksum, 0) + b"hello\\n"
+whole = own + socket.inet_aton(address) + struct.pack("!BBH", 0, 6, 26) + segment(0)
+total = sum(struct.unpack("!%dH" % (len(whole) // 2), whole))
+while total >> 16: total = (total & 0xffff) + (total >> 16)
+raw.send(segment(~total & 0xffff))
+try:
+    print("reset" if raw.recv(100)[33] & 4 else "answered")
+except TimeoutError:
+    print("silence")
+`;
+
+test("a connection of which the slot has not seen the beginning is reset, and does not leave it", async () => {
+  const open: Egress = { ...closed, mode: "allow_all" };
+  await wire.rules.replace(wire.slot, open);
+  const before = (await wire.rules.report(wire.slot, open)).counters;
+  expect(await wire.guest(`python3 - ${wire.world} <<'X'\n${MID_STREAM}X`)).toBe("reset\n");
+  const after = (await wire.rules.report(wire.slot, open)).counters;
+  expect(after.packets_out).toBe(before.packets_out);
+});
+
 test("a slot that has lost all its rules passes nothing", async () => {
   await wire.rules.replace(wire.slot, { ...closed, mode: "allow_all" });
   expect(await tcp(wire.world, 80)).toBe("hello\n");

@@ -120,6 +120,7 @@ test.each([
         },
         env: { COLOR: "blue" },
         state: undefined,
+        pages: undefined,
         log: "log",
       });
       try {

@@ -25,6 +25,7 @@ import { KVM_DEVICE } from "../src/vm/qemu/accelerator.ts";
 import { saveState } from "../src/vm/qemu/device-state.ts";
 import { arrived, awaitArrival, mirrorDisk, moveSockets, sendMemory } from "../src/vm/qemu/migration.ts";
 import { findByName, killProcess } from "../src/vm/qemu/process.ts";
+import { emptyMemory } from "../src/vm/qemu/empty-memory.ts";
 import { vmPaths, type Accelerator, type Machine } from "../src/vm/qemu/qemu-arguments.ts";
 import { runState, type Qmp } from "../src/vm/qemu/qmp.ts";
 import { restoreClone } from "../src/vm/start/clone.ts";
@@ -217,9 +218,10 @@ test("a guest is frozen, cloned, stopped, moved to another QEMU, and goes on cou
   const target = await newRecord("arrival");
   const targetUid = uidOf(resources, resources.slots.slot(target.slot));
   await emptyQcow2(join(target.folder, vmPaths.disk), 1);
+  const memory = await emptyMemory(resources.emptyMemoryFolder, size.memory_mib);
   const arrival = await startQemu(resources, {
     ...{ record: target, size, machine: machine(), diskGib: 1, isMachine: false, state: undefined },
-    files: { kernel: "", initramfs: "", memory: "", rootImage: frozen.rootImage, frozenDisk: frozen.disk },
+    files: { kernel: "", initramfs: "", memory, rootImage: frozen.rootImage, frozenDisk: frozen.disk },
     purpose: "arrival",
   });
   await chown(target.folder, targetUid, targetUid);

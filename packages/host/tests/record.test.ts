@@ -120,7 +120,7 @@ test.each([
   ["another VM's record", { id: "sbx_b" }],
   ["a record without a slot", { slot: undefined }],
   ["a record with a slot that is no number", { slot: "3" }],
-  ["a record with a status of no known kind", { status: "paused" }],
+  ["a record with a status of no known kind", { status: "dreaming" }],
   ["a record with half a process", { process: { pid: 1 } }],
   ["a record with a process group in place of a process", { process: { pid: -1, startTicks: 1 } }],
   ["a record without a folder", { folder: undefined }],

@@ -7,7 +7,8 @@
 //   GET    /snapshots                               HostSnapshotList
 //   DELETE /snapshots/{id}                          204, also where it is gone already
 //
-// A pause or a snapshot that fails changes nothing: the VM goes on. A VM that does not wake stays paused under its old execution id.
+// A pause or a snapshot that fails changes nothing: the VM goes on. A VM that does not wake stays
+// paused, under the execution id that it was to have.
 
 import { Type, type Static } from "typebox";
 import { Timestamp } from "../fields.ts";
@@ -24,6 +25,8 @@ export type PauseVm = Static<typeof PauseVm>;
 
 export const SnapshotVm = Type.Object({ execution_id: ExecutionId, snapshot_id: SnapshotId }, closed);
 export type SnapshotVm = Static<typeof SnapshotVm>;
+
+export const SnapshotParams = Type.Object({ id: SnapshotId }, closed);
 
 /** What a VM starts from that is not started from its template. */
 export const VmOrigin = Type.Union([

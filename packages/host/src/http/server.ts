@@ -19,6 +19,7 @@ import { registerIdentity } from "./identity.ts";
 import { registerMoves, upgradeMove } from "./moves.ts";
 import { validatorCompiler } from "./validator-compiler.ts";
 import { refuseSuperseded } from "./superseded.ts";
+import { registerSnapshots } from "./snapshots.ts";
 import { registerVms } from "./vms.ts";
 import { registerCache } from "./cache.ts";
 
@@ -49,6 +50,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   }));
   registerIdentity(server, host);
   registerVms(server, host);
+  registerSnapshots(server, host);
   registerExecute(server, host);
   registerExecutions(server, host);
   registerFiles(server, host);

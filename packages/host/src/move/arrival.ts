@@ -20,10 +20,12 @@ import { GuestChannel } from "../guest/channel.ts";
 import { emptyQcow2 } from "../templates/frozen.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { LiveVm } from "../vm/start/clone.ts";
-import { makeNewFolder, type NewVm } from "../vm/creation/creation.ts";
+import type { NewVm } from "../vm/creation/new-vm.ts";
+import { makeNewFolder } from "../vm/creation/steps.ts";
 import { saveBackingFiles, type BackingFiles } from "../vm/disk/backing-files.ts";
 import { watchDiskReserve, checkDiskReserve } from "../vm/disk/disk-reserve.ts";
 import { startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
+import { emptyMemory } from "../vm/qemu/empty-memory.ts";
 import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
 import { ANSWER_DEADLINE_MS, HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qemu/qmp.ts";
 import { saveRecord, syncFolder } from "../vm/record.ts";
@@ -208,7 +210,8 @@ export class Arrival {
       },
       files: {
         // The kernel is part of the memory, which the source sends.
-        ...{ kernel: "", initramfs: "", memory: "" },
+        ...{ kernel: "", initramfs: "" },
+        memory: await emptyMemory(resources.emptyMemoryFolder, size.memory_mib),
         rootImage: record.below?.root_image ?? "",
         frozenDisk: record.below?.frozen_disk,
       },
@@ -217,7 +220,7 @@ export class Arrival {
       isMachine: record.machine !== undefined,
       state: undefined,
     });
-    newVm.record = { ...record, process: started.process };
+    newVm.record = { ...record, process: started.process, memory_of: "own" };
     try {
       await Promise.all([
         saveRecord(newVm.record),

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { vmPaths } from "./qemu/qemu-arguments.ts";
-import { isWithout, readRecords, type RecordOwner } from "./record.ts";
+import { isWithout } from "./record.ts";
+import { readRecords, type RecordOwner } from "./read-records.ts";
 import { readBackingFiles } from "./disk/backing-files.ts";
 
 /** The base files of the disks of all VMs, also of those that do not run: they must stay. Undefined where

@@ -8,7 +8,8 @@ import { diskUnreadable, endUnreadable } from "./lifecycle/unreadable.ts";
 import type { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { onlyMachines, otherThere, type VmEntry, type VmTable } from "./lifecycle/vm-table.ts";
 import type { HostResources } from "./vm-resources.ts";
-import { mayBe, shown, type RecordOwner } from "./record.ts";
+import { mayBe, shown } from "./record.ts";
+import { type RecordOwner } from "./read-records.ts";
 
 export interface EndRequestsOptions {
   readonly resources: HostResources;

@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import type { EgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
+import type { HostSnapshot, SnapshotVm } from "@skerry/contract/host-api/snapshots";
 import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
@@ -14,16 +15,10 @@ import { Adopter } from "./adoption/adopter.ts";
 import { claimSlotsOnly, findVms, type Found, type InFlightMoves } from "./adoption/find-vms.ts";
 import { boundedWait } from "./lifecycle/bounded-wait.ts";
 import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
-import { mainOf, type LiveVm } from "./start/clone.ts";
-import {
-  bringUp,
-  NewVm,
-  finishWaking,
-  recordFor,
-  type OnFrozen,
-  type VmRequest,
-} from "./creation/creation.ts";
-import { endOfHost } from "./lifecycle/end-reason.ts";
+import { bringUp, finishWaking, recordFor, type OnFrozen, type VmRequest } from "./creation/creation.ts";
+import { Creations, type Bring } from "./creation/creations.ts";
+import { PauseRequests } from "./saved/pause-requests.ts";
+import type { Snapshots } from "./saved/snapshots.ts";
 import {
   VmTable,
   hostIsEnding,
@@ -37,13 +32,12 @@ import type { HostResources } from "./vm-resources.ts";
 import { changePolicy, reportPolicy } from "./lifecycle/egress-policy.ts";
 import { vmPaths } from "./qemu/qemu-arguments.ts";
 import { allBackingFiles } from "./all-backing-files.ts";
-import { keepsDisk, saveRecord, shown, type RecordOwner, type VmRecord } from "./record.ts";
+import { keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
+import { type RecordOwner } from "./read-records.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { diskGone } from "./lifecycle/unreadable.ts";
 import { EndRequests } from "./end-requests.ts";
 import type { WarmPool } from "./warm/warm-pool.ts";
-
-type Bring = (newVm: NewVm, signal: AbortSignal) => Promise<LiveVm>;
 
 export interface GuestUse extends Disposable {
   readonly channel: GuestChannel;
@@ -53,6 +47,7 @@ export interface EngineOptions {
   readonly resources: HostResources;
   readonly library: TemplateLibrary;
   readonly pool: WarmPool;
+  readonly snapshots: Snapshots;
   readonly vmsFolder: string;
   readonly instance: string;
   readonly owner: RecordOwner;
@@ -67,12 +62,15 @@ export class VmEngine {
   readonly #lifecycle: VmLifecycle;
   readonly #adopter: Adopter;
   readonly #requests: EndRequests;
+  readonly #pauses: PauseRequests;
+  readonly #creations: Creations;
 
   constructor(options: EngineOptions) {
     const { resources, log } = options;
     const parts = { resources, table: this.#table, slotWork: this.#slotWork, log };
     this.#options = options;
     this.#lifecycle = new VmLifecycle(parts);
+    this.#creations = new Creations(this.#table, this.#lifecycle);
     this.#adopter = new Adopter({ ...parts, lifecycle: this.#lifecycle });
     this.#requests = new EndRequests({
       ...options,
@@ -80,6 +78,7 @@ export class VmEngine {
       lifecycle: this.#lifecycle,
       adopter: this.#adopter,
     });
+    this.#pauses = new PauseRequests({ ...parts, lifecycle: this.#lifecycle });
   }
 
   list(): Vm[] {
@@ -121,6 +120,7 @@ export class VmEngine {
       if (spec.machine?.disk === "kept") throw diskGone();
       return this.#begin(id, spec, { onFrozen });
     }
+    if (spec.from?.kind === "paused" && entry.record.status === "paused") return this.#goOn(entry, spec);
     if (entry.state === "unreadable" || entry.record.execution_id !== spec.execution_id)
       return this.#putNext(entry, spec, onFrozen);
     if (entry.state === "creating") return entry.done;
@@ -137,15 +137,34 @@ export class VmEngine {
     return this.put(id, spec, onFrozen);
   }
 
-  /** Adds a VM that `bring` creates. Resolves when it runs, or when `bring` acknowledges it. The resources
-   *  that `newVm.record` names are released where it fails. */
+  /** A paused sandbox's next life, once nothing is left of the one before but its files. */
+  async #goOn(entry: VmEntry, spec: VmSpec): Promise<Vm> {
+    const { id } = entry.record;
+    if (entry.state === "ending" || entry.state === "creating") {
+      await entry.done.catch(() => undefined);
+      return this.put(id, spec);
+    }
+    if (entry.state !== "ended") throw otherThere();
+    if (entry.pendingCleanup === undefined) return this.#begin(id, spec, { paused: entry.record });
+    await this.#lifecycle.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
+    return this.put(id, spec);
+  }
+
+  /** Pauses this incarnation of a sandbox. */
+  pause(id: string, executionId: string): Promise<Vm> {
+    return this.#pauses.pause(id, executionId);
+  }
+
+  /** A snapshot of this incarnation, which goes on. */
+  async snapshot(id: string, { execution_id, snapshot_id }: SnapshotVm): Promise<HostSnapshot> {
+    const { resources, snapshots } = this.#options;
+    const entry = await this.usable(id, execution_id);
+    return snapshots.take(snapshot_id, entry, { resources, slotWork: this.#slotWork });
+  }
+
+  /** Adds a VM that `bring` creates. */
   begin(record: VmRecord, bring: Bring): Promise<Vm> {
-    const abort = new AbortController();
-    const newVm = new NewVm(record);
-    const done = this.#create(newVm, bring, abort.signal);
-    done.catch(() => undefined); // each caller that awaits it gets the error
-    this.#table.set({ state: "creating", record, abort, done });
-    return Promise.race([done, newVm.acknowledged.then(() => shown(record))]);
+    return this.#creations.begin(record, bring);
   }
 
   /** Any incarnation, in any state. */
@@ -253,8 +272,12 @@ export class VmEngine {
 
   /** Files of templates that the disks of VMs are based on, also of VMs that do not run; undefined where
    *  it is not known for every VM. */
-  allBackingFiles(): Promise<Set<string> | undefined> {
-    return allBackingFiles(this.#options.vmsFolder, this.#options.owner);
+  async allBackingFiles(): Promise<Set<string> | undefined> {
+    const { vmsFolder, owner, snapshots } = this.#options;
+    const ofSnapshots = snapshots.backingFiles();
+    const ofDisks = await allBackingFiles(vmsFolder, owner);
+    if (ofDisks === undefined || ofSnapshots === undefined) return undefined;
+    return new Set([...ofDisks, ...ofSnapshots]);
   }
 
   /** Writes a new record for a machine whose record is damaged; its next start boots from its disk. */
@@ -273,41 +296,17 @@ export class VmEngine {
     }
   }
 
-  #begin(id: string, asked: VmSpec, how: Pick<VmRequest, "kept" | "onFrozen">): Promise<Vm> {
+  #begin(id: string, asked: VmSpec, how: Pick<VmRequest, "kept" | "paused" | "onFrozen">): Promise<Vm> {
     const env = { ...this.#options.library.envOf(asked.template), ...asked.env };
     const spec = { ...asked, env };
     const size = findSize(spec.size);
     if (size === undefined) throw new SkerryError("unknown_size", `There is no size "${spec.size}".`);
-    const warm = spec.machine === undefined ? this.#options.pool.take(spec.template, size) : undefined;
+    const warm =
+      spec.machine === undefined && spec.from === undefined
+        ? this.#options.pool.take(spec.template, size)
+        : undefined;
     const request = { spec, size, warm, ...how };
     const record = recordFor(this.#options, id, request);
     return this.begin(record, (newVm, signal) => bringUp(this.#options, newVm, request, signal));
-  }
-
-  async #create(newVm: NewVm, bring: Bring, signal: AbortSignal): Promise<Vm> {
-    try {
-      const live = await bring(newVm, signal);
-      const { machine, waking: _over, ...made } = newVm.record;
-      const record: VmRecord = {
-        ...made,
-        ...{ status: "running", started_at: new Date().toISOString() },
-        ...(machine === undefined ? {} : { machine: { ...machine, keeps_disk: true } }),
-      };
-      newVm.record = record;
-      await saveRecord(record);
-      const main = await mainOf(record, live);
-      this.#lifecycle.watch(record, live, main, { isUnused: newVm.isUnused && main === undefined });
-      return shown(record);
-    } catch (error) {
-      const { record, isAcknowledged } = newVm;
-      const reason = error instanceof Error ? error.message : "it could not be started";
-      if (isAcknowledged && !signal.aborted) await this.#lifecycle.failAcknowledged(record, reason);
-      else await this.#lifecycle.endNoisily(record, keepsDisk(record) ? endOfHost(reason) : undefined);
-      if (signal.aborted)
-        throw new SkerryError("canceled", "The VM was destroyed while it was being created.", {
-          cause: error,
-        });
-      throw error;
-    }
   }
 }

@@ -25,6 +25,7 @@ import {
   hasOwnMemory,
   listenOn,
   namedFiles,
+  PAGES_FD,
   qemuArguments,
   vmPaths,
   type Machine,
@@ -44,8 +45,12 @@ export interface HostResources {
   readonly launcher: string;
   /** Keeps the consoles of machines; see console-log.c. */
   readonly consoleLog: string;
-  /** Preloaded into clones; see private-memory.c. */
+  /** Preloaded; see private-memory.c. */
   readonly privateMemory: string;
+  /** Says what a guest has changed; see changed-pages.c. */
+  readonly changedPages: string;
+  /** Of files that hold no data; see empty-memory.ts. */
+  readonly emptyMemoryFolder: string;
   /** Preloaded; see no-disassembler.c. Those under another name than the library of this QEMU do nothing. */
   readonly noDisassembler: readonly string[];
   readonly qemu: string;
@@ -76,8 +81,10 @@ export interface StartOptions {
   readonly diskGib: number;
   readonly purpose: Purpose;
   readonly isMachine: boolean;
-  /** The frozen device state. */
+  /** Saved device state. */
   readonly state: string | undefined;
+  /** Its pages that differ from `files.memory`, where it was paused or comes from a snapshot. */
+  readonly pages?: string | undefined;
 }
 
 export interface StartedQemu {
@@ -86,8 +93,11 @@ export interface StartedQemu {
 }
 
 const QMP_DEADLINE_MS = 20_000;
-/** Files of a machine that stay until it is destroyed. */
-const KEPT: ReadonlySet<string> = new Set([RECORD, BELOW_FILE, vmPaths.disk, vmPaths.console]);
+/** Files that stay of a machine until it is destroyed, and of a paused VM until it goes on. */
+const KEPT: ReadonlySet<string> = new Set([
+  ...[RECORD, BELOW_FILE, vmPaths.disk, vmPaths.console],
+  ...["memory", "state", "saved.json"],
+]);
 
 /** QEMU ended before it answered; `message` holds the end of its log. */
 export class QemuStartError extends Error {
@@ -123,11 +133,12 @@ export async function startQemu(resources: HostResources, options: StartOptions)
     reads: [
       ...resources.qemuFiles,
       ...resources.noDisassembler,
-      ...(resources.privateMemory === undefined ? [] : [resources.privateMemory]),
+      resources.privateMemory,
       ...namedFiles(options),
     ],
     env: qemuEnvironment(resources, options),
     state: options.state,
+    pages: options.pages,
     log: QEMU_LOG,
   });
   return { process, qmp: await connectQmp(record.folder, process) };
@@ -145,7 +156,7 @@ export async function limitUse(
 
 /** What `releaseResources` leaves of a VM that stays listed. */
 export interface KeepOptions {
-  /** Keeps disk and console, which a machine's next start needs. */
+  /** Keeps disk and console, which a machine's next start needs, and all that a paused VM needs to go on. */
   readonly disk: boolean;
   /** Writes the record that says that the VM has ended. */
   readonly save: () => Promise<void>;
@@ -202,10 +213,11 @@ export function cgroupName(record: Pick<VmResources, "name">): string {
 
 function qemuEnvironment(resources: HostResources, options: StartOptions): Record<string, string> {
   const { privateMemory, noDisassembler } = resources;
-  if (options.purpose !== "clone") return { LD_PRELOAD: noDisassembler.join(":") };
+  if (options.purpose === "template") return { LD_PRELOAD: noDisassembler.join(":") };
   return {
     LD_PRELOAD: [...noDisassembler, privateMemory].join(":"),
     SKERRY_PRIVATE_MEMORY: options.files.memory,
+    ...(options.pages === undefined ? {} : { SKERRY_MEMORY_PAGES: String(PAGES_FD) }),
   };
 }
 

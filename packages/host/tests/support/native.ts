@@ -16,6 +16,7 @@ export interface Native extends AsyncDisposable {
   readonly dataRanges: string;
   readonly spawnHelper: string;
   readonly privateMemory: string;
+  readonly changedPages: string;
   readonly noDisassembler: readonly string[];
 }
 
@@ -31,6 +32,7 @@ export async function buildNative(): Promise<Native> {
     dataRanges: join(folder, "data-ranges"),
     spawnHelper: join(folder, "spawn-helper"),
     privateMemory: join(folder, "private-memory.so"),
+    changedPages: join(folder, "changed-pages"),
     noDisassembler: [4, 5].map((version) => join(folder, `no-disassembler.${version}.so`)),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };

@@ -1,6 +1,7 @@
 // What a host has for its QEMUs, with slots of a test's own.
 
 import { open, realpath } from "node:fs/promises";
+import { join } from "node:path";
 import { EgressLoader } from "../../src/network/egress-loader.ts";
 import { runProgram } from "../../src/run.ts";
 import { guestDeadlines } from "../../src/vm/guest-deadlines.ts";
@@ -39,6 +40,8 @@ export async function testResources(name: string, native: Native): Promise<HostR
     launcher: native.launch,
     consoleLog: native.consoleLog,
     privateMemory: native.privateMemory,
+    changedPages: native.changedPages,
+    emptyMemoryFolder: join(native.folder, "empty-memory"),
     noDisassembler: native.noDisassembler,
     device: accelerator === "kvm" ? KVM_DEVICE : undefined,
     firstVmUid: FIRST_UID + testNumber * 4_096,

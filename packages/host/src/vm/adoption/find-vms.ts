@@ -11,16 +11,8 @@ import { endOfHost, stopped, type EndReason } from "../lifecycle/end-reason.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, isAlive, killProcess, type FoundProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
-import {
-  hasEnded,
-  isWithout,
-  keepsDisk,
-  readRecords,
-  type FoundFolder,
-  type RecordOwner,
-  type VmRecord,
-  type Waking,
-} from "../record.ts";
+import { hasEnded, isWithout, keepsDisk, type VmRecord, type Waking } from "../record.ts";
+import { readRecords, type FoundFolder, type RecordOwner } from "../read-records.ts";
 import { isKeptAsItIs, isMachineId, isQemuOf, isVmId, unreadableRecord } from "../lifecycle/unreadable.ts";
 import { WARM_PREFIX } from "../warm/warm-clones.ts";
 

@@ -13,16 +13,23 @@ import { bootKept } from "../start/boot.ts";
 import { adoptClone, distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
 import { saveBackingFiles } from "../disk/backing-files.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
-import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
+import { releaseResources, type HostResources } from "../vm-resources.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { HUNG_AFTER_MS } from "../qemu/qmp.ts";
 import { isWithout, prepareRecord, saveRecord, syncFolder, type VmRecord, type Waking } from "../record.ts";
+import { type RecordOwner } from "../read-records.ts";
 import { diskGone } from "../lifecycle/unreadable.ts";
+import type { Snapshots } from "../saved/snapshots.ts";
+import { goOn, readOrigin } from "./from-saved.ts";
+import type { NewVm } from "./new-vm.ts";
+import { loadPolicy, makeNewFolder, settled } from "./steps.ts";
 import type { WarmVm } from "../warm/warm-clones.ts";
 
 export interface CreationOptions {
   readonly resources: HostResources;
   readonly library: TemplateLibrary;
+  readonly snapshots: Snapshots;
+  readonly owner: RecordOwner;
   readonly vmsFolder: string;
   readonly instance: string;
   readonly log: Logger;
@@ -36,42 +43,13 @@ export interface VmRequest {
   readonly warm: WarmVm | undefined;
   /** The record of the machine's previous VM, whose disk is kept. */
   readonly kept?: VmRecord | undefined;
+  /** The record of the sandbox that is paused under this id. */
+  readonly paused?: VmRecord | undefined;
   readonly onFrozen?: OnFrozen | undefined;
 }
 
 /** Told how many milliseconds the VM has waited for its frozen template. */
 export type OnFrozen = (ms: number) => void;
-
-/** A VM that is being created. */
-export class NewVm {
-  /** Replaced during the creation. If the creation fails, the resources that the record then names have to
-   *  be released. */
-  record: VmRecord;
-  /** No command of the user has run in it. */
-  isUnused = false;
-  readonly #acknowledged = Promise.withResolvers<void>();
-  #isAcknowledged = false;
-
-  constructor(record: VmRecord) {
-    this.record = record;
-  }
-
-  /** Answers the request before the creation has ended: a warm clone was taken for it, and if that does
-   *  not wake, another one is made. */
-  acknowledge(): void {
-    this.#isAcknowledged = true;
-    this.#acknowledged.resolve();
-  }
-
-  /** Resolves when `acknowledge` is called. */
-  get acknowledged(): Promise<void> {
-    return this.#acknowledged.promise;
-  }
-
-  get isAcknowledged(): boolean {
-    return this.#isAcknowledged;
-  }
-}
 
 /** The first record of a new VM. Takes its network slot. */
 export function recordFor(options: CreationOptions, id: string, request: VmRequest): VmRecord {
@@ -107,13 +85,25 @@ export async function bringUp(
   request: VmRequest,
   signal: AbortSignal,
 ): Promise<LiveVm> {
-  const live =
-    request.kept === undefined
-      ? ((await wake(options, newVm, request)) ?? (await clone(options, newVm, request, signal)))
-      : await boot(options, newVm, request, signal);
+  const live = await bringUpFrom(options, newVm, request, signal);
   signal.throwIfAborted();
-  newVm.isUnused = request.kept === undefined;
+  newVm.isUnused = request.kept === undefined && request.spec.from === undefined;
   return live;
+}
+
+async function bringUpFrom(
+  options: CreationOptions,
+  newVm: NewVm,
+  request: VmRequest,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  if (request.kept !== undefined) return boot(options, newVm, request, signal);
+  const { from } = request.spec;
+  if (from !== undefined) {
+    const origin = await readOrigin(options, request, from);
+    return goOn(options, newVm, { ...request, origin }, signal);
+  }
+  return (await wake(options, newVm, request)) ?? (await clone(options, newVm, request, signal));
 }
 
 async function boot(
@@ -128,12 +118,15 @@ async function boot(
   await saveRecord(record);
   const parts = await library.forBoot(size);
   return bootKept({ resources, parts, record, spec, size, signal }, async ({ process }) => {
-    newVm.record = { ...record, process, started_with: parts.startedWith };
+    newVm.record = { ...record, process, memory_of: "own", started_with: parts.startedWith };
     await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
   });
 }
 
-type Started = Pick<VmRecord, "name" | "slot" | "process" | "below" | "started_with" | "waking">;
+type Started = Pick<
+  VmRecord,
+  "name" | "slot" | "process" | "below" | "memory_of" | "started_with" | "waking"
+>;
 
 function unstarted({ resources, instance }: CreationOptions, id: string, spec: VmSpec): Started {
   return {
@@ -145,10 +138,11 @@ function unstarted({ resources, instance }: CreationOptions, id: string, spec: V
 
 /** What a warm clone already has, and the identity that it still lacks. */
 function started(warm: VmRecord, { hostname, env }: VmSpec): Started {
-  const { name, slot, process, below, started_with } = warm;
+  const { name, slot, process, below, memory_of, started_with } = warm;
   return {
     ...{ name, slot, process, waking: { hostname, env } },
     ...(below === undefined ? {} : { below }),
+    ...(memory_of === undefined ? {} : { memory_of }),
     ...(started_with === undefined ? {} : { started_with }),
   };
 }
@@ -239,7 +233,7 @@ async function clone(
   const live = await distrusting(library, made, async () => {
     const restored = await restoreClone(made, async ({ process }) => {
       const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
-      newVm.record = { ...record, process, below, started_with: frozen.startedWith };
+      newVm.record = { ...record, process, below, memory_of: "template", started_with: frozen.startedWith };
       if (isMachine) await saveBackingFiles(record.folder, below);
       await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
     });
@@ -249,35 +243,9 @@ async function clone(
   return live;
 }
 
-/** Makes an empty folder for a VM that is new on this host. Refuses where it holds a machine's disk that
- *  no entry of the table names. */
-export async function makeNewFolder({ folder, machine }: VmRecord): Promise<void> {
-  if (machine !== undefined && !(await isWithout(join(folder, vmPaths.disk)))) {
-    throw new SkerryError(
-      "disk_unreadable",
-      "There is a disk in the machine's folder that the host does not know.",
-      {
-        remediation: "Start the host again; it then says what it finds there.",
-      },
-    );
-  }
-  await makeFolder(folder);
-}
-
 async function awaken(live: LiveVm, spec: VmSpec): Promise<void> {
   await live.qmp.execute("cont");
   await giveIdentity(live, spec);
-}
-
-/** Waits until all of it has ended, also when one part fails: its resources must not be released while
- *  another part still uses them. */
-async function settled(work: readonly Promise<unknown>[]): Promise<void> {
-  await Promise.allSettled(work);
-  await Promise.all(work);
-}
-
-function loadPolicy({ slots, egress: rules }: HostResources, { slot, egress }: VmRecord): Promise<void> {
-  return rules.load(slots.slot(slot), egress);
 }
 
 export function takeSlot(slots: Slots): number {

@@ -5,7 +5,7 @@ import { signalName } from "../../signals.ts";
 
 /** The fields of the record of a VM that has ended. */
 export interface EndReason {
-  readonly status: "gone" | "stopped";
+  readonly status: "gone" | "stopped" | "paused";
   readonly reason: string | null;
   readonly cause?: VmCause;
   readonly exit?: MainExit;
@@ -13,6 +13,9 @@ export interface EndReason {
 
 /** The end of a VM that was told to stop. */
 export const stopped: EndReason = { status: "stopped", reason: null };
+
+/** The end of a VM that stands still in files. */
+export const paused: EndReason = { status: "paused", reason: null };
 
 /** The message of a kernel that resets the machine of its own accord. */
 const PANIC = /Kernel panic - not syncing(?:: (Out of memory|System is deadlocked on memory))?/;

@@ -21,6 +21,12 @@ const HELD_WAIT_MS = 30_000;
 const HELD_WAITERS_MAX = 64;
 const HELD_RETRY_AFTER_S = 2;
 
+/** The guest's vCPUs are stopped, and nothing else stops or resumes them. */
+export interface Standstill {
+  /** Lets the guest go on as it was, its clock stepped. Without it the guest stands still for good. */
+  goOn(): Promise<void>;
+}
+
 /** No operation is under way in the guest, and none begins, until the hold is released. */
 export interface Hold {
   /** The guest's vCPUs are stopped, because no process is left in it. */
@@ -107,6 +113,28 @@ export class IdlePause {
       throw error;
     }
     return { isPaused: this.#isPaused, release: () => this.#endHold(held) };
+  }
+
+  /** Stops the guest in the middle of what it does. Operations that are under way wait. */
+  async standStill(): Promise<Standstill> {
+    if (this.#held !== undefined) throw moving();
+    const stopped = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    const queued = this.#enqueue(async () => {
+      if (!this.#isPaused) await this.#live.qmp.execute("stop");
+      stopped.resolve();
+      await over.promise;
+      if (this.#isPaused) return;
+      await this.#live.qmp.execute("cont", {}, WAKE_DEADLINE_MS);
+      await wakeGuest(this.#live.channel);
+    });
+    await Promise.race([stopped.promise, queued]);
+    return {
+      goOn: () => {
+        over.resolve();
+        return queued;
+      },
+    };
   }
 
   #endHold(held: PromiseWithResolvers<void>): void {

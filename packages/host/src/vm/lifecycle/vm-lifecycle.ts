@@ -166,7 +166,8 @@ export class VmLifecycle {
       return;
     }
     const ended: VmRecord = { ...record, ...end, process: undefined };
-    await releaseResources(resources, record, { disk: keepsDisk(record), save: () => saveRecord(ended) });
+    const disk = keepsDisk(record) || ended.status === "paused";
+    await releaseResources(resources, record, { disk, save: () => saveRecord(ended) });
     table.set({ state: "ended", record: ended });
   }
 }

@@ -1,4 +1,5 @@
-// The device state of a guest, without its memory: saved into a file when a template is frozen, and restored from it in each clone.
+// The device state of a guest, without its memory: saved into a file when a template is frozen, a VM is paused or a snapshot is taken, and
+// restored from it.
 
 import { chown, rename, rm } from "node:fs/promises";
 import { createWriteStream } from "node:fs";
@@ -11,28 +12,41 @@ import { migrationCompleted, type Qmp } from "./qmp.ts";
 /** The file in the folder of the QEMU that saved it. */
 export const STATE_FILE = "state";
 
-/** Stops the guest and writes its device state to `state`. QEMU may not open files or start programs here,
- *  so it connects to a socket of ours. */
-export async function saveState(
-  qmp: Qmp,
-  { folder, uid, deadlineMs }: { readonly folder: string; readonly uid: number; readonly deadlineMs: number },
-): Promise<void> {
+export interface SaveOptions {
+  /** Of its QEMU. */
+  readonly folder: string;
+  readonly uid: number;
+  /** Made whole or not at all. Default: `STATE_FILE` in that folder. */
+  readonly file?: string;
+  readonly deadlineMs: number;
+}
+
+/** Stops the guest and writes its device state. QEMU may not open files or start programs here, so it connects to a socket of ours. */
+export async function saveState(qmp: Qmp, options: SaveOptions): Promise<void> {
+  const { folder, uid, deadlineMs, file = join(folder, STATE_FILE) } = options;
   const signal = AbortSignal.timeout(deadlineMs);
   const socket = join(folder, "state.sock");
-  const part = join(folder, `${STATE_FILE}.part`);
+  const part = `${file}.part`;
   await qmp.execute("stop");
   await ignoreSharedMemory(qmp);
+  await rm(socket, { force: true });
   const { server, saved } = await receiveInto(socket, part);
   try {
     await chown(socket, uid, uid);
     await qmp.execute("migrate", { uri: `unix:state.sock` });
-    await migrationCompleted(qmp, signal);
+    await Promise.race([migrationCompleted(qmp, signal), failure(saved)]);
     await saved;
-    await rename(part, join(folder, STATE_FILE));
+    await rename(part, file);
   } finally {
     server.close();
     await rm(socket, { force: true });
   }
+}
+
+/** Never resolves: what QEMU says of its side decides. */
+async function failure(work: Promise<void>): Promise<never> {
+  await work;
+  return Promise.withResolvers<never>().promise;
 }
 
 /** Restores the state that launch.c has opened. The guest is paused where it was frozen. */
@@ -51,6 +65,7 @@ async function ignoreSharedMemory(qmp: Qmp): Promise<void> {
 async function receiveInto(socket: string, file: string): Promise<{ server: Server; saved: Promise<void> }> {
   const { promise: saved, resolve, reject } = Promise.withResolvers<void>();
   const server = createServer((connection) => {
+    server.close();
     pipeline(connection, createWriteStream(file, { mode: 0o600 })).then(resolve, reject);
   });
   saved.catch(() => undefined); // the caller that awaits it gets the error

@@ -38,8 +38,10 @@ export interface LaunchOptions {
   /** Files and folders outside of its folder that it may read; it finds them under the same paths, and no others. */
   readonly reads: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Opened as fd 3: the frozen device state. */
+  /** Opened as fd 3: saved device state. */
   readonly state: string | undefined;
+  /** Opened as fd 4: pages that differ from the memory that the guest starts from. */
+  readonly pages: string | undefined;
   /** In the folder; takes QEMU's own messages. */
   readonly log: string;
 }
@@ -63,6 +65,7 @@ export async function launchQemu(options: LaunchOptions): Promise<ProcessIdentit
   const args = [
     ...["--folder", options.folder, "--log", options.log],
     ...(options.state === undefined ? [] : ["--state", options.state]),
+    ...(options.pages === undefined ? [] : ["--pages", options.pages]),
     ...Object.entries(options.env).flatMap(([name, value]) => ["--env", `${name}=${value}`]),
     ...["--netns", confinement.netnsFile, "--tap", confinement.tap, "--uid", String(confinement.uid)],
     ...["--file-mib", String(confinement.fileMib)],

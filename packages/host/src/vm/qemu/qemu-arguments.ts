@@ -20,6 +20,8 @@ export interface Machine {
 export interface VmFiles {
   readonly kernel: string;
   readonly initramfs: string;
+  /** What the guest's memory is a private copy of: the frozen template's, or a file that holds no data (`empty-memory.ts`). The template
+   *  itself writes to it. */
   readonly memory: string;
   /** A raw, read-only image under the qcow2 chain. */
   readonly rootImage: string;
@@ -34,8 +36,10 @@ export const vmPaths = {
   disk: "disk.qcow2",
 } as const;
 
-/** The file descriptor that carries the frozen device state into a clone. */
+/** The file descriptor that carries saved device state into QEMU. */
 export const STATE_FD = 3;
+/** That of the pages that lie over the template's memory; for private-memory.c. */
+export const PAGES_FD = 4;
 /** The file descriptors that launch.c hands over. */
 const TAP_FD = 10;
 const QMP_FD = 11;
@@ -147,17 +151,15 @@ export function namedFiles({ files, purpose }: Pick<QemuOptions, "files" | "purp
   const boots = purpose === "template" || purpose === "boot";
   return [
     ...(boots ? [files.kernel, files.initramfs] : []),
-    ...(purpose === "clone" ? [files.memory] : []),
+    ...(purpose === "template" ? [] : [files.memory]),
     files.rootImage,
     ...(files.frozenDisk === undefined ? [] : [files.frozenDisk]),
   ];
 }
 
-function memoryObject({ machine, files, purpose }: QemuOptions): string {
-  if (hasOwnMemory(purpose)) return `memory-backend-ram,id=mem,size=${machine.memoryMib}M`;
-  const base = `memory-backend-file,id=mem,size=${machine.memoryMib}M,mem-path=${escape(files.memory)}`;
-  // `readonly=on,rom=off`, which QEMU has since 8.2, would give back nothing that a guest has freed; private-memory.so keeps the file whole.
-  return `${base},share=${purpose === "template" ? "on" : "off"}`;
+/** Shared, for QEMU leaves only such memory out of what it saves; private-memory.so maps it privately all the same, but for a template. */
+function memoryObject({ machine, files }: QemuOptions): string {
+  return `memory-backend-file,id=mem,size=${machine.memoryMib}M,mem-path=${escape(files.memory)},share=on`;
 }
 
 /** Whether the guest's memory is anonymous, and no file of the template's. */

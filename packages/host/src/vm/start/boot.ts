@@ -12,6 +12,7 @@ import type { BootParts } from "../../templates/library.ts";
 import { giveIdentity, type LiveVm } from "./clone.ts";
 import { firstAnswer } from "./first-answer.ts";
 import { startQemu, type HostResources, type StartedQemu } from "../vm-resources.ts";
+import { emptyMemory } from "../qemu/empty-memory.ts";
 import { killProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import type { Qmp } from "../qemu/qmp.ts";
@@ -79,7 +80,7 @@ async function startBooting({ resources, parts, record, size }: BootOptions): Pr
     files: {
       kernel: boot.kernel,
       initramfs: boot.initramfs,
-      memory: "",
+      memory: await emptyMemory(resources.emptyMemoryFolder, size.memory_mib),
       rootImage: below.root_image,
       frozenDisk: below.frozen_disk,
     },
@@ -91,7 +92,7 @@ async function startBooting({ resources, parts, record, size }: BootOptions): Pr
 }
 
 /** The image is as large as the disk above it. */
-async function diskGibOf({ root_image }: BackingFiles): Promise<number> {
+export async function diskGibOf({ root_image }: BackingFiles): Promise<number> {
   const { size } = await stat(root_image).catch((error: unknown) => {
     throw new SkerryError("internal", "The template that the machine's disk stands on is gone.", {
       cause: error,

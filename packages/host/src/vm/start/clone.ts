@@ -56,14 +56,30 @@ export async function restoreClone(
   const disk = join(record.folder, vmPaths.disk);
   await copyFile(frozen.overlay, disk);
   await chmod(disk, 0o600); // the copy is as read-only as the original
-  const started = await launchRestoring(options);
+  return restoreInto(await launchRestoring(options), { resources, record, signal, resync: false }, meanwhile);
+}
+
+export interface RestoreOptions {
+  readonly resources: HostResources;
+  readonly record: Pick<VmResources, "folder">;
+  readonly signal: AbortSignal;
+  /** The guest was in the middle of a conversation. */
+  readonly resync: boolean;
+}
+
+/** Restores the state that a QEMU was given. `meanwhile` is called at once, and has ended when this resolves. */
+export async function restoreInto(
+  started: StartedQemu,
+  { resources, record, signal, resync }: RestoreOptions,
+  meanwhile: (started: StartedQemu) => Promise<void>,
+): Promise<RestoredVm> {
   const { qmp } = started;
   try {
     signal.throwIfAborted();
     // Connected before the restore, so that the restored guest finds the host connected as when it was
-    // frozen.
+    // saved.
     const connecting = GuestChannel.connect(join(record.folder, vmPaths.agent), {
-      resync: false,
+      resync,
       deadlineMs: resources.deadlines.answerMs,
     });
     connecting.catch(() => undefined); // awaited when the guest runs
@@ -127,7 +143,8 @@ export async function adoptClone(record: VmRecord, { deadlineMs, signal }: Adopt
   using letGo = new DisposableStack();
   letGo.use(addAbortListener(signal, () => qmp.close()));
   try {
-    const rested = (await runState(qmp)) === "paused";
+    // A host process that was killed while a guest stood still for a snapshot has left it as one whose state was saved.
+    const rested = ["paused", "postmigrate"].includes((await runState(qmp)) ?? "");
     if (rested) await qmp.execute("cont");
     const options = { resync: true, deadlineMs, signal };
     const channel = await GuestChannel.connect(join(record.folder, vmPaths.agent), options);

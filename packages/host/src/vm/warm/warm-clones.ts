@@ -73,7 +73,8 @@ export class WarmClones {
       const live = await distrusting(library, made, async () => {
         const restored = await restoreClone(made, async (started) => {
           const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
-          record = { ...record, process: started.process, below, started_with: frozen.startedWith };
+          const made_of = { below, memory_of: "template", started_with: frozen.startedWith } as const;
+          record = { ...record, process: started.process, ...made_of };
           await saveRecord(record);
         });
         return resume(restored);

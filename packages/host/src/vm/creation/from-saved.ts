@@ -1,0 +1,180 @@
+// A VM that goes on from a saved guest: one that was paused, or a new one from a snapshot.
+
+import { chmod, constants, copyFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
+import type { VmOrigin } from "@skerry/contract/host-api/snapshots";
+import { wakeGuest } from "../../guest/agent.ts";
+import { checkDiskReserve } from "../disk/disk-reserve.ts";
+import { saveBackingFiles } from "../disk/backing-files.ts";
+import { paused } from "../lifecycle/end-reason.ts";
+import { memoryOf } from "../memory-of.ts";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
+import { saveRecord, syncFolder } from "../record.ts";
+import { checkRunsHere, checkSaved, readSaved, removeSaved, savedPaths } from "../saved/saved-guest.ts";
+import type { SavedFolder } from "../saved/snapshots.ts";
+import { diskGibOf } from "../start/boot.ts";
+import {
+  giveIdentity,
+  RestoreError,
+  restoreInto,
+  resume,
+  type LiveVm,
+  type RestoredVm,
+} from "../start/clone.ts";
+import { startQemu, type StartedQemu } from "../vm-resources.ts";
+import type { CreationOptions, VmRequest } from "./creation.ts";
+import type { NewVm } from "./new-vm.ts";
+import { loadPolicy, makeNewFolder, settled } from "./steps.ts";
+
+/** What the request names. Throws where it is not there, is damaged, is another template's or size's, or cannot go on on this host. */
+export async function readOrigin(
+  options: CreationOptions,
+  { spec, size, paused: former }: VmRequest,
+  from: VmOrigin,
+): Promise<SavedFolder> {
+  const origin =
+    from.kind === "snapshot"
+      ? await options.snapshots.whole(from.snapshot_id)
+      : await pausedIn(options, former);
+  const { saved } = origin;
+  if (saved.template !== spec.template || saved.size !== spec.size)
+    throw new SkerryError(
+      "bad_request",
+      `What was saved is a ${saved.size} of the template ${saved.template}.`,
+    );
+  checkRunsHere(saved, (await options.library.forBoot(size)).startedWith);
+  return origin;
+}
+
+async function pausedIn({ owner }: CreationOptions, former: VmRequest["paused"]): Promise<SavedFolder> {
+  if (former === undefined)
+    throw new SkerryError("vm_not_found", "Nothing is paused under this id on this host.");
+  return { folder: former.folder, saved: await readSaved(former.folder, owner.places) };
+}
+
+interface GoOnRequest extends VmRequest {
+  readonly origin: SavedFolder;
+}
+
+/** On failure the caller releases the resources that `newVm.record` names; where `newVm.staysPaused`, its files stay. */
+export async function goOn(
+  options: CreationOptions,
+  newVm: NewVm,
+  request: GoOnRequest,
+  signal: AbortSignal,
+): Promise<LiveVm> {
+  const isPaused = request.paused !== undefined;
+  await checkDiskReserve(options.vmsFolder);
+  if (isPaused) await keepPaused(newVm);
+  else await makeFiles(options, newVm, request);
+  signal.throwIfAborted();
+  const restored = await restore(options, newVm, request, signal);
+  try {
+    signal.throwIfAborted();
+    if (isPaused) {
+      // A host that is killed from here on leaves a VM that runs, which the next one adopts: what is in its files is old from now on.
+      await saveRecord({ ...newVm.record, status: "running" });
+      newVm.staysPaused = false;
+    }
+  } catch (error) {
+    restored.qmp.close();
+    throw error;
+  }
+  const live = await resume(restored).catch(notAwake);
+  if (isPaused) await wakeGuest(live.channel);
+  // The guest's programs run on, so this comes before nothing of theirs. What runs in two forks from now on differs.
+  else await giveIdentity(live, request.spec);
+  if (isPaused) await removeSaved(newVm.record.folder);
+  return live;
+}
+
+/** Under the new execution id from now on, so that what is asked of it names what there is. */
+async function keepPaused(newVm: NewVm): Promise<void> {
+  const { record } = newVm;
+  newVm.staysPaused = true;
+  for (const socket of [vmPaths.qmp, vmPaths.agent]) await rm(join(record.folder, socket), { force: true });
+  await saveRecord({ ...record, ...paused });
+}
+
+async function makeFiles(
+  { vmsFolder }: CreationOptions,
+  { record }: NewVm,
+  { spec, origin }: GoOnRequest,
+): Promise<void> {
+  await makeNewFolder(record);
+  if (spec.machine !== undefined) await writeFile(join(record.folder, vmPaths.console), "", { mode: 0o600 });
+  await saveRecord(record);
+  if (spec.machine !== undefined) {
+    await syncFolder(vmsFolder);
+    await saveBackingFiles(record.folder, origin.saved.below);
+  }
+  const disk = join(record.folder, vmPaths.disk);
+  await copyFile(join(origin.folder, vmPaths.disk), disk, constants.COPYFILE_FICLONE);
+  await chmod(disk, 0o600);
+}
+
+/** The guest is where it was saved, its policy in force, and does not run. */
+async function restore(
+  options: CreationOptions,
+  newVm: NewVm,
+  request: GoOnRequest,
+  signal: AbortSignal,
+): Promise<RestoredVm> {
+  const { resources } = options;
+  const { origin, paused: former } = request;
+  const started = await start(options, newVm, request);
+  const resume = { resources, record: newVm.record, signal, resync: true };
+  return restoreInto(started, resume, async () => {
+    await settled([
+      loadPolicy(resources, newVm.record),
+      // A paused one's record says that it is paused until its guest goes on.
+      former === undefined ? saveRecord(newVm.record) : checkSaved(origin.folder, origin.saved),
+    ]);
+  }).catch(notAwake);
+}
+
+async function start(
+  { resources, library }: CreationOptions,
+  newVm: NewVm,
+  { size, spec, origin: { folder, saved } }: GoOnRequest,
+): Promise<StartedQemu> {
+  const { record } = newVm;
+  const { below, memory_of, runs_on } = saved;
+  const here = (await library.forBoot(size)).startedWith;
+  const started = await startQemu(resources, {
+    record,
+    size,
+    machine: {
+      accelerator: runs_on.accelerator,
+      vcpus: size.vcpus,
+      memoryMib: size.memory_mib,
+      tscKhz: runs_on.tsc_khz ?? undefined,
+    },
+    files: {
+      // The kernel is in the guest's memory.
+      ...{ kernel: "", initramfs: "" },
+      memory: await memoryOf(resources, saved, size.memory_mib),
+      rootImage: below.root_image,
+      frozenDisk: below.frozen_disk,
+    },
+    diskGib: await diskGibOf(below),
+    purpose: "clone",
+    isMachine: spec.machine !== undefined,
+    state: join(folder, savedPaths.state),
+    pages: join(folder, savedPaths.memory),
+  });
+  // It keeps time by the rate that it was started with.
+  const started_with = { ...here, tsc_khz: runs_on.tsc_khz };
+  newVm.record = { ...record, process: started.process, below, memory_of, started_with };
+  return started;
+}
+
+/** Not the template's fault, which `RestoreError` says. */
+function notAwake(error: unknown): never {
+  if (!(error instanceof RestoreError)) throw error;
+  throw new SkerryError("guest_failed", "The VM did not go on from where it was saved.", {
+    remediation: "Try again; the host's log says more.",
+    cause: error,
+  });
+}

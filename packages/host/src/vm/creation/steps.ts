@@ -1,0 +1,36 @@
+// Steps that several ways to create a VM have in common.
+
+import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
+import { vmPaths } from "../qemu/qemu-arguments.ts";
+import { isWithout, type VmRecord } from "../record.ts";
+import { makeFolder, type HostResources } from "../vm-resources.ts";
+
+/** Makes an empty folder for a VM that is new on this host. Refuses where it holds a machine's disk that
+ *  no entry of the table names. */
+export async function makeNewFolder({ folder, machine }: VmRecord): Promise<void> {
+  if (machine !== undefined && !(await isWithout(join(folder, vmPaths.disk)))) {
+    throw new SkerryError(
+      "disk_unreadable",
+      "There is a disk in the machine's folder that the host does not know.",
+      {
+        remediation: "Start the host again; it then says what it finds there.",
+      },
+    );
+  }
+  await makeFolder(folder);
+}
+
+/** Waits until all of it has ended, also when one part fails: its resources must not be released while
+ *  another part still uses them. */
+export async function settled(work: readonly Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
+}
+
+export function loadPolicy(
+  { slots, egress: rules }: HostResources,
+  { slot, egress }: VmRecord,
+): Promise<void> {
+  return rules.load(slots.slot(slot), egress);
+}

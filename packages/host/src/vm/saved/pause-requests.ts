@@ -1,0 +1,101 @@
+// Requests that pause a sandbox. What it needs to go on is in its folder before anything of it is given back; until then it goes on where
+// a step fails, and after that it is paused, however this host process ends.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { Vm } from "@skerry/contract/host-api/vm";
+import { checkDiskReserve } from "../disk/disk-reserve.ts";
+import type { KeyedQueue } from "../keyed-queue.ts";
+import { paused } from "../lifecycle/end-reason.ts";
+import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
+import { notRunning, type Running, type VmTable } from "../lifecycle/vm-table.ts";
+import { saveRecord, shown } from "../record.ts";
+import type { HostResources } from "../vm-resources.ts";
+import { saveGuest } from "./save-guest.ts";
+import { removeSaved, savable, sealSaved } from "./saved-guest.ts";
+
+export interface PauseRequestsOptions {
+  readonly resources: HostResources;
+  readonly table: VmTable;
+  readonly lifecycle: VmLifecycle;
+  readonly slotWork: KeyedQueue;
+}
+
+export class PauseRequests {
+  readonly #options: PauseRequestsOptions;
+
+  constructor(options: PauseRequestsOptions) {
+    this.#options = options;
+  }
+
+  /** Of one that is paused already it answers the same. */
+  async pause(id: string, executionId: string): Promise<Vm> {
+    const { table, lifecycle } = this.#options;
+    const entry = table.of(id, executionId);
+    if (entry.record.machine !== undefined)
+      throw new SkerryError("bad_request", "A machine is stopped and not paused.");
+    switch (entry.state) {
+      case "creating":
+      case "adopting":
+      case "ending":
+        await entry.done.catch(() => undefined);
+        return this.pause(id, executionId);
+      case "unreadable":
+        throw notRunning(entry);
+      case "running":
+        if (entry.ending === undefined) await this.#pauseRunning(entry);
+        else await entry.ending.catch(() => undefined);
+        return this.pause(id, executionId);
+      case "ended":
+        if (entry.record.status !== "paused") throw notRunning(entry);
+        if (entry.pendingCleanup !== undefined) {
+          await lifecycle.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
+          return this.pause(id, executionId);
+        }
+        return shown(entry.record);
+    }
+  }
+
+  /** Rejects where the sandbox goes on. */
+  async #pauseRunning(entry: Running): Promise<void> {
+    const { table, lifecycle } = this.#options;
+    const saving = this.#save(entry);
+    // Another request for its end waits. Its QEMU may also end by itself meanwhile, which nothing but this looks at then.
+    const over = saving.then(
+      () => undefined,
+      () => undefined,
+    );
+    entry.ending = over;
+    try {
+      await saving;
+    } catch (error) {
+      delete entry.ending;
+      throw error;
+    }
+    if (!table.holds(entry)) return;
+    entry.live.qmp.close();
+    entry.live.channel.close("the sandbox was paused");
+    await lifecycle.end(entry.record, paused);
+  }
+
+  #save(entry: Running): Promise<void> {
+    const { resources, slotWork } = this.#options;
+    return slotWork.take(entry.record.id, async () => {
+      const record = savable(entry.record);
+      const { folder } = record;
+      await checkDiskReserve(folder);
+      await removeSaved(folder);
+      const standstill = await entry.idlePause.standStill();
+      try {
+        await saveGuest({ resources, record, qmp: entry.live.qmp, folder });
+        await sealSaved(folder, record, false);
+        // From here on the next host process would find it paused, and end its QEMU as one that no record knows.
+        await saveRecord({ ...record, ...paused, process: undefined });
+      } catch (error) {
+        await saveRecord(entry.record).catch(() => undefined);
+        await removeSaved(folder).catch(() => undefined);
+        await standstill.goOn();
+        throw error;
+      }
+    });
+  }
+}
