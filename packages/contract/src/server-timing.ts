@@ -1,9 +1,10 @@
 // The header `Server-Timing` (https://www.w3.org/TR/server-timing/): where the time of a call went. Creations and commands have it, so that a
-// client can tell what it has waited for; and the host's start of a VM, which control passes on.
+// client can tell what it has waited for; and the host's start and snapshot of a VM, which control passes on.
 
 /** `place`: a host was chosen and room on it reserved. `freeze`: the first use of a size had its template frozen on that host. `start`: the
- *  host made the VM, or took the command into it, once it was free to. `run`: the command itself. */
-export const timingPhases = ["place", "freeze", "start", "run"] as const;
+ *  host made the VM, or took the command into it, once it was free to. `run`: the command itself. `still`: the guest stood still for a
+ *  snapshot. */
+export const timingPhases = ["place", "freeze", "start", "run", "still"] as const;
 export type TimingPhase = (typeof timingPhases)[number];
 
 /** Milliseconds of each phase that there was. */

@@ -61,6 +61,7 @@ const phaseMeanings: Readonly<Record<TimingPhase, string>> = {
   freeze: "the first use of the size had its template frozen on that host",
   start: "the host made the microVM, or took the command into it",
   run: "the command itself, where it has ended before the answer",
+  still: "the guest stood still for a snapshot",
 };
 
 function timingHeader(timing: readonly TimingPhase[]): Json {

@@ -1,4 +1,5 @@
 import { PauseVm, SnapshotParams, SnapshotVm } from "@skerry/contract/host-api/snapshots";
+import { formatTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
 import type { Host } from "../host.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
@@ -7,8 +8,10 @@ export function registerSnapshots(server: HostServer, { engine, snapshots }: Hos
     engine.pause(request.params.id, request.body.execution_id),
   );
 
-  server.post("/vms/:id/snapshots", { schema: { params: VmParams, body: SnapshotVm } }, (request) =>
-    engine.snapshot(request.params.id, request.body),
+  server.post("/vms/:id/snapshots", { schema: { params: VmParams, body: SnapshotVm } }, (request, reply) =>
+    engine.snapshot(request.params.id, request.body, (still) => {
+      void reply.header(SERVER_TIMING, formatTiming({ still }));
+    }),
   );
 
   server.get("/snapshots", () => ({ items: snapshots.list() }));

@@ -18,7 +18,7 @@ import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { bringUp, finishWaking, recordFor, type OnFrozen, type VmRequest } from "./creation/creation.ts";
 import { Creations, type Bring } from "./creation/creations.ts";
 import { PauseRequests } from "./saved/pause-requests.ts";
-import type { Snapshots } from "./saved/snapshots.ts";
+import type { Snapshots, TakeOptions } from "./saved/snapshots.ts";
 import {
   VmTable,
   hostIsEnding,
@@ -156,10 +156,14 @@ export class VmEngine {
   }
 
   /** A snapshot of this incarnation, which goes on. */
-  async snapshot(id: string, { execution_id, snapshot_id }: SnapshotVm): Promise<HostSnapshot> {
+  async snapshot(
+    id: string,
+    { execution_id, snapshot_id }: SnapshotVm,
+    onStill?: TakeOptions["onStill"],
+  ): Promise<HostSnapshot> {
     const { resources, snapshots } = this.#options;
     const entry = await this.usable(id, execution_id);
-    return snapshots.take(snapshot_id, entry, { resources, slotWork: this.#slotWork });
+    return snapshots.take(snapshot_id, entry, { resources, slotWork: this.#slotWork, onStill });
   }
 
   /** Adds a VM that `bring` creates. */

@@ -22,7 +22,8 @@ import { diskGone } from "../lifecycle/unreadable.ts";
 import type { Snapshots } from "../saved/snapshots.ts";
 import { goOn, readOrigin } from "./from-saved.ts";
 import type { NewVm } from "./new-vm.ts";
-import { loadPolicy, makeNewFolder, settled } from "./steps.ts";
+import { loadPolicy, makeNewFolder } from "./steps.ts";
+import { settled } from "../../settled.ts";
 import type { WarmVm } from "../warm/warm-clones.ts";
 
 export interface CreationOptions {

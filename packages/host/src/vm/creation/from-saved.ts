@@ -25,7 +25,8 @@ import {
 import { startQemu, type StartedQemu } from "../vm-resources.ts";
 import type { CreationOptions, VmRequest } from "./creation.ts";
 import type { NewVm } from "./new-vm.ts";
-import { loadPolicy, makeNewFolder, settled } from "./steps.ts";
+import { loadPolicy, makeNewFolder } from "./steps.ts";
+import { settled } from "../../settled.ts";
 
 /** What the request names. Throws where it is not there, is damaged, is another template's or size's, or cannot go on on this host. */
 export async function readOrigin(

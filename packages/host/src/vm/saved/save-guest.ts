@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import { findSize } from "@skerry/contract/sizes";
 import { runProgram } from "../../run.ts";
+import { settled } from "../../settled.ts";
 import { memoryOf } from "../memory-of.ts";
 import { saveState } from "../qemu/device-state.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
@@ -27,8 +28,7 @@ export interface SaveGuestOptions {
 /** Writes pages and device state, and a copy of the disk where the folder is not the VM's own. Throws `disk_full`. */
 export async function saveGuest(options: SaveGuestOptions): Promise<void> {
   const { record, folder } = options;
-  await writePages(options);
-  await writeState(options);
+  await settled([writePages(options), writeState(options)]);
   // Saving the state has flushed the disk, and nothing writes to it before the guest goes on.
   if (folder !== record.folder)
     await copyFile(

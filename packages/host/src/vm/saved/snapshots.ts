@@ -28,6 +28,13 @@ export interface SavedFolder {
   readonly saved: SavedGuest;
 }
 
+export interface TakeOptions {
+  readonly resources: HostResources;
+  readonly slotWork: KeyedQueue;
+  /** Told for how many milliseconds the guest stands still. */
+  readonly onStill?: ((ms: number) => void) | undefined;
+}
+
 const PART = ".part";
 /** Forks of one snapshot begin together; its files are read once for all of them. */
 const CHECKED_FOR_MS = 30_000;
@@ -73,11 +80,7 @@ export class Snapshots {
   }
 
   /** A snapshot of a VM that runs, and goes on. The same call twice is one snapshot. */
-  take(
-    id: string,
-    entry: Running,
-    shared: { readonly resources: HostResources; readonly slotWork: KeyedQueue },
-  ): Promise<HostSnapshot> {
+  take(id: string, entry: Running, shared: TakeOptions): Promise<HostSnapshot> {
     const kept = this.#kept.get(id);
     if (kept !== undefined) return Promise.resolve(shown(id, kept.saved));
     let taking = this.#taking.get(id);
@@ -123,7 +126,7 @@ export class Snapshots {
   async #take(
     id: string,
     entry: Running,
-    { resources, slotWork }: { readonly resources: HostResources; readonly slotWork: KeyedQueue },
+    { resources, slotWork, onStill }: TakeOptions,
   ): Promise<HostSnapshot> {
     const { folder } = this.#options;
     const part = join(folder, `${id}${PART}`);
@@ -132,10 +135,12 @@ export class Snapshots {
     await mkdir(part, { mode: 0o700 });
     try {
       await slotWork.take(record.id, async () => {
+        const sinceMs = performance.now();
         const standstill = await entry.idlePause.standStill();
         try {
           await saveGuest({ resources, record, qmp: entry.live.qmp, folder: part });
         } finally {
+          onStill?.(performance.now() - sinceMs);
           await standstill.goOn();
         }
       });
