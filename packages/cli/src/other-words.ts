@@ -30,7 +30,7 @@ const WATCH = "No command watches: `watch skerry ps` does, and `skerry logs ID -
 const SHELL = "There is no interactive shell: `skerry sandbox exec ID -- COMMAND` runs one command.";
 
 const ofVm = (noun: string): Words => ({
-  run: `\`skerry ${noun} create\` makes one, and \`skerry ${noun} exec ID -- COMMAND\` runs a command.`,
+  run: `\`skerry run -- COMMAND\` runs one in a sandbox of its own, \`skerry ${noun} exec ID -- COMMAND\` in this one.`,
   ssh: `There is no interactive shell: \`skerry ${noun} exec ID -- COMMAND\` runs one command.`,
   shell: `There is no interactive shell: \`skerry ${noun} exec ID -- COMMAND\` runs one command.`,
   cp: "`skerry cp ./file ID:/root/` copies either way.",
@@ -42,7 +42,7 @@ const ofVm = (noun: string): Words => ({
 const hints: Readonly<Record<string, Words>> = {
   [PROGRAM]: {
     ...{ rm: REMOVE, delete: REMOVE, destroy: REMOVE, kill: REMOVE },
-    ...{ exec: EXEC, run: EXEC, ssh: SHELL, shell: SHELL },
+    ...{ exec: EXEC, ssh: SHELL, shell: SHELL },
     ...{ list: LIST, ls: LIST, create: CREATE, start: POWER, stop: POWER, restart: POWER },
     ...{ stats: FIGURES, top: FIGURES, watch: WATCH },
     get: "`skerry sandbox get ID` and `skerry machine show ID` do that.",

@@ -12,6 +12,7 @@ import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
+import { registerRun } from "./commands/run.ts";
 import { registerCp } from "./commands/copy/cp.ts";
 import { registerCompletionCommands } from "./commands/completion.ts";
 import { registerOrganizationCommands } from "./commands/organizations/organizations.ts";
@@ -41,6 +42,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerSandboxCommands(program, cli);
   registerMachineCommands(program, cli);
   registerEitherVmCommands(program, cli);
+  registerRun(program, cli);
   registerCp(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);

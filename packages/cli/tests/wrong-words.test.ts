@@ -69,7 +69,7 @@ test("help for what is no command ends with 2, and words of other tools lead to 
     [["ls"], "skerry ps"],
     [["stats"], "skerry status"],
     [["watch"], "watch skerry ps"],
-    [["sandbox", "run", "base"], "skerry sandbox create"],
+    [["sandbox", "run", "base"], "skerry run -- COMMAND"],
     [["sandbox", "ls"], "skerry sandbox list"],
   ];
   for (const [words, answer] of wrong) {

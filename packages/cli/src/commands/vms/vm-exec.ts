@@ -72,7 +72,7 @@ function whoseFlag(): CliError {
   });
 }
 
-const EXIT_CODES = `
+export const EXIT_CODES = `
 Exit codes: the command's own (128 + the number of the signal that killed it), 124 where it was killed
 at its timeout, 125 where Skerry failed and not the command, 2 for wrong usage. Standard input is at most
 10 MiB, and is read to its end before the command starts; a pipe on which nothing comes for 2 s is empty.`;
@@ -87,7 +87,7 @@ function shellQuoted(word: string): string {
 }
 
 /** Writes the output as it comes, no faster than it is read, and returns the command's exit code. */
-async function passOn(cli: Cli, events: AsyncIterable<ExecuteEvent>): Promise<number> {
+export async function passOn(cli: Cli, events: AsyncIterable<ExecuteEvent>): Promise<number> {
   let exitCode = 0;
   for await (const event of events) {
     if (event.type !== "exit") {

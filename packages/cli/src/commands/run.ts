@@ -1,0 +1,183 @@
+// `skerry run`: a command in a sandbox that is made for it, and gone after it.
+
+import { EXECUTE_TIMEOUT_MAX_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
+import { formatDuration, parseDuration } from "@skerry/contract/durations";
+import type { Skerry } from "@skerry/sdk";
+import type { Command } from "commander";
+import type { Cli } from "../cli.ts";
+import { CliError, exitCodes } from "../errors.ts";
+import { addExamples, collectPair, collectText, given } from "../options.ts";
+import { readStandardInput } from "../standard-input.ts";
+import type { Guest } from "./copy/guest-copy.ts";
+import { chosenTemplate, firstUseHint } from "./vms/default-template.ts";
+import { addEgressFlags, egressRequest, type EgressFlags } from "./vms/egress-flags.ts";
+import { createInterruptibly } from "./vms/interruptible-create.ts";
+import { EXIT_CODES, passOn, shellCommand } from "./vms/vm-exec.ts";
+import { sandboxNoun } from "./vms/vm-noun.ts";
+
+interface RunFlags extends EgressFlags {
+  readonly template?: string;
+  readonly size?: string;
+  readonly timeout?: string;
+  readonly env?: Record<string, string>;
+  readonly workdir?: string;
+  readonly copyIn?: readonly string[];
+  readonly copyOut?: readonly string[];
+  readonly stdin?: boolean;
+}
+
+/** In which what was copied is found, and the command runs. */
+const HOME = "/root";
+/** Beside the command, for files on their way in and out. What this program leaves behind when it is killed lives no longer. */
+const COPY_MS = 10 * 60_000;
+const DESTROY_WITHIN_MS = 15_000;
+
+export function registerRun(program: Command, cli: Cli): void {
+  const command = program
+    .command("run")
+    .description("Run a command in a new sandbox, which is destroyed after it, and exit with its code.")
+    .usage("[options] -- <command...>")
+    .argument("<command...>", "a program and its arguments, or one string for the shell")
+    .option("--template <name>", "name or id; see `skerry template list` (default: base, or the only one)")
+    .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
+    .option("--timeout <duration>", "after which the command is killed (default: 5m, which is the most)")
+    .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
+    .option("--workdir <path>", `directory to run it in (default: ${HOME})`)
+    .option(
+      "--copy-in <path[:target]>",
+      `copy it into ${HOME} first, or to the target; repeatable`,
+      collectText,
+    )
+    .option(
+      "--copy-out <path[:target]>",
+      "copy it here afterwards, or to the target, also where the command has failed; repeatable",
+      collectText,
+    )
+    .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
+    .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
+    .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.");
+  addEgressFlags(command).action((words: readonly string[], flags: RunFlags, self: Command) =>
+    run(cli, { words, flags, self }),
+  );
+  command.addHelpText("after", EXIT_CODES);
+  addExamples(
+    command,
+    "skerry run -- uname -a",
+    "skerry run --egress-mode deny_all -- python3 -c 'print(6 * 7)'",
+    "skerry run --copy-in ./src --workdir /root/src --copy-out /root/src/report.xml -- make test",
+    "skerry run 'wc -l' < words.txt",
+  );
+}
+
+interface Call {
+  readonly words: readonly string[];
+  readonly flags: RunFlags;
+  readonly self: Command;
+}
+
+async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
+  cli.failedExitCode = exitCodes.notRun;
+  const { size, env, timeout = formatDuration(EXECUTE_TIMEOUT_MAX_MS) } = flags;
+  // Before anything is made: what is wrong here costs no sandbox. What the server refuses it says itself.
+  const copies = { in: (flags.copyIn ?? []).map(inward), out: (flags.copyOut ?? []).map(outward) };
+  const lifeMs = Math.min(durationOf(timeout) + COPY_MS, SANDBOX_TIMEOUT_MAX_MS);
+  const client = await cli.client(self);
+  // From here on Ctrl-C ends no process that has a sandbox to destroy.
+  const { signal } = cli;
+  using input = flags.stdin === false ? undefined : await readStandardInput(cli, flags.stdin === true);
+  const template = await chosenTemplate(client, { flag: flags.template, argument: undefined }, signal);
+  const request = {
+    template,
+    timeout: formatDuration(lifeMs),
+    ...given({ size, env, egress: egressRequest(flags) }),
+  };
+  let id = "";
+  await createInterruptibly(cli, {
+    noun: "sandbox",
+    hint: firstUseHint(size),
+    create: (options) => client.sandboxes.create(request, options),
+    destroy: (made, options) => client.sandboxes.destroy(made, options),
+    tell: async (created) => void (id = created.id),
+  });
+  await using _sandbox = { [Symbol.asyncDispose]: () => destroy(cli, client, id) };
+  const calls = sandboxNoun.calls(client);
+  await copyAllIn(cli, { calls, id, signal }, copies.in);
+  const late = input === undefined ? signal : AbortSignal.any([signal, input.late]);
+  const options = { ...given({ timeout, workdir: flags.workdir, stdin: input?.bytes }), signal: late };
+  try {
+    cli.exitCode = await passOn(cli, calls.executeStream(id, shellCommand(words), options));
+  } catch (error) {
+    if (!signal.aborted) input?.late.throwIfAborted();
+    throw error;
+  }
+  await copyAllOut(cli, { calls, id, signal }, copies.out);
+}
+
+function durationOf(text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms <= EXECUTE_TIMEOUT_MAX_MS) return ms;
+  throw new CliError("invalid_input", `"${text}" is no time that a command may take.`, {
+    remediation: `Write --timeout 30s or 2m; ${formatDuration(EXECUTE_TIMEOUT_MAX_MS)} is the most.`,
+    exitCode: exitCodes.usage,
+  });
+}
+
+interface Copying {
+  readonly source: string;
+  readonly target: string;
+}
+
+async function copyAllIn(cli: Cli, guest: Guest, copies: readonly Copying[]): Promise<void> {
+  if (copies.length === 0) return;
+  const { copyIn } = await import("./copy/copy-in.ts");
+  for (const copy of copies) await copyIn(cli, guest, { ...copy, flags: {} });
+}
+
+/** A command that has failed keeps its code also where what it was to make is not there. */
+async function copyAllOut(cli: Cli, guest: Guest, copies: readonly Copying[]): Promise<void> {
+  if (copies.length === 0) return;
+  const { copyOut } = await import("./copy/copy-out.ts");
+  for (const copy of copies) {
+    try {
+      await copyOut(cli, guest, { ...copy, flags: {} });
+    } catch (error) {
+      guest.signal.throwIfAborted();
+      if (cli.exitCode === 0) throw error;
+      await cli.fail(error);
+    }
+  }
+}
+
+/** `PATH` or `PATH:TARGET`; the target in the sandbox is absolute. */
+function inward(text: string): Copying {
+  const at = text.lastIndexOf(":/");
+  if (at <= 0) return { source: text, target: `${HOME}/` };
+  return { source: text.slice(0, at), target: text.slice(at + 1) };
+}
+
+/** `PATH` in the sandbox or `PATH:TARGET`; a path there is absolute, or below the home folder. */
+function outward(text: string): Copying {
+  const at = text.indexOf(":");
+  const source = at < 0 ? text : text.slice(0, at);
+  if (source === "")
+    throw new CliError("invalid_input", `"${text}" names nothing in the sandbox.`, {
+      remediation: "Write --copy-out PATH, or PATH:TARGET with the target here.",
+      exitCode: exitCodes.usage,
+    });
+  return {
+    source: source.startsWith("/") ? source : `${HOME}/${source}`,
+    target: at < 0 ? "." : text.slice(at + 1) || ".",
+  };
+}
+
+/** Says so where it cannot be destroyed; it then ends at its timeout. */
+async function destroy(cli: Cli, { sandboxes }: Skerry, id: string): Promise<void> {
+  try {
+    await sandboxes.destroy(id, { signal: AbortSignal.timeout(DESTROY_WITHIN_MS) });
+  } catch (error) {
+    await cli.fail(error);
+    await cli.output.note(
+      `The sandbox ${id} was not destroyed; it ends at its timeout. skerry sandbox destroy ${id}`,
+    );
+  }
+}

@@ -1,0 +1,99 @@
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import {
+  eventText,
+  exitFields,
+  output,
+  sandboxInfo,
+  ScriptedServer,
+  sendJson,
+} from "../../sdk/tests/support/scripted-server.ts";
+import { ended, Shell } from "./support/shell.ts";
+
+/** A server with one sandbox, in which a command ends with this code. */
+async function serverOf(exitCode: number, started: () => void = () => undefined) {
+  const seen: string[] = [];
+  const server = await ScriptedServer.start((response, { method, url }) => {
+    seen.push(`${method} ${url}`);
+    if (method === "DELETE") return void response.writeHead(204).end();
+    if (url === "/v1/sandboxes") return sendJson(response, 201, sandboxInfo);
+    response.write(output("stdout", "hello\n"));
+    started();
+    // A command that does not end.
+    if (exitCode >= 0) response.end(eventText("exit", { ...exitFields, exit_code: exitCode }));
+    return undefined;
+  });
+  return { server, seen };
+}
+
+const sandbox = `/v1/sandboxes/${sandboxInfo.id}`;
+
+test.each([0, 3])(
+  "run makes a sandbox, ends with the command's code %i, and leaves none",
+  async (exitCode) => {
+    const { server, seen } = await serverOf(exitCode);
+    await using _server = server;
+    await using shell = await Shell.forServer(server);
+    const answer = await shell.run(
+      "run",
+      "--template",
+      "base",
+      "--timeout",
+      "90s",
+      "--env",
+      "A=b",
+      "-n",
+      "--",
+      "make",
+      "it so",
+    );
+    expect(answer).toMatchObject({ code: exitCode, stdout: Buffer.from("hello\n") });
+    expect(seen).toEqual(["POST /v1/sandboxes", `POST ${sandbox}/execute`, `DELETE ${sandbox}`]);
+    const [created, executed] = server.received.map(({ body }) =>
+      body.length === 0 ? null : JSON.parse(body.toString()),
+    );
+    // Longer than the command may take, for what is copied.
+    expect(created).toEqual({ template: "base", timeout: "11m30s", env: { A: "b" } });
+    expect(executed).toEqual({ command: "make 'it so'", timeout: "90s" });
+  },
+);
+
+test("run that is interrupted destroys its sandbox", async () => {
+  const begun = Promise.withResolvers<void>();
+  const { server, seen } = await serverOf(-1, begun.resolve);
+  await using _server = server;
+  await using shell = await Shell.forServer(server);
+  const child = shell.start("run", "--template", "base", "-n", "--", "sleep", "100");
+  await begun.promise;
+  await once(child.stdout, "data");
+  child.kill("SIGINT");
+  expect(await ended(child)).toMatchObject({ code: 130 });
+  expect(seen.at(-1)).toBe(`DELETE ${sandbox}`);
+});
+
+test("a sandbox that cannot be destroyed is named, and the command keeps its code", async () => {
+  await using server = await ScriptedServer.start((response, { method, url }) => {
+    if (method === "DELETE") return sendJson(response, 409, { code: "forbidden", message: "No." });
+    if (url === "/v1/sandboxes") return sendJson(response, 201, sandboxInfo);
+    response.end(eventText("exit", { ...exitFields, exit_code: 7 }));
+    return undefined;
+  });
+  await using shell = await Shell.forServer(server);
+  const answer = await shell.run("run", "--template", "base", "-n", "--", "false");
+  expect(answer.code).toBe(7);
+  expect(answer.stderr).toContain(`skerry sandbox destroy ${sandboxInfo.id}`);
+});
+
+test.each([
+  [["--timeout", "6m"], "5m is the most"],
+  [["--timeout", "soon"], "5m is the most"],
+  [["--copy-out", ":x"], "names nothing in the sandbox"],
+])("run %j is refused before there is a sandbox", async (flags, said) => {
+  const { server, seen } = await serverOf(0);
+  await using _server = server;
+  await using shell = await Shell.forServer(server);
+  const answer = await shell.run("run", ...flags, "--", "true");
+  expect(answer.code).toBe(2);
+  expect(answer.stderr).toContain(said);
+  expect(seen).toEqual([]);
+});
