@@ -12,6 +12,18 @@ export const EXECUTE_TIMEOUT_DEFAULT_MS = 30_000;
 /** Longest command, in milliseconds (5 min). */
 export const EXECUTE_TIMEOUT_MAX_MS = 5 * 60_000;
 
+/** How long an execution may live without a reader at most, in milliseconds, where it is not detached. */
+export const REATTACH_MAX_MS = 60_000;
+
+/** Longest timeout of an execution that is not bounded by its request, in milliseconds (24 h). */
+export const EXECUTION_TIMEOUT_MAX_MS = 24 * 3_600_000;
+
+/** What is kept of an execution's output, in bytes; `guest/src/ring.h` has the same. */
+export const EXECUTION_WINDOW_BYTES = 1024 * 1024;
+
+/** Largest standard input that a detached command is started with, in bytes: a pipe takes it at once. */
+export const DETACHED_STDIN_MAX_BYTES = 64 * 1024;
+
 /** Between SIGTERM and SIGKILL to a machine's main process, in milliseconds: default (that of other container engines) and maximum. */
 export const STOP_TIMEOUT_DEFAULT_MS = 10_000;
 export const STOP_TIMEOUT_MAX_MS = 5 * 60_000;

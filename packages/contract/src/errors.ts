@@ -26,6 +26,7 @@ export const errorStatus = {
   execution_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
+  upgrade_required: 426,
   name_taken: 409,
   host_name_taken: 409,
   host_not_empty: 409,

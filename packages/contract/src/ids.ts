@@ -9,7 +9,10 @@ export const idKinds = {
   user: "usr",
   token: "tok",
   template: "tpl",
+  /** A command that runs in a VM. */
   execution: "exe",
+  /** A VM from one start to its end. */
+  incarnation: "inc",
   attempt: "att",
   request: "req",
   audit: "aud",
@@ -27,6 +30,14 @@ const RANDOM_CHARS = 16;
 /** A new id of this kind, for example `sbx_01kb3x0q9vt5c7r2m8n4p6w1yz`. `now` is in milliseconds since 1970. */
 export function newId(kind: IdKind, now: number = Date.now()): string {
   return `${idKinds[kind]}_${timeText(now)}${randomText()}`;
+}
+
+/** When this id was made, in milliseconds since 1970, as far as it is one. */
+export function timeOfId(id: string): number {
+  const from = id.indexOf("_") + 1;
+  let ms = 0;
+  for (const char of id.slice(from, from + TIME_CHARS)) ms = ms * 32 + Math.max(0, ALPHABET.indexOf(char));
+  return ms;
 }
 
 /** The least id of this kind that can be made at this time, in milliseconds since 1970. */

@@ -43,16 +43,13 @@ test("each call that changes something leaves one event, with who, what and how 
       ({ request_id }) => request_id === answer.headers.get("x-request-id"),
     );
     expect(others).toEqual([]);
-    const { action, resource } = act;
+    const { action, resource, isOfPath } = act;
+    const inPath = path.match(/[a-z]{3}_[0-9a-z]{26}/g) ?? [];
     expect(event, operation).toMatchObject({
       action,
       resource: {
         kind: resource,
-        id:
-          answer.body.id ??
-          answer.body.user_id ??
-          (path.match(/[a-z]{3}_[0-9a-z]{26}/g) ?? []).at(-1) ??
-          null,
+        id: isOfPath === true ? inPath[0] : (answer.body.id ?? answer.body.user_id ?? inPath.at(-1) ?? null),
       },
       outcome: "success",
       code: null,

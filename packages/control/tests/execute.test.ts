@@ -46,7 +46,7 @@ function eventsOf(text: string): Event[] {
     .split("\n\n")
     .filter((block) => block.startsWith("event: "))
     .map((block) => {
-      const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+      const [, event = "", data = ""] = /^event: (\w+)\n(?:id: \d+\n)?data: (.*)$/.exec(block) ?? [];
       return { event, data: JSON.parse(data) as Record<string, unknown> };
     });
 }
@@ -87,7 +87,9 @@ test("a stream brings the same run as events and has no limit", async () => {
   const response = await stream({ command: "binary" });
   expect(response.headers.get("content-type")).toContain("text/event-stream");
   expect(response.headers.get("x-request-id")).toMatch(/^req_/);
-  expect(eventsOf(await response.text())).toEqual([
+  const [start, ...events] = eventsOf(await response.text());
+  expect(start).toMatchObject({ event: "start", data: { command: "binary", detached: false } });
+  expect(events).toEqual([
     { event: "stdout", data: { data: Buffer.from([0x66, 0xff, 0x00, 0xc3]).toString("base64") } },
     { event: "stderr", data: { data: Buffer.from([0xa9]).toString("base64") } },
     { event: "exit", data: cleanExit },
@@ -108,9 +110,9 @@ test("a stream that cannot begin is a plain error, one that breaks ends with an 
   expect(early.status).toBe(400);
   expect(early.headers.get("content-type")).toContain("application/json");
   const events = eventsOf(await (await stream({ command: "cut" })).text());
-  expect(events.map(({ event }) => event)).toEqual(["stdout", "error"]);
-  expect(events[1]?.data).toMatchObject({ code: "guest_failed" });
-  expect(events[1]?.data["request_id"]).toMatch(/^req_/);
+  expect(events.map(({ event }) => event)).toEqual(["start", "stdout", "error"]);
+  expect(events[2]?.data).toMatchObject({ code: "execution_not_found" });
+  expect(events[2]?.data["request_id"]).toMatch(/^req_/);
 });
 
 test("a guest that breaks the protocol is an error and not an answer", async () => {
@@ -192,6 +194,7 @@ describe("a sandbox that ends in the middle of a command", () => {
     world.host.failures.clear();
     const events = eventsOf(await (await stream({ command: "gone" })).text());
     expect(events.map(({ event, data }) => [event, data["code"]])).toEqual([
+      ["start", undefined],
       ["stdout", undefined],
       ["error", "sandbox_expired"],
     ]);
@@ -279,6 +282,7 @@ test("a control plane that stops tells every command that it can wait for no lon
   expect(stopped).toBeUndefined();
   for (const text of texts) {
     expect(eventsOf(text).map(({ event, data }) => [event, data["code"]])).toEqual([
+      ["start", undefined],
       ["error", "shutting_down"],
     ]);
   }

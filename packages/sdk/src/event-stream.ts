@@ -4,6 +4,8 @@ export interface ServerEvent {
   /** `message` where the stream names none. */
   readonly event: string;
   readonly data: string;
+  /** Its number, where it has one. */
+  readonly id?: string | undefined;
 }
 
 /** Longest event, in characters. A chunk of output is at most 64 KiB before base64; the rest is room. */
@@ -50,6 +52,7 @@ class Lines {
 class PendingEvent {
   #event = "";
   #data: string[] = [];
+  #id: string | undefined;
   #chars = 0;
 
   /** Takes one line; the empty line that ends an event returns it. */
@@ -60,6 +63,7 @@ class PendingEvent {
     const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
     if (field === "event") this.#event = value;
     if (field === "data") this.#data.push(value);
+    if (field === "id") this.#id = value;
     this.#chars += line.length;
     if (this.#chars > EVENT_MAX_CHARS) throw new EventStreamError("an event is too long");
     return undefined;
@@ -69,8 +73,13 @@ class PendingEvent {
     const finished =
       this.#data.length === 0
         ? undefined
-        : { event: this.#event === "" ? "message" : this.#event, data: this.#data.join("\n") };
+        : {
+            event: this.#event === "" ? "message" : this.#event,
+            data: this.#data.join("\n"),
+            ...(this.#id !== undefined && { id: this.#id }),
+          };
     this.#event = "";
+    this.#id = undefined;
     this.#data = [];
     this.#chars = 0;
     return finished;

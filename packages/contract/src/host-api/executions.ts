@@ -39,7 +39,7 @@ export const ExecutionState = Type.Object(
     from: Natural,
     position: Natural,
     /** Null while it runs. */
-    exit: Nullable(ExecuteExit),
+    exit: Nullable(Type.Object(ExecuteExit.properties, closed)),
   },
   closed,
 );

@@ -8,6 +8,7 @@ import {
   EXECUTE_TIMEOUT_DEFAULT_MS,
   EXECUTE_TIMEOUT_MAX_MS,
   OUTPUT_MAX_BYTES,
+  REATTACH_MAX_MS,
   STDIN_MAX_BYTES,
 } from "../bounds.ts";
 import { named } from "../named.ts";
@@ -42,6 +43,20 @@ export const ExecuteRequest = named(
     stdin: Type.Optional(
       Type.String({
         description: `What the command reads from its standard input, at most ${STDIN_MAX_MIB} MiB, and then its end. Without it the input is empty. A command that does not read all of it does not fail by that.`,
+      }),
+    ),
+    detach: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Answers 201 with an `Execution` as soon as the command runs; it lives without a reader, and without a timeout unless `timeout` sets one.",
+      }),
+    ),
+    reattach: Type.Optional(
+      Type.String({
+        ...Duration,
+        examples: [],
+        description: `Of a stream of events: how long the command lives after its client has gone, so that it may be followed again; at most ${formatDuration(REATTACH_MAX_MS)}. Default: not at all.`,
       }),
     ),
     stdin_encoding: Type.Optional(

@@ -65,7 +65,8 @@ export function eventOfCreation(request: FastifyRequest, created: unknown): NewA
   const act = actOf(request);
   if (act === undefined) return undefined;
   recorded.set(request, succeeded.outcome);
-  return eventOfCall({ ...act, resourceId: idOf(created) }, succeeded);
+  const isOfPath = operationOf(request)?.audit?.isOfPath === true;
+  return eventOfCall(isOfPath ? act : { ...act, resourceId: idOf(created) }, succeeded);
 }
 
 /** Once for each outcome: a creation that was recorded may still fail to commit. */
@@ -103,13 +104,15 @@ function actOf(request: FastifyRequest): CallerAct | undefined {
   const act = operationOf(request)?.audit;
   const caller = knownCallerOf(request);
   if (act === undefined || caller === undefined) return undefined;
-  const { detail, ...what } = act;
+  const { detail, isOfPath, ...what } = act;
   const { body, raw } = request;
+  const { params } = request as { readonly params: unknown };
+  const asked = isOfPath === true ? idInPath({ id: (params as { readonly id: string }).id }) : undefined;
   return {
     ...what,
     caller,
     detail: caller.auditDetails ? shortened(detail?.({ body, url: raw.url ?? "" })) : null,
-    resourceId: answeredIds.get(request) ?? idInPath(request.params),
+    resourceId: asked === undefined ? (answeredIds.get(request) ?? idInPath(params)) : asked,
     // Undefined once the connection is gone.
     address: (request.ip as string | undefined) ?? null,
     requestId: request.id,

@@ -8,6 +8,7 @@ import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { RateLimiter } from "../rate-limits/rate-limiter.ts";
 import { operationOf, type Access } from "./operation.ts";
 import { countedRequestOf } from "../http/counted-request.ts";
+import { offeredProtocols } from "../http/upgrades.ts";
 import { countingFailures, enforceRateLimit } from "./enforce-rate-limit.ts";
 import { authorize } from "./authorize.ts";
 
@@ -99,5 +100,15 @@ export function secretOf(request: FastifyRequest): string | undefined {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "") ?? [];
   if (bearer !== undefined) return bearer;
   const key = request.headers["x-api-key"];
-  return typeof key === "string" ? key : undefined;
+  if (typeof key === "string") return key;
+  return secretInProtocols(offeredProtocols(request));
+}
+
+/** Browsers can set no header of a WebSocket, so Kubernetes has them offer the token as a subprotocol, which is never chosen. */
+const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
+
+function secretInProtocols(offered: readonly string[]): string | undefined {
+  const found = offered.find((one) => one.startsWith(BEARER_PROTOCOL));
+  if (found === undefined) return undefined;
+  return Buffer.from(found.slice(BEARER_PROTOCOL.length), "base64url").toString("latin1");
 }

@@ -73,8 +73,12 @@ interface Declaration {
   readonly largeBody?: LargeBody;
   /** A request without a body is one with `{}`. */
   readonly isBodyOptional?: true;
-  /** By status, what success answers. What answers 201 creates, and takes an `Idempotency-Key`. */
-  readonly answers: { readonly [Status in 200 | 201 | 202 | 204]?: NamedSchema | TNull | WrittenAnswer };
+  /** By status, what success answers. What answers 101 becomes a WebSocket. What answers 201 creates, and takes an `Idempotency-Key`. */
+  readonly answers: {
+    readonly [Status in 101 | 200 | 201 | 202 | 204]?: NamedSchema | TNull | WrittenAnswer;
+  };
+  /** What it answers with 201 where the request asks for that. Its handler sends it by `createIdempotently`. */
+  readonly createsWhenAsked?: NamedSchema;
   /** It answers server-sent events where the request asks for them. These are the schemas of what they carry, as far as they have names. */
   readonly events?: readonly NamedSchema[];
   /** It can answer the bytes of a file. */

@@ -19,11 +19,13 @@ export type RequestOf<O extends Operation> = FastifyRequest<{
 type ResultOf<Answers> =
   Answers extends Readonly<Record<201, infer Created extends TSchema>>
     ? Creation<Static<Created>>
-    : Answers extends Readonly<Record<204, TNull>>
-      ? Promise<void>
-      : Answers extends Readonly<Record<200, infer Answer>>
-        ? Sent<Answer> | Promise<Sent<Answer>>
-        : never;
+    : Answers extends Readonly<Record<101, TNull>>
+      ? Promise<FastifyReply>
+      : Answers extends Readonly<Record<204, TNull>>
+        ? Promise<void>
+        : Answers extends Readonly<Record<200, infer Answer>>
+          ? Sent<Answer> | Promise<Sent<Answer>>
+          : never;
 type Sent<Answer> =
   | FastifyReply
   | (Answer extends WrittenAnswer ? never : Answer extends TSchema ? Static<Answer> : never);

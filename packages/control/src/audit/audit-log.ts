@@ -24,6 +24,8 @@ import type { FoldedEvent } from "./refusals.ts";
 export interface Act {
   readonly action: AuditAction;
   readonly resource: string;
+  /** The resource is the one that `:id` in the path names, whatever else the call names or answers. */
+  readonly isOfPath?: true;
   /** What else is kept of a request where its organization wants it; never what may hold an environment, or what a command reads. */
   readonly detail?: (request: { readonly body: unknown; readonly url: string }) => string | undefined;
 }
@@ -35,7 +37,7 @@ export interface Ending {
 
 export const succeeded: Ending = { outcome: "success", code: null };
 
-export interface CallerAct extends Omit<Act, "detail"> {
+export interface CallerAct extends Omit<Act, "detail" | "isOfPath"> {
   readonly caller: Pick<Caller, "orgId" | "userId" | "tokenId">;
   readonly resourceId: string | null;
   readonly detail: string | null;

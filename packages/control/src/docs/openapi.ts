@@ -61,6 +61,7 @@ function completed(document: Json, operations: Operations): Json {
       documentAccess(operation, declared.access);
       addIdempotencyKey(operation);
       documentAnswerHeaders(operation, declared.timing);
+      addCreation(operation, declared);
       documentErrors(operation, declared.errors, shared);
     }
   }
@@ -107,6 +108,17 @@ function addStreams(operation: Json, { body, events, answersBytes }: Operation):
   // Not in `content`: a generated client would have to expect events also where it asks for none.
   if (events !== undefined)
     answer["x-event-stream"] = { "text/event-stream": { schema: { type: "string" } } };
+}
+
+/** Not an answer of its own: a generated client would have to expect it also where it asks for none. */
+function addCreation(operation: Json, { createsWhenAsked }: Operation): void {
+  if (createsWhenAsked === undefined) return;
+  const { $id: name } = createsWhenAsked;
+  const answer = (operation["responses"] as Json)["200"] as Json;
+  const headers = { ...(answer["headers"] as Json), "Idempotent-Replayed": REPLAYED };
+  const content = { "application/json": { schema: { $ref: `#/components/schemas/${name}` } } };
+  answer["x-when-asked"] = { "201": { description: `It is a new ${name}.`, headers, content } };
+  operation["parameters"] = [...((operation["parameters"] ?? []) as Json[]), IDEMPOTENCY_KEY];
 }
 
 /** What answers 201 creates, and what creates takes a key. */

@@ -18,6 +18,7 @@ import {
 } from "@skerry/contract/host-api/vm";
 import { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import { Deadline } from "./deadline.ts";
+import { ExecutionCalls } from "./execution-calls.ts";
 import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
 import { hostErrorOfCall } from "./host-errors.ts";
 import { HostTransport, readJson, type Call } from "./host-transport.ts";
@@ -71,12 +72,15 @@ export class HostClient {
   readonly #transport: HostTransport;
   /** By which VMs move. */
   readonly moves: MoveCalls;
+  /** Commands that run on when their reader goes. */
+  readonly executions: ExecutionCalls;
   readonly snapshots: SnapshotCalls;
 
   /** `headers`: those of every call. */
   constructor(pool: Pool, headers?: () => Readonly<Record<string, string>>) {
     this.#transport = new HostTransport(pool, headers);
     this.moves = new MoveCalls(this.#transport);
+    this.executions = new ExecutionCalls(this.#transport);
     this.snapshots = new SnapshotCalls(this.#transport);
   }
 

@@ -48,6 +48,8 @@ type Done = (error?: Error | null) => void;
 
 export class CountedResponse extends ServerResponse<CountedRequest> {
   bodyBytes = 0;
+  /** It was answered 101, and became a WebSocket. */
+  isUpgraded = false;
 
   override write(chunk: unknown, encoding?: BufferEncoding | Done, done?: Done): boolean {
     this.bodyBytes += bytesOf(chunk, encoding);

@@ -2,8 +2,15 @@ import { once } from "node:events";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 
-/** Something on the way may cut a connection on which nothing moves; a comment moves. */
+/** Something on the way may cut a connection on which nothing moves. */
 const KEEPALIVE_MS = 15_000;
+
+interface Event {
+  readonly event: string;
+  /** From which a client that comes back may say it goes on. */
+  readonly id?: number | undefined;
+  readonly data: unknown;
+}
 
 /** Server-sent events as the answer, with the headers that it has got so far, as fast as the client takes them. The framework does not
  *  send it, and forgets it. */
@@ -12,7 +19,8 @@ export class EventStream implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout;
   readonly #closed = new AbortController();
 
-  constructor(reply: FastifyReply) {
+  /** `keepalive`: sent where nothing else is. Without it a comment is. */
+  constructor(reply: FastifyReply, keepalive?: () => Event) {
     reply.hijack();
     const response = reply.raw;
     this.#response = response;
@@ -27,14 +35,15 @@ export class EventStream implements AsyncDisposable {
     response.once("close", () => this.#closed.abort());
     this.#timer = setInterval(() => {
       // A reader that is behind has something moving already.
-      if (!response.writableNeedDrain) response.write(": keepalive\n\n");
+      if (response.writableNeedDrain) return;
+      response.write(keepalive === undefined ? ": keepalive\n\n" : textOf(keepalive()));
     }, KEEPALIVE_MS);
   }
 
   /** Resolves when the client has room for more; does nothing once it is gone. */
-  async send(event: string, data: unknown): Promise<void> {
+  async send(event: string, data: unknown, id?: number): Promise<void> {
     if (this.#closed.signal.aborted) return;
-    if (this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)) return;
+    if (this.#response.write(textOf({ event, data, id }))) return;
     await once(this.#response, "drain", { signal: this.#closed.signal }).catch(() => undefined);
   }
 
@@ -42,6 +51,10 @@ export class EventStream implements AsyncDisposable {
     clearInterval(this.#timer);
     this.#response.end();
   }
+}
+
+function textOf({ event, id, data }: Event): string {
+  return `event: ${event}\n${id === undefined ? "" : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
 }
 
 function definedHeaders(reply: FastifyReply): OutgoingHttpHeaders {

@@ -12,6 +12,7 @@ import { originForm } from "./request-headers.ts";
 import { CountedRequest, CountedResponse } from "./counted-request.ts";
 import { logRequest, statusOf } from "./log-request.ts";
 import { countRequestBegin, countRequestEnd } from "./count-requests.ts";
+import { acceptUpgrades, isWebSocket } from "./upgrades.ts";
 import { cutUnreadBody } from "./unread-bodies.ts";
 
 /** How long a connection may take. There is no limit on a whole request: an upload lasts as long as its line is slow. */
@@ -70,6 +71,7 @@ export function listenerOf(
 
 export function httpServer(listener: Listener, limits: ConnectionLimits): HttpServer {
   const server = createServer(optionsOf(limits), listener);
+  acceptUpgrades(server as unknown as HttpServer, listener);
   // A server of subclasses serves wherever one of their bases does; the types only lack variance.
   return limited(server as unknown as HttpServer, limits);
 }
@@ -77,6 +79,7 @@ export function httpServer(listener: Listener, limits: ConnectionLimits): HttpSe
 export function httpsServer(listener: Listener, limits: ConnectionLimits, pair: KeyPair): HttpsServer {
   const options = { ...optionsOf(limits), ...pair, handshakeTimeout: limits.headMs };
   const server = createTlsServer(options, listener) as unknown as HttpsServer;
+  acceptUpgrades(server, listener);
   return limited(server, limits).on("clientError", answerBrokenHttp);
 }
 
@@ -90,6 +93,7 @@ function optionsOf(limits: ConnectionLimits) {
     ServerResponse: CountedResponse,
     keepAliveTimeout: KEEPALIVE_MS,
     requestTimeout: 0,
+    shouldUpgradeCallback: isWebSocket,
     headersTimeout: limits.headMs,
     connectionsCheckingInterval: limits.checkMs,
     maxHeaderSize: HEAD_MAX_BYTES,

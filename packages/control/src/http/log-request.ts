@@ -7,9 +7,11 @@ import type { CountedRequest, CountedResponse } from "./counted-request.ts";
 
 /** What nginx writes for a client that went away before the answer. */
 const CLIENT_CLOSED = 499;
+const SWITCHING_PROTOCOLS = 101;
 
 /** What the request ended with, as far as its client can have seen it. */
 export function statusOf(response: CountedResponse): number {
+  if (response.isUpgraded) return SWITCHING_PROTOCOLS;
   return response.headersSent ? response.statusCode : CLIENT_CLOSED;
 }
 

@@ -11,7 +11,16 @@ import {
 } from "@skerry/contract/machines/machine";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
+import { execOperation } from "../vms/exec/exec-operations.ts";
 import { executeOperation } from "../vms/execute/execute-operations.ts";
+import {
+  createExecutionOperation,
+  getExecutionOperation,
+  killExecutionOperation,
+  listExecutionsOperation,
+  sendExecutionStdinOperation,
+  streamExecutionOperation,
+} from "../vms/executions/execution-operations.ts";
 import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors, startErrors } from "../vms/vm-errors.ts";
 import { vmPath } from "../vms/vm-path.ts";
@@ -163,6 +172,13 @@ export const machineLogOperations = {
 /** What reaches into its microVM. */
 export const machineVmOperations = {
   executeInMachine: executeOperation(machineVms),
+  execInMachine: execOperation(machineVms),
+  createMachineExecution: createExecutionOperation(machineVms),
+  listMachineExecutions: listExecutionsOperation(machineVms),
+  getMachineExecution: getExecutionOperation(machineVms),
+  streamMachineExecution: streamExecutionOperation(machineVms),
+  sendMachineExecutionStdin: sendExecutionStdinOperation(machineVms),
+  killMachineExecution: killExecutionOperation(machineVms),
   uploadMachineFile: uploadFileOperation(machineVms),
   downloadMachineFile: downloadFileOperation(machineVms),
   getMachineEgress: getEgressOperation(machineVms),

@@ -5,7 +5,16 @@ import { routes } from "../api/routes.ts";
 import { RequestTiming } from "../http/request-timing.ts";
 import { withMetadataFilter } from "../http/metadata-filter.ts";
 import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
+import { execHandler } from "../vms/exec/exec-routes.ts";
 import { executeHandler } from "../vms/execute/execute-routes.ts";
+import {
+  createExecutionHandler,
+  getExecutionHandler,
+  killExecutionHandler,
+  listExecutionsHandler,
+  sendExecutionStdinHandler,
+  streamExecutionHandler,
+} from "../vms/executions/execution-routes.ts";
 import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
 import { machineCreation } from "./machine-creation.ts";
 import { destroyMachine } from "./destroy-machine.ts";
@@ -51,6 +60,13 @@ export const machineVmRoutes = routes(machineVmOperations, (context) => ({
   setMachineEgress: setEgressHandler(context, machineVms),
   getMachineEgress: getEgressHandler(context, machineVms),
   executeInMachine: executeHandler(context, machineVms),
+  execInMachine: execHandler(context, machineVms),
+  createMachineExecution: createExecutionHandler(context, machineVms),
+  listMachineExecutions: listExecutionsHandler(context, machineVms),
+  getMachineExecution: getExecutionHandler(context, machineVms),
+  streamMachineExecution: streamExecutionHandler(context, machineVms),
+  sendMachineExecutionStdin: sendExecutionStdinHandler(context, machineVms),
+  killMachineExecution: killExecutionHandler(context, machineVms),
   uploadMachineFile: uploadFileHandler(context, machineVms),
   downloadMachineFile: downloadFileHandler(context, machineVms),
 }));

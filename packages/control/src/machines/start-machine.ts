@@ -57,7 +57,7 @@ export async function startMachine(
     const reserved = await reserve(context, request, async (transaction, { host, template }) => {
       const starting = await transitionMachine(transaction, row, "starting", {
         ...change,
-        execution_id: newId("execution"),
+        execution_id: newId("incarnation"),
         host_id: host.id,
         host_lost: false,
         ...(keepsDisk ? {} : { disk_gib: template.disk_gib }),

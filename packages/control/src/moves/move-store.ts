@@ -105,7 +105,7 @@ export async function insertMove(
 ): Promise<MoveRow | undefined> {
   const { rows } = await sql<MoveRow>`
     insert into moves (id, vm_id, from_host_id, to_host_id, from_execution_id, to_execution_id, ticket, vcpus, memory_mib, status)
-    select ${newId("move")}, id, host_id, ${toHostId}, execution_id, ${newId("execution")}, ${ticket}, vcpus, memory_mib, 'preparing'
+    select ${newId("move")}, id, host_id, ${toHostId}, execution_id, ${newId("incarnation")}, ${ticket}, vcpus, memory_mib, 'preparing'
     from ${vmTable(vm.id)}
     where id = ${vm.id} and status = 'running' and host_id = ${vm.host_id} and execution_id = ${vm.execution_id}
       -- The operator may have changed his mind.

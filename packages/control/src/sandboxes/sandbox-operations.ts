@@ -8,7 +8,16 @@ import {
 } from "@skerry/contract/sandboxes/sandbox";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
+import { execOperation } from "../vms/exec/exec-operations.ts";
 import { executeOperation } from "../vms/execute/execute-operations.ts";
+import {
+  createExecutionOperation,
+  getExecutionOperation,
+  killExecutionOperation,
+  listExecutionsOperation,
+  sendExecutionStdinOperation,
+  streamExecutionOperation,
+} from "../vms/executions/execution-operations.ts";
 import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors } from "../vms/vm-errors.ts";
 import { vmPath } from "../vms/vm-path.ts";
@@ -108,6 +117,13 @@ export const sandboxOperations = {
 /** What reaches into its microVM. */
 export const sandboxVmOperations = {
   execute: executeOperation(sandboxVms),
+  execInSandbox: execOperation(sandboxVms),
+  createSandboxExecution: createExecutionOperation(sandboxVms),
+  listSandboxExecutions: listExecutionsOperation(sandboxVms),
+  getSandboxExecution: getExecutionOperation(sandboxVms),
+  streamSandboxExecution: streamExecutionOperation(sandboxVms),
+  sendSandboxExecutionStdin: sendExecutionStdinOperation(sandboxVms),
+  killSandboxExecution: killExecutionOperation(sandboxVms),
   uploadFile: uploadFileOperation(sandboxVms),
   downloadFile: downloadFileOperation(sandboxVms),
   getSandboxEgress: getEgressOperation(sandboxVms),

@@ -3,7 +3,16 @@ import { routes } from "../api/routes.ts";
 import { RequestTiming } from "../http/request-timing.ts";
 import { withMetadataFilter } from "../http/metadata-filter.ts";
 import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
+import { execHandler } from "../vms/exec/exec-routes.ts";
 import { executeHandler } from "../vms/execute/execute-routes.ts";
+import {
+  createExecutionHandler,
+  getExecutionHandler,
+  killExecutionHandler,
+  listExecutionsHandler,
+  sendExecutionStdinHandler,
+  streamExecutionHandler,
+} from "../vms/executions/execution-routes.ts";
 import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
 import { sandboxCreation } from "./sandbox-creation.ts";
 import { destroySandbox } from "./destroy-sandbox.ts";
@@ -28,6 +37,13 @@ export const sandboxVmRoutes = routes(sandboxVmOperations, (context) => ({
   setSandboxEgress: setEgressHandler(context, sandboxVms),
   getSandboxEgress: getEgressHandler(context, sandboxVms),
   execute: executeHandler(context, sandboxVms),
+  execInSandbox: execHandler(context, sandboxVms),
+  createSandboxExecution: createExecutionHandler(context, sandboxVms),
+  listSandboxExecutions: listExecutionsHandler(context, sandboxVms),
+  getSandboxExecution: getExecutionHandler(context, sandboxVms),
+  streamSandboxExecution: streamExecutionHandler(context, sandboxVms),
+  sendSandboxExecutionStdin: sendExecutionStdinHandler(context, sandboxVms),
+  killSandboxExecution: killExecutionHandler(context, sandboxVms),
   uploadFile: uploadFileHandler(context, sandboxVms),
   downloadFile: downloadFileHandler(context, sandboxVms),
 }));

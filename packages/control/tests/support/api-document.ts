@@ -28,6 +28,8 @@ interface Answer {
   readonly content?: Content;
   /** What it is instead, where the request asks for events. */
   readonly "x-event-stream"?: Content;
+  /** By status, what else it answers where the request asks for that. */
+  readonly "x-when-asked"?: Readonly<Record<string, Answer>>;
 }
 
 type Content = Readonly<Record<string, { readonly schema?: Json }>>;
@@ -61,7 +63,8 @@ export class ApiDocument {
     const operations = this.#paths.find(([pattern]) => pattern.test(pathname))?.[1];
     const operation = operations?.[method.toLowerCase()];
     if (operation === undefined) return undefined;
-    const answer = this.#answerOf(operation.responses[String(status)]);
+    const whenAsked = operation.responses["200"]?.["x-when-asked"]?.[String(status)];
+    const answer = this.#answerOf(operation.responses[String(status)] ?? whenAsked);
     if (answer === undefined) return `${status} is not documented: ${text.slice(0, 300)}`;
     return this.#headersFault(answer, headers) ?? this.#contentFault(answer, { type, text });
   }

@@ -74,6 +74,17 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   setSandboxEgress: async (world) => call("PUT", await sandbox(world, "/egress"), { mode: "deny_all" }),
   getSandboxEgress: async (world) => call("GET", await sandbox(world, "/egress")),
   execute: async (world) => call("POST", await sandbox(world, "/execute"), { command: "true" }),
+  execInSandbox: async (world) => call("GET", await sandbox(world, "/exec")),
+  createSandboxExecution: async (world) =>
+    call("POST", await sandbox(world, "/executions"), { command: "true" }),
+  listSandboxExecutions: async (world) => call("GET", await sandbox(world, "/executions")),
+  getSandboxExecution: async (world) => call("GET", await execution(world, await sandbox(world))),
+  streamSandboxExecution: async (world) =>
+    call("GET", await execution(world, await sandbox(world), "/stream")),
+  sendSandboxExecutionStdin: async (world) =>
+    call("POST", await execution(world, await sandbox(world), "/stdin"), "x"),
+  killSandboxExecution: async (world) =>
+    call("POST", await execution(world, await sandbox(world), "/kill"), {}),
   uploadFile: async (world) => call("PUT", await sandbox(world, "/files/tmp/a"), "x"),
   downloadFile: async (world) => {
     const path = await sandbox(world, "/files/tmp/there");
@@ -95,6 +106,17 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   setMachineEgress: async (world) => call("PUT", await machine(world, "/egress"), { mode: "deny_all" }),
   getMachineEgress: async (world) => call("GET", await machine(world, "/egress")),
   executeInMachine: async (world) => call("POST", await machine(world, "/execute"), { command: "true" }),
+  execInMachine: async (world) => call("GET", await machine(world, "/exec")),
+  createMachineExecution: async (world) =>
+    call("POST", await machine(world, "/executions"), { command: "true" }),
+  listMachineExecutions: async (world) => call("GET", await machine(world, "/executions")),
+  getMachineExecution: async (world) => call("GET", await execution(world, await machine(world))),
+  streamMachineExecution: async (world) =>
+    call("GET", await execution(world, await machine(world), "/stream")),
+  sendMachineExecutionStdin: async (world) =>
+    call("POST", await execution(world, await machine(world), "/stdin"), "x"),
+  killMachineExecution: async (world) =>
+    call("POST", await execution(world, await machine(world), "/kill"), {}),
   uploadMachineFile: async (world) => call("PUT", await machine(world, "/files/tmp/a"), "x"),
   downloadMachineFile: async (world) => {
     const path = await machine(world, "/files/tmp/there");
@@ -120,6 +142,13 @@ async function machine(world: World, rest = ""): Promise<string> {
 /** The path of a new sandbox; it lives as long as its test does. */
 async function sandbox(world: World, rest = ""): Promise<string> {
   return `/v1/sandboxes/${(await world.createSandbox({ timeout: "1h", name: newName() })).id}${rest}`;
+}
+
+/** One that reads, in the VM at this path. */
+async function execution(world: World, vm: string, rest = ""): Promise<string> {
+  const body = { command: "echo", stdin_open: true };
+  const { id } = (await world.call<{ id: string }>("POST", `${vm}/executions`, { body })).body;
+  return `${vm}/executions/${id}${rest}`;
 }
 
 /** Two of the same name would be refused. */

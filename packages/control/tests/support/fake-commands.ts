@@ -107,7 +107,7 @@ export async function sendAll(response: ServerResponse, bytes: number): Promise<
 }
 
 /** Resolves when there is room again, or the reader has left. */
-function drained(response: ServerResponse): Promise<void> {
+export function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       response.off("drain", done).off("close", done);

@@ -1,7 +1,6 @@
 // A host that speaks the host API on a unix socket and keeps its VMs in memory. Real microVMs are in the end-to-end tests; what is
 // tried here is what control makes of a host, of a slow one, a lying one and a dead one.
 
-import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { mkdtempSync, rmSync } from "node:fs";
 import { once } from "node:events";
@@ -14,24 +13,15 @@ import type { CertificateRequest, HostCertificate } from "@skerry/contract/joini
 import type { EgressChange, ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import type { HostInfo, HostUsage } from "@skerry/contract/host-api/host-info";
 import type { Template } from "@skerry/contract/templates/template";
-import { playCommand, sendAll } from "./fake-commands.ts";
+import { playCommand } from "./fake-commands.ts";
+import { sendFile, storeFile, type StoredFile } from "./fake-files.ts";
+import { FakeExecutions } from "./fake-executions.ts";
 import { fakes, FakeMoves, compatibility } from "./fake-moves.ts";
 import { FakeConsole } from "./fake-console.ts";
 import { readBody, readCommand, sendJson } from "./fake-http.ts";
 
-/** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
-export interface StoredFile {
-  readonly size: number;
-  readonly sha256: string;
-  readonly mode: number;
-  /** Kept only where it is small. */
-  readonly content: Buffer;
-}
-
 /** Calls whose body names the incarnation. */
 const NAMED_IN_BODY: ReadonlySet<string> = new Set(["POST execute", "PUT egress"]);
-
-const KEPT_BYTES = 1024 * 1024;
 
 type FailingCall = "start" | "stop" | "destroy" | "list" | "execute" | "write" | "egress";
 
@@ -51,6 +41,7 @@ export class FakeHost {
   /** Disks of machines: the execution id that each was made for. */
   readonly disks = new Map<string, string>();
   readonly console = new FakeConsole();
+  readonly executions = new FakeExecutions();
   readonly moves = new FakeMoves(() => this.vms);
   readonly files = new Map<string, StoredFile>();
   /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
@@ -102,7 +93,10 @@ export class FakeHost {
       response.once("close", () => {
         if (!response.writableFinished) this.aborted += 1;
       });
-      const answered = this.moves.serve(request, response) ?? this.#answer(request, response);
+      const answered =
+        this.moves.serve(request, response) ??
+        this.#ofExecutions(request, response) ??
+        this.#answer(request, response);
       answered.catch((error: unknown) => {
         if (response.headersSent || !response.writable) return void response.destroy();
         const known = error instanceof SkerryError ? error : new SkerryError("internal", String(error));
@@ -171,6 +165,30 @@ export class FakeHost {
     }
   }
 
+  /** Undefined where the call is not about executions. */
+  #ofExecutions(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
+    const url = new URL(request.url ?? "", "http://host");
+    const [, , id = "", part] = url.pathname.split("/");
+    return part === "executions" ? this.#answerExecutions(id, url, { request, response }) : undefined;
+  }
+
+  async #answerExecutions(
+    id: string,
+    url: URL,
+    { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  ): Promise<void> {
+    this.#require(id, url.searchParams.get("execution_id") ?? undefined);
+    await this.executions.serve(request, response, {
+      url,
+      started: async ({ execution_id, command, workdir, env, timeout_ms }) => {
+        this.#require(id, execution_id);
+        this.commands.push({ execution_id, command, workdir, env, timeout_ms, output_limit: 0 });
+        await this.beforeExecute();
+        this.#fail("execute");
+      },
+    });
+  }
+
   async #inVm(
     method: string,
     {
@@ -190,9 +208,14 @@ export class FakeHost {
         this.#fail("egress");
         return sendJson(response, 200, this.#report(id));
       case "PUT file":
-        return this.#write(path, { request, response, mode: Number(url.searchParams.get("mode")) });
+        this.#fail("write");
+        return storeFile(this.files, path, {
+          request,
+          response,
+          mode: Number(url.searchParams.get("mode")),
+        });
       case "GET file":
-        return this.#read(path, response);
+        return sendFile(this.files, path, response);
       case "GET directory": {
         const entry = { name: "a", size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" };
         return sendJson(response, 200, { entries: [entry], truncated: false });
@@ -311,35 +334,6 @@ export class FakeHost {
     // It ends without having read anything.
     if (command.command !== "deaf") this.inputs.push(await buffer(request));
     await playCommand(command.command, response);
-  }
-
-  async #write(
-    path: string,
-    { request, response, mode }: { request: IncomingMessage; response: ServerResponse; mode: number },
-  ): Promise<void> {
-    this.#fail("write");
-    const hash = createHash("sha256");
-    const kept: Buffer[] = [];
-    let size = 0;
-    // Throws where the sender breaks off, and then nothing is stored.
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      hash.update(chunk);
-      size += chunk.length;
-      if (size <= KEPT_BYTES) kept.push(chunk);
-    }
-    this.files.set(path, { size, mode, sha256: hash.digest("hex"), content: Buffer.concat(kept) });
-    sendJson(response, 200, { path, size });
-  }
-
-  async #read(path: string, response: ServerResponse): Promise<void> {
-    const [, endless] = /^\/endless\/(\d+)$/.exec(path) ?? [];
-    if (endless !== undefined) {
-      response.writeHead(200, { "content-length": endless });
-      return sendAll(response, Number(endless));
-    }
-    const file = this.files.get(path);
-    if (file === undefined) throw new SkerryError("file_not_found", "There is no such file.");
-    response.writeHead(200, { "content-length": file.size }).end(file.content);
   }
 }
 

@@ -99,6 +99,7 @@ ErrorCode = Literal[
     "execution_not_found",
     "method_not_allowed",
     "request_timeout",
+    "upgrade_required",
     "name_taken",
     "host_name_taken",
     "host_not_empty",
@@ -165,6 +166,11 @@ ExecuteRequestStdinEncoding = Literal[
     "base64",
 ]
 
+ExecutionStatus = Literal[
+    "running",
+    "exited",
+]
+
 HealthStatus = Literal[
     "healthy",
 ]
@@ -179,6 +185,19 @@ HostStatus = Literal[
 HostDesired = Literal[
     "active",
     "drained",
+]
+
+KillRequestSignal = Literal[
+    "HUP",
+    "INT",
+    "QUIT",
+    "KILL",
+    "USR1",
+    "USR2",
+    "TERM",
+    "CONT",
+    "STOP",
+    "WINCH",
 ]
 
 MachineStatus = Literal[
@@ -284,6 +303,8 @@ ERROR_STATUS: Mapping[str, int] = {
     "disk_unreadable": 409,
     "egress_conflict": 422,
     "egress_forbidden": 403,
+    "execution_input_closed": 409,
+    "execution_not_found": 404,
     "file_not_found": 404,
     "forbidden": 403,
     "guest_failed": 502,
@@ -340,6 +361,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "unknown_size": 422,
     "unknown_template": 422,
     "unsupported_media_type": 415,
+    "upgrade_required": 426,
     "upload_incomplete": 400,
     "user_not_found": 404,
     "vm_moving": 503,
@@ -535,6 +557,12 @@ class ExecuteRequest(_ExecuteRequestRequired, total=False):
     #: What the command reads from its standard input, at most 10 MiB, and then its end. Without it the input is empty.
     #: A command that does not read all of it does not fail by that.
     stdin: str
+    #: Answers 201 with an `Execution` as soon as the command runs; it lives without a reader, and without a timeout
+    #: unless `timeout` sets one. Default: `false`.
+    detach: bool
+    #: Of a stream of events: how long the command lives after its client has gone, so that it may be followed again;
+    #: at most 1m. Default: not at all.
+    reattach: str
     #: `base64`: `stdin` holds exact bytes, without line breaks. Default: `utf8`.
     stdin_encoding: ExecuteRequestStdinEncoding
 
@@ -558,6 +586,78 @@ class ExecuteResponse(TypedDict):
     usage: ExecuteResponseUsage
     stdout: str
     stderr: str
+
+
+class ExecutionExitUsage(TypedDict):
+    cpu_ms: int
+    memory_peak_bytes: int
+
+
+class ExecutionExit(TypedDict):
+    #: The command's own, or 128 + the signal's number.
+    exit_code: int
+    duration_ms: int
+    timed_out: bool
+    #: The signal that ended it, for example `SIGKILL`.
+    signal: Optional[str]
+    #: The sandbox ran out of memory and the kernel killed a process of this command.
+    oom_killed: bool
+    #: stdout or stderr was longer than 10485760 bytes; the rest was dropped.
+    truncated: bool
+    usage: ExecutionExitUsage
+
+
+class Execution(TypedDict):
+    id: str
+    #: Its first 1,024 bytes.
+    command: str
+    status: ExecutionStatus
+    #: It lives without a reader.
+    detached: bool
+    #: How long it lives without a reader; null: as long as it likes, or not at all.
+    reattach: Optional[str]
+    #: After which it is killed; null for none.
+    timeout: Optional[str]
+    #: It has a terminal.
+    tty: bool
+    #: It can be sent input.
+    stdin: bool
+    #: Bytes of stdout and stderr together that it has written.
+    position: int
+    #: The position of the first byte that is kept. The last 1048576 bytes are, where the microVM has the memory.
+    kept_from: int
+    started_at: str
+    ended_at: Optional[str]
+    #: How it ended; null while it runs.
+    exit: Optional[ExecutionExit]
+
+
+class ExecutionList(TypedDict):
+    items: List[Execution]
+    next_cursor: Optional[str]
+
+
+class _ExecutionRequestRequired(TypedDict):
+    #: Shell command line, run by `/bin/sh -c` as root.
+    command: str
+
+
+class ExecutionRequest(_ExecutionRequestRequired, total=False):
+    #: Absolute path. Default: `/root`.
+    workdir: str
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    env: Dict[str, str]
+    #: At most 24h; then the command and all its descendants get SIGKILL. Default: none, so it ends with its microVM at
+    #: the latest.
+    timeout: str
+    #: Its standard input stays open, and reads what is sent to `stdin`. Otherwise it is empty. Default: `false`.
+    stdin_open: bool
+    #: It gets a terminal: all its output is stdout, and its input is open. Default: `false`.
+    tty: bool
+    #: Of the terminal. Default: `80`.
+    cols: int
+    #: Of the terminal. Default: `24`.
+    rows: int
 
 
 class FileWritten(TypedDict):
@@ -703,6 +803,11 @@ class JoinToken(TypedDict):
 class KeepaliveRequest(TypedDict, total=False):
     #: Time from now until destruction; more than 24h is clamped to 24h. Default: the sandbox's own timeout.
     timeout: str
+
+
+class KillRequest(TypedDict, total=False):
+    #: Sent to the process group of the command; `KILL` to all that it has started. Default: `TERM`.
+    signal: KillRequestSignal
 
 
 class LimitsRatesRead(TypedDict):

@@ -29,7 +29,7 @@ export function newVm(
     memory_mib: size.memory_mib,
     disk_gib: template.disk_gib,
     host_id: host.id,
-    execution_id: newId("execution"),
+    execution_id: newId("incarnation"),
     env,
     metadata,
     egress: policy(egress),

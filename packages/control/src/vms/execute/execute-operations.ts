@@ -1,6 +1,8 @@
 import { ExecuteExit, ExecuteQuery, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
 import { STDIN_MAX_BYTES } from "@skerry/contract/bounds";
+import { detachedStdinRule, Execution } from "@skerry/contract/vms/execution";
 import type { Operation } from "../../api/operation.ts";
+import { commandInBody, startExecutionErrors } from "../executions/execution-operations.ts";
 import { inVmErrors } from "../vm-errors.ts";
 import type { VmKind } from "../vm-kind.ts";
 import { vmPath } from "../vm-path.ts";
@@ -18,9 +20,11 @@ export function executeOperation(kind: VmKind) {
     summary: `Execute a command in a ${noun}`,
     description:
       "Runs a shell command and answers its output once it has ended. " +
-      "With `Accept: text/event-stream` the answer is a stream of server-sent events: `stdout` and `stderr` with the data " +
-      '`{"data": "<base64>"}`, then one `exit` with an `ExecuteExit`, or one `error` with an `Error`. A comment ' +
-      "every 15 s keeps the connection alive. A client that disconnects kills the command.",
+      "With `Accept: text/event-stream` the answer is a stream of server-sent events: `start` with an `Execution`, `stdout` and `stderr` " +
+      'with the data `{"data": "<base64>"}`, `keepalive` every 15 s in which nothing comes, then one `exit` with an `ExecuteExit`, or one `error` ' +
+      "with an `Error`. The number of an event is the position that it reaches, from which the execution may be followed again. A client that " +
+      "disconnects kills the command, at once or after the time that `reattach` gives it to come back. With `detach` the answer is 201 and an " +
+      `\`Execution\`, as of \`POST /v1/${table}/{id}/executions\`. ${detachedStdinRule}`,
     ...vmPath(kind),
     query: ExecuteQuery,
     body: ExecuteRequest,
@@ -30,27 +34,10 @@ export function executeOperation(kind: VmKind) {
     },
     timing: ["start", "run"],
     answers: { 200: ExecuteResponse },
+    createsWhenAsked: Execution,
     events: [ExecuteExit],
     access: { scope: `${table}:execute`, role: "member", rate: "write" },
-    audit: { action: `${noun}.execute`, resource: noun, detail: commandOf },
-    errors: [
-      ...inVmErrors(kind),
-      "invalid_duration",
-      "invalid_env",
-      "invalid_path",
-      "timeout_too_long",
-      "payload_too_large",
-      "no_capacity",
-      "stdin_not_supported",
-      "workdir_not_found",
-      "permission_denied",
-      "disk_full",
-    ],
+    audit: { action: `${noun}.execute`, resource: noun, isOfPath: true, detail: commandInBody },
+    errors: [...inVmErrors(kind), ...startExecutionErrors, "no_capacity", "stdin_not_supported"],
   } as const satisfies Operation;
-}
-
-/** For the audit log; a body that was not read, or is none of ours, has no command. */
-function commandOf({ body }: { readonly body: unknown }): string | undefined {
-  const { command } = (body ?? {}) as { readonly command?: unknown };
-  return typeof command === "string" ? command : undefined;
 }

@@ -1,17 +1,18 @@
 // POST /v1/…/{id}/execute: one answer at the end, or server-sent events while the command runs.
 
 import { Readable } from "node:stream";
-import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ExecutionEvent } from "../../host-client/execution-events.ts";
+import type { FastifyReply } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
 import { execute, executeStream, type CollectedRun } from "./execute.ts";
 import type { Context } from "../../context.ts";
 import { EncodingTurns } from "./encoding-turns.ts";
-import { readInput } from "./input.ts";
+import { createIdempotently } from "../../api/create-idempotently.ts";
+import { sendExecutionEvents } from "../executions/execution-events.ts";
+import { detachedCreation } from "../executions/start-detached.ts";
+import { readInput } from "../executions/input.ts";
 import type { Encoding } from "./output.ts";
 import { recordBegun } from "../../api/audit-hook.ts";
 import { callerOf } from "../../api/authenticate-hook.ts";
-import { toSkerryError } from "../../http/errors.ts";
-import { EventStream } from "../../http/event-stream.ts";
 import { RequestTiming } from "../../http/request-timing.ts";
 import { requestSignal } from "../../api/request-signal.ts";
 import type { Handler } from "../../api/routes.ts";
@@ -22,6 +23,11 @@ export function executeHandler(context: Context, kind: VmKind): Handler<ReturnTy
   return async (request, reply) => {
     const { stdin, stdin_encoding, ...body } = request.body;
     const input = readInput(stdin, stdin_encoding);
+    if (body.detach === true) {
+      const called = { kind, id: request.params.id, request: body, input, gone: requestSignal(reply) };
+      const creation = detachedCreation(context, callerOf(request), called);
+      return reply.code(201).send(await createIdempotently(context, { request, reply }, creation));
+    }
     // The text of the input would otherwise be held beside its bytes, for as long as the command runs.
     request.body = body;
     const params = {
@@ -35,12 +41,20 @@ export function executeHandler(context: Context, kind: VmKind): Handler<ReturnTy
     };
     if (request.headers.accept?.includes("text/event-stream") === true) {
       const events = await executeStream(context, callerOf(request), params);
-      await sendEvents(events, request, reply);
+      await sendExecutionEvents(events, request, reply);
       return reply;
     }
+    if (body.reattach !== undefined) throw reattachesNothing();
     const run = await execute(context, callerOf(request), params);
     return sendRun(run, request.query.encoding ?? "utf8", reply);
   };
+}
+
+function reattachesNothing(): SkerryError {
+  return new SkerryError("bad_request", '"reattach" is for a stream of events.', {
+    remediation: "Ask for one with `Accept: text/event-stream`, or leave it out.",
+    context: { field: "reattach" },
+  });
 }
 
 /** Up to here an answer is serialized in one piece, through its schema. */
@@ -79,24 +93,4 @@ async function* answerPieces(
     yield '"';
   }
   yield "}";
-}
-
-async function sendEvents(
-  events: AsyncGenerator<ExecutionEvent>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  await using stream = new EventStream(reply);
-  try {
-    for await (const event of events) {
-      if (event.type === "exit") await stream.send("exit", event.exit);
-      else await stream.send(event.type, { data: event.data.toString("base64") });
-    }
-  } catch (error) {
-    const known = toSkerryError(error);
-    if (known.code === "internal") {
-      request.log.error({ err: error }, "a stream of events failed unexpectedly");
-    }
-    await stream.send("error", known.toBody(request.id));
-  }
 }

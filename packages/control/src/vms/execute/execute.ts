@@ -3,21 +3,23 @@ import {
   EXECUTE_TIMEOUT_DEFAULT_MS,
   EXECUTE_TIMEOUT_MAX_MS,
   OUTPUT_MAX_BYTES,
+  REATTACH_MAX_MS,
 } from "@skerry/contract/bounds";
-import type { ExecuteCommand } from "@skerry/contract/host-api/vm";
+import { newId } from "@skerry/contract/ids";
 import type { ExecuteExit, ExecuteRequest } from "@skerry/contract/vms/execute";
+import type { OutputEvent } from "../../host-client/execution-calls.ts";
 import type { ExecutionEvent } from "../../host-client/execution-events.ts";
 import type { Outcome } from "../../metrics/metrics.ts";
 import type { RequestTiming } from "../../http/request-timing.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readBoundedDuration } from "../../values/durations.ts";
-import { checkEnv, checkTogether } from "../../values/check-env.ts";
-import { checkText } from "../../values/check-text.ts";
 import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
-import { checkPath } from "../../values/paths.ts";
 import { withPath } from "../name-path.ts";
+import { commandOf, sendAll } from "../executions/start-detached.ts";
+import { followOn } from "../executions/follow-execution.ts";
+import { readCommand, workdirOf } from "../executions/read-command.ts";
 import { callVm, vmError, type VmRef } from "../vm-kind.ts";
 
 const MIB = 1024 * 1024;
@@ -55,7 +57,7 @@ export async function execute(
   const source = { budget, orgId: caller.orgId };
   const stdout = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, source));
   const stderr = undo.use(new OutputCollector(OUTPUT_MAX_BYTES, source));
-  const events = await run(context, caller, params, OUTPUT_MAX_BYTES);
+  const events = await run(context, caller, params);
   // While the command runs.
   const begun = params.begun();
   begun.catch(() => undefined); // heard of when it is awaited
@@ -73,90 +75,110 @@ export async function execute(
   throw new SkerryError("guest_failed", "The command ended without a result.");
 }
 
-/** The same run as events, while it runs and without a bound on its output. */
+/** As an execution that its client may follow again: its events while it runs, without a bound on its output. */
 export async function executeStream(
   context: Context,
   caller: Caller,
   params: ExecuteParams,
-): Promise<AsyncGenerator<ExecutionEvent>> {
-  const events = await run(context, caller, params, NO_LIMIT);
-  await params.begun();
-  return events;
+): Promise<AsyncGenerator<OutputEvent>> {
+  const { request, input, gone } = params;
+  const { timeout: _, ...ownCommand } = request;
+  const command = {
+    ...commandOf({ ...ownCommand, stdin_open: input !== undefined }, reattachMs(request)),
+    timeout_ms: timeoutMs(request),
+  };
+  const execution = newId("execution");
+  let startedMs = performance.now();
+  try {
+    const take = () =>
+      callVm(context, caller, params, async (vm, client) => {
+        startedMs = performance.now();
+        const events = await client.executions.startAndFollow({ vm, execution }, command, gone);
+        // Beside the output, which may have to be read before the command reads on. Its own end tells what became of it.
+        if (input !== undefined) void sendAll(client, { vm, execution }, input, gone).catch(() => undefined);
+        return events;
+      });
+    const first = await params.timing.measure("start", take);
+    await params.begun();
+    const follow = { ...params, execution, after: 0, hold: true };
+    return observed(context, followOn(context, caller, follow, first), startedMs, durationOfOutput);
+  } catch (error) {
+    context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");
+    throw withPath(await vmError(context, caller, params, error), workdirOf(request));
+  }
 }
 
-const NO_LIMIT = 0;
-/** Of the guest's agent. */
-const WORKDIR_DEFAULT = "/root";
+function reattachMs({ reattach }: ExecuteRequest): number {
+  return reattach === undefined ? 0 : readBoundedDuration("reattach", reattach, REATTACH_MAX_MS);
+}
+
+function timeoutMs({ timeout }: ExecuteRequest): number {
+  return timeout === undefined
+    ? EXECUTE_TIMEOUT_DEFAULT_MS
+    : readBoundedDuration("timeout", timeout, EXECUTE_TIMEOUT_MAX_MS);
+}
 
 async function run(
   context: Context,
   caller: Caller,
   params: ExecuteParams,
-  outputLimit: number,
 ): Promise<AsyncGenerator<ExecutionEvent>> {
-  const command = readCommand(params.request);
+  const command = { ...readCommand(params.request), timeout_ms: timeoutMs(params.request) };
   let startedMs = performance.now();
   try {
     const take = () =>
       callVm(context, caller, params, (row, client) => {
         startedMs = performance.now();
         const { id, execution_id } = row;
-        const named = { ...command, execution_id, output_limit: outputLimit };
+        const named = { ...command, execution_id, output_limit: OUTPUT_MAX_BYTES };
         return client.execute(id, { command: named, input: params.input }, params.gone);
       });
     const events = await params.timing.measure("start", take);
-    return observed(context, caller, { ref: params, workdir: workdirOf(params.request), events, startedMs });
+    return observed(context, explained(context, caller, params, events), startedMs, durationOfRun);
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");
     throw withPath(await vmError(context, caller, params, error), workdirOf(params.request));
   }
 }
 
-function workdirOf({ workdir }: ExecuteRequest): string {
-  return workdir ?? WORKDIR_DEFAULT;
-}
+/** How long the command took, at its end. */
+const durationOfOutput = (event: OutputEvent): number | undefined =>
+  event.kind === "exit" ? (event.state.exit?.duration_ms ?? 0) : undefined;
+const durationOfRun = (event: ExecutionEvent): number | undefined =>
+  event.type === "exit" ? event.exit.duration_ms : undefined;
 
-interface BegunRun {
-  readonly ref: VmRef;
-  readonly workdir: string;
-  readonly events: AsyncGenerator<ExecutionEvent>;
-  readonly startedMs: number;
-}
-
-/** The events, their errors translated, and the whole counted; a run whose client left before its end counts as an error. */
-async function* observed(
-  context: Context,
-  caller: Caller,
-  { ref, workdir, events, startedMs }: BegunRun,
-): AsyncGenerator<ExecutionEvent> {
-  const { execution, executionOverhead } = context.metrics;
+/** The events, and the whole counted; a run whose client left before its end counts as an error. */
+async function* observed<Event>(
+  { metrics: { execution, executionOverhead } }: Context,
+  events: AsyncGenerator<Event>,
+  startedMs: number,
+  durationOf: (event: Event) => number | undefined,
+): AsyncGenerator<Event> {
   let outcome: Outcome = "error";
   try {
     for await (const event of events) {
-      if (event.type === "exit") {
+      const durationMs = durationOf(event);
+      if (durationMs !== undefined) {
         outcome = "ok";
-        const overheadMs = performance.now() - startedMs - event.exit.duration_ms;
-        executionOverhead.observe(Math.max(0, overheadMs) / 1_000);
+        executionOverhead.observe(Math.max(0, performance.now() - startedMs - durationMs) / 1_000);
       }
       yield event;
     }
-  } catch (error) {
-    throw withPath(await vmError(context, caller, ref, error), workdir);
   } finally {
     execution.observe((performance.now() - startedMs) / 1_000, outcome);
   }
 }
 
-function readCommand(request: ExecuteRequest): Omit<ExecuteCommand, "execution_id" | "output_limit"> {
-  const command = {
-    command: checkText("command", request.command),
-    workdir: request.workdir === undefined ? null : checkPath("workdir", request.workdir),
-    env: checkEnv(request.env ?? {}),
-    timeout_ms:
-      request.timeout === undefined
-        ? EXECUTE_TIMEOUT_DEFAULT_MS
-        : readBoundedDuration("timeout", request.timeout, EXECUTE_TIMEOUT_MAX_MS),
-  };
-  checkTogether(command);
-  return command;
+/** With errors that say what they mean for its VM. */
+async function* explained(
+  context: Context,
+  caller: Caller,
+  params: ExecuteParams,
+  events: AsyncGenerator<ExecutionEvent>,
+): AsyncGenerator<ExecutionEvent> {
+  try {
+    yield* events;
+  } catch (error) {
+    throw withPath(await vmError(context, caller, params, error), workdirOf(params.request));
+  }
 }

@@ -1,0 +1,29 @@
+// A command as a request has it, held against what Linux takes.
+
+import type { ExecuteRequest } from "@skerry/contract/vms/execute";
+import { checkEnv, checkTogether } from "../../values/check-env.ts";
+import { checkText } from "../../values/check-text.ts";
+import { checkPath } from "../../values/paths.ts";
+
+export interface CheckedCommand {
+  readonly command: string;
+  readonly workdir: string | null;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export function readCommand(request: Pick<ExecuteRequest, "command" | "workdir" | "env">): CheckedCommand {
+  const command = {
+    command: checkText("command", request.command),
+    workdir: request.workdir === undefined ? null : checkPath("workdir", request.workdir),
+    env: checkEnv(request.env ?? {}),
+  };
+  checkTogether(command);
+  return command;
+}
+
+/** Of the guest's agent. */
+const WORKDIR_DEFAULT = "/root";
+
+export function workdirOf({ workdir }: Pick<ExecuteRequest, "workdir">): string {
+  return workdir ?? WORKDIR_DEFAULT;
+}

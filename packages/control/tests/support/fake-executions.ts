@@ -1,0 +1,230 @@
+// Executions of the VMs of a fake host: what a command prints is known by its name, and kept from its first byte on.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { SkerryError } from "@skerry/contract/errors";
+import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
+import type { ExecutionState, StartExecution } from "@skerry/contract/host-api/executions";
+import { FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api/vm";
+import { cleanExit, drained, gateOf } from "./fake-commands.ts";
+import { readBody, sendJson } from "./fake-http.ts";
+
+const STREAM = 1;
+const kinds = { stdout: 1, stderr: 2, dropped: 3 } as const;
+
+interface Written {
+  readonly kind: keyof typeof kinds;
+  readonly bytes: Buffer;
+}
+
+export class FakeExecution {
+  readonly id: string;
+  readonly command: StartExecution;
+  readonly input: Buffer[] = [];
+  readonly signals: number[] = [];
+  readonly sizes: (readonly [cols: number, rows: number])[] = [];
+  readonly #written: Written[] = [];
+  readonly #answers = new Set<ServerResponse>();
+  isOver = false;
+  /** What ends a reader in the middle: an error of the host, or a connection that is cut. */
+  breaks: SkerryError | "cut" | undefined;
+  exitCode = 0;
+  /** Those who left before its end. */
+  left = 0;
+  #changed = Promise.withResolvers<void>();
+
+  constructor(id: string, command: StartExecution) {
+    this.id = id;
+    this.command = command;
+  }
+
+  #position = 0;
+
+  get state(): ExecutionState {
+    const { command, tty, stdin, timeout_ms, reattach_ms } = this.command;
+    const position = this.#position;
+    return {
+      ...{ execution: this.id, command, tty, stdin, timeout_ms, reattach_ms },
+      ...{ duration_ms: 3, at: 0, from: 0, position },
+      exit: this.isOver ? { ...cleanExit, exit_code: this.exitCode } : null,
+    };
+  }
+
+  write(text: string | Buffer, kind: "stdout" | "stderr" = "stdout"): void {
+    this.#written.push({ kind, bytes: typeof text === "string" ? Buffer.from(text) : text });
+    this.#position += text.length;
+    this.#wake();
+  }
+
+  end(exitCode = 0): void {
+    this.exitCode = exitCode;
+    this.isOver = true;
+    this.#wake();
+  }
+
+  /** As where the host was killed. */
+  cut(): void {
+    for (const answer of this.#answers) answer.destroy();
+  }
+
+  async follow(after: number, response: ServerResponse): Promise<void> {
+    const { position } = this.state;
+    // Such an execution is gone when its reader comes back.
+    if (this.breaks === "cut" && after > 0) throw new SkerryError("execution_not_found", "It is gone.");
+    if (after > position) throw new SkerryError("bad_request", "The execution has not written so much yet.");
+    const at = after < 0 ? Math.max(0, position + after) : after;
+    response.writeHead(200, { "content-type": FRAMES_CONTENT_TYPE });
+    response.write(encodeJson(frameTypes.head, STREAM, { ...this.state, at }));
+    this.#answers.add(response);
+    response.once("close", () => {
+      if (!this.isOver) this.left += 1;
+      this.#answers.delete(response);
+      this.#wake();
+    });
+    let skip = at;
+    for (let index = 0; !response.destroyed;) {
+      const next = this.#written[index];
+      if (next === undefined) {
+        if (this.breaks === "cut") return void response.end();
+        if (this.breaks !== undefined)
+          return void response.end(encodeJson(frameTypes.reset, STREAM, this.breaks.toBody()));
+        if (this.isOver) return void response.end(encodeJson(frameTypes.close, STREAM, this.state));
+        await this.#changed.promise;
+        continue;
+      }
+      index += 1;
+      const bytes = next.bytes.subarray(Math.min(skip, next.bytes.length));
+      skip -= next.bytes.length - bytes.length;
+      if (bytes.length > 0) await send(response, record(next.kind, bytes));
+    }
+  }
+
+  #wake(): void {
+    const { resolve } = this.#changed;
+    this.#changed = Promise.withResolvers<void>();
+    resolve();
+  }
+}
+
+export class FakeExecutions {
+  /** By their ids, in the order in which they were started. */
+  readonly all = new Map<string, FakeExecution>();
+  /** Those that the next answers are made of instead, also where they lie. */
+  states: ExecutionState[] | undefined;
+
+  get last(): FakeExecution {
+    const last = [...this.all.values()].at(-1);
+    if (last === undefined) throw new Error("nothing was started");
+    return last;
+  }
+
+  /** `started` is told of each command. */
+  async serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { url, started }: { readonly url: URL; readonly started: (command: StartExecution) => Promise<void> },
+  ): Promise<void> {
+    const [, , , , id, part] = url.pathname.split("/");
+    if (id === undefined) {
+      const items = this.states ?? [...this.all.values()].map(({ state }) => state);
+      return sendJson(response, 200, { items });
+    }
+    if (request.method === "PUT") {
+      const command = await readBody<StartExecution>(request);
+      await started(command);
+      return this.#start(id, command, response);
+    }
+    const execution = this.all.get(id);
+    if (execution === undefined) throw new SkerryError("execution_not_found", "There is no such execution.");
+    switch (part ?? "") {
+      case "output":
+        return execution.follow(Number(url.searchParams.get("after")), response);
+      case "input":
+        return takeInput(execution, request, response, url.searchParams.get("end") === "true");
+      case "signal":
+        execution.signals.push((await readBody<{ signal: number }>(request)).signal);
+        return sendJson(response, 200, execution.state);
+      case "resize": {
+        const { cols, rows } = await readBody<{ cols: number; rows: number }>(request);
+        execution.sizes.push([cols, rows]);
+        return sendJson(response, 200, execution.state);
+      }
+      default:
+        return sendJson(response, 200, execution.state);
+    }
+  }
+
+  async #start(id: string, command: StartExecution, response: ServerResponse): Promise<void> {
+    if (command.command === "reset") throw new SkerryError("workdir_not_found", "gone");
+    const execution = new FakeExecution(id, command);
+    this.all.set(id, execution);
+    if (command.command === "garbage") return void response.writeHead(200).end(Buffer.from([0xff, 1, 2, 3]));
+    play(execution);
+    if (!command.follow) return sendJson(response, 200, execution.state);
+    await execution.follow(0, response);
+  }
+}
+
+/** Understands a handful of commands by name. `echo` repeats its input; everything else is repeated on stdout. */
+function play(execution: FakeExecution): void {
+  const [name = "", argument, gateName = ""] = execution.command.command.split(" ");
+  switch (name) {
+    case "forever":
+    case "echo":
+      return;
+    case "flood": {
+      const block = Buffer.alloc(65_536, 0x61);
+      for (let left = Number(argument); left > 0; left -= block.length)
+        execution.write(block.subarray(0, Math.min(left, block.length)));
+      return execution.end();
+    }
+    case "hold":
+      execution.write(Buffer.alloc(Number(argument)));
+      gateOf(gateName).waiting += 1;
+      return void gateOf(gateName).opened.then(() => execution.end());
+    case "cut":
+      execution.breaks = "cut";
+      return execution.write("half");
+    case "gone":
+      execution.breaks = new SkerryError("guest_failed", "The microVM is gone.");
+      return execution.write("half");
+    case "binary":
+      execution.write(Buffer.from([0x66, 0xff, 0x00, 0xc3]));
+      execution.write(Buffer.from([0xa9]), "stderr");
+      return execution.end();
+    default:
+      execution.write(execution.command.command);
+      execution.write("warned", "stderr");
+      execution.end();
+  }
+}
+
+async function takeInput(
+  execution: FakeExecution,
+  request: IncomingMessage,
+  response: ServerResponse,
+  end: boolean,
+): Promise<void> {
+  if (!execution.command.stdin) throw new SkerryError("execution_input_closed", "It reads no input.");
+  const bytes = await buffer(request);
+  execution.input.push(bytes);
+  if (execution.command.command === "echo") execution.write(bytes);
+  if (end) execution.end();
+  response.writeHead(204).end();
+}
+
+function record(kind: Written["kind"], bytes: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head[0] = kinds[kind];
+  head.writeUInt32LE(bytes.length, 1);
+  const frames: Buffer[] = [];
+  const whole = Buffer.concat([head, bytes]);
+  for (let at = 0; at < whole.length; at += 60_000)
+    frames.push(encodeFrame(frameTypes.data, STREAM, whole.subarray(at, at + 60_000)));
+  return Buffer.concat(frames);
+}
+
+async function send(response: ServerResponse, bytes: Buffer): Promise<void> {
+  if (response.write(bytes)) return;
+  await drained(response);
+}
