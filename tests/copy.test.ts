@@ -157,6 +157,7 @@ test("skerry run copies in, runs, copies out, and leaves nothing", async () => {
   expect(ran.stdout).toMatch(/^-rwxr-xr-x .*run\.sh\nran\n$/);
   expect(ran.stderr).toContain("/root/none");
   expect(await readFile(join(out, "said"), "utf8")).toBe("ran\n");
-  const ids = (text: string): unknown[] => (JSON.parse(text) as { id: string }[]).map((one) => one.id);
+  const ids = (text: string): unknown[] =>
+    (JSON.parse(text) as { items: { id: string }[] }).items.map((one) => one.id);
   expect(ids((await skerry("sandbox", "list", "--json")).stdout)).toEqual(ids(before));
 });
