@@ -3,7 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Finding } from "@skerry/contract/hosts/finding";
@@ -13,6 +13,7 @@ import { hostEnvironment } from "../servers/services.ts";
 import { fileExists } from "../system/files.ts";
 import { STATE_MAX_BYTES, type Layout } from "../system/layout.ts";
 import { run } from "../system/run.ts";
+import { takeAssets } from "./take-assets.ts";
 import { countTraces, mostTraces, tracesOf, type TraceLists } from "./traces.ts";
 
 export type Amount = "quick" | "full" | "long";
@@ -43,7 +44,6 @@ interface Line {
 /** Names in a state folder of this kind that sockets lie below, and the zero at a path's end. */
 const OWN_FOLDER = "/doctor-123456";
 const CLEAR_DEADLINE_MS = 120_000;
-const COPY_DEADLINE_MS = 300_000;
 const LOOK_MS = 500;
 const ERROR_MAX_CHARS = 4_000;
 
@@ -65,7 +65,7 @@ export async function examineHost(layout: Layout, options: ExamineOptions): Prom
     during = mostTraces(during, await tracesOf(instance, join(folder, "vms")));
   };
   try {
-    await takeAssets(layout, join(folder, "assets"));
+    await takeAssets(layout.hostAssets, join(folder, "assets"));
     const outcome = await examine(layout, { ...options, env, look });
     return { ...outcome, ...(await clear(layout, { env, folder, instance, before, during })) };
   } catch (error) {
@@ -81,23 +81,6 @@ async function makeFolder({ state }: Layout): Promise<string> {
   const folder = await mkdtemp(fits ? join(state, "doctor-") : "/tmp/skerry-doctor-");
   await chmod(folder, 0o711);
   return folder;
-}
-
-/** Without them the host fetches the kernel and builds the disks anew. */
-async function takeAssets({ hostAssets }: Layout, folder: string): Promise<void> {
-  await mkdir(folder, { mode: 0o711 });
-  for (const [name, as] of [
-    ["kernel", "kernel"],
-    ["images", "images"],
-    ["frozen", "kept"],
-  ] as const) {
-    const [from, to] = [join(hostAssets, name), join(folder, as)];
-    if (!(await fileExists(from).catch(() => false))) continue;
-    const linked = await run("cp", ["-a", "--link", from, to], { deadlineMs: COPY_DEADLINE_MS });
-    if (linked.code === 0) continue;
-    await rm(to, { recursive: true, force: true });
-    await run("cp", ["-a", "--sparse=always", "--reflink=auto", from, to], { deadlineMs: COPY_DEADLINE_MS });
-  }
 }
 
 async function examine(
