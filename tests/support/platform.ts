@@ -189,7 +189,8 @@ export async function inventory(platform: Omit<Platform, "stop">): Promise<Inven
     namespaces: (await namespacesInUse(`${platform.instance}-`)).length,
     overlays: contents.filter((names) => names.includes("disk.qcow2")).length,
     runningRows: rows.filter((status) => status === "running").length,
-    unsettledRows: rows.filter((status) => ["creating", "destroying"].includes(status)).length,
+    unsettledRows: rows.filter((status) => ["creating", "pausing", "resuming", "destroying"].includes(status))
+      .length,
   };
 }
 

@@ -284,6 +284,8 @@ test("every command explains itself with examples", async () => {
     "download",
     "ls",
     "keepalive",
+    "pause",
+    "resume",
     "destroy",
     "egress",
   ];

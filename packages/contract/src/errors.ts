@@ -41,6 +41,7 @@ export const errorStatus = {
   last_owner: 409,
   sandbox_not_running: 409,
   sandbox_expired: 409,
+  sandbox_not_persistent: 409,
   machine_not_running: 409,
   machine_destroyed: 409,
   vm_not_running: 409,

@@ -40,6 +40,12 @@ export function timeOfId(id: string): number {
   return ms;
 }
 
+/** A new id of this kind that sorts after `id`, also where a clock was behind when it is made, or ahead when that one was. */
+export function newIdAfter(kind: IdKind, id: string, now: number = Date.now()): string {
+  const next = newId(kind, now);
+  return next > id ? next : newId(kind, timeOfId(id) + 1);
+}
+
 /** The least id of this kind that can be made at this time, in milliseconds since 1970. */
 export function firstIdAt(kind: IdKind, timeMs: number): string {
   return `${idKinds[kind]}_${timeText(Math.max(0, timeMs))}${ALPHABET.charAt(0).repeat(RANDOM_CHARS)}`;

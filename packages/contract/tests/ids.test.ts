@@ -1,6 +1,15 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { idKinds, idOfDigest, idPattern, isId, kindOf, newId, type IdKind } from "@skerry/contract/ids";
+import {
+  idKinds,
+  idOfDigest,
+  idPattern,
+  isId,
+  kindOf,
+  newId,
+  newIdAfter,
+  type IdKind,
+} from "@skerry/contract/ids";
 
 const kinds = Object.keys(idKinds) as IdKind[];
 /** 48 bits of milliseconds reach the year 10889. */
@@ -45,4 +54,15 @@ test("the kind of an id is known by its prefix, and its whole shape is asked of 
   const id = newId("machine");
   expect([kindOf(id), kindOf("abc_1"), kindOf("")]).toEqual(["machine", undefined, undefined]);
   expect([isId("machine", id), isId("sandbox", id), isId("machine", `${id}x`)]).toEqual([true, false, false]);
+});
+
+test("an id that is made after another one sorts after it, whatever the clocks say", () => {
+  fc.assert(
+    fc.property(fc.nat(TIME_MAX_MS - 1), fc.nat(TIME_MAX_MS), (then, now) => {
+      const before = newId("execution", then);
+      const after = newIdAfter("execution", before, now);
+      expect(after > before).toBe(true);
+      expect(isId("execution", after)).toBe(true);
+    }),
+  );
 });

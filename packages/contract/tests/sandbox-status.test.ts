@@ -20,7 +20,7 @@ test("a sandbox can be destroyed from every status, in at most two steps", () =>
 
 test("every status can fail until its destruction has begun", () => {
   const mayFail = sandboxStatuses.filter((status) => canSandboxTransition(status, "failed"));
-  expect(mayFail).toEqual(["creating", "running", "unreachable"]);
+  expect(mayFail).toEqual(["creating", "running", "pausing", "paused", "resuming", "unreachable"]);
 });
 
 test("every transition leads to a status that exists and is another one", () => {
@@ -36,6 +36,12 @@ test("nothing comes back from destroyed, and what has failed runs again only whe
   expect(after("destroyed")).toEqual([]);
   expect(after("destroying")).toEqual(["destroyed"]);
   expect(after("failed")).toEqual(["running", "destroying"]);
+});
+
+test("what is paused holds no memory, and what is on its way to or from there does", () => {
+  const onHost: readonly SandboxStatus[] = sandboxStatusesOnHost;
+  expect(onHost).not.toContain("paused");
+  expect(onHost).toEqual(expect.arrayContaining(["pausing", "resuming"]));
 });
 
 test("only known statuses are counted as holding memory of a host", () => {

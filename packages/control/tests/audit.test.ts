@@ -31,6 +31,7 @@ async function mint(body: unknown = {}): Promise<{ id: string; token: string }> 
 
 test("each call that changes something leaves one event, with who, what and how it ended", async () => {
   world.host.memoryMib = 100_000;
+  world.host.cpus = 8;
   await world.beat();
   for (const [operation, prepare] of Object.entries(calls)) {
     const { method, path, body } = await prepare(world);
@@ -152,7 +153,7 @@ test("what the platform does by itself is in the log of the organization that it
   const ended = await world.createSandbox();
   await sql`update sandboxes set expires_at = now() where id = ${expired.id}`.execute(world.db);
   world.host.end(ended.id, "the guest ran out of memory");
-  await sandboxReaper(world.context, 1_000).activate(never);
+  await sandboxReaper(world.context, 1_000, 30).activate(never);
   await vmCleanup(world.context, 1_000).activate(never);
   const own = (await audit()).filter(({ actor }) => actor.kind === "system");
   const found = own.map(({ actor, action, resource }) => `${actor.service} ${action} ${resource.id}`);

@@ -20,7 +20,7 @@ function reconcile(): Promise<Report> {
 }
 
 function reap(): Promise<Report> {
-  return sandboxReaper(world.context, 1_000).activate(never);
+  return sandboxReaper(world.context, 1_000, 30).activate(never);
 }
 
 async function sandbox(id: string): Promise<Sandbox> {

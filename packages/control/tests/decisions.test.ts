@@ -84,6 +84,7 @@ const row = (extra: Partial<SandboxFact>): SandboxFact => ({
   egress_due: false,
   waiting: false,
   lost: false,
+  was_paused: false,
   due_in_ms: null,
   ...extra,
 });
@@ -97,8 +98,10 @@ const vm = (extra: Partial<Vm>): Vm => ({
   started_at: "2026-01-01T00:00:00.000Z",
   ...extra,
 });
-const kinds = (...given: Parameters<typeof sandboxReconcileActions>) =>
-  sandboxReconcileActions(...given).map((action) => action.kind);
+type Facts = readonly SandboxFact[];
+const actions = (before: Facts, vms: readonly Vm[], after: Facts) =>
+  sandboxReconcileActions("h", before, vms, after);
+const kinds = (...given: Parameters<typeof actions>) => actions(...given).map((action) => action.kind);
 
 test("a sandbox that began to run while the host was read is not missing", () => {
   expect(kinds([], [], [row({})])).toEqual([]);
@@ -125,8 +128,8 @@ test("a microVM that came back with its host is taken back, one that has ended o
 });
 
 test("an ended microVM fails its row even where the host does not say why", () => {
-  const actions = sandboxReconcileActions([row({})], [vm({ status: "gone" })], [row({})]);
-  expect(actions).toMatchObject([{ kind: "fail", reason: "the microVM ended: its host does not know why" }]);
+  const failing = actions([row({})], [vm({ status: "gone" })], [row({})]);
+  expect(failing).toMatchObject([{ kind: "fail", reason: "the microVM ended: its host does not know why" }]);
 });
 
 test("a policy that the host has not confirmed is brought to a running microVM only, and not before it is due", () => {
@@ -136,4 +139,31 @@ test("a policy that the host has not confirmed is brought to a running microVM o
   expect(kinds([due], [vm({ status: "gone" })], [due])).toEqual(["fail"]);
   const creating = row({ egress_due: true, status: "creating", claimed: true });
   expect(kinds([creating], [vm({ status: "creating" })], [creating])).toEqual([]);
+});
+
+test("a later life is a row's own where it was paused, and on its own host alone", () => {
+  const paused = row({ status: "paused", was_paused: true });
+  const resumed = vm({ execution_id: "2" });
+  expect(kinds([paused], [resumed], [paused])).toEqual(["adopt"]);
+  expect(kinds([paused], [vm({ execution_id: "0" })], [paused])).toEqual(["fail", "discard"]);
+  const elsewhere = { ...paused, host_id: "another" };
+  expect(kinds([], [resumed], [elsewhere])).toEqual(["discard"]);
+  expect(kinds([row({})], [resumed], [row({})])).toEqual(["fail", "discard"]);
+});
+
+test("what a replica is at work on is left to it, and what its host is at work on to the host", () => {
+  for (const status of ["pausing", "resuming"] as const) {
+    const held = row({ status, claimed: true, was_paused: status === "resuming" });
+    for (const at of [vm({}), vm({ status: "paused" }), vm({ status: "creating", execution_id: "2" })]) {
+      if (status === "pausing" && at.execution_id === "2") continue;
+      expect(kinds([held], [at], [held])).toEqual([]);
+    }
+  }
+  const left = row({ status: "resuming", was_paused: true });
+  expect(kinds([left], [vm({ status: "creating", execution_id: "2" })], [left])).toEqual([]);
+});
+
+test("a paused VM without a row stays, one that runs does not", () => {
+  expect(kinds([], [vm({ status: "paused" })], [])).toEqual([]);
+  expect(kinds([], [vm({})], [])).toEqual(["discard"]);
 });

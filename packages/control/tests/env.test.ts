@@ -145,7 +145,7 @@ test("nothing is left of the values once the destruction has begun, in no table 
   await sql`update sandboxes set expires_at = now() - interval '1 second' where id = ${expired}`.execute(
     world.db,
   );
-  await sandboxReaper(world.context, 1_000).activate(never);
+  await sandboxReaper(world.context, 1_000, 30).activate(never);
   // Its host does not confirm, and may never do.
   await world.host.stop();
   await done(204, world.call("DELETE", `/v1/machines/${stuck}`));

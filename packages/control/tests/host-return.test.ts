@@ -50,7 +50,7 @@ test("what was given up meanwhile does not come back: expired, destroyed, failed
   await two.second.start();
   await two.ask();
   await two.cleanUp();
-  await sandboxReaper(two.world.context, 1_000).activate(never);
+  await sandboxReaper(two.world.context, 1_000, 30).activate(never);
   for (const id of [expired, destroyed, broken, stale]) expect(two.second.vms.has(id)).toBe(false);
   const statuses = await Promise.all(
     [expired, destroyed, broken, stale].map(async (id) => (await two.sandbox(id)).status),

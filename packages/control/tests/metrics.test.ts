@@ -223,6 +223,7 @@ test("each background service tells its runs, how long they took, what they did 
       moverIntervalMs: every,
       certificatesIntervalMs: every,
       auditKeptDays: 365,
+      pausedKeptDays: 30,
       reaperIntervalMs: every,
     },
     { wakeups: new Wakeups(), stop: stop.signal },

@@ -83,6 +83,12 @@ async function fromRows(db: Queries): Promise<Record<string, Sums>> {
       return [
         { account: row.org_id, ...(exists ? ofOrganization : nothing) },
         { account: row.host_id, ...nothing, ...room },
+        {
+          account: `persistent:${row.org_id}`,
+          ...nothing,
+          disk_gib:
+            row.mode === "persistent" && exists ? row.disk_gib + Math.ceil(row.memory_mib / 1_024) : 0,
+        },
       ];
     }),
     ...machines.flatMap((row) => {
@@ -122,10 +128,11 @@ async function insertMove(vmId: string): Promise<void> {
 }
 
 test("in every status sandboxes, machines and moves hold what the contract says", async () => {
-  const { id } = await world.createSandbox();
+  const { id } = await world.createSandbox({ mode: "persistent", size: "performance-2x" });
+  await world.createSandbox();
   const machine = await world.createMachine();
   await insertMove(id);
-  expect(Object.keys(await expectAgreement())).toHaveLength(3);
+  expect(Object.keys(await expectAgreement())).toHaveLength(4);
   for (const [table, statuses] of [
     ["sandboxes", sandboxStatuses],
     ["machines", machineStatuses],
@@ -168,7 +175,10 @@ test("what is undone leaves no entry", async () => {
 });
 
 test("however many change at once, sums that are read and made one entry meanwhile are those of the rows", async () => {
-  const ids = await Promise.all(Array.from({ length: 8 }, async () => (await world.createSandbox()).id));
+  const modes = ["ephemeral", "persistent"] as const;
+  const ids = await Promise.all(
+    Array.from({ length: 8 }, async (_, index) => (await world.createSandbox({ mode: modes[index % 2] })).id),
+  );
   let left = ids.length;
   const change = async (id: string, turn: number): Promise<void> => {
     const status = sandboxStatuses[turn % sandboxStatuses.length] ?? "running";
@@ -187,7 +197,9 @@ test("however many change at once, sums that are read and made one entry meanwhi
   });
   await Promise.all([...changes, ...locks]);
   const sums = await expectAgreement();
-  expect(sums[world.orgId]).toEqual({ ...nothing, ...(await held(world.db, world.orgId)) });
+  const { persistent_disk_gib, ...rest } = await held(world.db, world.orgId);
+  expect(sums[world.orgId]).toEqual({ ...nothing, ...rest });
+  expect(sums[`persistent:${world.orgId}`]?.disk_gib ?? 0).toBe(persistent_disk_gib);
   const loads = new Map((await availableHosts(world.db)).map((load) => [load.id, load.used_memory_mib]));
   for (const host of [hostId, ELSEWHERE]) expect(loads.get(host)).toBe(sums[host]?.memory_mib ?? 0);
 });

@@ -48,7 +48,7 @@ beforeAll(async () => {
     beat: heartbeat(context, { hostSocket: "/nonexistent", everyMs: 1, graceMs: 0 }),
     judge: hostHealthMonitor(context, 1),
     cleanUp: vmCleanup(context, 1),
-    reap: sandboxReaper(context, 1),
+    reap: sandboxReaper(context, 1, 30),
     restart: restartQueue(context),
     drainEnd: drainFinisher(context, 1),
   };

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { mover } from "../src/moves/mover.ts";
 import type { Caller } from "../src/caller.ts";
-import { sandboxVms } from "../src/sandboxes/sandboxes.ts";
+import { sandboxVms } from "../src/sandboxes/sandbox-vms.ts";
 import { callVm } from "../src/vms/vm-kind.ts";
 import { VmLocations } from "../src/vms/vm-locations.ts";
 import { countingQueries } from "./support/concurrent-requests.ts";

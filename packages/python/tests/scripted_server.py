@@ -144,6 +144,7 @@ SANDBOX: Dict[str, object] = {
     "created_at": "2026-11-20T16:21:09.123Z",
     "started_at": "2026-11-20T16:21:09.223Z",
     "expires_at": "2026-11-20T16:26:09.223Z",
+    "paused_at": None,
     "destroyed_at": None,
     "reason": None,
 }

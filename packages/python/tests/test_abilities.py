@@ -21,6 +21,8 @@ METHODS = {
     "getSandbox": "sandboxes.get",
     "destroySandbox": "sandboxes.destroy",
     "keepSandboxAlive": "sandboxes.keepalive",
+    "pauseSandbox": "sandboxes.pause",
+    "resumeSandbox": "sandboxes.resume",
     "execute": "sandboxes.execute",
     "uploadFile": "sandboxes.upload",
     "downloadFile": "sandboxes.download",

@@ -29,7 +29,7 @@ export class Sandbox {
     return this.#info.id;
   }
 
-  /** As of the last `create`, `get`, `refresh` or `keepalive`; it does not follow the server by itself. */
+  /** As of the last `create`, `get`, `refresh`, `keepalive`, `pause` or `resume`; it does not follow the server by itself. */
   get info(): SandboxInfo {
     return this.#info;
   }
@@ -42,6 +42,18 @@ export class Sandbox {
   /** See `Sandboxes.keepalive`. */
   async keepalive(timeout?: Duration, options: CallOptions = {}): Promise<this> {
     this.#info = (await this.#sandboxes.keepalive(this.id, timeout, options)).info;
+    return this;
+  }
+
+  /** See `Sandboxes.pause`. */
+  async pause(options: CallOptions = {}): Promise<this> {
+    this.#info = (await this.#sandboxes.pause(this.id, options)).info;
+    return this;
+  }
+
+  /** See `Sandboxes.resume`. */
+  async resume(options: CallOptions = {}): Promise<this> {
+    this.#info = (await this.#sandboxes.resume(this.id, options)).info;
     return this;
   }
 

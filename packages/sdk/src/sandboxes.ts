@@ -38,7 +38,7 @@ export class Sandboxes extends VmCalls {
 
   /**
    * Creates a sandbox and waits until it is usable. `template` is required; `timeout` is a duration such as `10m`
-   * (default `5m`, at most `24h`) after which the sandbox is destroyed; `size` is a name from `sizes.list()`; `egress` says what
+   * (default `5m`, at most `24h`) after which the sandbox is destroyed, or with the `mode` `persistent` paused; `size` is a name from `sizes.list()`; `egress` says what
    * the sandbox may reach (default: everything but private networks). `name` is unique among the organization's sandboxes until this one
    * is destroyed or has failed: code `name_taken` where another one has it.
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one sandbox.
@@ -106,5 +106,24 @@ export class Sandboxes extends VmCalls {
       options,
     );
     return new Sandbox(this, info);
+  }
+
+  /**
+   * Pauses a persistent sandbox: its memory and its disk become files, and it holds no memory and no CPU. What runs in it goes on when it is
+   * resumed, and every call into it resumes it. Code `sandbox_not_persistent` for one that is ephemeral.
+   */
+  pause(id: string, options: CallOptions = {}): Promise<Sandbox> {
+    return this.#act(id, "pause", options);
+  }
+
+  /** Resumes a paused sandbox and waits until it runs; its timeout begins anew. Code `no_capacity` where there is no room for it now: it stays paused. */
+  resume(id: string, options: CallOptions = {}): Promise<Sandbox> {
+    return this.#act(id, "resume", options);
+  }
+
+  async #act(id: string, verb: "pause" | "resume", options: CallOptions): Promise<Sandbox> {
+    const path = `${this.at(id)}/${verb}`;
+    const call = { method: "POST", path, json: {}, answerWithinMs: CREATE_WITHIN_MS } as const;
+    return new Sandbox(this, await this.http.json<SandboxInfo>(call, options));
   }
 }

@@ -16,6 +16,7 @@ test("a sandbox in hand is created, used, kept alive and destroyed", async () =>
     if (method === "DELETE") response.writeHead(204).end();
     else if (url.endsWith("/execute")) response.end(eventText("exit", exitFields));
     else if (url.endsWith("/keepalive")) sendJson(response, 200, { ...sandboxInfo, timeout: "1h" });
+    else if (url.endsWith("/pause")) sendJson(response, 200, { ...sandboxInfo, status: "paused" });
     else sendJson(response, method === "POST" ? 201 : 200, sandboxInfo);
   });
   const skerry = new Skerry({ baseUrl: server.baseUrl, token: "sk_test", organization: "org_1" });
@@ -26,12 +27,16 @@ test("a sandbox in hand is created, used, kept alive and destroyed", async () =>
     expect((await sandbox.execute("true")).exit_code).toBe(0);
     expect((await sandbox.keepalive("1h")).info.timeout).toBe("1h");
     expect((await sandbox.refresh()).info.timeout).toBe("5m");
+    expect((await sandbox.pause()).info.status).toBe("paused");
+    expect((await sandbox.resume()).info.status).toBe("running");
   }
   expect(server.received.map(({ method, url }) => `${method} ${url}`)).toEqual([
     "POST /v1/sandboxes",
     "POST /v1/sandboxes/sbx_0/execute",
     "POST /v1/sandboxes/sbx_0/keepalive",
     "GET /v1/sandboxes/sbx_0",
+    "POST /v1/sandboxes/sbx_0/pause",
+    "POST /v1/sandboxes/sbx_0/resume",
     "DELETE /v1/sandboxes/sbx_0",
   ]);
   expect(JSON.parse(server.received[0]?.body.toString() ?? "")).toEqual({

@@ -71,6 +71,8 @@ export const auditActions = [
   "sandbox.keepalive",
   "sandbox.list",
   "sandbox.move",
+  "sandbox.pause",
+  "sandbox.resume",
   "size.list",
   "template.get",
   "template.list",

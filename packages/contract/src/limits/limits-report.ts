@@ -46,6 +46,7 @@ const exampleLimits = {
     vcpus: { limit: 400, used: 3 },
     memory_mib: { limit: 204_800, used: 768 },
     disk_gib: { limit: 2_000, used: 24 },
+    persistent_disk_gib: { limit: 1_000, used: 9 },
     tokens: { limit: 1_000, used: 5 },
   },
 };

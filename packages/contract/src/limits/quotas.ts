@@ -2,7 +2,16 @@
 // No schema library in here, so that the command line starts fast.
 
 /** What the virtual machines of an organization hold at once, and what counts: vCPUs and memory of what runs, disk of what exists. */
-export const vmQuotaNames = ["sandboxes", "machines", "vcpus", "memory_mib", "disk_gib"] as const;
+export const vmQuotaNames = [
+  "sandboxes",
+  "machines",
+  "vcpus",
+  "memory_mib",
+  "disk_gib",
+  // What persistent sandboxes take of a disk while they are paused: of each its disk, and a file as large as its memory. It counts from the
+  // creation on, so that no pause is refused for want of it.
+  "persistent_disk_gib",
+] as const;
 export type VmQuotaName = (typeof vmQuotaNames)[number];
 
 /** What an organization holds at once. Of its tokens those count that are neither revoked nor expired. */
@@ -25,6 +34,7 @@ export const limitDefaults = {
   quota_vcpus: 400,
   quota_memory_mib: 204_800,
   quota_disk_gib: 2_000,
+  quota_persistent_disk_gib: 1_000,
   // More than a busy CI has at once with a token for each job; each valid token costs memory in every replica that sees it.
   quota_tokens: 1_000,
 } as const;

@@ -3,9 +3,15 @@
 /** Every status, and every status it may move to. This table is the diagram. */
 export const sandboxTransitions = {
   creating: ["running", "failed", "destroying"],
-  running: ["unreachable", "failed", "destroying"],
-  // Its host has fallen silent, or cannot read its record. It may well run on there.
-  unreachable: ["running", "failed", "destroying"],
+  running: ["pausing", "unreachable", "failed", "destroying"],
+  // To running: its host could not pause it, and it goes on.
+  pausing: ["paused", "running", "unreachable", "failed", "destroying"],
+  // Its memory and its disk are files of its host.
+  paused: ["resuming", "unreachable", "failed", "destroying"],
+  // To paused: its host could not resume it, and still has it.
+  resuming: ["running", "paused", "unreachable", "failed", "destroying"],
+  // Its host has fallen silent, or cannot read its record. It may well run, or be paused, on there.
+  unreachable: ["running", "paused", "failed", "destroying"],
   // To running: only from rows that were written before there was `unreachable`.
   failed: ["running", "destroying"],
   destroying: ["destroyed"],
@@ -20,12 +26,19 @@ export const sandboxStatuses = Object.keys(sandboxTransitions) as readonly Sandb
 export const sandboxStatusesAlive = [
   "creating",
   "running",
+  "pausing",
+  "paused",
+  "resuming",
   "unreachable",
 ] as const satisfies readonly SandboxStatus[];
 
 /** Statuses in which a sandbox holds memory and CPUs of its host. */
-export const sandboxStatusesOnHost = ["creating", "running", "destroying"] as const;
+export const sandboxStatusesOnHost = ["creating", "running", "pausing", "resuming", "destroying"] as const;
 
 export function canSandboxTransition(from: SandboxStatus, to: SandboxStatus): boolean {
   return (sandboxTransitions[from] as readonly SandboxStatus[]).includes(to);
 }
+
+/** What becomes of a sandbox when its time is over: it is destroyed, or it is paused until it is used again. */
+export const sandboxModes = ["ephemeral", "persistent"] as const;
+export type SandboxMode = (typeof sandboxModes)[number];

@@ -9,15 +9,16 @@ import { SANDBOX_TIMEOUT_DEFAULT_MS } from "../bounds.ts";
 import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
 import { NewVmName } from "../vms/name.ts";
-import { sandboxStatuses } from "./sandbox-status.ts";
+import { sandboxModes, sandboxStatuses } from "./sandbox-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
 
 const closed = { additionalProperties: false } as const;
 
 const Status = OneOf(sandboxStatuses);
 
-export const Mode = OneOf(["ephemeral"], {
-  description: "`ephemeral`: destroyed when its timeout expires.",
+export const Mode = OneOf(sandboxModes, {
+  description:
+    "`ephemeral`: destroyed when its timeout expires. `persistent`: paused then, with its memory and its disk, and resumed by the next call into it.",
 });
 
 export const SandboxCreateRequest = named(
@@ -34,7 +35,8 @@ export const SandboxCreateRequest = named(
       Type.String({
         ...Duration,
         default: formatDuration(SANDBOX_TIMEOUT_DEFAULT_MS),
-        description: "Time until automatic destruction, at most 24h.",
+        description:
+          "Time until it is destroyed, or where it is persistent paused; at most 24h. It begins anew when the sandbox is resumed.",
       }),
     ),
     size: Type.Optional(
@@ -73,12 +75,19 @@ export const Sandbox = named(
     host_id: Nullable(Type.String()),
     created_at: Timestamp,
     started_at: Nullable(Timestamp),
-    expires_at: Type.String({ ...Timestamp, description: "When it is destroyed; a keepalive moves it." }),
+    expires_at: Type.String({
+      ...Timestamp,
+      description:
+        "When it is destroyed, or where it is persistent paused; a keepalive moves it. Of a paused one it is past, and resuming sets it anew.",
+    }),
+    paused_at: Nullable(
+      Type.String({ ...Timestamp, description: "Since when it is paused; null where it is not." }),
+    ),
     destroyed_at: Nullable(Timestamp),
     reason: Nullable(
       Type.String({
         description:
-          "Why it is unreachable, failed or destroyed. An unreachable one may come back with its host.",
+          "Why it is unreachable, failed or destroyed, or why it could not be paused and runs on. An unreachable one may come back with its host.",
       }),
     ),
   },
@@ -97,6 +106,7 @@ export const Sandbox = named(
     created_at: "2026-11-20T16:21:09.123Z",
     started_at: "2026-11-20T16:21:09.423Z",
     expires_at: "2026-11-20T16:31:09.423Z",
+    paused_at: null,
     destroyed_at: null,
     reason: null,
   },
@@ -127,7 +137,7 @@ export const KeepaliveRequest = named(
       Type.String({
         ...Duration,
         description:
-          "Time from now until destruction; more than 24h is clamped to 24h. Default: the sandbox's own timeout.",
+          "Time from now until it is destroyed, or where it is persistent paused; more than 24h is clamped to 24h. Default: the sandbox's own timeout.",
       }),
     ),
   },

@@ -25,6 +25,8 @@ export interface Config {
   readonly reaperIntervalMs: number;
   /** Audit events that are older are deleted. */
   readonly auditKeptDays: number;
+  /** Sandboxes that have been paused for longer are destroyed. */
+  readonly pausedKeptDays: number;
   readonly sweeperIntervalMs: number;
   readonly moverIntervalMs: number;
   readonly certificatesIntervalMs: number;
@@ -86,6 +88,7 @@ export function readConfig(environment: Environment = process.env): Config {
     certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),
     sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),
     auditKeptDays: read.atLeast("SKERRY_AUDIT_RETENTION_DAYS", 365, AUDIT_KEPT_MIN_DAYS),
+    pausedKeptDays: read.positive("SKERRY_PAUSED_RETENTION_DAYS", 30),
     limits: {
       organization: limitsFrom(read),
       authFailuresPerMinute: read.positive("SKERRY_RATE_AUTH_FAILURES_PER_MINUTE", 60),

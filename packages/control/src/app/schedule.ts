@@ -4,7 +4,7 @@
 //   host-health-monitor    15 s   hosts without a heartbeat for 30 s are offline, and what ran on them has failed
 //   vm-cleanup             30 s   rows against microVMs; also whenever it is woken, or something's time comes
 //   host-drain             10 s   draining hosts that are empty are in maintenance
-//   sandbox-reaper         10 s   sandboxes past their expiry
+//   sandbox-reaper         10 s   sandboxes past their expiry, and those that were paused for too long
 //   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
@@ -54,6 +54,7 @@ type Settings = Pick<
   | "sweeperIntervalMs"
   | "certificatesIntervalMs"
   | "auditKeptDays"
+  | "pausedKeptDays"
 >;
 
 /** Every service with a database of its own that is fenced by the service's lease. */
@@ -67,7 +68,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => hostHealthMonitor(own, config.healthMonitorIntervalMs)),
     fenced((own) => vmCleanup(own, config.vmCleanupIntervalMs)),
     fenced((own) => drainFinisher(own, config.drainIntervalMs)),
-    fenced((own) => sandboxReaper(own, config.reaperIntervalMs)),
+    fenced((own) => sandboxReaper(own, config.reaperIntervalMs, config.pausedKeptDays)),
     fenced((own) => mover(own, config.moverIntervalMs)),
     fenced((own) => hostCertificateRenewal(own, config.certificatesIntervalMs)),
     fenced((own) => restartQueue(own)),

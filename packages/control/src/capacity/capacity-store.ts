@@ -67,12 +67,16 @@ export async function lockCapacity(
   const [row] = rows;
   // Deleted since the request was let in.
   if (row === undefined) throw new SkerryError("organization_not_found", "There is no such organization.");
-  if (row.held_entries + (row.used_entries ?? 0) > ENTRIES_MAX) await balance(transaction, [orgId, hostId]);
+  if (row.held_entries + (row.used_entries ?? 0) > ENTRIES_MAX)
+    await balance(transaction, [orgId, persistentAccount(orgId), hostId]);
   return capacityOf(row);
 }
 
 /** Entries that are added up again and again before they are folded into one. */
 const ENTRIES_MAX = 64;
+
+/** What its persistent sandboxes take of a disk while they are paused. */
+const persistentAccount = (orgId: string): string => `persistent:${orgId}`;
 
 /** Entries that are added meanwhile are not seen here, and stay. Each entry is deleted once, and counts in the sum of the transaction that deleted it. */
 async function balance(transaction: Queries, accounts: readonly string[]): Promise<void> {
@@ -117,6 +121,7 @@ interface HeldRow {
   readonly held_vcpus: number;
   readonly held_memory_mib: number;
   readonly held_disk_gib: number;
+  readonly held_persistent_disk_gib: number;
 }
 
 function heldOf(row: HeldRow): Record<VmQuotaName, number> {
@@ -126,19 +131,22 @@ function heldOf(row: HeldRow): Record<VmQuotaName, number> {
     vcpus: row.held_vcpus,
     memory_mib: row.held_memory_mib,
     disk_gib: row.held_disk_gib,
+    persistent_disk_gib: row.held_persistent_disk_gib,
   };
 }
 
 /** An organization without limits may hold more than an answer can say. */
-const sumOf = (column: string) =>
-  sql`least(coalesce(sum(${sql.ref(column)}), 0), ${sql.lit(LIMIT_MAX)})::integer`;
+const sumOf = (column: string, which = sql`true`) =>
+  sql`least(coalesce(sum(${sql.ref(column)}) filter (where ${which}), 0), ${sql.lit(LIMIT_MAX)})::integer`;
 
 function heldBy(orgId: RawBuilder<unknown>) {
   return sql<HeldRow>`
     select
       count(*)::integer as held_entries, ${sumOf("sandboxes")} as held_sandboxes, ${sumOf("machines")} as held_machines,
-      ${sumOf("vcpus")} as held_vcpus, ${sumOf("memory_mib")} as held_memory_mib, ${sumOf("disk_gib")} as held_disk_gib
-    from room_entries where account = ${orgId}`;
+      ${sumOf("vcpus")} as held_vcpus, ${sumOf("memory_mib")} as held_memory_mib,
+      ${sumOf("disk_gib", sql`account = ${orgId}`)} as held_disk_gib,
+      ${sumOf("disk_gib", sql`account <> ${orgId}`)} as held_persistent_disk_gib
+    from room_entries where account in (${orgId}, 'persistent:' || ${orgId})`;
 }
 
 /** VMs on their way to a host hold it too. */

@@ -22,6 +22,7 @@ import { vmNames } from "./migrations/0017-vm-names.ts";
 import { erasedEnv } from "./migrations/0018-erased-env.ts";
 import { deletedOrganizations } from "./migrations/0019-deleted-organizations.ts";
 import { auditDetails } from "./migrations/0020-audit-details.ts";
+import { persistentSandboxes } from "./migrations/0021-persistent-sandboxes.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -49,6 +50,7 @@ const migrations = [
   { number: 18, name: "erased-env", text: erasedEnv },
   { number: 19, name: "deleted-organizations", text: deletedOrganizations },
   { number: 20, name: "audit-details", text: auditDetails },
+  { number: 21, name: "persistent-sandboxes", text: persistentSandboxes },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

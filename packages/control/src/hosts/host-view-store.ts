@@ -12,6 +12,8 @@ export interface HostView extends Selectable<Tables["hosts"]> {
   readonly used_vcpus: number;
   readonly used_memory_mib: number;
   readonly vms: number;
+  /** Sandboxes whose files it keeps, and that hold nothing else. */
+  readonly paused: number;
   /** What it could be reached by is trusted no more, or has ended. */
   readonly left_behind: boolean;
 }
@@ -30,6 +32,7 @@ async function hostViews(db: Queries, which: ReturnType<typeof sql>, limit: numb
     select h.*, greatest(0, extract(epoch from now() - h.last_heartbeat))::double precision as heartbeat_age_s,
       coalesce(used.vcpus, 0)::integer as used_vcpus, coalesce(used.memory_mib, 0)::integer as used_memory_mib,
       coalesce(used.vms, 0)::integer as vms,
+      (select count(*) from sandboxes where host_id = h.id and status = 'paused')::integer as paused,
       h.joined and (h.certificate_expires_at <= now()
         or not exists (select 1 from authority a where a.number = h.certified_by)
         or not exists (select 1 from authority a where a.status = 'current' and a.number = any(h.trusts))) as left_behind

@@ -49,14 +49,15 @@ export async function markOffline(db: Queries): Promise<(Loss | LostMachine)[]> 
       select id, name, false from hosts where status = 'offline'
     ), lost_sandboxes as (
       update sandboxes set
-        status = case when status = 'running' then 'unreachable' else 'failed' end, version = version + 1,
+        status = case when status = 'creating' then 'failed' else 'unreachable' end, version = version + 1,
         -- As with every other failure: what was never usable gives its name up.
-        unique_name = case when status = 'running' then unique_name end,
+        unique_name = case when status <> 'creating' then unique_name end,
         claimed_until = null, attempts = 0, retry_at = now(),
         reason = coalesce(reason, 'host_offline: its host ' || gone.name || ' is offline')
       from gone
       where sandboxes.host_id = gone.id
-        and (status = 'running' or status = 'creating' and (gone.now or not ${isClaimed("sandboxes")}))
+        and (status in ('running', 'paused')
+             or status in ('creating', 'pausing', 'resuming') and (gone.now or not ${isClaimed("sandboxes")}))
       returning sandboxes.id, org_id, gone.name
     ), dying_machines as (
       select machines.id, machines.status, gone.name,

@@ -38,6 +38,8 @@ export const machineVms: VmKind = {
   table: "machines",
   isId: (id) => isId("machine", id),
   get: getMachine,
+  settled: getMachine,
+  wake: (_context, _caller, row) => Promise.reject(machineVms.notRunning(row)),
   notRunning: ({ status, reason }) =>
     new SkerryError(
       "machine_not_running",

@@ -9,7 +9,7 @@ import {
   type SandboxStatus,
 } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Queries, Tables } from "../db/database.ts";
-import { expirable } from "../sandboxes/sandbox-facts.ts";
+import { isExpired } from "../sandboxes/sandbox-facts.ts";
 
 type HostRow = Selectable<Tables["hosts"]>;
 
@@ -94,7 +94,7 @@ export async function waitingWork(db: Queries): Promise<Waiting> {
   const { rows } = await sql<Waiting>`
     select
       (select count(*) from sandboxes
-       where expires_at < now() and status in (${sql.join(expirable)}) and status <> 'destroyed')::integer as expire,
+       where ${isExpired} or expires_at < now() and status = 'running' and mode = 'persistent')::integer as expire,
       (select count(*) from sandboxes where status = 'running' and egress_applied <> egress_version)::integer
       + (select count(*) from machines where status = 'running' and egress_applied <> egress_version)::integer as egress,
       (select count(*) from restarts)::integer as restart`.execute(db);

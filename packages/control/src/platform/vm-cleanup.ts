@@ -42,8 +42,10 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   const sandboxesAfter = await sandboxFacts(context.db, idsOf(ofSandboxes));
   const machinesAfter = await machineFacts(context.db, idsOf(ofMachines));
   tellUnknown(context, host, { vms: ofMachines, known: machinesAfter });
+  const paused = ofSandboxes.filter((vm) => vm.status === "paused");
+  tellUnknown(context, host, { vms: paused, known: sandboxesAfter });
   const actions = [
-    ...sandboxReconcileActions(sandboxes, ofSandboxes, sandboxesAfter).map(
+    ...sandboxReconcileActions(host.id, sandboxes, ofSandboxes, sandboxesAfter).map(
       (action) => () => cleanUpSandbox(context, { client, action, stop, service: SERVICE }),
     ),
     ...machineReconcileActions(host.id, machines, ofMachines, machinesAfter).map(
@@ -67,7 +69,7 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   return { ...report, nextMs: earliest([...sandboxes, ...machines].map((row) => row.due_in_ms)) };
 }
 
-/** Machines that have been told of; forgotten when there are too many. */
+/** Disks that have been told of; forgotten when there are too many. */
 const told = new Set<string>();
 const TOLD_MAX = 10_000;
 
@@ -82,8 +84,8 @@ function tellUnknown(
   for (const vm of vms.filter((one) => !rows.has(one.id) && !told.has(one.id))) {
     told.add(vm.id);
     log.warn(
-      { machine_id: vm.id, host_id: id },
-      "a host has the disk of a machine that has no row; it is left there",
+      { vm_id: vm.id, host_id: id },
+      "a host has the disk of a machine, or of a paused sandbox, that has no row; it is left there",
     );
   }
 }

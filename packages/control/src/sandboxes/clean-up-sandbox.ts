@@ -6,9 +6,10 @@ import type { HostClient } from "../host-client/host-client.ts";
 import { reapplyEgress } from "../vms/egress/egress.ts";
 import { orPostpone } from "../vms/postpone.ts";
 import { finishDestroying } from "./destroy-sandbox.ts";
-import { adoptSandbox, type SandboxFact } from "./sandbox-facts.ts";
+import { adoptSandbox } from "./sandbox-facts.ts";
+import { finishPausing } from "./pause-sandbox.ts";
 import type { Action } from "./sandbox-reconcile.ts";
-import { sandboxVms } from "./sandboxes.ts";
+import { sandboxVms } from "./sandbox-vms.ts";
 import { transitionSandbox } from "./sandbox-store.ts";
 
 interface Work {
@@ -35,7 +36,13 @@ export async function cleanUpSandbox(
     case "lose":
       return void (await transitionSandbox(context.db, action.row, "unreachable", { reason: action.reason }));
     case "adopt":
-      return adopt(context, action.row, service);
+      return adopt(context, action, service);
+    case "pause":
+      return orPostpone(
+        context,
+        action.row,
+        async () => void (await finishPausing(context, action.row, stop)),
+      );
     case "egress":
       return orPostpone(context, action.row, () =>
         reapplyEgress(context, { kind: sandboxVms, id: action.row.id }, stop),
@@ -59,11 +66,15 @@ function fail(
   });
 }
 
-async function adopt(context: Context, row: SandboxFact, service: string): Promise<void> {
+async function adopt(
+  context: Context,
+  { row, found }: Action & { kind: "adopt" },
+  service: string,
+): Promise<void> {
   await context.db.transaction().execute(async (transaction) => {
-    const adopted = await adoptSandbox(transaction, row);
+    const adopted = await adoptSandbox(transaction, row, found);
     if (adopted === undefined) return;
-    context.log.info({ sandbox_id: row.id }, "a sandbox runs after all: its host came back with it");
+    context.log.info({ sandbox_id: row.id, ...found }, "a sandbox is what its host says of it");
     await recordOwnActs(transaction, { service, action: "sandbox.adopt", resource: "sandbox" }, [adopted]);
   });
 }

@@ -62,13 +62,23 @@ async function createSandbox(
         return written;
       }),
     );
-    using _claim = keepClaim(context, () => extendClaim(context.db, row.id));
+    using _claim = keepClaim(context, () => extendClaim(context.db, row));
     return await start(context, row, { address, attempt, timing });
   });
 }
 
-function placementRequest({ orgId }: Caller, { template, size }: SandboxParams): PlacementRequest {
-  return { orgId, template, size, quotas: ({ disk_gib }) => ({ sandboxes: 1, disk_gib }) };
+function placementRequest({ orgId }: Caller, { template, size, mode }: SandboxParams): PlacementRequest {
+  return {
+    orgId,
+    template,
+    size,
+    quotas: ({ disk_gib }) => ({
+      sandboxes: 1,
+      disk_gib,
+      // As the database counts it, in `room_entries_of`.
+      ...(mode === "persistent" && { persistent_disk_gib: disk_gib + Math.ceil(size.memory_mib / 1_024) }),
+    }),
+  };
 }
 
 interface Begun {

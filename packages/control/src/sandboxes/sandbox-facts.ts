@@ -1,7 +1,6 @@
 // What the background services ask about sandboxes of all organizations.
 
 import { sql, type Selectable } from "kysely";
-import { sandboxStatuses, canSandboxTransition } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { isClaimed } from "../db/claims.ts";
 import { erasedEnv } from "../vms/env.ts";
@@ -12,26 +11,32 @@ type Row = Selectable<Tables["sandboxes"]>;
 
 /** A sandbox as its host's list of VMs is compared with it. */
 export interface SandboxFact extends Pick<Row, "id" | "status" | "version" | "execution_id" | "host_id"> {
-  /** A request is creating it at this moment. */
+  /** A replica is creating, pausing or resuming it at this moment. */
   readonly claimed: boolean;
   /** The host has not confirmed the stored egress policy. */
   readonly egress_due: boolean;
   /** What failed is not due for its next attempt yet. */
   readonly waiting: boolean;
-  /** Its host was taken for dead, and its time is not over. */
+  /** Its host was taken for dead, and its time is not over, or is not its end. */
   readonly lost: boolean;
+  /** It is paused, or was when it was last heard of. */
+  readonly was_paused: boolean;
   /** How long until its claim lapses or its next attempt is due. */
   readonly due_in_ms: number | null;
 }
+
+const isLost = sql<boolean>`(
+  (status = 'unreachable' or status = 'failed' and host_lost) and (expires_at > now() or mode = 'persistent')
+)`;
 
 const FACTS = sql`
   id, status, version, execution_id, host_id,
   ${isClaimed()} as claimed, egress_applied <> egress_version as egress_due,
   ${isPostponed} as waiting,
-  (status = 'unreachable' or status = 'failed' and host_lost) and expires_at > now() as lost,
+  ${isLost} as lost, paused_at is not null as was_paused,
   ceil(extract(epoch from case
-    when status = 'creating' and ${isClaimed()} then claimed_until
-    when ${isPostponed} and (status = 'destroying' or status = 'running' and egress_applied <> egress_version) then retry_at
+    when status in ('creating', 'pausing', 'resuming') and ${isClaimed()} then claimed_until
+    when ${isPostponed} and (status in ('destroying', 'pausing') or status = 'running' and egress_applied <> egress_version) then retry_at
   end - now()) * 1000)::double precision as due_in_ms`;
 
 /** Bound of one comparison. A host with more sandboxes than this would need another design first. */
@@ -41,7 +46,7 @@ const FACTS_MAX = 20_000;
 export async function sandboxesOnHost(db: Database, hostId: string): Promise<SandboxFact[]> {
   const { rows } = await sql<SandboxFact>`
     select ${FACTS} from sandboxes
-    where host_id = ${hostId} and status in ('creating', 'running', 'unreachable', 'destroying')
+    where host_id = ${hostId} and status in ('creating', 'running', 'pausing', 'paused', 'resuming', 'unreachable', 'destroying')
     order by retry_at limit ${FACTS_MAX}`.execute(db);
   return rows;
 }
@@ -52,6 +57,12 @@ export async function sandboxFacts(db: Database, ids: readonly string[]): Promis
     select ${FACTS} from sandboxes where id = any(${ids}::text[])`.execute(db);
   return rows;
 }
+
+/** The end of its time destroys it: a persistent one is paused, or is not understood to have ended. */
+export const isExpired = sql<boolean>`(
+  expires_at < now() and status in ('creating', 'running', 'unreachable', 'failed')
+  and (mode = 'ephemeral' or status in ('creating', 'failed'))
+)`;
 
 /**
  * Moves up to `limit` sandboxes past their expiry to `destroying`, in one statement, and returns them. A sandbox that a request
@@ -64,26 +75,33 @@ export async function expireSandboxes(db: Queries, limit: number): Promise<Sandb
       reason = coalesce(reason, ${EXPIRED_REASON})
     where id in (
       select id from sandboxes
-      where expires_at < now() and status in (${sql.join(expirable)})
-        and not ${isClaimed()}
+      where ${isExpired} and not ${isClaimed()}
       order by expires_at limit ${limit} for update skip locked
     )
     returning *`.execute(db);
   return rows;
 }
 
-/** Statuses in which the end of its time destroys a sandbox. */
-export const expirable = sandboxStatuses.filter((status) => canSandboxTransition(status, "destroying"));
-
-/** Its host has come back with it, so it has not failed after all. Undefined where another writer was first, or its time is over. */
+/**
+ * The row as its host has the sandbox: the host has come back with it, or the replica died that was pausing or resuming it. One that was
+ * resumed has a new time, and gets the policy of its row once more. Undefined where another writer was first, or its time is over.
+ */
 export async function adoptSandbox(
   db: Queries,
   { id, version }: Pick<Row, "id" | "version">,
+  found: { readonly status: "running" | "paused"; readonly execution_id: string },
 ): Promise<SandboxRow | undefined> {
+  const wasResumed = sql`${found.status} = 'running' and paused_at is not null`;
   const { rows } = await sql<SandboxRow>`
-    update sandboxes set status = 'running', version = version + 1, host_lost = false, reason = null, attempts = 0, retry_at = now()
-    where id = ${id} and version = ${version} and (status = 'unreachable' or status = 'failed' and host_lost)
-      and expires_at > now()
+    update sandboxes set
+      status = ${found.status}, execution_id = ${found.execution_id}, version = version + 1,
+      host_lost = false, reason = null, claimed_until = null, attempts = 0, retry_at = now(),
+      expires_at = case when ${wasResumed}
+        then greatest(expires_at, now() + timeout_ms * interval '1 millisecond') else expires_at end,
+      egress_applied = case when ${wasResumed} then 0 else egress_applied end,
+      paused_at = case when ${found.status} = 'paused' then coalesce(paused_at, now()) end
+    where id = ${id} and version = ${version}
+      and (${isLost} or status in ('running', 'pausing', 'paused', 'resuming'))
     returning *`.execute(db);
   return rows[0];
 }

@@ -6,6 +6,7 @@ import {
   SandboxList,
   SandboxListQuery,
 } from "@skerry/contract/sandboxes/sandbox";
+import { NoFields } from "@skerry/contract/named";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
 import { execOperation } from "../vms/exec/exec-operations.ts";
@@ -19,9 +20,9 @@ import {
   streamExecutionOperation,
 } from "../vms/executions/execution-operations.ts";
 import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
-import { egressErrors } from "../vms/vm-errors.ts";
+import { egressErrors, wakeErrors } from "../vms/vm-errors.ts";
 import { vmPath } from "../vms/vm-path.ts";
-import { sandboxVms } from "./sandboxes.ts";
+import { sandboxVms } from "./sandbox-vms.ts";
 
 const path = vmPath(sandboxVms);
 
@@ -111,6 +112,58 @@ export const sandboxOperations = {
     access: { scope: "sandboxes:write", role: "member", rate: "write" },
     audit: { action: "sandbox.keepalive", resource: "sandbox" },
     errors: ["sandbox_not_found", "sandbox_not_running", "sandbox_expired", "invalid_duration"],
+  },
+  pauseSandbox: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/sandboxes/:id/pause",
+    tag: "sandboxes",
+    summary: "Pause a sandbox",
+    description:
+      "Its memory and its disk become files, and it holds no memory, no CPU and no network. Only of a persistent one. What runs in it goes on " +
+      "when it is resumed; connections do not outlive a pause. One that is paused is left as it is.",
+    ...path,
+    body: NoFields,
+    isBodyOptional: true,
+    answers: { 200: Sandbox },
+    access: { scope: "sandboxes:write", role: "member", rate: "write" },
+    audit: { action: "sandbox.pause", resource: "sandbox" },
+    errors: [
+      "sandbox_not_found",
+      "sandbox_not_running",
+      "sandbox_expired",
+      "sandbox_not_persistent",
+      "not_snapshotable",
+      "disk_full",
+      "vm_moving",
+      "host_unavailable",
+      "guest_failed",
+      "guest_timeout",
+    ],
+  },
+  resumeSandbox: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/sandboxes/:id/resume",
+    tag: "sandboxes",
+    summary: "Resume a sandbox",
+    description:
+      "It goes on where it was paused, and its timeout begins anew. Calls into a paused sandbox do this by themselves. " +
+      "One that runs is left as it is; without room for it the answer is `no_capacity`, and it stays paused.",
+    ...path,
+    body: NoFields,
+    isBodyOptional: true,
+    answers: { 200: Sandbox },
+    access: { scope: "sandboxes:write", role: "member", rate: "expensive" },
+    audit: { action: "sandbox.resume", resource: "sandbox" },
+    errors: [
+      "sandbox_not_found",
+      "sandbox_not_running",
+      "sandbox_expired",
+      "guest_failed",
+      "guest_timeout",
+      ...wakeErrors,
+    ],
   },
 } as const satisfies Operations;
 

@@ -2,6 +2,7 @@
 
 import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
+import type { SandboxMode } from "@skerry/contract/sandboxes/sandbox-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
 import { readBoundedDuration } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
@@ -15,7 +16,7 @@ export interface SandboxParams {
   readonly name: string | null;
   /** Name or id. */
   readonly template: string;
-  readonly mode: "ephemeral";
+  readonly mode: SandboxMode;
   readonly size: Size;
   readonly timeoutMs: number;
   readonly env: Readonly<Record<string, string>>;

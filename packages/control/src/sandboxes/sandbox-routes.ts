@@ -14,10 +14,13 @@ import {
   streamExecutionHandler,
 } from "../vms/executions/execution-routes.ts";
 import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
+import { pauseSandbox } from "./pause-sandbox.ts";
+import { resumeSandbox } from "./resume-sandbox.ts";
 import { sandboxCreation } from "./sandbox-creation.ts";
 import { destroySandbox } from "./destroy-sandbox.ts";
 import { sandboxOperations, sandboxVmOperations } from "./sandbox-operations.ts";
-import { getSandbox, keepAlive, listSandboxesOf, sandboxFor, sandboxVms } from "./sandboxes.ts";
+import { getSandbox, keepAlive, listSandboxesOf, sandboxFor } from "./sandboxes.ts";
+import { sandboxVms } from "./sandbox-vms.ts";
 
 export const sandboxRoutes = routes(sandboxOperations, (context) => ({
   // A client that goes away stops nothing: the row holds the desired state, and the reconciler carries it out.
@@ -31,6 +34,14 @@ export const sandboxRoutes = routes(sandboxOperations, (context) => ({
   destroySandbox: (request) => destroySandbox(context, callerOf(request), request.params.id),
   keepSandboxAlive: (request) =>
     keepAlive(context, callerOf(request), { id: request.params.id, timeout: request.body.timeout }),
+  pauseSandbox: async (request) => {
+    const caller = callerOf(request);
+    return sandboxFor(caller, await pauseSandbox(context, caller, request.params.id));
+  },
+  resumeSandbox: async (request) => {
+    const caller = callerOf(request);
+    return sandboxFor(caller, await resumeSandbox(context, caller, request.params.id));
+  },
 }));
 
 export const sandboxVmRoutes = routes(sandboxVmOperations, (context) => ({

@@ -1,8 +1,13 @@
 // Rows of sandboxes. A change of status names the version that the decision was about, and is refused when that is old.
 
 import { sql, type RawBuilder, type Selectable } from "kysely";
-import { canSandboxTransition, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
+import {
+  canSandboxTransition,
+  type SandboxMode,
+  type SandboxStatus,
+} from "@skerry/contract/sandboxes/sandbox-status";
 import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events.ts";
+import { moveStatusesUnderWay } from "@skerry/contract/moves/move-status";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew, isClaimed } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
@@ -15,7 +20,7 @@ import { refuseTakenName } from "../vms/vm-names.ts";
 export type SandboxRow = Selectable<Tables["sandboxes"]>;
 
 export interface NewSandbox extends NewVmRow {
-  readonly mode: "ephemeral";
+  readonly mode: SandboxMode;
   readonly timeout_ms: number;
 }
 
@@ -50,6 +55,7 @@ const columns = [
   "attempts",
   "retry_at",
   "host_lost",
+  "paused_at",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
 
@@ -74,11 +80,25 @@ export async function insertSandbox(db: Queries, sandbox: NewSandbox): Promise<S
     .catch(refuseTakenName(sandboxTable, sandbox.name));
 }
 
-/** Says that a request is still creating this sandbox. */
-export async function extendClaim(db: Database, id: string): Promise<void> {
+/** Statuses in which a replica works on the sandbox, and says so by extending a claim. */
+const claimed: readonly SandboxStatus[] = ["creating", "pausing", "resuming"];
+
+/** Says that a replica is still at work on this incarnation. */
+export async function extendClaim(
+  db: Database,
+  { id, execution_id }: Pick<SandboxRow, "id" | "execution_id">,
+): Promise<void> {
   await sql`
     update sandboxes set claimed_until = ${claimedAnew}
-    where id = ${id} and status = 'creating'`.execute(db);
+    where id = ${id} and execution_id = ${execution_id} and status in (${sql.join(claimed)})`.execute(db);
+}
+
+/** What came of its work is not known: VM cleanup finds out, and need not wait for the claim to lapse. */
+export async function dropClaim(
+  db: Database,
+  { id, version }: Pick<SandboxRow, "id" | "version">,
+): Promise<void> {
+  await sql`update sandboxes set claimed_until = null where id = ${id} and version = ${version}`.execute(db);
 }
 
 /** Until it expires, in milliseconds at the moment of the query: by the database's clock, which wrote `expires_at`, and not by a replica's own. */
@@ -123,11 +143,14 @@ export async function transitionSandbox(
     reason = null,
     event,
     egressVersion = 0,
+    executionId,
   }: {
     readonly reason?: string | null;
     readonly event?: NewAuditEvent | undefined;
     /** Of the policy under which its microVM has started. */
     readonly egressVersion?: number;
+    /** Of the life that has begun. */
+    readonly executionId?: string;
   } = {},
 ): Promise<SandboxRow | undefined> {
   if (!canSandboxTransition(seen.status, to))
@@ -136,14 +159,15 @@ export async function transitionSandbox(
     update sandboxes set
       status = ${to},
       version = version + 1,
-      -- Why it failed says more than that it was cleaned up afterwards.
-      reason = coalesce(reason, ${reason}),
-      claimed_until = null,
+      -- Why it failed, or was lost, says more than that it was cleaned up afterwards.
+      reason = case when status in ('unreachable', 'failed', 'destroying') then coalesce(reason, ${reason}) else ${reason} end,
+      claimed_until = ${claimed.includes(to) ? claimedAnew : null},
       -- What was tried in vain in the old status says nothing about the new one.
       attempts = 0,
       retry_at = now()
-      ${factsOf[to]?.(egressVersion) ?? sql``}
+      ${factsOf[to]?.({ egressVersion, executionId }) ?? sql``}
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
+      ${to === "pausing" ? sql`and ${staysHere}` : sql``}
     returning ${columnsOf("sandboxes")}`;
   const statement =
     event === undefined
@@ -155,17 +179,30 @@ export async function transitionSandbox(
   return rows[0];
 }
 
-const factsOf: { readonly [Status in SandboxStatus]?: (egressVersion: number) => RawBuilder<unknown> } = {
-  // The operator may have changed what its organization is granted since its host was told.
+interface Life {
+  readonly egressVersion: number;
+  readonly executionId: string | undefined;
+}
+
+const factsOf: { readonly [Status in SandboxStatus]?: (life: Life) => RawBuilder<unknown> } = {
   // It never runs again, and a creation that is sent once more may want its name.
   failed: () => sql`, unique_name = null`,
   // The operator may have changed what its organization is granted since its host was told.
-  running: (egressVersion) => sql`, started_at = coalesce(started_at, now())
+  running: ({ egressVersion, executionId }) => sql`, started_at = coalesce(started_at, now())
+            , execution_id = coalesce(${executionId ?? null}, execution_id)
+            , paused_at = null
             , egress_applied = ${egressVersion}::integer
             , expires_at = greatest(expires_at, now() + timeout_ms * interval '1 millisecond')`,
+  // One that could not be resumed has been paused all the time.
+  paused: () => sql`, paused_at = coalesce(paused_at, now())`,
   destroying: () => sql`, env = ${erasedEnv}`,
   destroyed: () => sql`, destroyed_at = now()`,
 };
+
+/** No move has it on its way to another host. */
+export const staysHere = sql<boolean>`not exists (
+  select 1 from moves where vm_id = sandboxes.id and status in (${sql.join(moveStatusesUnderWay)})
+)`;
 
 /** Of a sandbox that its timeout has destroyed. */
 export const EXPIRED_REASON = "timeout expired";
@@ -173,9 +210,13 @@ export const EXPIRED_REASON = "timeout expired";
 /** From these no keepalive saves a sandbox. */
 export const statusesPastSaving: readonly SandboxStatus[] = ["failed", "destroying", "destroyed"];
 
+/** It has no time that could end. */
+export const statusesWithoutTime: readonly SandboxStatus[] = ["pausing", "paused"];
+
 /**
- * Pushes the expiry back, never forward. Undefined where the sandbox is past saving, has expired or does not exist. While a
- * request is creating it, its expiry means nothing yet: its time begins when it runs.
+ * Moves the expiry to a later time, never to an earlier one. Undefined where the sandbox is past saving, has expired, is paused or does not
+ * exist. While a request is creating or resuming it, its expiry means nothing yet: its time begins when it runs. A persistent one whose time is over
+ * runs until it is paused.
  */
 export async function keepSandboxAlive(
   db: Database,
@@ -183,8 +224,8 @@ export async function keepSandboxAlive(
 ): Promise<SandboxRow | undefined> {
   const { rows } = await sql<SandboxRow>`
     update sandboxes set expires_at = greatest(expires_at, now() + ${params.timeoutMs} * interval '1 millisecond')
-    where id = ${params.id} and org_id = ${params.orgId} and status not in (${sql.join(statusesPastSaving)})
-      and (expires_at > now() or ${isClaimed()})
+    where id = ${params.id} and org_id = ${params.orgId} and status not in (${sql.join([...statusesPastSaving, ...statusesWithoutTime])})
+      and (expires_at > now() or ${isClaimed()} or mode = 'persistent' and status = 'running')
     returning *`.execute(db);
   return rows[0];
 }

@@ -10,6 +10,7 @@ import {
   keepSandboxAlive,
   listSandboxes,
   statusesPastSaving,
+  statusesWithoutTime,
   type FoundSandbox,
   type SandboxRow,
 } from "./sandbox-store.ts";
@@ -19,7 +20,6 @@ import { readDuration } from "../values/durations.ts";
 import type { Page } from "../values/page.ts";
 import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
 import { mayReadEnv, withoutValues } from "../vms/env.ts";
-import type { VmKind } from "../vms/vm-kind.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
 export async function listSandboxesOf(
@@ -39,23 +39,9 @@ export async function listSandboxesOf(
 export async function getSandbox(context: Context, caller: Caller, id: string): Promise<FoundSandbox> {
   // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("sandbox", id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
-  if (row === undefined) throw vmNotFound(sandboxVms, id);
+  if (row === undefined) throw vmNotFound({ noun: "sandbox", table: "sandboxes" }, id);
   return row;
 }
-
-export const sandboxVms: VmKind = {
-  noun: "sandbox",
-  table: "sandboxes",
-  isId: (id) => isId("sandbox", id),
-  get: getSandbox,
-  notRunning,
-  ended: (cause) =>
-    new SkerryError("sandbox_not_running", "The microVM of the sandbox has ended.", {
-      remediation: "Read the sandbox for the reason, and create another one.",
-      cause,
-    }),
-  busy: (cause) => cause,
-};
 
 /** `timeout` from now, at most 24 h; never sooner than it would have ended anyway. */
 export async function keepAlive(
@@ -69,6 +55,7 @@ export async function keepAlive(
   const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs });
   if (kept !== undefined) return sandboxFor(caller, kept);
   const lost = await getSandbox(context, caller, row.id);
+  if (statusesWithoutTime.includes(lost.status)) throw pausedKeepalive(lost);
   throw statusesPastSaving.includes(lost.status) ? notRunning(lost) : expired(lost);
 }
 
@@ -95,16 +82,24 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     created_at: row.created_at.toISOString(),
     started_at: row.started_at?.toISOString() ?? null,
     expires_at: row.expires_at.toISOString(),
+    paused_at: row.paused_at?.toISOString() ?? null,
     destroyed_at: row.destroyed_at?.toISOString() ?? null,
     reason: row.reason,
   };
 }
 
+export function ended(cause: SkerryError): SkerryError {
+  return new SkerryError("sandbox_not_running", "The microVM of the sandbox has ended.", {
+    remediation: "Read the sandbox for the reason, and create another one.",
+    cause,
+  });
+}
+
 /** In these it waits for the reaper once its time is over. */
 const statusesThatExpire: readonly SandboxStatus[] = ["running", "unreachable"];
 
-function notRunning(row: FoundSandbox): SkerryError {
-  const isOver = row.left_ms <= 0 && statusesThatExpire.includes(row.status);
+export function notRunning(row: FoundSandbox): SkerryError {
+  const isOver = row.left_ms <= 0 && row.mode === "ephemeral" && statusesThatExpire.includes(row.status);
   if (isOver || row.reason === EXPIRED_REASON) return expired(row);
   const why = row.reason === null ? "" : ` (${row.reason})`;
   if (row.status === "unreachable") {
@@ -116,8 +111,20 @@ function notRunning(row: FoundSandbox): SkerryError {
     });
   }
   return new SkerryError("sandbox_not_running", `The sandbox is ${row.status}${why}.`, {
-    remediation: "Create another sandbox.",
+    remediation: passing.has(row.status)
+      ? "The next call into the sandbox resumes it."
+      : "Create another sandbox.",
     context: { status: row.status },
+  });
+}
+
+/** What is asked of it now goes well once it is asked again. One that runs is about to be paused. */
+const passing: ReadonlySet<SandboxStatus> = new Set(["running", "pausing", "paused", "resuming"]);
+
+function pausedKeepalive({ status }: SandboxRow): SkerryError {
+  return new SkerryError("sandbox_not_running", `The sandbox is ${status}, so no time of it runs.`, {
+    remediation: "Resume the sandbox: its time begins anew then.",
+    context: { status },
   });
 }
 

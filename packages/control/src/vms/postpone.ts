@@ -8,7 +8,7 @@ import type { Context } from "../context.ts";
 import { vmTable } from "../db/vm-table.ts";
 
 /** Longest pause between two attempts at a stuck VM, in seconds. */
-const RETRY_MAX_S = 60;
+export const RETRY_MAX_S = 60;
 
 /** What failed is not due for its next attempt yet. */
 export const isPostponed = isAhead("retry_at", RETRY_MAX_S * 1_000);

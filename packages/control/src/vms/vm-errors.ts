@@ -5,9 +5,19 @@ import type { VmKind } from "./vm-kind.ts";
 
 const ofGuest = ["host_unavailable", "guest_failed", "guest_timeout"] as const satisfies ErrorCode[];
 
+/** Of a paused one that is resumed, also by a call into it. */
+export const wakeErrors = [
+  "host_unavailable",
+  "no_capacity",
+  "quota_exceeded",
+  "disk_full",
+  "snapshot_damaged",
+  "snapshot_incompatible",
+] as const satisfies ErrorCode[];
+
 /** Of what reaches into a running one. */
 export function inVmErrors({ noun }: VmKind) {
-  const expired = noun === "sandbox" ? (["sandbox_expired"] as const) : [];
+  const expired = noun === "sandbox" ? (["sandbox_expired", ...wakeErrors] as const) : [];
   return [
     `${noun}_not_found`,
     `${noun}_not_running`,

@@ -34,6 +34,10 @@ export interface VmKind {
   isId(id: string): boolean;
   /** Throws where there is none, or where it is another organization's. */
   get(context: Context, caller: Caller, id: string): Promise<VmRow>;
+  /** Its row when no other request is about to change whether it runs. */
+  settled(context: Context, caller: Caller, id: string): Promise<VmRow>;
+  /** Of one that takes no work: resumes it where it is paused, or waits for who does. Throws where it takes none in the end. */
+  wake(context: Context, caller: Caller, row: VmRow): Promise<VmRow>;
   notRunning(row: VmRow): SkerryError;
   /** Its microVM is not there although its row runs. */
   ended(cause: SkerryError): SkerryError;
@@ -46,15 +50,18 @@ export interface VmRef {
   readonly id: string;
 }
 
-/** A running one and the host to ask, or why not. */
+/** A running one and the host to ask, or why not. One that is paused is resumed first. */
 export async function runningVm(
   context: Context,
   caller: Caller,
   { kind, id }: VmRef,
 ): Promise<{ row: VmRow; client: HostClient }> {
-  const askedMs = performance.now();
-  const row = await kind.get(context, caller, id);
-  if (!takesWork(row)) throw kind.notRunning(row);
+  let askedMs = performance.now();
+  let row = await kind.get(context, caller, id);
+  if (!takesWork(row)) {
+    row = await kind.wake(context, caller, row);
+    askedMs = performance.now();
+  }
   const address = await addressOf(context, row);
   context.vmLocations.keep({ ...row, address }, askedMs);
   return { row, client: context.hosts.client(address) };

@@ -71,6 +71,12 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   getSandbox: async (world) => call("GET", await sandbox(world)),
   destroySandbox: async (world) => call("DELETE", await sandbox(world)),
   keepSandboxAlive: async (world) => call("POST", await sandbox(world, "/keepalive"), { timeout: "20h" }),
+  pauseSandbox: async (world) => call("POST", await persistent(world, "/pause")),
+  resumeSandbox: async (world) => {
+    const path = await persistent(world);
+    await world.call("POST", `${path}/pause`);
+    return call("POST", `${path}/resume`);
+  },
   setSandboxEgress: async (world) => call("PUT", await sandbox(world, "/egress"), { mode: "deny_all" }),
   getSandboxEgress: async (world) => call("GET", await sandbox(world, "/egress")),
   execute: async (world) => call("POST", await sandbox(world, "/execute"), { command: "true" }),
@@ -149,6 +155,10 @@ async function execution(world: World, vm: string, rest = ""): Promise<string> {
   const body = { command: "echo", stdin_open: true };
   const { id } = (await world.call<{ id: string }>("POST", `${vm}/executions`, { body })).body;
   return `${vm}/executions/${id}${rest}`;
+}
+
+async function persistent(world: World, rest = ""): Promise<string> {
+  return `/v1/sandboxes/${(await world.createSandbox({ mode: "persistent", name: newName() })).id}${rest}`;
 }
 
 /** Two of the same name would be refused. */

@@ -11,12 +11,14 @@ import type { EgressDenial, EgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { CertificateRequest, HostCertificate } from "@skerry/contract/joining/host-certificate";
 import type { EgressChange, ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
-import type { HostInfo, HostUsage } from "@skerry/contract/host-api/host-info";
+import type { HostUsage } from "@skerry/contract/host-api/host-info";
 import type { Template } from "@skerry/contract/templates/template";
 import { playCommand } from "./fake-commands.ts";
 import { sendFile, storeFile, type StoredFile } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
-import { fakes, FakeMoves, compatibility } from "./fake-moves.ts";
+import { fakes, FakeMoves } from "./fake-moves.ts";
+import { FakePauses } from "./fake-pauses.ts";
+import { infoOf } from "./fake-info.ts";
 import { FakeConsole } from "./fake-console.ts";
 import { readBody, readCommand, sendJson } from "./fake-http.ts";
 
@@ -43,6 +45,7 @@ export class FakeHost {
   readonly console = new FakeConsole();
   readonly executions = new FakeExecutions();
   readonly moves = new FakeMoves(() => this.vms);
+  readonly pauses = new FakePauses(() => this.vms);
   readonly files = new Map<string, StoredFile>();
   /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
   readonly calls: string[] = [];
@@ -56,6 +59,7 @@ export class FakeHost {
   /** Requests whose caller went away before the answer. */
   aborted = 0;
   name = "fake";
+  cpus = 2;
   memoryMib = 4096;
   template: Template = {
     id: "tpl_00000000000000000000000001",
@@ -96,6 +100,7 @@ export class FakeHost {
       const answered =
         this.moves.serve(request, response) ??
         this.#ofExecutions(request, response) ??
+        this.pauses.serve(request, response) ??
         this.#answer(request, response);
       answered.catch((error: unknown) => {
         if (response.headersSent || !response.writable) return void response.destroy();
@@ -130,7 +135,7 @@ export class FakeHost {
   }
 
   async #ofHost(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (path === "/info") return sendJson(response, 200, this.#info());
+    if (path === "/info") return sendJson(response, 200, infoOf(this));
     if (path === "/cache/sweep") return sendJson(response, 200, { removed: 3 });
     if (this.identity === undefined) throw new SkerryError("not_found", "There is nothing at this path.");
     if (request.method === "POST") return sendJson(response, 200, this.identity.request());
@@ -248,25 +253,10 @@ export class FakeHost {
     };
   }
 
-  #info(): HostInfo {
-    return {
-      name: this.name,
-      version: "0",
-      accelerator_reason: "a fake",
-      ...compatibility,
-      kernel_version: "0",
-      resource_limits: "none",
-      cpus: 2,
-      memory_mib: this.memoryMib,
-      templates: [this.template],
-      ended: this.ended,
-      ...(this.usage === undefined ? {} : { usage: this.usage }),
-    };
-  }
-
   async #startVm(id: string, spec: VmSpec): Promise<Vm> {
     await this.beforeStart(id);
     this.#fail("start");
+    await this.pauses.resume(id, spec);
     const before = this.vms.get(id);
     if (before?.status === "running" && before.execution_id !== spec.execution_id) {
       throw new SkerryError("stale_execution", "another incarnation runs");
@@ -283,6 +273,7 @@ export class FakeHost {
       started_at: new Date().toISOString(),
     };
     this.vms.set(id, { ...vm, spec });
+    await this.pauses.resumed(id, spec);
     return vm;
   }
 

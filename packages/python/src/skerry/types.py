@@ -114,6 +114,7 @@ ErrorCode = Literal[
     "last_owner",
     "sandbox_not_running",
     "sandbox_expired",
+    "sandbox_not_persistent",
     "machine_not_running",
     "machine_destroyed",
     "vm_not_running",
@@ -267,11 +268,15 @@ Scope = Literal[
 
 SandboxInfoMode = Literal[
     "ephemeral",
+    "persistent",
 ]
 
 SandboxInfoStatus = Literal[
     "creating",
     "running",
+    "pausing",
+    "paused",
+    "resuming",
     "unreachable",
     "failed",
     "destroying",
@@ -280,6 +285,7 @@ SandboxInfoStatus = Literal[
 
 SandboxCreateRequestMode = Literal[
     "ephemeral",
+    "persistent",
 ]
 
 SizeCpu = Literal[
@@ -334,6 +340,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "member_not_found": 404,
     "name_taken": 409,
     "no_capacity": 503,
+    "not_snapshotable": 409,
     "operator_organization": 409,
     "organization_not_empty": 409,
     "organization_not_found": 404,
@@ -348,9 +355,12 @@ ERROR_STATUS: Mapping[str, int] = {
     "sandbox_busy": 429,
     "sandbox_expired": 409,
     "sandbox_not_found": 404,
+    "sandbox_not_persistent": 409,
     "sandbox_not_running": 409,
     "shutting_down": 503,
     "size_too_large": 422,
+    "snapshot_damaged": 409,
+    "snapshot_incompatible": 409,
     "stdin_not_supported": 422,
     "template_not_found": 404,
     "template_not_ready": 503,
@@ -801,7 +811,8 @@ class JoinToken(TypedDict):
 
 
 class KeepaliveRequest(TypedDict, total=False):
-    #: Time from now until destruction; more than 24h is clamped to 24h. Default: the sandbox's own timeout.
+    #: Time from now until it is destroyed, or where it is persistent paused; more than 24h is clamped to 24h. Default:
+    #: the sandbox's own timeout.
     timeout: str
 
 
@@ -870,6 +881,12 @@ class LimitsQuotasDiskGib(TypedDict):
     used: int
 
 
+class LimitsQuotasPersistentDiskGib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class LimitsQuotasTokens(TypedDict):
     limit: int
     #: May be over the limit where that was lowered.
@@ -882,6 +899,7 @@ class LimitsQuotas(TypedDict):
     vcpus: LimitsQuotasVcpus
     memory_mib: LimitsQuotasMemoryMib
     disk_gib: LimitsQuotasDiskGib
+    persistent_disk_gib: LimitsQuotasPersistentDiskGib
     tokens: LimitsQuotasTokens
 
 
@@ -913,6 +931,8 @@ class LimitsChangeRequest(TypedDict, total=False):
     quota_memory_mib: Optional[int]
     #: Null takes the installation's setting again.
     quota_disk_gib: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_persistent_disk_gib: Optional[int]
     #: Null takes the installation's setting again.
     quota_tokens: Optional[int]
 
@@ -1170,6 +1190,12 @@ class OrganizationLimitsQuotasDiskGib(TypedDict):
     used: int
 
 
+class OrganizationLimitsQuotasPersistentDiskGib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class OrganizationLimitsQuotasTokens(TypedDict):
     limit: int
     #: May be over the limit where that was lowered.
@@ -1182,6 +1208,7 @@ class OrganizationLimitsQuotas(TypedDict):
     vcpus: OrganizationLimitsQuotasVcpus
     memory_mib: OrganizationLimitsQuotasMemoryMib
     disk_gib: OrganizationLimitsQuotasDiskGib
+    persistent_disk_gib: OrganizationLimitsQuotasPersistentDiskGib
     tokens: OrganizationLimitsQuotasTokens
 
 
@@ -1197,6 +1224,7 @@ class OrganizationLimitsExceptions(TypedDict, total=False):
     quota_vcpus: int
     quota_memory_mib: int
     quota_disk_gib: int
+    quota_persistent_disk_gib: int
     quota_tokens: int
 
 
@@ -1228,7 +1256,8 @@ class SandboxInfo(TypedDict):
     name: Optional[str]
     #: Name of the template.
     template: str
-    #: `ephemeral`: destroyed when its timeout expires.
+    #: `ephemeral`: destroyed when its timeout expires. `persistent`: paused then, with its memory and its disk, and
+    #: resumed by the next call into it.
     mode: SandboxInfoMode
     size: SizeName
     status: SandboxInfoStatus
@@ -1244,10 +1273,14 @@ class SandboxInfo(TypedDict):
     host_id: Optional[str]
     created_at: str
     started_at: Optional[str]
-    #: When it is destroyed; a keepalive moves it.
+    #: When it is destroyed, or where it is persistent paused; a keepalive moves it. Of a paused one it is past, and
+    #: resuming sets it anew.
     expires_at: str
+    #: Since when it is paused; null where it is not.
+    paused_at: Optional[str]
     destroyed_at: Optional[str]
-    #: Why it is unreachable, failed or destroyed. An unreachable one may come back with its host.
+    #: Why it is unreachable, failed or destroyed, or why it could not be paused and runs on. An unreachable one may
+    #: come back with its host.
     reason: Optional[str]
 
 
@@ -1260,9 +1293,11 @@ class SandboxCreateRequest(_SandboxCreateRequestRequired, total=False):
     #: Unique among the living of its kind in the organization; paths take it in the place of the id. It may not begin
     #: as an id does (`sbx_`, `mch_`).
     name: str
-    #: `ephemeral`: destroyed when its timeout expires.
+    #: `ephemeral`: destroyed when its timeout expires. `persistent`: paused then, with its memory and its disk, and
+    #: resumed by the next call into it.
     mode: SandboxCreateRequestMode
-    #: Time until automatic destruction, at most 24h. Default: `5m`.
+    #: Time until it is destroyed, or where it is persistent paused; at most 24h. It begins anew when the sandbox is
+    #: resumed. Default: `5m`.
     timeout: str
     #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
     size: SizeName

@@ -145,6 +145,7 @@ export const sandboxInfo = {
   created_at: "2026-11-20T16:21:09.123Z",
   started_at: "2026-11-20T16:21:09.223Z",
   expires_at: "2026-11-20T16:26:09.223Z",
+  paused_at: null,
   destroyed_at: null,
   reason: null,
 };

@@ -1,7 +1,8 @@
 // `skerry sandbox create`.
 
 import type { SandboxCreateRequest } from "@skerry/sdk";
-import type { Command } from "commander";
+import { sandboxModes, type SandboxMode } from "@skerry/contract/sandboxes/sandbox-status";
+import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { chosenTemplate, firstUseHint } from "../vms/default-template.ts";
@@ -11,6 +12,7 @@ import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-f
 interface CreateFlags extends EgressFlags {
   readonly template?: string;
   readonly name?: string;
+  readonly mode?: SandboxMode;
   readonly timeout?: string;
   readonly size?: string;
   readonly env?: Record<string, string>;
@@ -25,9 +27,15 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     .argument("[template]", "the same as --template")
     .option("--template <name>", "name or id; see `skerry template list` (default: base, or the only one)")
     .option("--name <name>", "a name that commands take in the place of the id")
+    .addOption(
+      new Option(
+        "--mode <mode>",
+        "what the end of its time does: destroy it (ephemeral, the default), or pause it until it is used again",
+      ).choices(sandboxModes),
+    )
     .option(
       "--timeout <duration>",
-      "until it is destroyed, such as 30s, 10m or 24h (default: 5m, at most 24h)",
+      "until it is destroyed or paused, such as 30s, 10m or 24h (default: 5m, at most 24h)",
     )
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--env <KEY=VALUE>", "environment variable of its commands; repeatable", collectPair)
@@ -42,6 +50,7 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     "skerry sandbox create",
     "skerry sandbox create --template base --timeout 30m --size shared-cpu-2x --env CI=1 --metadata job=7",
     "skerry sandbox create --template base --egress-allow-cidr 10.0.0.0/8 --egress-allow-port 443",
+    "skerry sandbox create --mode persistent --name desk --timeout 1h",
     "skerry sandbox create --template base --egress-mode deny_all --egress-dns",
   );
 }
@@ -65,16 +74,18 @@ async function createSandbox(cli: Cli, { template: argument, flags, self }: Crea
       if (flags.json === true) return cli.output.json(created);
       await cli.output.line(created.id);
       await cli.output.note(
-        `${created.info.template}, ${created.info.size}; expires ${created.info.expires_at}`,
+        `${created.info.template}, ${created.info.size}; ${ends[created.info.mode]} ${created.info.expires_at}`,
       );
     },
   });
 }
 
+const ends = { ephemeral: "expires", persistent: "is paused" } as const;
+
 function createRequest(template: string, flags: CreateFlags): SandboxCreateRequest {
-  const { name, timeout, size, env, metadata } = flags;
+  const { name, mode, timeout, size, env, metadata } = flags;
   return {
     template,
-    ...given({ name, timeout, size, env, metadata, egress: egressRequest(flags) }),
+    ...given({ name, mode, timeout, size, env, metadata, egress: egressRequest(flags) }),
   };
 }

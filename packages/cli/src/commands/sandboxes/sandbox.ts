@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
 import { registerSandboxCreate } from "./sandbox-create.ts";
+import { registerSandboxPower } from "./sandbox-power.ts";
 import { registerSandboxLife } from "./sandbox-life.ts";
 import { registerVmEgress } from "../vms/vm-egress.ts";
 import { registerVmExec } from "../vms/vm-exec.ts";
@@ -23,5 +24,6 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerVmExec(sandbox, cli, sandboxNoun);
   registerVmFiles(sandbox, cli, sandboxNoun);
   registerSandboxLife(sandbox, cli);
+  registerSandboxPower(sandbox, cli);
   registerVmEgress(sandbox, cli, sandboxNoun);
 }

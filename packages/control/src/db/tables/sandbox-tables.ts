@@ -2,7 +2,7 @@
 
 import type { ColumnType, Generated } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
-import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
+import type { SandboxMode, SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Json, MaybeTime } from "./columns.ts";
 
 export interface SandboxTables {
@@ -13,7 +13,7 @@ export interface SandboxTables {
     /** The name, while it finds this row; null where only the id does. */
     unique_name: string | null;
     template: string;
-    mode: "ephemeral";
+    mode: SandboxMode;
     size: string;
     vcpus: number;
     memory_mib: number;
@@ -38,5 +38,7 @@ export interface SandboxTables {
     attempts: Generated<number>;
     retry_at: Generated<Date>;
     host_lost: Generated<boolean>;
+    /** Since when it is paused. */
+    paused_at: MaybeTime;
   };
 }

@@ -13,7 +13,7 @@ type Row = Pick<
 
 type Table = "sandboxes" | "machines";
 
-/** Replaces the policy of one that runs; the last writer wins. Undefined where it does not run or does not exist. */
+/** Replaces the policy of one that runs, or is paused; the last writer wins. Undefined where it is neither or does not exist. */
 export async function storeEgress(
   db: Database,
   table: Table,
@@ -25,7 +25,7 @@ export async function storeEgress(
       egress_version = egress_version + 1,
       attempts = 0,
       retry_at = now()
-    where id = ${change.id} and org_id = ${change.orgId} and status = 'running'
+    where id = ${change.id} and org_id = ${change.orgId} and status in ('running', 'paused')
     returning *`.execute(db);
   return rows[0];
 }

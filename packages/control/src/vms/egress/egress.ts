@@ -9,6 +9,7 @@ import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readEgress } from "./egress-params.ts";
 import { hostEgress } from "../../organizations/private-cidrs.ts";
+import { retryOnConflict } from "../../db/retry-on-conflict.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { clientOf, takesWork, vmError, type VmKind, type VmRow, type VmRef } from "../vm-kind.ts";
 
@@ -17,7 +18,7 @@ const policyChanges = new KeyedQueue(8);
 
 const RETRY_AFTER_S = 5;
 
-/** Replaces the whole policy. Resolves when it is in force. */
+/** Replaces the whole policy. Resolves when it is in force; of one that is paused when it is stored, because that will be in force before it runs. */
 export async function setEgress(
   context: Context,
   caller: Caller,
@@ -25,12 +26,10 @@ export async function setEgress(
 ): Promise<EgressReport> {
   const egress = readEgress(params.request, "", await egressSettings(context.db, caller.orgId));
   const { kind } = params;
-  const found = await kind.get(context, caller, params.id);
-  if (!takesWork(found)) throw kind.notRunning(found);
-  const { id } = found;
+  const { id } = await kind.get(context, caller, params.id);
   const change = async () => {
-    const row = await storeEgress(context.db, kind.table, { orgId: caller.orgId, id, egress });
-    if (row === undefined) throw kind.notRunning(await kind.get(context, caller, id));
+    const row = await store(context, caller, { kind, id, egress });
+    if (row.status === "paused") return reportWithoutVm(row.egress);
     return apply(context, kind, row).catch((error: unknown) => {
       context.wake("vm-cleanup");
       throw unappliedError(error);
@@ -39,6 +38,21 @@ export async function setEgress(
   return policyChanges.run(id, change).catch(async (error: unknown) => {
     throw await vmError(context, caller, params, error);
   });
+}
+
+function store(
+  context: Context,
+  caller: Caller,
+  { kind, id, egress }: VmRef & { readonly egress: Egress },
+): Promise<VmRow> {
+  return retryOnConflict(
+    async () => {
+      const row = await kind.settled(context, caller, id);
+      if (row.status !== "paused" && !takesWork(row)) await kind.wake(context, caller, row);
+      return storeEgress(context.db, kind.table, { orgId: caller.orgId, id, egress });
+    },
+    () => new SkerryError("internal", `The ${kind.noun} changed too often.`),
+  );
 }
 
 /** What the host says of it; where there is no microVM, the stored policy and no traffic. */

@@ -47,8 +47,8 @@ class AsyncSandboxes(AsyncVmCalls):
     ) -> AsyncSandbox:
         """Creates a sandbox and waits until it is usable.
 
-        ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed; ``size`` is a name
-        from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
+        ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed, or with the ``mode``
+        ``persistent`` paused; ``size`` is a name from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
         broken connection it is sent again under the same ``Idempotency-Key``, and creates one sandbox.
 
         A caller that stops waiting (Ctrl-C, a canceled task) has what comes of it destroyed in the background; closing the client and the end
@@ -118,6 +118,18 @@ class AsyncSandboxes(AsyncVmCalls):
         request = Request("POST", f"{self._at(id)}/keepalive", json={"timeout": timeout})
         return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
 
+    async def pause(self, id: str) -> AsyncSandbox:
+        """Pauses a persistent sandbox: its memory and its disk become files, and it holds no memory and no CPU. What runs in it goes on when it is
+        resumed, and every call into it resumes it. Code ``sandbox_not_persistent`` for one that is ephemeral."""
+        request = Request("POST", f"{self._at(id)}/pause", json={}, answer_within_s=CREATE_WITHIN_S)
+        return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
+
+    async def resume(self, id: str) -> AsyncSandbox:
+        """Resumes a paused sandbox and waits until it runs; its timeout begins anew. Code ``no_capacity`` where there is no room for it now: it
+        stays paused."""
+        request = Request("POST", f"{self._at(id)}/resume", json={}, answer_within_s=CREATE_WITHIN_S)
+        return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
+
 
 class AsyncSandbox:
     """A sandbox in hand: what the server last said about it, and everything that one does with it. An ``async with`` block around it destroys
@@ -133,7 +145,7 @@ class AsyncSandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """As of the last ``create``, ``get``, ``refresh`` or ``keepalive``; it does not follow the server by itself."""
+        """As of the last ``create``, ``get``, ``refresh``, ``keepalive``, ``pause`` or ``resume``; it does not follow the server by itself."""
         return self._info
 
     def __repr__(self) -> str:
@@ -148,6 +160,16 @@ class AsyncSandbox:
     async def keepalive(self, *, timeout: Optional[str] = None) -> AsyncSandbox:
         """See ``AsyncSandboxes.keepalive``."""
         self._info = (await self._sandboxes.keepalive(self.id, timeout=timeout)).info
+        return self
+
+    async def pause(self) -> AsyncSandbox:
+        """See ``AsyncSandboxes.pause``."""
+        self._info = (await self._sandboxes.pause(self.id)).info
+        return self
+
+    async def resume(self) -> AsyncSandbox:
+        """See ``AsyncSandboxes.resume``."""
+        self._info = (await self._sandboxes.resume(self.id)).info
         return self
 
     async def destroy(self) -> None:

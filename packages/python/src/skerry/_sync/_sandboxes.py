@@ -48,8 +48,8 @@ class Sandboxes(VmCalls):
     ) -> Sandbox:
         """Creates a sandbox and waits until it is usable.
 
-        ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed; ``size`` is a name
-        from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
+        ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed, or with the ``mode``
+        ``persistent`` paused; ``size`` is a name from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
         broken connection it is sent again under the same ``Idempotency-Key``, and creates one sandbox.
 
         A caller that stops waiting (Ctrl-C, a canceled task) has what comes of it destroyed in the background; closing the client and the end
@@ -119,6 +119,18 @@ class Sandboxes(VmCalls):
         request = Request("POST", f"{self._at(id)}/keepalive", json={"timeout": timeout})
         return Sandbox(self, self._http.json(request, SandboxInfo))
 
+    def pause(self, id: str) -> Sandbox:
+        """Pauses a persistent sandbox: its memory and its disk become files, and it holds no memory and no CPU. What runs in it goes on when it is
+        resumed, and every call into it resumes it. Code ``sandbox_not_persistent`` for one that is ephemeral."""
+        request = Request("POST", f"{self._at(id)}/pause", json={}, answer_within_s=CREATE_WITHIN_S)
+        return Sandbox(self, self._http.json(request, SandboxInfo))
+
+    def resume(self, id: str) -> Sandbox:
+        """Resumes a paused sandbox and waits until it runs; its timeout begins anew. Code ``no_capacity`` where there is no room for it now: it
+        stays paused."""
+        request = Request("POST", f"{self._at(id)}/resume", json={}, answer_within_s=CREATE_WITHIN_S)
+        return Sandbox(self, self._http.json(request, SandboxInfo))
+
 
 class Sandbox:
     """A sandbox in hand: what the server last said about it, and everything that one does with it. An ``with`` block around it destroys
@@ -134,7 +146,7 @@ class Sandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """As of the last ``create``, ``get``, ``refresh`` or ``keepalive``; it does not follow the server by itself."""
+        """As of the last ``create``, ``get``, ``refresh``, ``keepalive``, ``pause`` or ``resume``; it does not follow the server by itself."""
         return self._info
 
     def __repr__(self) -> str:
@@ -149,6 +161,16 @@ class Sandbox:
     def keepalive(self, *, timeout: Optional[str] = None) -> Sandbox:
         """See ``Sandboxes.keepalive``."""
         self._info = (self._sandboxes.keepalive(self.id, timeout=timeout)).info
+        return self
+
+    def pause(self) -> Sandbox:
+        """See ``Sandboxes.pause``."""
+        self._info = (self._sandboxes.pause(self.id)).info
+        return self
+
+    def resume(self) -> Sandbox:
+        """See ``Sandboxes.resume``."""
+        self._info = (self._sandboxes.resume(self.id)).info
         return self
 
     def destroy(self) -> None:

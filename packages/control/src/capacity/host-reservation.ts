@@ -1,0 +1,68 @@
+// Room on one host, for what has its files there already: taken in the same way as any other (see `reservation.ts`), and nowhere else.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { Size } from "@skerry/contract/sizes";
+import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
+import { findHost } from "../hosts/host-rows.ts";
+import { lockCapacity } from "./capacity-store.ts";
+import { checkQuotas } from "./check-quotas.ts";
+import { loaded } from "./host-capacity.ts";
+import { fits } from "./placement.ts";
+import type { Reservation } from "./reservation.ts";
+
+export interface HostRequest {
+  readonly orgId: string;
+  readonly hostId: string;
+  readonly size: Size;
+}
+
+const RETRY_S = 10;
+
+/** `write` makes the row that holds the room, in the transaction. Throws `quota_exceeded`, `no_capacity` or `host_unavailable`. */
+export async function reserveOn<Row>(
+  context: Context,
+  { orgId, hostId, size }: HostRequest,
+  write: (transaction: Queries) => Promise<Row>,
+): Promise<Reservation<Row>> {
+  using _pending = context.hostCapacity.hold(hostId, size);
+  const reserved = await context.db.transaction().execute(async (transaction) => {
+    const capacity = await lockCapacity(transaction, orgId, hostId);
+    const { host } = capacity;
+    context.hostCapacity.saw(hostId, host);
+    if (host === undefined) return undefined;
+    checkQuotas(context, capacity, { vcpus: size.vcpus, memory_mib: size.memory_mib });
+    if (!fits(host, size, context.limits.vcpusPerCpu)) throw full(size, hostId);
+    return { host, row: await write(transaction) };
+  });
+  if (reserved === undefined) throw await whyNot(context, hostId);
+  context.hostCapacity.saw(hostId, loaded(reserved.host, size));
+  return { row: reserved.row, address: reserved.host.address };
+}
+
+function full({ name, memory_mib }: Size, hostId: string): SkerryError {
+  return new SkerryError(
+    "no_capacity",
+    `There is no room for the size "${name}" now on the host that has its files.`,
+    {
+      remediation: "Destroy or pause what you do not need now, or try again later.",
+      retryAfterS: RETRY_S,
+      context: { size: name, memory_mib, host_id: hostId },
+    },
+  );
+}
+
+async function whyNot(context: Context, hostId: string): Promise<SkerryError> {
+  const host = await findHost(context.db, hostId);
+  const isRemoved = host === undefined || host.removed_at !== null;
+  const state = isRemoved ? "removed" : host.status === "online" ? "just coming back" : states[host.status];
+  return new SkerryError("host_unavailable", `The host that has its files is ${state}.`, {
+    remediation: isRemoved
+      ? "What was on it is lost."
+      : "Try again later. The operator can activate a host that is drained or in maintenance.",
+    retryAfterS: RETRY_S,
+    context: { host_id: hostId },
+  });
+}
+
+const states = { draining: "being drained", maintenance: "in maintenance", offline: "offline" } as const;

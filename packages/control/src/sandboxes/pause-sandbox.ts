@@ -1,0 +1,68 @@
+// The pause of a sandbox: its memory and its disk become files of its host, and it holds nothing else. It is stored first, so the replica that dies
+// on the way is followed by VM cleanup, which asks the host once more.
+
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { retryOnConflict } from "../db/retry-on-conflict.ts";
+import { keepClaim } from "../vms/keep-claim.ts";
+import { clientOf } from "../vms/vm-kind.ts";
+import { dropClaim, extendClaim, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
+import { isAnswer, settledSandbox } from "./settled-sandbox.ts";
+import { ended, notRunning } from "./sandboxes.ts";
+import { goOnUnpaused } from "./pause-store.ts";
+
+/** Resolves when it is paused; at once where it is already. */
+export function pauseSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
+  return retryOnConflict(
+    async () => {
+      const row = await settledSandbox(context, caller, id);
+      if (row.status === "paused") return row;
+      if (row.status !== "running") throw notRunning(row);
+      if (row.mode === "ephemeral") throw notPersistent();
+      const pausing = await transitionSandbox(context.db, row, "pausing");
+      return pausing && finishPausing(context, pausing);
+    },
+    () =>
+      new SkerryError("vm_moving", "The sandbox is on its way to another host.", {
+        remediation: "Try again in a few seconds.",
+        retryAfterS: 2,
+      }),
+  );
+}
+
+type Pausing = Pick<SandboxRow, "id" | "version" | "status" | "execution_id" | "host_id">;
+
+/** Has the host pause what the row says, as `pausing`, and says so in the row. Where the host refuses, the sandbox goes on; where it is not known what the
+ *  host has done, the row stays for VM cleanup. Undefined where another writer was first. */
+export async function finishPausing(
+  context: Context,
+  row: Pausing,
+  stop?: AbortSignal,
+): Promise<SandboxRow | undefined> {
+  context.vmLocations.forget(row.id);
+  using _claim = keepClaim(context, () => extendClaim(context.db, row));
+  try {
+    const client = await clientOf(context, row);
+    await client.snapshots.pause(row, stop);
+  } catch (error) {
+    if (isAnswer(error) && !wentAway.has(error.code)) {
+      await goOnUnpaused(context.db, row, `it could not be paused: ${error.message}`);
+      throw error;
+    }
+    await dropClaim(context.db, row);
+    context.wake("vm-cleanup");
+    throw isAnswer(error) ? ended(error) : error;
+  }
+  return transitionSandbox(context.db, row, "paused");
+}
+
+/** The VM has ended; VM cleanup finds out why. */
+const wentAway: ReadonlySet<ErrorCode> = new Set(["vm_not_found", "vm_not_running", "stale_execution"]);
+
+function notPersistent(): SkerryError {
+  return new SkerryError("sandbox_not_persistent", "The sandbox is ephemeral: it cannot be paused.", {
+    remediation: 'Create sandboxes that are to be paused with `"mode": "persistent"`.',
+    context: { mode: "ephemeral" },
+  });
+}

@@ -1,0 +1,50 @@
+// Rows of sandboxes on their way into a pause, or out of it.
+
+import { sql } from "kysely";
+import type { Database, Queries } from "../db/database.ts";
+import { backoff } from "../db/backoff.ts";
+import { claimedAnew } from "../db/claims.ts";
+import { isPostponed, RETRY_MAX_S } from "../vms/postpone.ts";
+import { erasedEnv } from "../vms/env.ts";
+import { staysHere, type SandboxRow } from "./sandbox-store.ts";
+
+/** Its host has refused to pause it, so it runs on. The reaper tries again after 2, 4, 8 … 60 s where its time is over. */
+export async function goOnUnpaused(
+  db: Database,
+  { id, version }: Pick<SandboxRow, "id" | "version">,
+  reason: string,
+): Promise<void> {
+  await sql`
+    update sandboxes set
+      status = 'running', version = version + 1, claimed_until = null, reason = ${reason},
+      attempts = attempts + 1, retry_at = now() + ${backoff(sql`attempts + 1`, RETRY_MAX_S)}
+    where id = ${id} and version = ${version} and status = 'pausing'`.execute(db);
+}
+
+/** Moves up to `limit` persistent sandboxes past their expiry to `pausing`, under a claim, and returns them. */
+export async function pauseExpired(db: Queries, limit: number): Promise<SandboxRow[]> {
+  const { rows } = await sql<SandboxRow>`
+    update sandboxes set status = 'pausing', version = version + 1, claimed_until = ${claimedAnew}, reason = null
+    where id in (
+      select id from sandboxes
+      where expires_at < now() and status = 'running' and mode = 'persistent' and not ${isPostponed} and ${staysHere}
+      order by expires_at limit ${limit} for update skip locked
+    )
+    returning *`.execute(db);
+  return rows;
+}
+
+/** Moves up to `limit` sandboxes that have been paused for so long to `destroying`, and returns them. */
+export async function destroyLongPaused(db: Queries, days: number, limit: number): Promise<SandboxRow[]> {
+  const { rows } = await sql<SandboxRow>`
+    update sandboxes set
+      status = 'destroying', env = ${erasedEnv}, version = version + 1, attempts = 0, retry_at = now(),
+      reason = ${`it was paused for ${days} days, and none is kept for longer`}
+    where id in (
+      select id from sandboxes
+      where status = 'paused' and paused_at < now() - ${days} * interval '1 day'
+      order by paused_at limit ${limit} for update skip locked
+    )
+    returning *`.execute(db);
+  return rows;
+}

@@ -1,0 +1,103 @@
+// A paused sandbox goes on, as a new incarnation on the host that has its files. One replica does it: the change of the row from `paused` is a
+// compare-and-set, and all others wait for what comes of it.
+
+import { newIdAfter } from "@skerry/contract/ids";
+import { SkerryError } from "@skerry/contract/errors";
+import { reserveOn } from "../capacity/host-reservation.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { retryOnConflict } from "../db/retry-on-conflict.ts";
+import { readSize } from "../values/sizes.ts";
+import { vmSpecOf } from "../vms/creation/vm-specs.ts";
+import { keepClaim } from "../vms/keep-claim.ts";
+import { takesWork } from "../vms/vm-kind.ts";
+import { adoptSandbox } from "./sandbox-facts.ts";
+import {
+  dropClaim,
+  extendClaim,
+  findSandbox,
+  keepSandboxAlive,
+  transitionSandbox,
+  type SandboxRow,
+} from "./sandbox-store.ts";
+import { isAnswer, settledSandbox } from "./settled-sandbox.ts";
+import { ended, notRunning } from "./sandboxes.ts";
+
+/** Resolves when it runs; at once where it does already. Without room it stays paused. The time of one that was to be paused begins anew as well. */
+export function resumeSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
+  return retryOnConflict(
+    async () => {
+      const row = await settledSandbox(context, caller, id);
+      if (takesWork(row)) return row;
+      if (row.status === "running" && row.mode === "persistent")
+        return keepSandboxAlive(context.db, { orgId: caller.orgId, id, timeoutMs: row.timeout_ms });
+      if (row.status !== "paused") throw notRunning(row);
+      return resume(context, row);
+    },
+    () => new SkerryError("internal", "The sandbox changed too often to be resumed."),
+  );
+}
+
+/** Undefined where another writer was first. */
+async function resume(context: Context, row: SandboxRow): Promise<SandboxRow | undefined> {
+  const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size) };
+  const { row: resuming, address } = await reserveOn(context, room, (transaction) =>
+    transitionSandbox(transaction, row, "resuming"),
+  );
+  if (resuming === undefined) return undefined;
+  using _claim = keepClaim(context, () => extendClaim(context.db, resuming));
+  const life = { id: row.id, execution_id: newIdAfter("incarnation", row.execution_id) };
+  const client = context.hosts.client(address);
+  try {
+    const spec = await vmSpecOf(context.db, { ...resuming, ...life });
+    await client.startVm(row.id, { ...spec, from: { kind: "paused" } });
+  } catch (error) {
+    throw await putBack(context, resuming, error);
+  }
+  const askedMs = performance.now();
+  const running = await transitionSandbox(context.db, resuming, "running", {
+    egressVersion: resuming.egress_version,
+    executionId: life.execution_id,
+  });
+  if (running !== undefined) {
+    context.vmLocations.keep({ ...running, address, left_ms: running.timeout_ms }, askedMs);
+    return running;
+  }
+  return overtaken(context, resuming, { life, release: () => client.destroyVm(life) });
+}
+
+/** It is still paused on its host, unless the host has not said so: then VM cleanup asks. */
+async function putBack(context: Context, resuming: SandboxRow, error: unknown): Promise<unknown> {
+  const isLost = error instanceof SkerryError && error.code === "vm_not_found";
+  if (isAnswer(error) && !isLost) {
+    await transitionSandbox(context.db, resuming, "paused");
+    return error;
+  }
+  await dropClaim(context.db, resuming);
+  context.wake("vm-cleanup");
+  return isLost ? ended(error) : error;
+}
+
+interface Overtaken {
+  /** What runs now. */
+  readonly life: { readonly execution_id: string };
+  readonly release: () => Promise<void>;
+}
+
+/** It was destroyed meanwhile, or this replica was so slow that it was taken for dead, and the row put back. */
+async function overtaken(
+  context: Context,
+  { id, org_id }: SandboxRow,
+  { life, release }: Overtaken,
+): Promise<SandboxRow | undefined> {
+  const now = await findSandbox(context.db, org_id, id);
+  context.wake("vm-cleanup");
+  if (now?.status === "paused" || now?.status === "resuming")
+    return adoptSandbox(context.db, now, { status: "running", execution_id: life.execution_id });
+  if (now === undefined || ["failed", "destroying", "destroyed"].includes(now.status)) {
+    await release().catch((error: unknown) => {
+      context.log.warn({ err: error, sandbox_id: id }, "could not give a sandbox back to its host");
+    });
+  }
+  return undefined;
+}

@@ -1,0 +1,19 @@
+// Sandboxes, as far as calls into a microVM are concerned.
+
+import { isId } from "@skerry/contract/ids";
+import type { VmKind } from "../vms/vm-kind.ts";
+import { resumeSandbox } from "./resume-sandbox.ts";
+import { ended, getSandbox, notRunning } from "./sandboxes.ts";
+import { settledSandbox } from "./settled-sandbox.ts";
+
+export const sandboxVms: VmKind = {
+  noun: "sandbox",
+  table: "sandboxes",
+  isId: (id) => isId("sandbox", id),
+  get: getSandbox,
+  settled: settledSandbox,
+  wake: (context, caller, { id }) => resumeSandbox(context, caller, id),
+  notRunning,
+  ended,
+  busy: (cause) => cause,
+};

@@ -1,0 +1,138 @@
+// Persistent sandboxes with real microVMs: what a guest, its memory and its disk are after pauses, and what is left on the machine meanwhile.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, expect, inject, test } from "vitest";
+import type { Sandbox } from "../packages/sdk/src/skerry.ts";
+import { eagerServices, inventory, serverPid, startPlatform, until } from "./support/platform.ts";
+
+const platform = await startPlatform({
+  assets: inject("assets"),
+  env: { ...eagerServices, SKERRY_WARM_MAX: "0" },
+});
+afterAll(() => platform.stop());
+
+function create(fields: object = {}): Promise<Sandbox> {
+  return platform.client.sandboxes.create({
+    template: "base",
+    mode: "persistent",
+    timeout: "30m",
+    ...fields,
+  });
+}
+
+async function said(sandbox: Sandbox, command: string): Promise<string> {
+  const { exit_code, stdout, stderr } = await sandbox.execute(command);
+  if (exit_code !== 0) throw new Error(`${command}: ${stderr}`);
+  return stdout.trim();
+}
+
+/** A program whose memory changes all the time, and tells of it. */
+const COUNTER = `python3 -c '
+import hashlib, os, time
+block = bytearray(os.urandom(4 << 20))
+print(hashlib.sha256(block).hexdigest(), flush=True)
+n = 0
+while True:
+    n += 1
+    open("/tmp/count.new", "w").write("%d %s" % (n, hashlib.sha256(block).hexdigest()))
+    os.rename("/tmp/count.new", "/tmp/count")
+    time.sleep(0.05)
+'`;
+
+async function counted(sandbox: Sandbox): Promise<{ n: number; hash: string }> {
+  const [n = "", hash = ""] = (await said(sandbox, "cat /tmp/count")).split(" ");
+  return { n: Number(n), hash };
+}
+
+test("through ten pauses a program goes on counting, and memory and disk stay as they were", async () => {
+  await using sandbox = await create({ env: { KEPT: "yes" } });
+  await said(
+    sandbox,
+    `(${COUNTER}) > /tmp/first 2>&1 < /dev/null & sleep 1; head -c 3000000 /dev/urandom > /root/file; sync`,
+  );
+  await until("it counts", async () => (await sandbox.execute("test -s /tmp/count")).exit_code === 0);
+  const hash = await said(sandbox, "cat /tmp/first");
+  const file = await said(sandbox, "sha256sum < /root/file");
+  let before = 0;
+  for (let cycle = 0; cycle < 10; cycle += 1) {
+    expect((await sandbox.pause()).info).toMatchObject({ status: "paused", reason: null });
+    expect((await inventory(platform)).processes).toBe(0);
+    const now = await counted(sandbox);
+    expect(now.hash).toBe(hash);
+    expect(now.n).toBeGreaterThan(before);
+    before = now.n;
+    expect(await said(sandbox, "sha256sum < /root/file")).toBe(file);
+    expect(await said(sandbox, "echo $KEPT; echo more >> /root/log; wc -l < /root/log")).toBe(
+      `yes\n${cycle + 1}`,
+    );
+  }
+  expect(Date.parse((await sandbox.refresh()).info.expires_at)).toBeGreaterThan(Date.now() + 60_000);
+});
+
+test("at the end of its time it is paused, and what it wrote into its memory is there when a call resumes it", async () => {
+  await using sandbox = await create({ timeout: "15s" });
+  await said(sandbox, "mount -t tmpfs none /mnt && echo in memory > /mnt/kept");
+  await until("it is paused", async () => (await sandbox.refresh()).info.status === "paused");
+  expect((await inventory(platform)).processes).toBe(0);
+  expect(await said(sandbox, "cat /mnt/kept")).toBe("in memory");
+  const { info } = await sandbox.refresh();
+  expect(Date.parse(info.expires_at)).toBeGreaterThan(Date.parse(info.started_at ?? "") + 15_000);
+});
+
+test("its clock is right after a pause, and twenty calls at once resume it once", async () => {
+  await using sandbox = await create();
+  await sandbox.pause();
+  await sleep(2_000);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => said(sandbox, "date +%s%3N; cat /proc/sys/kernel/random/boot_id")),
+  );
+  const boots = new Set(answers.map((answer) => answer.split("\n")[1]));
+  expect(boots.size).toBe(1);
+  for (const answer of answers)
+    expect(Math.abs(Number(answer.split("\n")[0]) - Date.now())).toBeLessThan(20_000);
+  expect((await inventory(platform)).processes).toBe(1);
+});
+
+test.each(["control", "host"] as const)(
+  "a %s that is killed while it pauses and resumes loses no sandbox",
+  async (server) => {
+    await using sandbox = await create();
+    await said(sandbox, "echo here > /root/kept; sync");
+    for (const act of ["pause", "resume"] as const) {
+      const asked = sandbox[act]().catch(() => undefined);
+      await sleep(30);
+      process.kill(await serverPid(platform, server), "SIGKILL");
+      await asked;
+      await until(`it is settled after its ${act}`, async () => {
+        const status = await sandbox.refresh().then(
+          ({ info }) => info.status,
+          () => "unknown",
+        );
+        return status === "paused" || status === "running";
+      });
+    }
+    await until(
+      "it answers",
+      async () => (await sandbox.execute("cat /root/kept").catch(() => undefined))?.stdout === "here\n",
+    );
+  },
+);
+
+test("a denied network stays denied through a pause, also where it was denied meanwhile", async () => {
+  await using sandbox = await create();
+  await sandbox.setEgress({ mode: "deny_all" });
+  await sandbox.pause();
+  expect(await sandbox.egress()).toMatchObject({ mode: "deny_all" });
+  expect((await sandbox.execute("timeout 2 bash -c '</dev/tcp/203.0.113.1/80'")).exit_code).not.toBe(0);
+  expect((await sandbox.egress()).denied).toHaveLength(1);
+});
+
+test("a paused one is destroyed with its files", async () => {
+  const sandbox = await create();
+  await sandbox.pause();
+  await sandbox.destroy();
+  await until("nothing is left", async () => {
+    const { processes, overlays, namespaces } = await inventory(platform);
+    return processes + overlays + namespaces === 0;
+  });
+});
