@@ -99,6 +99,13 @@ export const ExecutionRequest = named(
         description: `At most ${formatDuration(EXECUTION_TIMEOUT_MAX_MS)}; then the command and all its descendants get SIGKILL. Default: none, so it ends with its microVM at the latest.`,
       }),
     ),
+    reattach: Type.Optional(
+      Type.String({
+        ...Duration,
+        examples: ["30s"],
+        description: `How long it lives without a reader, at most ${formatDuration(REATTACH_MAX_MS)}; the first one has 30s. Default: as long as it likes.`,
+      }),
+    ),
     stdin_open: Type.Optional(
       Type.Boolean({
         default: false,

@@ -91,7 +91,7 @@ function organizationOf(request: FastifyRequest, access: Access): string | undef
 
 /** As the request has it, whether there is one or not. Undefined: the token's own. */
 export function organizationInHeader(request: FastifyRequest): string | undefined {
-  const named = request.headers["x-org-id"];
+  const named = request.headers["x-org-id"] ?? offered(request, ORGANIZATION_PROTOCOL);
   return Array.isArray(named) ? named.join() : named;
 }
 
@@ -101,14 +101,17 @@ export function secretOf(request: FastifyRequest): string | undefined {
   if (bearer !== undefined) return bearer;
   const key = request.headers["x-api-key"];
   if (typeof key === "string") return key;
-  return secretInProtocols(offeredProtocols(request));
+  const inProtocol = offered(request, BEARER_PROTOCOL);
+  return inProtocol === undefined ? undefined : Buffer.from(inProtocol, "base64url").toString("latin1");
 }
 
 /** Browsers can set no header of a WebSocket, so Kubernetes has them offer the token as a subprotocol, which is never chosen. */
 const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
+/** The same for `X-Org-ID`. */
+const ORGANIZATION_PROTOCOL = "organization.skerry.";
 
-function secretInProtocols(offered: readonly string[]): string | undefined {
-  const found = offered.find((one) => one.startsWith(BEARER_PROTOCOL));
-  if (found === undefined) return undefined;
-  return Buffer.from(found.slice(BEARER_PROTOCOL.length), "base64url").toString("latin1");
+function offered(request: FastifyRequest, prefix: string): string | undefined {
+  return offeredProtocols(request)
+    .find((one) => one.startsWith(prefix))
+    ?.slice(prefix.length);
 }

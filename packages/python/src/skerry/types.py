@@ -660,6 +660,8 @@ class ExecutionRequest(_ExecutionRequestRequired, total=False):
     #: At most 24h; then the command and all its descendants get SIGKILL. Default: none, so it ends with its microVM at
     #: the latest.
     timeout: str
+    #: How long it lives without a reader, at most 1m; the first one has 30s. Default: as long as it likes.
+    reattach: str
     #: Its standard input stays open, and reads what is sent to `stdin`. Otherwise it is empty. Default: `false`.
     stdin_open: bool
     #: It gets a terminal: all its output is stdout, and its input is open. Default: `false`.

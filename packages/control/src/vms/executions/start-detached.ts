@@ -1,7 +1,7 @@
 // Commands that live without a reader.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { DETACHED_STDIN_MAX_BYTES, EXECUTION_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
+import { DETACHED_STDIN_MAX_BYTES, EXECUTION_TIMEOUT_MAX_MS, REATTACH_MAX_MS } from "@skerry/contract/bounds";
 import type { StartExecution } from "@skerry/contract/host-api/executions";
 import { newId } from "@skerry/contract/ids";
 import type { Execution, ExecutionRequest } from "@skerry/contract/vms/execution";
@@ -72,7 +72,11 @@ async function startDetached(
 ): Promise<Execution> {
   const { request, input, gone, execution } = params;
   if (input !== undefined && input.length > DETACHED_STDIN_MAX_BYTES) throw inputTooLong(input.length);
-  const command = commandOf({ ...request, ...(input === undefined ? {} : { stdin_open: true }) }, DETACHED);
+  const { reattach } = request;
+  const reattachMs =
+    reattach === undefined ? DETACHED : readBoundedDuration("reattach", reattach, REATTACH_MAX_MS);
+  const asked = { ...request, ...(input === undefined ? {} : { stdin_open: true }) };
+  const command = commandOf(asked, reattachMs);
   try {
     return await callVm(context, caller, params, async (vm, client) => {
       const started = await client.executions.start({ vm, execution }, command, gone);
