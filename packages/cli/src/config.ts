@@ -76,6 +76,11 @@ export function isColorWanted(env: Environment = process.env): boolean {
 }
 
 /** Whether standard error gets no words about waiting; for scripts that read it. */
+/** What the person's terminal is, as programs know it; undefined where there is none. */
+export function terminalType(env: Environment = process.env): string | undefined {
+  return env["TERM"] === "" ? undefined : env["TERM"];
+}
+
 export function isQuiet(env: Environment = process.env): boolean {
   return (env["SKERRY_QUIET"] ?? "") !== "";
 }

@@ -70,11 +70,11 @@ class Client {
 }
 
 test("a command gets input and the size of its terminal, and its output and exit code come back", async () => {
-  const client = await new Client("?command=echo&cols=100&rows=30").opened();
+  const client = await new Client("?command=repeat&cols=100&rows=30").opened();
   expect(client.socket.protocol).toBe(PROTOCOL);
   const execution = world.host.executions.last;
   expect(execution.command).toMatchObject({
-    ...{ command: "echo", tty: true, stdin: true, cols: 100, rows: 30, reattach_ms: 0, timeout_ms: 0 },
+    ...{ command: "repeat", tty: true, stdin: true, cols: 100, rows: 30, reattach_ms: 0, timeout_ms: 0 },
   });
   client.send(4, JSON.stringify({ Width: 120, Height: 40 }));
   client.send(0, "one ");
@@ -89,7 +89,7 @@ test("a command gets input and the size of its terminal, and its output and exit
 });
 
 test("an exit code that is not zero is the cause of a failure", async () => {
-  const client = await new Client("?command=echo").opened();
+  const client = await new Client("?command=repeat").opened();
   world.host.executions.last.end(7);
   await client.closed();
   expect(JSON.parse(client.of(3))).toMatchObject({
@@ -105,7 +105,7 @@ test("without a command a login shell begins, and a client without a subprotocol
 });
 
 test("a client attaches to an execution at a position, and one that only reads sends nothing", async () => {
-  await new Client("?command=echo&reattach=30s").opened();
+  await new Client("?command=repeat&reattach=30s").opened();
   const execution = world.host.executions.last;
   expect(execution.command.reattach_ms).toBe(30_000);
   execution.write("abcdef");
@@ -121,7 +121,7 @@ test("a client attaches to an execution at a position, and one that only reads s
 
 test("a browser's token comes as a subprotocol, which is never chosen", async () => {
   const token = `base64url.bearer.authorization.k8s.io.${Buffer.from(world.token).toString("base64url")}`;
-  const client = await new Client("?command=echo", { headers: {}, protocols: [token, PROTOCOL] }).opened();
+  const client = await new Client("?command=repeat", { headers: {}, protocols: [token, PROTOCOL] }).opened();
   expect(client.socket.protocol).toBe(PROTOCOL);
   const wrong = `base64url.bearer.authorization.k8s.io.${Buffer.from("sk_wrong").toString("base64url")}`;
   await expect(new Client("", { headers: {}, protocols: [wrong, PROTOCOL] }).opened()).rejects.toThrow(
@@ -151,7 +151,7 @@ test("what cannot begin is refused like any call, before it is a WebSocket", asy
 });
 
 test("another organization's sandbox is not there, and neither is its execution", async () => {
-  await new Client("?command=echo").opened();
+  await new Client("?command=repeat").opened();
   const execution = world.host.executions.last.id;
   const members = new Members(world);
   const { path } = await members.newOrganization();
@@ -163,7 +163,7 @@ test("another organization's sandbox is not there, and neither is its execution"
 });
 
 test("a client that leaves has the host told, and leaves one line in the log and one event in the audit log", async () => {
-  const client = await new Client("?command=echo").opened();
+  const client = await new Client("?command=repeat").opened();
   const execution = world.host.executions.last;
   client.send(0, "hello");
   await eventually(() => client.of(1) === "hello", "it is echoed");
@@ -183,7 +183,7 @@ test("a client that leaves has the host told, and leaves one line in the log and
 test("a token that is revoked ends its sessions, with the reason", async () => {
   const { body } = await world.call<{ id: string; token: string }>("POST", "/v1/auth/tokens", { body: {} });
   const headers = { "x-api-key": body.token };
-  const client = await new Client("?command=echo", { headers }).opened();
+  const client = await new Client("?command=repeat", { headers }).opened();
   await world.call("DELETE", `/v1/auth/tokens/${body.id}`);
   await client.closed();
   expect(JSON.parse(client.of(3))).toMatchObject({
@@ -203,7 +203,7 @@ test("a client that does not read stops the command's output, not the memory of 
 });
 
 test("messages that are too large, text, or nonsense harm nothing but their own connection", async () => {
-  const nonsense = await new Client("?command=echo").opened();
+  const nonsense = await new Client("?command=repeat").opened();
   const execution = world.host.executions.last;
   for (const payload of [
     Buffer.of(),
@@ -217,10 +217,10 @@ test("messages that are too large, text, or nonsense harm nothing but their own 
   nonsense.send(0, "fine");
   await eventually(() => nonsense.of(1) === "fine", "it goes on");
   expect(execution.sizes).toEqual([]);
-  const text = await new Client("?command=echo").opened();
+  const text = await new Client("?command=repeat").opened();
   text.socket.send("text");
   expect(await text.closed()).toBe(1003);
-  const large = await new Client("?command=echo").opened();
+  const large = await new Client("?command=repeat").opened();
   large.send(0, Buffer.alloc(2 * 1024 * 1024));
   expect(await large.closed()).toBe(1009);
 });

@@ -53,7 +53,7 @@ const textOf = (events: readonly Event[], kind = "stdout"): string =>
 
 test("a detached command answers at once with an execution, which is listed, found and followed", async () => {
   const detached = await world.call<Execution>("POST", `${vm}/execute`, {
-    body: { command: "echo", detach: true, timeout: "2h", workdir: "/tmp", env: { A: "1" } },
+    body: { command: "repeat", detach: true, timeout: "2h", workdir: "/tmp", env: { A: "1" } },
   });
   expect(detached.status, detached.text).toBe(201);
   expect(detached.body).toMatchObject({ status: "running", detached: true, timeout: "2h", exit: null });
@@ -70,7 +70,7 @@ test("a detached command answers at once with an execution, which is listed, fou
   expect(page.body.items.map((one) => one.id)).toEqual([second.id]);
   const next = await world.call<ExecutionList>("GET", `${vm}/executions?cursor=${page.body.next_cursor}`);
   expect(next.body).toMatchObject({ items: [{ id }], next_cursor: null });
-  expect((await world.call("GET", `${vm}/executions/${id}`)).body).toMatchObject({ id, command: "echo" });
+  expect((await world.call("GET", `${vm}/executions/${id}`)).body).toMatchObject({ id, command: "repeat" });
 });
 
 test("a machine has executions too", async () => {
@@ -82,7 +82,7 @@ test("a machine has executions too", async () => {
 test("the same creation with the same key starts one command, also where the first attempt had died", async () => {
   const send = () =>
     world.call<Execution>("POST", `${vm}/execute`, {
-      body: { command: "echo", detach: true },
+      body: { command: "repeat", detach: true },
       headers: { "idempotency-key": `key-${vm}` },
     });
   const first = await send();
@@ -115,7 +115,7 @@ test("numbers of events are positions, and a client goes on from any of them", a
 });
 
 test("a reader goes on where it was when its host breaks off, and no byte comes twice", async () => {
-  const { id } = await start({ command: "echo", stdin_open: true });
+  const { id } = await start({ command: "repeat", stdin_open: true });
   const execution = world.host.executions.last;
   const got: Event[] = [];
   const reading = (async () => {
@@ -135,18 +135,18 @@ test("a reader goes on where it was when its host breaks off, and no byte comes 
 });
 
 test("input goes to an execution, ends where it says so, and what reads none says that", async () => {
-  const { id } = await start({ command: "echo", stdin_open: true });
+  const { id } = await start({ command: "repeat", stdin_open: true });
   const path = `${vm}/executions/${id}/stdin`;
   expect((await world.call("POST", path, { body: "one " })).status).toBe(204);
   expect((await world.call("POST", `${path}?end=true`, { body: "two" })).status).toBe(204);
   expect(textOf(await all(follow(`${vm}/executions/${id}/stream`)))).toBe("one two");
-  const deaf = await start({ command: "echo" });
+  const deaf = await start({ command: "repeat" });
   const refused = await world.call("POST", `${vm}/executions/${deaf.id}/stdin`, { body: "x" });
   expect([refused.status, refused.body["code"]]).toEqual([409, "execution_input_closed"]);
 });
 
 test("a detached command reads the input that it was started with, which is bounded", async () => {
-  const body = { command: "echo", detach: true, stdin: "hello" };
+  const body = { command: "repeat", detach: true, stdin: "hello" };
   const { body: started } = await world.call<Execution>("POST", `${vm}/execute`, { body });
   expect(textOf(await all(follow(`${vm}/executions/${started.id}/stream`)))).toBe("hello");
   const long = await world.call("POST", `${vm}/execute`, { body: { ...body, stdin: "x".repeat(65_537) } });
@@ -184,7 +184,7 @@ test("a stream of a command gives its client time to come back where it asks for
 });
 
 test("another organization finds no execution, and what is no id reaches no host", async () => {
-  const { id } = await start({ command: "echo", stdin_open: true });
+  const { id } = await start({ command: "repeat", stdin_open: true });
   const members = new Members(world);
   const { path } = await members.newOrganization();
   const { secret } = await members.newMember("owner", path);
@@ -206,7 +206,7 @@ test("another organization finds no execution, and what is no id reaches no host
 });
 
 test("executions that a hostile guest makes up are not shown, and what is no execution is an error", async () => {
-  const { id } = await start({ command: "echo" });
+  const { id } = await start({ command: "repeat" });
   const { state } = world.host.executions.last;
   world.host.executions.states = [state, { ...state, execution: "../../etc" }];
   const list = await world.call<ExecutionList>("GET", `${vm}/executions`);

@@ -113,7 +113,7 @@ class Output {
 }
 
 /** Undefined for events that a newer server may add. */
-function readExecuteEvent({ event, data }: ServerEvent): ExecuteEvent | undefined {
+export function readExecuteEvent({ event, data }: ServerEvent): ExecuteEvent | undefined {
   switch (event) {
     case "stdout":
     case "stderr":

@@ -99,6 +99,19 @@ export class HttpClient {
     }
   }
 
+  /** A WebSocket at this path. It has no headers, so the token goes as a subprotocol, which is never chosen. */
+  socket(path: string, query: NonNullable<HttpRequest["query"]>, protocol: string): WebSocket {
+    const { authorization = "", "x-org-id": organization } = this.#headers;
+    const token = authorization.replace(/^Bearer /, "");
+    const encoded = btoa(token).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+    const url = this.#url({ method: "GET", path, query }).replace(/^http/, "ws");
+    return new WebSocket(url, [
+      protocol,
+      `base64url.bearer.authorization.k8s.io.${encoded}`,
+      ...(organization === undefined ? [] : [`organization.skerry.${organization}`]),
+    ]);
+  }
+
   /** For answers without a body that matters. */
   async done(request: HttpRequest, options: CallOptions = {}): Promise<void> {
     await collect(await this.open(request, options));

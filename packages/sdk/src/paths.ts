@@ -10,6 +10,11 @@ export function vmPath(collection: VmCollection, id: string): string {
   return `${collection}/${segment(id)}`;
 }
 
+/** An execution of the VM at this path. */
+export function executionPath(vm: string, id: string): string {
+  return `${vm}/executions/${segment(id)}`;
+}
+
 export function templatePath(name: string): string {
   return `/v1/templates/${segment(name)}`;
 }

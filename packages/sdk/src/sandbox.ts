@@ -6,6 +6,10 @@ import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
 import type { Sandbox as SandboxInfo } from "@skerry/contract/sandboxes/sandbox";
 import type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
+import type { Execution, ExecutionSignal } from "@skerry/contract/vms/execution";
+import type { FollowEvent, FollowOptions, ExecutionOptions } from "./executions.ts";
+import type { Page, PageOptions } from "./pages.ts";
+import type { Shell, ShellOptions } from "./shell.ts";
 import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 import type { CallOptions } from "./http.ts";
 import type { Sandboxes } from "./sandboxes.ts";
@@ -79,6 +83,35 @@ export class Sandbox {
   /** See `Sandboxes.executeStream`. */
   executeStream(command: string, options: ExecuteOptions = {}): AsyncGenerator<ExecuteEvent, void> {
     return this.#sandboxes.executeStream(this.id, command, options);
+  }
+
+  /** See `Sandboxes.startExecution`. */
+  startExecution(command: string, options: ExecutionOptions = {}): Promise<Execution> {
+    return this.#sandboxes.startExecution(this.id, command, options);
+  }
+
+  /** See `Sandboxes.listExecutions`. */
+  listExecutions(page: PageOptions = {}, options: CallOptions = {}): Promise<Page<Execution>> {
+    return this.#sandboxes.listExecutions(this.id, page, options);
+  }
+
+  /** See `Sandboxes.followExecution`. */
+  followExecution(execution: string, options: FollowOptions = {}): AsyncGenerator<FollowEvent, void> {
+    return this.#sandboxes.followExecution(this.id, execution, options);
+  }
+
+  /** See `Sandboxes.killExecution`. */
+  killExecution(
+    execution: string,
+    signalName: ExecutionSignal = "TERM",
+    options: CallOptions = {},
+  ): Promise<Execution> {
+    return this.#sandboxes.killExecution(this.id, execution, signalName, options);
+  }
+
+  /** See `Sandboxes.shell`. */
+  shell(options: ShellOptions = {}): Promise<Shell> {
+    return this.#sandboxes.shell(this.id, options);
   }
 
   /** See `Sandboxes.upload`. */

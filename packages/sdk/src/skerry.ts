@@ -82,6 +82,9 @@ export {
 export { SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "./errors.ts";
 export type { CallOptions, CreateOptions, Retry, SkerryOptions, TimedOptions } from "./http.ts";
 export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
+export type { ExecutionOptions, FollowEvent, FollowOptions } from "./executions.ts";
+export { Shell, type ShellOptions, type ShellOutput } from "./shell.ts";
+export type { Execution, ExecutionSignal } from "@skerry/contract/vms/execution";
 export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";
 export type { Size } from "./sizes.ts";

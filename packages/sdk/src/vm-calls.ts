@@ -13,7 +13,11 @@ import {
   type UploadContent,
   type UploadOptions,
 } from "./files.ts";
+import type { Execution, ExecutionSignal } from "@skerry/contract/vms/execution";
+import { Executions, type FollowEvent, type FollowOptions, type ExecutionOptions } from "./executions.ts";
 import type { CallOptions, HttpClient } from "./http.ts";
+import type { Page, PageOptions } from "./pages.ts";
+import { openShell, type Shell, type ShellOptions } from "./shell.ts";
 import { vmPath, type VmCollection } from "./paths.ts";
 
 export class VmCalls {
@@ -64,6 +68,68 @@ export class VmCalls {
     options: ExecuteOptions = {},
   ): AsyncGenerator<ExecuteEvent, void> {
     yield* streamCommand(this.http, this.at(id), command, options);
+  }
+
+  /**
+   * Starts a shell command that runs on by itself: it outlives this client, the server and its host's agent, and ends with its VM at the latest.
+   * `stdin_open: true` lets `sendInput` reach it. Safe to repeat, like `create`.
+   */
+  async startExecution(id: string, command: string, options: ExecutionOptions = {}): Promise<Execution> {
+    return this.#executions(id).start(command, options);
+  }
+
+  /** Those that run and the last ones that have exited, newest first. */
+  async listExecutions(
+    id: string,
+    page: PageOptions = {},
+    options: CallOptions = {},
+  ): Promise<Page<Execution>> {
+    return this.#executions(id).list(page, options);
+  }
+
+  async getExecution(id: string, execution: string, options: CallOptions = {}): Promise<Execution> {
+    return this.#executions(id).get(execution, options);
+  }
+
+  /** Its output from the first byte that is kept, or from `after`, then one `exit`. A connection that breaks is made again, and no byte comes twice. */
+  async *followExecution(
+    id: string,
+    execution: string,
+    options: FollowOptions = {},
+  ): AsyncGenerator<FollowEvent, void> {
+    yield* this.#executions(id).follow(execution, options);
+  }
+
+  /** Sends a signal; default: `TERM`. Does nothing to one that has exited. */
+  async killExecution(
+    id: string,
+    execution: string,
+    signalName: ExecutionSignal = "TERM",
+    options: CallOptions = {},
+  ): Promise<Execution> {
+    return this.#executions(id).kill(execution, signalName, options);
+  }
+
+  /** Writes to its standard input or its terminal, and with `end` ends it. Resolves when all was taken, which is when the command reads. */
+  async sendInput(
+    id: string,
+    execution: string,
+    input: string | Uint8Array<ArrayBuffer>,
+    options: CallOptions & { readonly end?: boolean | undefined } = {},
+  ): Promise<void> {
+    return this.#executions(id).send(execution, input, options);
+  }
+
+  /**
+   * A terminal: iterate over it for its output, and `write` what is typed. Its command runs in the VM and not in the connection, which is made
+   * again where it breaks. Needs a WebSocket: Node 22, or a browser.
+   */
+  async shell(id: string, options: ShellOptions = {}): Promise<Shell> {
+    return openShell(this.http, this.at(id), this.#executions(id), options);
+  }
+
+  #executions(id: string): Executions {
+    return new Executions(this.http, this.at(id));
   }
 
   /** Writes a file of at most 100 MB; `path` is absolute in the VM. Missing directories are created; a broken upload leaves nothing behind. */

@@ -152,7 +152,7 @@ async function sandbox(world: World, rest = ""): Promise<string> {
 
 /** One that reads, in the VM at this path. */
 async function execution(world: World, vm: string, rest = ""): Promise<string> {
-  const body = { command: "echo", stdin_open: true };
+  const body = { command: "repeat", stdin_open: true };
   const { id } = (await world.call<{ id: string }>("POST", `${vm}/executions`, { body })).body;
   return `${vm}/executions/${id}${rest}`;
 }

@@ -165,12 +165,12 @@ export class FakeExecutions {
   }
 }
 
-/** Understands a handful of commands by name. `echo` repeats its input; everything else is repeated on stdout. */
+/** Understands a handful of commands by name. `repeat` repeats its input; everything else is repeated on stdout. */
 function play(execution: FakeExecution): void {
   const [name = "", argument, gateName = ""] = execution.command.command.split(" ");
   switch (name) {
     case "forever":
-    case "echo":
+    case "repeat":
       return;
     case "flood": {
       const block = Buffer.alloc(65_536, 0x61);
@@ -208,7 +208,7 @@ async function takeInput(
   if (!execution.command.stdin) throw new SkerryError("execution_input_closed", "It reads no input.");
   const bytes = await buffer(request);
   execution.input.push(bytes);
-  if (execution.command.command === "echo") execution.write(bytes);
+  if (execution.command.command === "repeat") execution.write(bytes);
   if (end) execution.end();
   response.writeHead(204).end();
 }

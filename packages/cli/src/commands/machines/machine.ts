@@ -8,6 +8,8 @@ import { registerMachineLife } from "./machine-life.ts";
 import { registerMachineLogs } from "./machine-logs.ts";
 import { registerVmEgress } from "../vms/vm-egress.ts";
 import { registerVmExec } from "../vms/vm-exec.ts";
+import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
+import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { machineNoun } from "../vms/vm-noun.ts";
 
@@ -24,6 +26,10 @@ export function registerMachineCommands(program: Command, cli: Cli): void {
   registerMachineLife(machine, cli);
   registerMachineLogs(machine, cli);
   registerVmExec(machine, cli, machineNoun);
+  registerVmShell(machine, cli, machineNoun);
+  registerVmExecutions(machine, cli, machineNoun);
+  registerVmAttach(machine, cli, machineNoun);
+  registerVmKill(machine, cli, machineNoun);
   registerVmFiles(machine, cli, machineNoun);
   registerVmEgress(machine, cli, machineNoun);
 }

@@ -8,6 +8,8 @@ import { registerSandboxPower } from "./sandbox-power.ts";
 import { registerSandboxLife } from "./sandbox-life.ts";
 import { registerVmEgress } from "../vms/vm-egress.ts";
 import { registerVmExec } from "../vms/vm-exec.ts";
+import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
+import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { sandboxNoun } from "../vms/vm-noun.ts";
 
@@ -22,6 +24,10 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   );
   registerSandboxCreate(sandbox, cli);
   registerVmExec(sandbox, cli, sandboxNoun);
+  registerVmShell(sandbox, cli, sandboxNoun);
+  registerVmExecutions(sandbox, cli, sandboxNoun);
+  registerVmAttach(sandbox, cli, sandboxNoun);
+  registerVmKill(sandbox, cli, sandboxNoun);
   registerVmFiles(sandbox, cli, sandboxNoun);
   registerSandboxLife(sandbox, cli);
   registerSandboxPower(sandbox, cli);

@@ -16,6 +16,7 @@ interface ExecFlags {
   /** Undefined where neither flag says. */
   readonly stdin?: boolean;
   readonly json?: boolean;
+  readonly detach?: boolean;
 }
 
 export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
@@ -31,6 +32,7 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     .option("--timeout <duration>", "after which it is killed (default: 30s, at most 5m)")
     .option("--workdir <path>", "directory to run it in (default: /root)")
     .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
+    .option("-d, --detach", "print the id of its execution and leave; it runs on by itself")
     .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
     .option("--json", "print errors of Skerry as JSON; needs `--` before the command")
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
@@ -40,6 +42,13 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
       cli.failedExitCode = exitCodes.notRun;
       const client = await cli.client(self);
       const { timeout, workdir, env } = flags;
+      if (flags.detach === true) {
+        const detached = given({ timeout, workdir, env });
+        const started = await onTarget(vm.target(client, cli.signal), text, (target) =>
+          vm.calls(client).startExecution(target, shellCommand(words), { ...detached, signal: cli.signal }),
+        );
+        return cli.output.line(started.id);
+      }
       using input = flags.stdin === false ? undefined : await readStandardInput(cli, flags.stdin === true);
       const signal = input === undefined ? cli.signal : AbortSignal.any([cli.signal, input.late]);
       const options = { ...given({ timeout, workdir, env, stdin: input?.bytes }), signal };
@@ -59,6 +68,7 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     `skerry ${noun} exec ${id} -- ls -la /root`,
     `skerry ${noun} exec ${id} 'for i in 1 2 3; do echo $i; done | wc -l'`,
     `tar cz src | skerry ${noun} exec ${id} -- tar xz -C /root`,
+    `skerry ${noun} exec ${id} --detach -- python3 train.py`,
     `skerry ${noun} exec ${id} --timeout 5m --workdir /src --env CI=1 -- make test`,
   );
 }

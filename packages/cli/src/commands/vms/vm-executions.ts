@@ -1,0 +1,76 @@
+// `skerry sandbox executions` and `kill`: the commands that run by themselves.
+
+import { executionSignals } from "@skerry/contract/vms/execution";
+import type { Execution, ExecutionSignal } from "@skerry/sdk";
+import { Option, type Command } from "commander";
+import type { Cli } from "../../cli.ts";
+import { addExamples } from "../../options.ts";
+import { relativeTime } from "../../relative-times.ts";
+import { onTarget } from "../../targets.ts";
+import { idArgument, type VmNoun } from "./vm-noun.ts";
+
+export function registerVmExecutions(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id } = vm;
+  const command = parent
+    .command("executions")
+    .description(
+      `List the commands of a ${noun} that were started with --detach or by a shell, newest first.`,
+    )
+    .argument("<id>", idArgument(vm))
+    .option("--json", "print JSON, as the API has it, with times in UTC")
+    .action(async (text: string, flags: { readonly json?: boolean }, self: Command) => {
+      const client = await cli.client(self);
+      const page = await onTarget(vm.target(client, cli.signal), text, (target) =>
+        vm.calls(client).listExecutions(target, { limit: LISTED_MAX }, { signal: cli.signal }),
+      );
+      if (flags.json === true) return cli.output.json(page);
+      await cli.output.table(
+        ["ID", "STATUS", "EXIT", "STARTED", "OUTPUT", "COMMAND"],
+        page.items.map((one) => [one.id, one.status, exitText(one), ...timesOf(one), one.command]),
+        { whole: [0, 1] },
+      );
+    });
+  addExamples(command, `skerry ${noun} executions ${id}`);
+}
+
+/** More than an agent keeps. */
+const LISTED_MAX = 500;
+
+function exitText({ exit }: Execution): string {
+  if (exit === null) return "-";
+  return exit.timed_out ? "timeout" : (exit.signal ?? String(exit.exit_code));
+}
+
+function timesOf({ started_at, position }: Execution): [string, string] {
+  return [relativeTime(started_at), `${position} B`];
+}
+
+interface KillFlags {
+  readonly signal: ExecutionSignal;
+}
+
+export function registerVmKill(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id } = vm;
+  const names = Object.keys(executionSignals) as ExecutionSignal[];
+  const command = parent
+    .command("kill")
+    .description(`Send a signal to an execution of a ${noun}.`)
+    .argument("<id>", idArgument(vm))
+    .argument("<execution>", "id of the execution")
+    .addOption(
+      new Option("-s, --signal <name>", "KILL ends all that the command has started")
+        .choices(names)
+        .default("TERM"),
+    )
+    .action(async (text: string, execution: string, flags: KillFlags, self: Command) => {
+      const client = await cli.client(self);
+      await onTarget(vm.target(client, cli.signal), text, (target) =>
+        vm.calls(client).killExecution(target, execution, flags.signal, { signal: cli.signal }),
+      );
+    });
+  addExamples(
+    command,
+    `skerry ${noun} kill ${id} exe_01jd3...`,
+    `skerry ${noun} kill ${id} exe_01jd3... --signal INT`,
+  );
+}
