@@ -1,6 +1,7 @@
 // Commands that run on when their reader goes: one sandbox's or machine's.
 
-import type { Execution, ExecutionRequest, ExecutionSignal } from "@skerry/contract/vms/execution";
+import type { Execution, ExecutionRequest } from "@skerry/contract/vms/execution";
+import type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import { errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { SkerryApiError } from "./api-errors.ts";
 import { readEvents, type ServerEvent } from "./event-stream.ts";

@@ -84,7 +84,8 @@ export type { CallOptions, CreateOptions, Retry, SkerryOptions, TimedOptions } f
 export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 export type { ExecutionOptions, FollowEvent, FollowOptions } from "./executions.ts";
 export { Shell, type ShellOptions, type ShellOutput } from "./shell.ts";
-export type { Execution, ExecutionSignal } from "@skerry/contract/vms/execution";
+export type { Execution } from "@skerry/contract/vms/execution";
+export type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 export type { Page, PageOptions } from "./pages.ts";
 export type { Size } from "./sizes.ts";

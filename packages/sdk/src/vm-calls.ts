@@ -13,7 +13,8 @@ import {
   type UploadContent,
   type UploadOptions,
 } from "./files.ts";
-import type { Execution, ExecutionSignal } from "@skerry/contract/vms/execution";
+import type { Execution } from "@skerry/contract/vms/execution";
+import type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import { Executions, type FollowEvent, type FollowOptions, type ExecutionOptions } from "./executions.ts";
 import type { CallOptions, HttpClient } from "./http.ts";
 import type { Page, PageOptions } from "./pages.ts";

@@ -14,26 +14,12 @@ import { named } from "../named.ts";
 import { pageOf } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { ExecuteExit, ExecuteRequest } from "./execute.ts";
+import { executionSignals, type ExecutionSignal } from "./execution-signals.ts";
 
 const closed = { additionalProperties: false } as const;
 
 const Position = Type.Integer({ minimum: 0 });
 const Cells = Type.Integer({ minimum: 1, maximum: 65_535 });
-
-/** Signals that can be sent to an execution, and their numbers in Linux. */
-export const executionSignals = {
-  HUP: 1,
-  INT: 2,
-  QUIT: 3,
-  KILL: 9,
-  USR1: 10,
-  USR2: 12,
-  TERM: 15,
-  CONT: 18,
-  STOP: 19,
-  WINCH: 28,
-} as const;
-export type ExecutionSignal = keyof typeof executionSignals;
 
 export const Execution = named(
   "Execution",

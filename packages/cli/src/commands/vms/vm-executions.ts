@@ -1,6 +1,6 @@
 // `skerry sandbox executions` and `kill`: the commands that run by themselves.
 
-import { executionSignals } from "@skerry/contract/vms/execution";
+import { executionSignals } from "@skerry/contract/vms/execution-signals";
 import type { Execution, ExecutionSignal } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";

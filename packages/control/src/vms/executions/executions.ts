@@ -5,12 +5,8 @@ import type { ExecutionState } from "@skerry/contract/host-api/executions";
 import { formatDuration } from "@skerry/contract/durations";
 import { isId, timeOfId } from "@skerry/contract/ids";
 import type { PageQuery } from "@skerry/contract/page";
-import {
-  executionSignals,
-  type Execution,
-  type ExecutionList,
-  type ExecutionSignal,
-} from "@skerry/contract/vms/execution";
+import type { Execution, ExecutionList } from "@skerry/contract/vms/execution";
+import { executionSignals, type ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import type { ExecutionRef } from "../../host-client/execution-calls.ts";
 import type { HostClient } from "../../host-client/host-client.ts";
 import type { Caller } from "../../caller.ts";
