@@ -64,6 +64,16 @@ export const LIST_MAX_ENTRIES = 10_000;
 /** Commands and file transfers at once in one sandbox. */
 export const SANDBOX_MAX_STREAMS = 256;
 
+/** Connections at once to the ports of one sandbox, so that commands and files have streams left. */
+export const PORT_CONNECTIONS_MAX = 128;
+
+/** Most listening ports that one answer tells. */
+export const PORTS_MAX = 1_024;
+
+/** How long a signed URL is valid: default (1 h) and maximum (7 days), in milliseconds. */
+export const SIGNED_URL_DEFAULT_MS = 3_600_000;
+export const SIGNED_URL_MAX_MS = 7 * 24 * 3_600_000;
+
 /** Page size of lists: default and maximum. */
 export const PAGE_DEFAULT = 50;
 export const PAGE_MAX = 500;

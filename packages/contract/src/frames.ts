@@ -13,7 +13,8 @@
 // The host opens streams (numbers rise, none is used twice in a conversation). After OPEN the guest ends each
 // stream exactly once, with CLOSE (done, JSON result) or RESET (failed, JSON `{code, message}`). The host may
 // send CLOSE (end of input) and RESET (cancel). DATA and STDERR cost credit: each side may send WINDOW_BYTES
-// per stream and more only as WINDOW frames grant it, so that one slow reader never blocks another.
+// per stream and more only as WINDOW frames grant it, so that one slow reader never blocks another. A connection to a port can end in one
+// direction alone: then the guest sends an empty DATA, which breaks the protocol on every other stream.
 
 export const frameTypes = {
   pad: 0,

@@ -1,9 +1,13 @@
 import type { Role } from "@skerry/contract/organizations/roles";
 import type { Scope } from "@skerry/contract/organizations/scopes";
 
-/** On whose behalf a request runs. */
-export interface Caller {
+/** Whose things a request may reach. */
+export interface Tenant {
   readonly orgId: string;
+}
+
+/** On whose behalf a request runs. */
+export interface Caller extends Tenant {
   readonly userId: string;
   /** The token of the request. */
   readonly tokenId: string;

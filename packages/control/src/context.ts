@@ -57,6 +57,8 @@ export interface InstallationLimits {
   readonly authFailuresPerMinute: number;
   /** By one address, of what needs no token: clients, the page and the document of the API. */
   readonly downloadsPerMinute: number;
+  /** By one address, of requests without a token to ports and files of microVMs. */
+  readonly visitorsPerMinute: number;
   /** Memory is promised once. CPUs are shared by weight, so a host may promise each of its own this many times. */
   readonly vcpusPerCpu: number;
   /** How long a second request with an Idempotency-Key waits for the first. */

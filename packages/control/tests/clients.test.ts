@@ -12,7 +12,7 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { CLIENT_VERSION, fileNameOf, readClientFiles } from "../src/clients/client-files.ts";
 import { quoted } from "../src/clients/install-script.ts";
-import { publicAddress } from "../src/clients/public-address.ts";
+import { publicAddress } from "../src/http/public-address.ts";
 import { openReplica } from "./support/replica.ts";
 import { useWorld } from "./support/world.ts";
 

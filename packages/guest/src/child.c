@@ -52,11 +52,15 @@ static bool open_terminal(struct pipe pipes[PIPES]) {
   return pipes[0].read_end >= 0;
 }
 
+static bool sends_output(enum operation operation) {
+  return operation == READ || operation == LIST || operation == PORTS;
+}
+
 static bool open_pipes(struct pipe pipes[PIPES], const struct request *request) {
   bool start = request->operation == START;
   bool execute = request->operation == EXECUTE || (start && !request->tty);
   bool wanted[PIPES] = {request->operation == WRITE || (execute && request->wants_stdin),
-                        execute || request->operation == READ || request->operation == LIST, execute, start};
+                        execute || sends_output(request->operation), execute, start};
   if (start && request->tty && !open_terminal(pipes)) return false;
   for (int i = 0; i < PIPES; i++) {
     if (wanted[i] && !open_pipe(&pipes[i])) return false;
@@ -95,11 +99,14 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
     read_child(request, outcome);
   case LIST:
     list_child(request, outcome);
+  case PORTS:
+    ports_child(request, outcome);
   case IDLE:
     idle_child(request, outcome);
   case SHUTDOWN:
     shutdown_child(request, outcome);
-  case CONFIGURE: // the agent's own to do
+  case CONNECT: // the agent's own to do
+  case CONFIGURE:
   case WAKE:
   case CLOCK:
   case TERMINATE:

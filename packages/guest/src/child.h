@@ -37,6 +37,7 @@ noreturn void execute_child(const struct request *request, struct outcome *outco
 noreturn void write_child(const struct request *request, struct outcome *outcome);
 noreturn void read_child(const struct request *request, struct outcome *outcome);
 noreturn void list_child(const struct request *request, struct outcome *outcome);
+noreturn void ports_child(const struct request *request, struct outcome *outcome);
 noreturn void idle_child(const struct request *request, struct outcome *outcome);
 noreturn void shutdown_child(const struct request *request, struct outcome *outcome);
 

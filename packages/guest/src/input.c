@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 enum { GRANT_BYTES = 64 * 1024 }; // credit is granted in pieces of this size, not byte by byte
 
 void input_close(struct input *input) {
+  // The other direction of a connection has a descriptor of its own, so closing this one alone would not end
+  // it. A pipe does not mind.
+  if (input->fd >= 0) shutdown(input->fd, SHUT_WR);
   if (input->fd >= 0) close(input->fd);
   input->fd = -1;
   input->bytes = 0;

@@ -5,7 +5,7 @@
 
 enum kind { STRING, INTEGER, BOOLEAN, ENV };
 
-static const int64_t TIMEOUT_MAX_MS = 24 * 3600 * 1000;
+static const int64_t TIMEOUT_MAX_MS = 24 * 3600 * 1000, PORT_MAX = 65535;
 
 static const struct field {
   const char *name;
@@ -36,6 +36,7 @@ static const struct field {
     {"cols", INTEGER, offsetof(struct request, cols)},
     {"rows", INTEGER, offsetof(struct request, rows)},
     {"end", BOOLEAN, offsetof(struct request, end)},
+    {"port", INTEGER, offsetof(struct request, port)},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -56,6 +57,8 @@ static const struct shape {
     [RESIZE] = {"resize", {"execution", "cols", "rows"}},
     [EXECUTION] = {"execution", {"execution"}},
     [EXECUTIONS] = {"executions", {0}},
+    [CONNECT] = {"connect", {"port"}},
+    [PORTS] = {"ports", {"limit"}},
     [CONFIGURE] = {"configure", {"hostname", "machine_id", "clock_us", "entropy", "env"}},
     [WAKE] = {"wake", {"clock_us", "entropy"}},
     [CLOCK] = {"clock", {"adjust_us"}},
@@ -158,6 +161,10 @@ static const char *find_problem(const struct request *request) {
     return find_stale(request);
   case TERMINATE:
     return request->signal < 1 || request->signal > 64 ? "signal is out of range" : NULL;
+  case CONNECT:
+    return request->port < 1 || request->port > PORT_MAX ? "port is out of range" : NULL;
+  case PORTS:
+    return request->limit < 1 ? "limit is out of range" : NULL;
   case START:
   case FOLLOW:
   case INPUT:

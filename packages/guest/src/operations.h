@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 // From CONFIGURE on they are the host's own, and run in no cgroup of the user's.
-enum operation { EXECUTE, MAIN, WRITE, READ, LIST,
+enum operation { EXECUTE, MAIN, WRITE, READ, LIST, CONNECT, PORTS,
                  START, FOLLOW, INPUT, SIGNAL, RESIZE, EXECUTION, EXECUTIONS, // executions.h
                  CONFIGURE, WAKE, CLOCK, IDLE, TERMINATE, SHUTDOWN };
 
@@ -17,7 +17,7 @@ enum { ENV_MAX_ENTRIES = 288, EXECUTION_ID_BYTES = 64 };
 struct request {
   enum operation operation;
   char *op, *command, *workdir, *path, *hostname, *machine_id, *entropy;
-  int64_t timeout_ms, output_limit, mode, limit, clock_us, adjust_us, signal;
+  int64_t timeout_ms, output_limit, mode, limit, clock_us, adjust_us, signal, port;
   bool wants_stdin;
   char *execution; // shorter than EXECUTION_ID_BYTES
   int64_t reattach_ms, after, cols, rows;

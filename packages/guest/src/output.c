@@ -83,6 +83,7 @@ static bool move(struct stream *stream, unsigned which) {
   if (got <= 0) {
     bool empty = got < 0 && (errno == EAGAIN || errno == EINTR);
     output->last = 0; // empty: another process read what was there
+    if (got < 0 && !empty) stream->broken = true;
     if (!empty) close(output->fd);
     if (!empty) output->fd = -1;
     return empty && stream->exited;

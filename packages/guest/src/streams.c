@@ -63,6 +63,14 @@ static void watch_main(struct stream *stream, const struct request *request) {
   channel_send_json(FRAME_HEAD, last_id, "{}"); // it runs, or has
 }
 
+static void open_connection(struct stream *stream, const struct request *request) {
+  stream->id = last_id;
+  stream->operation = CONNECT;
+  stream->credit = stream->input.credit = WINDOW_BYTES;
+  for (int i = 0; i < 2; i++) stream->outputs[i] = (struct output){-1, -1, UINT64_MAX, 0};
+  connection_open(stream, (uint16_t)request->port);
+}
+
 static void open_stream(const struct frame *frame) {
   if (frame->stream <= last_id) return stream_send_error(frame->stream, "bad_request", "stream numbers must rise");
   last_id = frame->stream;
@@ -81,6 +89,7 @@ static void open_stream(const struct frame *frame) {
   if (!stream) return stream_send_error(last_id, "too_many_streams", "too many operations at once");
   if (request.operation == MAIN) return watch_main(stream, &request);
   if (request.operation >= START && request.operation <= EXECUTIONS) return executions_open(stream, last_id, &request);
+  if (request.operation == CONNECT) return open_connection(stream, &request);
   if (request.operation == SHUTDOWN) shutdown_begin();
   if (request.operation == CONFIGURE && !environment_keep(&request)) {
     return stream_send_error(last_id, "out_of_memory", "no memory for the environment");
@@ -104,6 +113,7 @@ static void open_stream(const struct frame *frame) {
 }
 
 static void kill_child(struct stream *stream) {
+  if (stream->operation == CONNECT) connection_reset(stream);
   if (stream->operation == EXECUTE) cgroup_kill(&stream->group);
   if (stream->pid <= 0 || stream->operation == SHUTDOWN) return;
   if (stream->operation == EXECUTE) kill(-stream->pid, SIGKILL);
@@ -167,6 +177,7 @@ static bool send_end(const struct stream *stream) {
 }
 
 static void move(struct stream *stream, const struct pollfd *polls) {
+  if (stream->connecting) return connection_advance(stream, polls);
   int poll = stream->input.poll;
   if (stream->input.fd >= 0 && poll >= 0 && polls[poll].revents) input_flush(stream);
   input_grant(stream, 0);
@@ -180,6 +191,10 @@ static void move(struct stream *stream, const struct pollfd *polls) {
   if (stream->operation == MAIN) {
     char json[OUTCOME_BYTES];
     if (mainprocess_result(json) && channel_send_json(FRAME_CLOSE, stream->id, json)) release(stream);
+    return;
+  }
+  if (stream->operation == CONNECT) {
+    if (connection_end(stream)) release(stream);
     return;
   }
   bool failed = stream->exited && stream->outcome->error[0];
@@ -254,7 +269,7 @@ unsigned streams_poll(struct pollfd *polls) {
   for (unsigned i = 0; i < slots_used; i++) {
     struct stream *stream = &streams[i];
     if (stream->id == 0) continue;
-    if (stream->input.fd >= 0 && stream->input.bytes > 0) {
+    if (stream->input.fd >= 0 && (stream->input.bytes > 0 || (stream->connecting && room))) {
       polls[count] = (struct pollfd){.fd = stream->input.fd, .events = POLLOUT};
       stream->input.poll = (int)count++;
     }
@@ -284,7 +299,9 @@ void streams_time_out(void) {
   for (unsigned i = 0; i < slots_used; i++) {
     struct stream *stream = &streams[i];
     if (stream->id == 0 || stream->deadline_ms == 0 || stream->deadline_ms > now_ms) continue;
-    if (stream->timed_out) {
+    if (stream->operation == CONNECT) {
+      stream_refuse(stream, "connection_timed_out", "the port does not answer");
+    } else if (stream->timed_out) {
       end_child(stream, SIGKILL, NULL);
     } else {
       stream->timed_out = true;

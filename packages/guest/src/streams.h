@@ -24,6 +24,8 @@ struct input {
   bool ended;
 };
 
+enum connecting { NOT_CONNECTING, CONNECTING_IPV4, CONNECTING_IPV6 };
+
 struct stream {
   uint32_t id; // 0: the stream has ended. The slot is free when its child has gone too
   enum operation operation;
@@ -40,6 +42,10 @@ struct stream {
   struct execution *execution; // that it is about, where it is about one
   uint64_t position;           // of the next byte that its reader is sent
   bool holds, ends_input, canceled;
+  // Of a CONNECT, whose input and first output are the same socket.
+  enum connecting connecting;
+  uint16_t port;
+  bool broken, end_sent; // reading has failed; the host knows that the output has ended
 };
 
 struct execution;
@@ -68,6 +74,12 @@ void input_flush(struct stream *stream);
 void input_grant(struct stream *stream, size_t bytes); // so much more has been consumed
 void input_end(struct stream *stream);
 void input_close(struct input *input);
+
+// connection.c: to what listens in the guest
+void connection_open(struct stream *stream, uint16_t port);
+void connection_advance(struct stream *stream, const struct pollfd *polls); // while it is being made
+bool connection_end(struct stream *stream);
+void connection_reset(struct stream *stream);
 
 // output.c: from the child's pipes into frames
 void output_move(struct stream *stream, const struct pollfd *polls);

@@ -235,7 +235,7 @@ test.each([
   ],
 ])("a listing with %s is refused, and the guest dropped", async (_what, chunks) => {
   await expect(lists(...chunks)).rejects.toMatchObject({ code: "guest_failed" });
-  expect((await channel.closed).message).toBe("the guest's agent sent a directory listing that is not one");
+  expect((await channel.closed).message).toBe("the guest's agent sent a list that is not one");
 });
 
 test("a listing of as many entries as there may be is taken", async () => {

@@ -3,6 +3,8 @@
 import type { Duration } from "@skerry/contract/durations";
 import type { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
+import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
 import type { Sandbox as SandboxInfo } from "@skerry/contract/sandboxes/sandbox";
 import type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
@@ -14,6 +16,7 @@ import type { Shell, ShellOptions } from "./shell.ts";
 import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 import type { CallOptions } from "./http.ts";
 import type { Sandboxes } from "./sandboxes.ts";
+import type { SignUrlOptions } from "./vm-calls.ts";
 
 /** `await using sandbox = await skerry.sandboxes.create(…)` destroys it at the end of the block. */
 export class Sandbox {
@@ -74,6 +77,21 @@ export class Sandbox {
   /** See `Sandboxes.setEgress`. */
   setEgress(request: EgressRequest, options: CallOptions = {}): Promise<EgressReport> {
     return this.#sandboxes.setEgress(this.id, request, options);
+  }
+
+  /** See `Sandboxes.ports`. */
+  ports(options: CallOptions = {}): Promise<PortList> {
+    return this.#sandboxes.ports(this.id, options);
+  }
+
+  /** See `Sandboxes.setPortPublic`. */
+  setPortPublic(port: number, isPublic: boolean, options: CallOptions = {}): Promise<PortAccess> {
+    return this.#sandboxes.setPortPublic(this.id, port, isPublic, options);
+  }
+
+  /** See `Sandboxes.signPortUrl`. */
+  signPortUrl(port: number, options: SignUrlOptions = {}): Promise<SignedUrl> {
+    return this.#sandboxes.signPortUrl(this.id, port, options);
   }
 
   /** See `Sandboxes.execute`. */

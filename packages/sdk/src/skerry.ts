@@ -97,6 +97,9 @@ export type { LogOptions, MachineFilter, Machines, StartOptions } from "./machin
 export type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
 export { Sandbox } from "./sandbox.ts";
 export type { VmCalls } from "./vm-calls.ts";
+export type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
+export type { SignedUrl } from "@skerry/contract/vms/signed-urls";
+export type { SignUrlOptions } from "./vm-calls.ts";
 export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 export type { DirectoryEntry, DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 export type { ExecuteResponse } from "@skerry/contract/vms/execute";

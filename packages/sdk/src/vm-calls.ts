@@ -2,6 +2,8 @@
 
 import type { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
+import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
 import { collectCommand, streamCommand, type ExecuteEvent, type ExecuteOptions } from "./execute.ts";
 import {
@@ -20,6 +22,11 @@ import type { CallOptions, HttpClient } from "./http.ts";
 import type { Page, PageOptions } from "./pages.ts";
 import { openShell, type Shell, type ShellOptions } from "./shell.ts";
 import { vmPath, type VmCollection } from "./paths.ts";
+
+export interface SignUrlOptions extends CallOptions {
+  /** A duration such as `10m`. */
+  readonly expiresIn?: string | undefined;
+}
 
 export class VmCalls {
   protected readonly http: HttpClient;
@@ -48,6 +55,34 @@ export class VmCalls {
       { method: "PUT", path: `${this.at(id)}/egress`, json: request },
       options,
     );
+  }
+
+  /** The TCP ports that something listens on, and those that are public; by number. */
+  async ports(id: string, options: CallOptions = {}): Promise<PortList> {
+    return this.http.json<PortList>({ method: "GET", path: `${this.at(id)}/ports` }, options);
+  }
+
+  /** Opens a port to everybody who knows the id (`true`), or has it need a token or a signed URL again. */
+  async setPortPublic(
+    id: string,
+    port: number,
+    isPublic: boolean,
+    options: CallOptions = {},
+  ): Promise<PortAccess> {
+    return this.http.json<PortAccess>(
+      { method: "PATCH", path: `${this.at(id)}/ports/${port}`, json: { public: isPublic } },
+      options,
+    );
+  }
+
+  /** A URL by which everybody who has it reaches the port without a token; `expiresIn` is at most `168h`, by default `1h`. */
+  async signPortUrl(
+    id: string,
+    port: number,
+    { expiresIn, ...options }: SignUrlOptions = {},
+  ): Promise<SignedUrl> {
+    const json = { port, ...(expiresIn === undefined ? {} : { expires_in: expiresIn }) };
+    return this.http.json<SignedUrl>({ method: "POST", path: `${this.at(id)}/urls`, json }, options);
   }
 
   /**

@@ -171,6 +171,22 @@ export interface ListOperation {
   readonly limit: number;
 }
 
+/** A TCP connection to this port of the guest's loopback, IPv4 or else IPv6. Answered by the agent itself: HEAD `{}` when it is there, then
+ *  DATA both ways. The host's CLOSE ends what it sends; an empty DATA, which no other operation sends, is the end of what the guest sends.
+ *  CLOSE `{}` when both have ended. The host's RESET resets the connection. */
+export interface ConnectOperation {
+  readonly op: "connect";
+  /** 1 to 65535. */
+  readonly port: number;
+}
+
+/** What listens in the guest. DATA is one JSON object per line: `{port, address, process}`, with an empty `process` where it is not known;
+ *  at most `limit` lines, and 1,024; CLOSE `{truncated}`. */
+export interface PortsOperation {
+  readonly op: "ports";
+  readonly limit: number;
+}
+
 /** Gives a fresh clone its identity, before any command runs in it. Answered by the agent itself. CLOSE
  *  `{}`. */
 export interface ConfigureOperation {
@@ -228,6 +244,8 @@ export type GuestOperation =
   | ResizeOperation
   | ExecutionOperation
   | ExecutionsOperation
+  | ConnectOperation
+  | PortsOperation
   | ConfigureOperation
   | WakeOperation
   | ClockOperation
@@ -253,6 +271,10 @@ export const guestErrorCodes = [
   "position_ahead",
   "canceled",
   "io_error",
+  "connection_refused",
+  "connection_timed_out",
+  "connection_reset",
+  "connection_failed",
 ] as const;
 
 export type GuestErrorCode = (typeof guestErrorCodes)[number];

@@ -86,8 +86,10 @@ const CLIENT_CLOSED = 499;
 function endingOf(request: FastifyRequest, reply: FastifyReply): Ending | undefined {
   const { statusCode: status } = reply;
   const code = countedRequestOf(request).errorCode ?? null;
+  const isAnswerOfGuest = operationOf(request)?.method === "ANY" && code === null;
+  if (isAnswerOfGuest) return undefined;
   if (status === FORBIDDEN) return { outcome: "denied", code };
-  if (READING.has(request.method)) return undefined;
+  if (READING.has(request.method) || operationOf(request)?.method === "ANY") return undefined;
   if (status >= CLIENT_CLOSED) return { outcome: "failure", code };
   // What is answered again has happened before.
   return status < 400 && !reply.hasHeader("idempotent-replayed") ? succeeded : undefined;

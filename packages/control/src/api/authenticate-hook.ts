@@ -1,15 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import { lowestRole } from "@skerry/contract/organizations/scopes";
-import type { Caller } from "../caller.ts";
+import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { authenticate, readCredentials } from "../auth/authenticate.ts";
+import { AddressTickets } from "../rate-limits/address-tickets.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { RateLimiter } from "../rate-limits/rate-limiter.ts";
-import { operationOf, type Access } from "./operation.ts";
+import { operationOf, type Access, type Visitor } from "./operation.ts";
 import { countedRequestOf } from "../http/counted-request.ts";
 import { offeredProtocols } from "../http/upgrades.ts";
-import { countingFailures, enforceRateLimit } from "./enforce-rate-limit.ts";
+import { countingFailures, enforceRateLimit, takeVisitorTicket } from "./enforce-rate-limit.ts";
 import { authorize } from "./authorize.ts";
 
 interface Authenticated {
@@ -18,14 +19,21 @@ interface Authenticated {
 }
 
 const known = new WeakMap<FastifyRequest, Authenticated>();
+const visitors = new WeakMap<FastifyRequest, Visitor>();
 
 /** Every call but the public ones needs a token that may make it. Call it before the routes are registered. */
 export function addAuthenticateHook(app: FastifyInstance, context: Context): void {
   const limiter = new RateLimiter(context.db, context.limits.organization);
   const attempts = new AuthFailures(context.limits.authFailuresPerMinute);
+  const tickets = new AddressTickets(context.limits.visitorsPerMinute);
   app.addHook("onRequest", async (request, reply) => {
     const access = operationOf(request)?.access ?? "public";
     if (access === "public") return;
+    const visitor = await access.admit?.(context, request);
+    if (visitor !== undefined) {
+      takeVisitorTicket(tickets, request);
+      return void visitors.set(request, visitor);
+    }
     // What cannot be a token is refused without asking the database, so it need not be counted.
     const credentials = readCredentials(secretOf(request), organizationOf(request, access));
     const attempt = { address: request.ip, secretSha256: credentials.secretSha256 };
@@ -74,7 +82,26 @@ export function watchAccess(
   request: FastifyRequest,
   end: (reason: SkerryError) => void,
 ): Disposable | undefined {
-  return known.get(request)?.watch(end);
+  const visitor = visitors.get(request);
+  return visitor === undefined ? known.get(request)?.watch(end) : watchVisitor(visitor, end);
+}
+
+const VISITOR_CHECK_MS = 5_000;
+
+/** Asks again and again. Where that cannot be answered, the visitor may go on until it can. */
+function watchVisitor({ check }: Visitor, end: (reason: SkerryError) => void): Disposable {
+  const timer = setInterval(() => {
+    check().catch((error: unknown) => {
+      if (error instanceof SkerryError && error.status < 500) end(error);
+    });
+  }, VISITOR_CHECK_MS);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** For which organization a request runs, also one without a token. */
+export function tenantOf(request: FastifyRequest): Tenant {
+  return visitors.get(request) ?? callerOf(request);
 }
 
 export function callerOf(request: FastifyRequest): Caller {
@@ -106,9 +133,9 @@ export function secretOf(request: FastifyRequest): string | undefined {
 }
 
 /** Browsers can set no header of a WebSocket, so Kubernetes has them offer the token as a subprotocol, which is never chosen. */
-const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
+export const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
 /** The same for `X-Org-ID`. */
-const ORGANIZATION_PROTOCOL = "organization.skerry.";
+export const ORGANIZATION_PROTOCOL = "organization.skerry.";
 
 function offered(request: FastifyRequest, prefix: string): string | undefined {
   return offeredProtocols(request)

@@ -33,13 +33,26 @@ const tooMany = {
 } as const;
 
 /** For what is large and needs no token. */
-export function takeDownloadTicket(tickets: AddressTickets, { ip }: FastifyRequest): void {
+export function takeDownloadTicket(tickets: AddressTickets, request: FastifyRequest): void {
+  takeAddressTicket(tickets, request, { rate: "download", what: "downloads" });
+}
+
+/** For callers without a token. */
+export function takeVisitorTicket(tickets: AddressTickets, request: FastifyRequest): void {
+  takeAddressTicket(tickets, request, { rate: "visitor", what: "requests without a token" });
+}
+
+function takeAddressTicket(
+  tickets: AddressTickets,
+  { ip }: FastifyRequest,
+  { rate, what }: { readonly rate: string; readonly what: string },
+): void {
   const waitS = tickets.waitS(ip);
   if (waitS > 0) {
-    throw new SkerryError("rate_limited", "Too many downloads have come from this address.", {
+    throw new SkerryError("rate_limited", `Too many ${what} have come from this address.`, {
       remediation: `Wait ${waitS} s.`,
       retryAfterS: waitS,
-      context: { class: "download" },
+      context: { class: rate },
     });
   }
   tickets.take(ip);

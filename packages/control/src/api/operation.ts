@@ -11,7 +11,7 @@ import type { TimingPhase } from "@skerry/contract/server-timing";
 import type { ErrorCode } from "@skerry/contract/errors";
 import type { Act } from "../audit/audit-log.ts";
 import type { Tag } from "./tags.ts";
-import type { Caller } from "../caller.ts";
+import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 
 /** What an operation belongs to: the API, or what else there is at its address, such as files for people to download. */
@@ -34,6 +34,15 @@ export interface Access {
   /** A scope of the operator's organization that does as well, for callers who are not members of the one that the request names. Their
    *  organization stays the operator's; the handler decides which others they may name. */
   readonly asOperator?: NeededScope;
+  /** Lets in a caller that has no token: for which organization, as long as `check` does not throw. Undefined: it needs a token, as everybody
+   *  does. Throws where what it has instead is not valid. Its requests are limited by its address. */
+  readonly admit?: (context: Context, request: FastifyRequest) => Promise<Visitor | undefined>;
+}
+
+/** A caller without a token. */
+export interface Visitor extends Tenant {
+  /** Throws when it may not go on. */
+  readonly check: () => Promise<unknown>;
 }
 
 /** JSON, with a name and an example in the OpenAPI document. */
@@ -56,7 +65,8 @@ export interface LargeBody {
 
 interface Declaration {
   readonly surface: Surface;
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** `ANY`: every method, which a guest and not we give a meaning to. The document shows it as GET, and the audit log has its refusals alone. */
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "ANY";
   /** `:id` is one segment of it, a `*` at the end the rest. */
   readonly path: `/${string}`;
   readonly tag: Tag;

@@ -1,13 +1,13 @@
 // Makes routes of what the rooms declare.
 
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from "fastify";
 import type { Context } from "../context.ts";
 import { takeOctetStreamBodies } from "../http/octet-stream-bodies.ts";
 import { countedRequestOf } from "../http/counted-request.ts";
 import { emptyBodyIsObject } from "../http/json-bodies.ts";
 import { referTo } from "../http/schemas.ts";
 import type { Creation } from "../idempotency/create-once.ts";
-import { callerOf } from "./authenticate-hook.ts";
+import { callerOf, knownCallerOf } from "./authenticate-hook.ts";
 import { holdLargeBody } from "./large-bodies.ts";
 import { createIdempotently } from "./create-idempotently.ts";
 import { isDocumented, type Operation } from "./operation.ts";
@@ -38,23 +38,28 @@ export function registerRoutes(app: FastifyInstance, context: Context, group: Ro
       void app.register(async (scope) => {
         takeOctetStreamBodies(scope);
         scope.route(route);
+        if (operation.method === "ANY")
+          scope.route({ ...route, method: otherMethods, schema: { ...route.schema, hide: true } });
       });
     }
   }
 }
+
+/** Those that an operation of every method is not documented under. */
+const otherMethods: HTTPMethods[] = ["HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 type Handle = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
 function routeOf(id: string, operation: Operation): Omit<RouteOptions, "handler"> {
   const { method, path, tag, summary, description, params, query, body, largeBody, answers } = operation;
   return {
-    method,
+    method: method === "ANY" ? "GET" : method,
     url: path,
     // HEAD would have a host read a file, or follow a log, for nothing.
-    ...(method === "GET" && { exposeHeadRoute: !answersStream(operation) }),
+    ...((method === "GET" || method === "ANY") && { exposeHeadRoute: !answersStream(operation) }),
     ...(largeBody !== undefined && { bodyLimit: largeBody.maxBytes, preParsing: holdLargeBody(largeBody) }),
     ...(operation.isBodyOptional === true && { preValidation: emptyBodyIsObject }),
-    config: { skerry: operation },
+    config: { skerry: operation, ...(method === "ANY" && { takesEncodedBodies: true }) },
     schema: {
       operationId: id,
       tags: [tag],
@@ -77,6 +82,8 @@ function findingIds(context: Context, { idOf }: Operation): Pick<RouteOptions, "
   return {
     preHandler: async (request) => {
       const params = request.params as { id: string };
+      // Who has no token names ids: names are an organization's.
+      if (knownCallerOf(request) === undefined) return;
       const id = await idOf(context, callerOf(request), params.id);
       if (id !== params.id) countedRequestOf(request).resourceId = id;
       params.id = id;

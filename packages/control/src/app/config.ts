@@ -93,6 +93,7 @@ export function readConfig(environment: Environment = process.env): Config {
       organization: limitsFrom(read),
       authFailuresPerMinute: read.positive("SKERRY_RATE_AUTH_FAILURES_PER_MINUTE", 60),
       downloadsPerMinute: read.positive("SKERRY_RATE_DOWNLOADS_PER_MINUTE", 120),
+      visitorsPerMinute: read.positive("SKERRY_RATE_VISITORS_PER_MINUTE", 3_000),
       vcpusPerCpu: read.positive("SKERRY_VCPUS_PER_CPU", 16),
       // Longer than it takes to find out that the first request's process has died (15 s), so that the usual retry after a crash ends with
       // an answer and not with one more error.

@@ -15,6 +15,7 @@ const limits = {
   organization: limitDefaults,
   authFailuresPerMinute: 1,
   downloadsPerMinute: 1,
+  visitorsPerMinute: 1,
   vcpusPerCpu: 1,
   idempotencyWaitMs: 1,
   metricsOrganizations: 0,

@@ -6,7 +6,7 @@ import { AddressTickets } from "../rate-limits/address-tickets.ts";
 import { CLIENT_VERSION, fileNameOf, type ClientFile, type ClientName } from "./client-files.ts";
 import { clientOperations } from "./client-operations.ts";
 import { installScript } from "./install-script.ts";
-import { publicAddress } from "./public-address.ts";
+import { publicAddress } from "../http/public-address.ts";
 
 export const clientRoutes = routes(clientOperations, ({ clients, limits }) => {
   const tickets = new AddressTickets(limits.downloadsPerMinute);

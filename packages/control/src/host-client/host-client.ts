@@ -24,6 +24,7 @@ import { hostErrorOfCall } from "./host-errors.ts";
 import { HostTransport, readJson, type Call } from "./host-transport.ts";
 import { MoveCalls } from "./move-calls.ts";
 import { SnapshotCalls } from "./snapshot-calls.ts";
+import { PortCalls } from "./port-calls.ts";
 
 /** The incarnation of a VM that a call means. */
 export interface VmRef {
@@ -75,6 +76,8 @@ export class HostClient {
   /** Commands that run on when their reader goes. */
   readonly executions: ExecutionCalls;
   readonly snapshots: SnapshotCalls;
+  /** What reaches the ports of guests. */
+  readonly ports: PortCalls;
 
   /** `headers`: those of every call. */
   constructor(pool: Pool, headers?: () => Readonly<Record<string, string>>) {
@@ -82,6 +85,7 @@ export class HostClient {
     this.moves = new MoveCalls(this.#transport);
     this.executions = new ExecutionCalls(this.#transport);
     this.snapshots = new SnapshotCalls(this.#transport);
+    this.ports = new PortCalls(this.#transport);
   }
 
   info(stop?: AbortSignal): Promise<HostInfo> {

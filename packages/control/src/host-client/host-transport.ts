@@ -1,6 +1,7 @@
 // A call of the host API on its way: over the pool of connections, under a deadline, with every failure as a SkerryError and every answer
 // checked.
 
+import type { Duplex } from "node:stream";
 import type { Dispatcher, Pool } from "undici";
 import { SkerryError } from "@skerry/contract/errors";
 import { parseTiming, SERVER_TIMING, type Timing } from "@skerry/contract/server-timing";
@@ -65,6 +66,12 @@ export class HostTransport {
     return this.#request(call, signal).catch((error: unknown) => {
       throw hostErrorOfCall(error, signal);
     });
+  }
+
+  /** A connection of its own that speaks this protocol. */
+  async upgrade(path: string, protocol: string, signal: AbortSignal): Promise<Duplex> {
+    const { socket } = await this.#pool.upgrade({ path, protocol, headers: this.#headers(), signal });
+    return socket;
   }
 
   close(): Promise<void> {

@@ -1,6 +1,7 @@
 // Counts requests. The labels come from closed lists, so that clients cannot add any: the methods below, the patterns of our routes, and
 // statuses that we answer with.
 
+import { STATUS_CODES } from "node:http";
 import type { FastifyInstance } from "fastify";
 import type { Metrics } from "../metrics/metrics.ts";
 import { countedRequestOf, type CountedRequest } from "./counted-request.ts";
@@ -8,6 +9,7 @@ import { countedRequestOf, type CountedRequest } from "./counted-request.ts";
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const OTHER_METHOD = "other";
 const UNKNOWN_PATH = "unknown";
+const OTHER_STATUS = "other";
 
 /** Has each request know its route. Call before the routes are registered. */
 export function noteRoutes(app: FastifyInstance): void {
@@ -29,8 +31,10 @@ export function countRequestEnd(metrics: Metrics, request: CountedRequest, statu
   const method = METHODS.has(request.method ?? "") ? (request.method ?? "") : OTHER_METHOD;
   const path = request.pattern ?? UNKNOWN_PATH;
   metrics.httpInFlight.add(-1);
-  metrics.httpRequests.add(1, method, path, String(status));
-  metrics.httpDuration.observe(request.ageMs / 1_000, method, path, String(status));
+  // What a guest answers may have any.
+  const shown = STATUS_CODES[status] === undefined ? OTHER_STATUS : String(status);
+  metrics.httpRequests.add(1, method, path, shown);
+  metrics.httpDuration.observe(request.ageMs / 1_000, method, path, shown);
 }
 
 /** `/v1/sandboxes/:id/files/*` as people write it: `/v1/sandboxes/{id}/files/{path}`. */

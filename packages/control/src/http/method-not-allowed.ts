@@ -13,6 +13,7 @@ export function answerMethodNotAllowed(app: FastifyInstance): (scope: FastifyIns
   });
   return (scope) => {
     for (const [url, methods] of [...known]) {
+      if (METHODS.every((method) => methods.has(method))) continue;
       const allow = [...methods].join(", ");
       scope.route({
         url,

@@ -19,9 +19,17 @@ const once: ReadonlySet<string> = new Set([
   "x-org-id",
 ]);
 
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Its bodies are not for us to read, so they may be compressed. */
+    takesEncodedBodies?: boolean;
+  }
+}
+
 export function rejectAmbiguousHeaders(app: FastifyInstance): void {
   app.addHook("onRequest", async (request, reply) => {
-    const fault = faultOf(request.raw);
+    const takesEncoded = !request.is404 && request.routeOptions.config.takesEncodedBodies === true;
+    const fault = faultOf(request.raw) ?? (takesEncoded ? undefined : encodingFault(request.raw));
     if (fault === undefined) return;
     // What comes next on this connection may be a part of what was refused.
     void reply.header("connection", "close");
@@ -45,6 +53,10 @@ function faultOf({ rawHeaders, headers, httpVersion }: IncomingMessage): SkerryE
   if (headers.host === undefined && httpVersion !== "1.0") {
     return new SkerryError("bad_request", "The request has no `Host`.", { context: { header: "host" } });
   }
+  return undefined;
+}
+
+function encodingFault({ headers }: IncomingMessage): SkerryError | undefined {
   const encoding = headers["content-encoding"];
   if (encoding === undefined || encoding === "identity") return undefined;
   return new SkerryError("unsupported_media_type", "The body is compressed, and no call takes that.", {

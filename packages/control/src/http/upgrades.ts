@@ -4,6 +4,7 @@
 import type { IncomingMessage, Server as HttpServer } from "node:http";
 import type { Server as HttpsServer } from "node:https";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { WebSocketServer, type WebSocket } from "ws";
 import { SkerryError } from "@skerry/contract/errors";
@@ -86,4 +87,26 @@ export function upgrade(request: FastifyRequest, protocol: string): Promise<WebS
     found.socket.once("close", () => reject(new SkerryError("canceled", "The client went away.")));
     sockets.handleUpgrade(raw, found.socket, found.head, resolve);
   });
+}
+
+/** Whether the request wants to become a WebSocket. */
+export function isUpgrade(request: CountedRequest): boolean {
+  return upgrades.has(request);
+}
+
+/** One in which nothing moves for so long is taken for forgotten: a side that waits for its peer does not hear of its end. */
+const SILENCE_MAX_MS = 3_600_000;
+
+/** Answers 101 with these header fields and hands the connection over as it is, for a WebSocket that is spoken elsewhere. */
+export function upgradeRaw(request: CountedRequest, headers: Readonly<Record<string, string>>): Duplex {
+  const found = upgrades.get(request);
+  if (found === undefined) throw new Error("the request is no upgrade");
+  const { socket, head, response } = found;
+  response.isUpgraded = true;
+  const fields = Object.entries({ ...headers, connection: "Upgrade", upgrade: "websocket" });
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines}\r\n`, "latin1");
+  socket.setTimeout(SILENCE_MAX_MS, () => socket.destroy());
+  if (head.length > 0) socket.unshift(head);
+  return socket;
 }

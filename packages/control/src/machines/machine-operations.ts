@@ -23,6 +23,12 @@ import {
 } from "../vms/executions/execution-operations.ts";
 import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors, startErrors } from "../vms/vm-errors.ts";
+import {
+  listPortsOperation,
+  requestPortOperation,
+  setPortAccessOperation,
+} from "../vms/ports/port-operations.ts";
+import { signUrlOperation } from "../vms/signed-urls/url-operations.ts";
 import { vmPath } from "../vms/vm-path.ts";
 import { machineVms } from "./machines.ts";
 
@@ -183,4 +189,8 @@ export const machineVmOperations = {
   downloadMachineFile: downloadFileOperation(machineVms),
   getMachineEgress: getEgressOperation(machineVms),
   setMachineEgress: setEgressOperation(machineVms),
+  listMachinePorts: listPortsOperation(machineVms),
+  setMachinePortAccess: setPortAccessOperation(machineVms),
+  requestMachinePort: requestPortOperation(machineVms),
+  signMachineUrl: signUrlOperation(machineVms),
 } as const satisfies Operations;

@@ -15,6 +15,8 @@ import {
   sendExecutionStdinHandler,
   streamExecutionHandler,
 } from "../vms/executions/execution-routes.ts";
+import { listPortsHandler, requestPortHandler, setPortAccessHandler } from "../vms/ports/port-routes.ts";
+import { signUrlHandler } from "../vms/signed-urls/url-routes.ts";
 import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
 import { machineCreation } from "./machine-creation.ts";
 import { destroyMachine } from "./destroy-machine.ts";
@@ -69,4 +71,8 @@ export const machineVmRoutes = routes(machineVmOperations, (context) => ({
   killMachineExecution: killExecutionHandler(context, machineVms),
   uploadMachineFile: uploadFileHandler(context, machineVms),
   downloadMachineFile: downloadFileHandler(context, machineVms),
+  listMachinePorts: listPortsHandler(context, machineVms),
+  setMachinePortAccess: setPortAccessHandler(context, machineVms),
+  requestMachinePort: requestPortHandler(context, machineVms),
+  signMachineUrl: signUrlHandler(context, machineVms),
 }));

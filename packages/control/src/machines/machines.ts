@@ -4,7 +4,7 @@ import { isId } from "@skerry/contract/ids";
 import { machineStatusesAlive, type MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
-import type { Caller } from "../caller.ts";
+import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Page } from "../values/page.ts";
 import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
@@ -26,7 +26,7 @@ export async function listMachinesOf(
   return { ...page, items: page.items.map((row) => machineFor(caller, row)) };
 }
 
-export async function getMachine(context: Context, caller: Caller, id: string): Promise<MachineRow> {
+export async function getMachine(context: Context, caller: Tenant, id: string): Promise<MachineRow> {
   // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("machine", id) ? await findMachine(context.db, caller.orgId, id) : undefined;
   if (row === undefined) throw vmNotFound(machineVms, id);

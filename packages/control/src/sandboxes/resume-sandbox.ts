@@ -4,7 +4,7 @@
 import { newIdAfter } from "@skerry/contract/ids";
 import { SkerryError } from "@skerry/contract/errors";
 import { reserveOn } from "../capacity/host-reservation.ts";
-import type { Caller } from "../caller.ts";
+import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { readSize } from "../values/sizes.ts";
@@ -24,7 +24,7 @@ import { isAnswer, settledSandbox } from "./settled-sandbox.ts";
 import { ended, notRunning } from "./sandboxes.ts";
 
 /** Resolves when it runs; at once where it does already. Without room it stays paused. The time of one that was to be paused begins anew as well. */
-export function resumeSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
+export function resumeSandbox(context: Context, caller: Tenant, id: string): Promise<SandboxRow> {
   return retryOnConflict(
     async () => {
       const row = await settledSandbox(context, caller, id);

@@ -21,6 +21,12 @@ import {
 } from "../vms/executions/execution-operations.ts";
 import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors, wakeErrors } from "../vms/vm-errors.ts";
+import {
+  listPortsOperation,
+  requestPortOperation,
+  setPortAccessOperation,
+} from "../vms/ports/port-operations.ts";
+import { signUrlOperation } from "../vms/signed-urls/url-operations.ts";
 import { vmPath } from "../vms/vm-path.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
 
@@ -181,4 +187,8 @@ export const sandboxVmOperations = {
   downloadFile: downloadFileOperation(sandboxVms),
   getSandboxEgress: getEgressOperation(sandboxVms),
   setSandboxEgress: setEgressOperation(sandboxVms),
+  listSandboxPorts: listPortsOperation(sandboxVms),
+  setSandboxPortAccess: setPortAccessOperation(sandboxVms),
+  requestSandboxPort: requestPortOperation(sandboxVms),
+  signSandboxUrl: signUrlOperation(sandboxVms),
 } as const satisfies Operations;

@@ -13,6 +13,8 @@ import {
   sendExecutionStdinHandler,
   streamExecutionHandler,
 } from "../vms/executions/execution-routes.ts";
+import { listPortsHandler, requestPortHandler, setPortAccessHandler } from "../vms/ports/port-routes.ts";
+import { signUrlHandler } from "../vms/signed-urls/url-routes.ts";
 import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
 import { pauseSandbox } from "./pause-sandbox.ts";
 import { resumeSandbox } from "./resume-sandbox.ts";
@@ -57,4 +59,8 @@ export const sandboxVmRoutes = routes(sandboxVmOperations, (context) => ({
   killSandboxExecution: killExecutionHandler(context, sandboxVms),
   uploadFile: uploadFileHandler(context, sandboxVms),
   downloadFile: downloadFileHandler(context, sandboxVms),
+  listSandboxPorts: listPortsHandler(context, sandboxVms),
+  setSandboxPortAccess: setPortAccessHandler(context, sandboxVms),
+  requestSandboxPort: requestPortHandler(context, sandboxVms),
+  signSandboxUrl: signUrlHandler(context, sandboxVms),
 }));

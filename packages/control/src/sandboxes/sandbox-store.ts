@@ -56,6 +56,7 @@ const columns = [
   "retry_at",
   "host_lost",
   "paused_at",
+  "public_ports",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
 

@@ -14,7 +14,7 @@ import {
   type FoundSandbox,
   type SandboxRow,
 } from "./sandbox-store.ts";
-import type { Caller } from "../caller.ts";
+import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { readDuration } from "../values/durations.ts";
 import type { Page } from "../values/page.ts";
@@ -36,7 +36,7 @@ export async function listSandboxesOf(
   return { ...page, items: page.items.map((row) => sandboxFor(caller, row)) };
 }
 
-export async function getSandbox(context: Context, caller: Caller, id: string): Promise<FoundSandbox> {
+export async function getSandbox(context: Context, caller: Tenant, id: string): Promise<FoundSandbox> {
   // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("sandbox", id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
   if (row === undefined) throw vmNotFound({ noun: "sandbox", table: "sandboxes" }, id);

@@ -4,7 +4,7 @@ import type { Egress } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostClient } from "../host-client/host-client.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
-import type { Caller } from "../caller.ts";
+import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 
 /** What the rows of both have. */
@@ -33,11 +33,11 @@ export interface VmKind {
   /** Whether an id is of this kind; no resource has one of another shape. */
   isId(id: string): boolean;
   /** Throws where there is none, or where it is another organization's. */
-  get(context: Context, caller: Caller, id: string): Promise<VmRow>;
+  get(context: Context, caller: Tenant, id: string): Promise<VmRow>;
   /** Its row when no other request is about to change whether it runs. */
-  settled(context: Context, caller: Caller, id: string): Promise<VmRow>;
+  settled(context: Context, caller: Tenant, id: string): Promise<VmRow>;
   /** Of one that takes no work: resumes it where it is paused, or waits for who does. Throws where it takes none in the end. */
-  wake(context: Context, caller: Caller, row: VmRow): Promise<VmRow>;
+  wake(context: Context, caller: Tenant, row: VmRow): Promise<VmRow>;
   notRunning(row: VmRow): SkerryError;
   /** Its microVM is not there although its row runs. */
   ended(cause: SkerryError): SkerryError;
@@ -53,7 +53,7 @@ export interface VmRef {
 /** A running one and the host to ask, or why not. One that is paused is resumed first. */
 export async function runningVm(
   context: Context,
-  caller: Caller,
+  caller: Tenant,
   { kind, id }: VmRef,
 ): Promise<{ row: VmRow; client: HostClient }> {
   let askedMs = performance.now();
@@ -70,7 +70,7 @@ export async function runningVm(
 /** Calls a running one where it is. Where it is not there any more, and nothing of the call has begun, it is called where it is now. */
 export async function callVm<T>(
   context: Context,
-  caller: Caller,
+  caller: Tenant,
   ref: VmRef,
   call: (vm: VmAtHost, client: HostClient) => Promise<T>,
 ): Promise<T> {
@@ -90,7 +90,7 @@ export type VmAtHost = Pick<VmRow, "id" | "execution_id">;
 
 function knownVm(
   context: Context,
-  { orgId }: Caller,
+  { orgId }: Tenant,
   { kind, id }: VmRef,
 ): { row: VmAtHost; client: HostClient } | undefined {
   const route = kind.isId(id) ? context.vmLocations.find(orgId, id) : undefined;
@@ -100,7 +100,7 @@ function knownVm(
 /** For a call that cannot be made twice: where it has moved away meanwhile, the caller may make it again. */
 export async function unlessMoved(
   context: Context,
-  caller: Caller,
+  caller: Tenant,
   { row, ref, error }: { readonly row: VmRow; readonly ref: VmRef; readonly error: unknown },
 ): Promise<unknown> {
   if (!isNotThere(error)) return error;
@@ -147,7 +147,7 @@ export async function destroyOnHost(
  */
 export async function vmError(
   context: Context,
-  caller: Caller,
+  caller: Tenant,
   { kind, id }: VmRef,
   error: unknown,
 ): Promise<unknown> {

@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { OperationId } from "../../src/app/operations.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
+import { FRIENDLY_PORT } from "./fake-ports.ts";
 import { Members } from "./members.ts";
 import type { World } from "./world.ts";
 
@@ -97,6 +98,10 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
     await world.call("PUT", path, { body: "x" });
     return call("GET", path);
   },
+  listSandboxPorts: async (world) => call("GET", await sandbox(world, "/ports")),
+  setSandboxPortAccess: async (world) => call("PATCH", await sandbox(world, "/ports/3000"), { public: true }),
+  signSandboxUrl: async (world) => call("POST", await sandbox(world, "/urls"), { port: 3000 }),
+  requestSandboxPort: async (world) => call("GET", await sandbox(world, `/ports/${FRIENDLY_PORT}/`)),
   createMachine: async () => call("POST", "/v1/machines", { template: "base" }),
   listMachines: async () => call("GET", "/v1/machines"),
   getMachine: async (world) => call("GET", await machine(world)),
@@ -124,6 +129,10 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   killMachineExecution: async (world) =>
     call("POST", await execution(world, await machine(world), "/kill"), {}),
   uploadMachineFile: async (world) => call("PUT", await machine(world, "/files/tmp/a"), "x"),
+  listMachinePorts: async (world) => call("GET", await machine(world, "/ports")),
+  setMachinePortAccess: async (world) => call("PATCH", await machine(world, "/ports/3000"), { public: true }),
+  signMachineUrl: async (world) => call("POST", await machine(world, "/urls"), { port: 3000 }),
+  requestMachinePort: async (world) => call("GET", await machine(world, `/ports/${FRIENDLY_PORT}/`)),
   downloadMachineFile: async (world) => {
     const path = await machine(world, "/files/tmp/there");
     await world.call("PUT", path, { body: "x" });

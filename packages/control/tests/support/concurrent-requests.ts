@@ -19,6 +19,7 @@ export const slowLimits: InstallationLimits = {
   },
   authFailuresPerMinute: 20,
   downloadsPerMinute: 20,
+  visitorsPerMinute: 20,
   vcpusPerCpu: 16,
   idempotencyWaitMs: 25_000,
   metricsOrganizations: 0,

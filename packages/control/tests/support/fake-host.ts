@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { mkdtempSync, rmSync } from "node:fs";
 import { once } from "node:events";
+import type { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +21,7 @@ import { fakes, FakeMoves } from "./fake-moves.ts";
 import { FakePauses } from "./fake-pauses.ts";
 import { infoOf } from "./fake-info.ts";
 import { FakeConsole } from "./fake-console.ts";
+import { FakePorts } from "./fake-ports.ts";
 import { readBody, readCommand, sendJson } from "./fake-http.ts";
 
 /** Calls whose body names the incarnation. */
@@ -36,6 +38,12 @@ export const denial: EgressDenial = {
   last_at: "2026-01-01T00:00:00.000Z",
 };
 
+type CallInVm = Record<"id", string> & Record<"request", IncomingMessage> & Answering;
+type Answering = Record<"response", ServerResponse> & Record<"url", URL>;
+
+/** What is in every directory. */
+const entry = { name: "a", size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" };
+
 export class FakeHost {
   readonly folder = mkdtempSync(join(tmpdir(), "skerry-fake-host-"));
   readonly socketPath = join(this.folder, "host.sock");
@@ -46,6 +54,7 @@ export class FakeHost {
   readonly executions = new FakeExecutions();
   readonly moves = new FakeMoves(() => this.vms);
   readonly pauses = new FakePauses(() => this.vms);
+  readonly ports = new FakePorts();
   readonly files = new Map<string, StoredFile>();
   /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
   readonly calls: string[] = [];
@@ -107,6 +116,10 @@ export class FakeHost {
         const known = error instanceof SkerryError ? error : new SkerryError("internal", String(error));
         sendJson(response, known.status, known.toBody());
       });
+    });
+    server.on("upgrade", (request: IncomingMessage, socket: Duplex) => {
+      this.calls.push(`${request.method} ${request.url?.split("?")[0]}`);
+      this.ports.accept(request, socket, (id, executionId) => this.#require(id, executionId));
     });
     fakes.set(`unix:${this.socketPath}`, this.moves);
     server.listen(this.socketPath);
@@ -194,15 +207,7 @@ export class FakeHost {
     });
   }
 
-  async #inVm(
-    method: string,
-    {
-      id,
-      request,
-      response,
-      url,
-    }: { id: string; request: IncomingMessage; response: ServerResponse; url: URL },
-  ): Promise<void> {
+  async #inVm(method: string, { id, request, response, url }: CallInVm): Promise<void> {
     const path = url.searchParams.get("path") ?? "";
     switch (method) {
       case "POST execute":
@@ -221,10 +226,10 @@ export class FakeHost {
         });
       case "GET file":
         return sendFile(this.files, path, response);
-      case "GET directory": {
-        const entry = { name: "a", size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" };
+      case "GET ports":
+        return sendJson(response, 200, { items: this.ports.listening, truncated: false });
+      case "GET directory":
         return sendJson(response, 200, { entries: [entry], truncated: false });
-      }
       default:
         throw new SkerryError("not_found", "no such call");
     }

@@ -13,7 +13,7 @@ export function simulatedContext(db: Database, hosts: SimulatedHosts): Context {
     limitNames.map((name) => [name, 1_000_000_000]),
   ) as OrganizationLimits;
   const limits = {
-    ...{ organization, authFailuresPerMinute: 1, downloadsPerMinute: 1 },
+    ...{ organization, authFailuresPerMinute: 1, downloadsPerMinute: 1, visitorsPerMinute: 1 },
     ...{ vcpusPerCpu: 16, idempotencyWaitMs: 25_000, metricsOrganizations: 0 },
   };
   return makeContext(db, pino({ level: "silent" }), { hosts, limits });

@@ -34,6 +34,7 @@ export const generousLimits: InstallationLimits = {
   organization: Object.fromEntries(limitNames.map((name) => [name, 1_000_000])) as OrganizationLimits,
   authFailuresPerMinute: 1_000_000,
   downloadsPerMinute: 1_000_000,
+  visitorsPerMinute: 1_000_000,
   vcpusPerCpu: 16,
   idempotencyWaitMs: 25_000,
   metricsOrganizations: 0,

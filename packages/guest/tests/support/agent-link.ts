@@ -33,6 +33,8 @@ interface Running {
   readonly stdout: Buffer[];
   readonly stderr: Buffer[];
   head: Readonly<Record<string, unknown>> | undefined;
+  /** The agent has sent an empty DATA. */
+  outputEnded: boolean;
   credit: number;
   owed: number;
   grants: boolean;
@@ -82,6 +84,20 @@ export class Operation {
   /** What has arrived so far. */
   get stdout(): Buffer {
     return Buffer.concat(this.#running.stdout);
+  }
+
+  get head(): Readonly<Record<string, unknown>> | undefined {
+    return this.#running.head;
+  }
+
+  get outputEnded(): boolean {
+    return this.#running.outputEnded;
+  }
+
+  /** Resolves when this has become true; the agent answers a ping between two looks. */
+  async until(isTrue: () => boolean): Promise<void> {
+    // oxlint-disable-next-line no-await-in-loop -- a wait
+    while (!isTrue()) await this.#link.ping(Buffer.from("x"));
   }
 
   /** Lets the agent send more, for an operation that was opened with `grants: false`. */
@@ -141,6 +157,7 @@ export class AgentLink {
       stdout: [],
       stderr: [],
       head: undefined,
+      outputEnded: false,
       credit: WINDOW_BYTES,
       owed: 0,
       grants: options.grants ?? true,
@@ -224,6 +241,7 @@ export class AgentLink {
   }
 
   #takeOutput(stream: number, running: Running, payload: Buffer, to: Buffer[]): void {
+    if (payload.length === 0) running.outputEnded = true;
     to.push(Buffer.from(payload));
     running.owed += payload.length;
     if (!running.grants || running.owed < GRANT_BYTES) return;

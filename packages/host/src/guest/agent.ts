@@ -6,6 +6,7 @@ import type {
   ConfigureOperation,
   ExecuteOperation,
   GuestErrorCode,
+  GuestOperation,
 } from "@skerry/contract/guest-api/guest-operations";
 import { FrameError } from "@skerry/contract/frames";
 import type { MainExit } from "@skerry/contract/host-api/vm";
@@ -15,7 +16,8 @@ import type { ExecuteExit } from "@skerry/contract/vms/execute";
 import { randomBytes } from "node:crypto";
 import { signalName } from "../signals.ts";
 import type { GuestChannel } from "./channel.ts";
-import { ListingFault, ListingReader } from "./listing.ts";
+import { directoryEntryOf } from "./directory-entry.ts";
+import { JsonLines, ListFault } from "./json-lines.ts";
 import { integer, natural } from "./numbers.ts";
 import { GuestRefusal, type GuestStream, type Output } from "./stream.ts";
 
@@ -176,24 +178,47 @@ export async function firstPiece(
 }
 
 export async function listDirectory(channel: GuestChannel, path: string): Promise<DirectoryListing> {
-  const stream = channel.open({ op: "list", path, limit: LIST_MAX_ENTRIES });
-  const reader = new ListingReader(LIST_MAX_ENTRIES);
-  const read = async (): Promise<DirectoryListing> => {
+  const listing = await readList(channel, { op: "list", path, limit: LIST_MAX_ENTRIES }, directoryEntryOf);
+  return { entries: listing.entries, truncated: listing.truncated };
+}
+
+export interface GuestList<Entry> {
+  readonly entries: Entry[];
+  /** There are more than were asked for. */
+  readonly truncated: boolean;
+}
+
+/** The lines that an operation answers. A guest that sends something else is dropped. */
+export async function readList<Entry>(
+  channel: GuestChannel,
+  operation: GuestOperation & { readonly limit: number },
+  entryOf: (line: Readonly<Record<string, unknown>>) => Entry,
+): Promise<GuestList<Entry>> {
+  const stream = channel.open(operation);
+  const lines = new JsonLines(operation.limit, entryOf);
+  const read = async (): Promise<GuestList<Entry>> => {
     for (let part = await stream.read(); part !== undefined; part = await stream.read())
-      reader.push(part.bytes);
+      lines.push(part.bytes);
     const result = await resultOf(stream);
-    reader.end();
-    return { entries: reader.entries, truncated: result["truncated"] === true };
+    lines.end();
+    return { entries: lines.entries, truncated: result["truncated"] === true };
   };
   try {
     return await withDeadline(channel, SHORT_DEADLINE_MS, read());
   } catch (error) {
-    if (!(error instanceof ListingFault || error instanceof FrameError)) throw error;
-    channel.close("the guest's agent sent a directory listing that is not one");
-    throw new SkerryError("guest_failed", "The VM's agent sent a broken directory listing.", {
-      cause: error,
-    });
+    if (!(error instanceof ListFault || error instanceof FrameError)) throw error;
+    channel.close("the guest's agent sent a list that is not one");
+    throw new SkerryError("guest_failed", "The VM's agent sent a broken list.", { cause: error });
   }
+}
+
+/** A connection to this port of the guest. Throws `port_not_listening` where nothing accepts it. */
+export async function connectPort(channel: GuestChannel, port: number): Promise<GuestStream> {
+  const stream = channel.open({ op: "connect", port });
+  const head = await withDeadline(channel, SHORT_DEADLINE_MS, stream.head());
+  if (head !== undefined) return stream;
+  await resultOf(stream);
+  throw new SkerryError("guest_failed", "The VM's agent ended a connection before it began.");
 }
 
 /** The stream's JSON result, or the SkerryError that the guest's refusal means. */
@@ -201,9 +226,14 @@ export async function resultOf(stream: GuestStream): Promise<Readonly<Record<str
   try {
     return await stream.result();
   } catch (error) {
-    if (error instanceof GuestRefusal) throw errorOfRefusal(error);
-    throw error;
+    throw streamError(error);
   }
+}
+
+/** What the error that ended a stream means for the caller. */
+export function streamError(error: unknown): Error {
+  if (error instanceof GuestRefusal) return errorOfRefusal(error);
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 /** A guest that lets a deadline pass is dropped: its channel is closed, and with it every operation. */
@@ -244,6 +274,10 @@ const refusals: { readonly [Code in GuestErrorCode]: readonly [ErrorCode, string
   position_ahead: ["bad_request", "The execution has not written so much yet."],
   canceled: ["canceled", "The operation was canceled."],
   io_error: ["guest_failed", "The VM's file system failed."],
+  connection_refused: ["port_not_listening", "Nothing listens on this port in the VM."],
+  connection_timed_out: ["guest_timeout", "What listens on this port in the VM accepts no connection."],
+  connection_reset: ["guest_failed", "The connection was reset in the VM."],
+  connection_failed: ["guest_failed", "The VM's agent cannot connect to this port."],
 };
 
 function errorOfRefusal(refusal: GuestRefusal): SkerryError {

@@ -108,7 +108,9 @@ export class GuestChannel {
         { remediation: "Upload a long script as a file and execute that." },
       );
     }
-    const stream = new GuestStream(this.#nextStream, (frame, payload) => this.#send(frame, payload));
+    const stream = new GuestStream(this.#nextStream, (frame, payload) => this.#send(frame, payload), {
+      endsByHalves: operation.op === "connect",
+    });
     this.#nextStream += 1;
     this.#streams.set(stream.id, stream);
     this.#send(encodeFrame(frameTypes.open, stream.id, request));

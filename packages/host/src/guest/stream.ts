@@ -67,11 +67,15 @@ export class GuestStream {
   #ungranted = 0;
   #hostCredit = WINDOW_BYTES;
   #canceled = false;
+  readonly #endsByHalves: boolean;
+  #outputEnded = false;
   #changed = Promise.withResolvers<void>();
 
-  constructor(id: number, send: Send) {
+  /** `endsByHalves`: the guest may say that its output has ended before the stream has. */
+  constructor(id: number, send: Send, { endsByHalves = false }: { readonly endsByHalves?: boolean } = {}) {
     this.id = id;
     this.#send = send;
+    this.#endsByHalves = endsByHalves;
   }
 
   /** The next piece of output, or undefined after the last one. */
@@ -82,7 +86,7 @@ export class GuestStream {
         this.#grant(block.used);
         return { kind: block.kind, bytes: block.buffer.subarray(0, block.used) };
       }
-      if (this.#end !== undefined) return undefined;
+      if (this.#end !== undefined || this.#outputEnded) return undefined;
       await this.#changed.promise;
     }
   }
@@ -137,13 +141,20 @@ export class GuestStream {
   // The methods below are called by the channel only.
 
   receiveOutput(kind: OutputKind, payload: Buffer): void {
-    if (payload.length === 0) throw new ProtocolViolation("it sent output that is empty");
+    if (this.#outputEnded) throw new ProtocolViolation("it sent output after its end");
+    if (payload.length === 0) return this.#endOutput();
     if (payload.length > this.#guestCredit)
       throw new ProtocolViolation("it sent more than it had credit for");
     this.#guestCredit -= payload.length;
     // Data that arrives after the cancellation is dropped and gets no credit back, so a guest that goes on
     // sending runs out of credit.
     if (!this.#canceled) this.#store(kind, payload);
+    this.#wake();
+  }
+
+  #endOutput(): void {
+    if (!this.#endsByHalves) throw new ProtocolViolation("it sent output that is empty");
+    this.#outputEnded = true;
     this.#wake();
   }
 

@@ -20,6 +20,7 @@ import type { Host } from "../host.ts";
 import type { HostMoves } from "../move/moves.ts";
 import { callerOf } from "./callers.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
+import type { Upgrade } from "./upgrades.ts";
 
 export function registerMoves(server: HostServer, { moves }: Host): void {
   const ofExecution = { schema: { params: VmParams, querystring: ExecutionQuery } };
@@ -70,14 +71,11 @@ const STREAM_PATH = new RegExp(`^/vms/([a-z]{3}_[a-z0-9]{1,40})/arrival/(${moveS
 
 /** An upgrade request passes no route. It is accepted when our QEMU listens; the source's QEMU waits until
  *  then. */
-export async function upgradeMove(
-  moves: HostMoves,
-  { request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },
-): Promise<void> {
+export async function upgradeMove(moves: HostMoves, { request, socket, head }: Upgrade): Promise<void> {
   socket.on("error", () => undefined); // "close" follows
   try {
     const [, id, stream] = STREAM_PATH.exec(request.url ?? "") ?? [];
-    if (id === undefined || request.method !== "GET" || request.headers.upgrade !== MOVE_PROTOCOL)
+    if (id === undefined || request.method !== "GET")
       throw new SkerryError("not_found", "There is no such stream.");
     if (callerOf(request) === undefined)
       throw new SkerryError("forbidden", "The caller has no certificate of this cluster.");

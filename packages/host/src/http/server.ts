@@ -6,6 +6,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import { fastify, LogController } from "fastify";
+import { MOVE_PROTOCOL } from "@skerry/contract/host-api/move-calls";
 import type { Logger } from "pino";
 import type { Host } from "../host.ts";
 import { measureUsage } from "../usage.ts";
@@ -17,6 +18,8 @@ import { registerExecutions } from "./executions.ts";
 import { registerFiles } from "./files.ts";
 import { registerIdentity } from "./identity.ts";
 import { registerMoves, upgradeMove } from "./moves.ts";
+import { registerPorts } from "./ports.ts";
+import { routeUpgrade } from "./upgrades.ts";
 import { validatorCompiler } from "./validator-compiler.ts";
 import { refuseSuperseded } from "./superseded.ts";
 import { registerSnapshots } from "./snapshots.ts";
@@ -55,13 +58,14 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerExecutions(server, host);
   registerFiles(server, host);
   registerConsole(server, host);
+  registerPorts(server, host);
   registerMoves(server, host);
   registerCache(server, host);
-  server.server.on(
-    "upgrade",
-    (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-      void upgradeMove(host.moves, { request, socket, head }),
-  );
+  server.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const upgrade = { request, socket, head };
+    if (request.headers.upgrade === MOVE_PROTOCOL) void upgradeMove(host.moves, upgrade);
+    else routeUpgrade(server, upgrade);
+  });
   return server;
 }
 

@@ -84,6 +84,8 @@ ErrorCode = Literal[
     "forbidden",
     "quota_exceeded",
     "egress_forbidden",
+    "invalid_signature",
+    "url_expired",
     "not_found",
     "sandbox_not_found",
     "machine_not_found",
@@ -130,6 +132,7 @@ ErrorCode = Literal[
     "path_is_directory",
     "path_not_directory",
     "path_not_file",
+    "port_not_listening",
     "upload_incomplete",
     "payload_too_large",
     "unsupported_media_type",
@@ -331,6 +334,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "invalid_env": 400,
     "invalid_path": 400,
     "invalid_port": 400,
+    "invalid_signature": 403,
     "join_token_used": 409,
     "last_owner": 409,
     "machine_busy": 429,
@@ -349,6 +353,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "path_not_file": 409,
     "payload_too_large": 413,
     "permission_denied": 422,
+    "port_not_listening": 409,
     "quota_exceeded": 403,
     "rate_limited": 429,
     "request_timeout": 408,
@@ -373,6 +378,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "unsupported_media_type": 415,
     "upgrade_required": 426,
     "upload_incomplete": 400,
+    "url_expired": 403,
     "user_not_found": 404,
     "vm_moving": 503,
     "workdir_not_found": 422,
@@ -1253,6 +1259,34 @@ class OrganizationUpdateRequest(TypedDict, total=False):
     audit_details: bool
 
 
+class Port(TypedDict):
+    port: int
+    #: Whether requests to it need no token.
+    public: bool
+    listening: bool
+    #: Where it listens. Only 127.0.0.1, ::1, 0.0.0.0 and :: are reached from outside.
+    addresses: List[str]
+    #: The program that listens; null where it is not known.
+    process: Optional[str]
+
+
+class PortAccess(TypedDict):
+    port: int
+    public: bool
+
+
+class PortAccessRequest(TypedDict):
+    #: True: everybody who knows the id may send requests to the port. False: a token or a signed URL is needed.
+    public: bool
+
+
+class PortList(TypedDict):
+    #: Those that something listens on, and those that are public.
+    items: List[Port]
+    #: More than 1024 listen.
+    truncated: bool
+
+
 class SandboxInfo(TypedDict):
     id: str
     name: Optional[str]
@@ -1313,6 +1347,21 @@ class SandboxCreateRequest(_SandboxCreateRequestRequired, total=False):
 class SandboxList(TypedDict):
     items: List[SandboxInfo]
     next_cursor: Optional[str]
+
+
+class SignedUrl(TypedDict):
+    #: Needs no token. It is a secret: who has it has what it opens.
+    url: str
+    expires_at: str
+
+
+class _SignedUrlRequestRequired(TypedDict):
+    port: int
+
+
+class SignedUrlRequest(_SignedUrlRequestRequired, total=False):
+    #: How long the URL is valid, at most 168h. Default: `1h`.
+    expires_in: str
 
 
 class Size(TypedDict):

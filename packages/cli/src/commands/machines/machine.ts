@@ -12,6 +12,7 @@ import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
 import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { machineNoun } from "../vms/vm-noun.ts";
+import { registerVmPorts } from "../vms/vm-ports.ts";
 
 export function registerMachineCommands(program: Command, cli: Cli): void {
   const machine = program.command("machine").description("MicroVMs that are meant to keep running.");
@@ -32,4 +33,5 @@ export function registerMachineCommands(program: Command, cli: Cli): void {
   registerVmKill(machine, cli, machineNoun);
   registerVmFiles(machine, cli, machineNoun);
   registerVmEgress(machine, cli, machineNoun);
+  registerVmPorts(machine, cli, machineNoun);
 }

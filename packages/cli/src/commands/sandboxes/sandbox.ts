@@ -12,6 +12,7 @@ import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
 import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { sandboxNoun } from "../vms/vm-noun.ts";
+import { registerVmPorts } from "../vms/vm-ports.ts";
 
 export function registerSandboxCommands(program: Command, cli: Cli): void {
   const sandbox = program.command("sandbox").description("Short-lived microVMs to run code in.");
@@ -32,4 +33,5 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerSandboxLife(sandbox, cli);
   registerSandboxPower(sandbox, cli);
   registerVmEgress(sandbox, cli, sandboxNoun);
+  registerVmPorts(sandbox, cli, sandboxNoun);
 }

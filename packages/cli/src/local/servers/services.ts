@@ -55,7 +55,11 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
     ...passed("SKERRY_TLS_CERT", "SKERRY_TLS_KEY", "SKERRY_TLS_LISTEN", "SKERRY_CORS_ORIGINS"),
     ...passed("SKERRY_METRICS_LISTEN", "SKERRY_AUDIT_RETENTION_DAYS", "SKERRY_IDEMPOTENCY_WAIT_MS"),
     ...passed("SKERRY_VCPUS_PER_CPU", "SKERRY_TRUSTED_PROXIES", "SKERRY_METRICS_ORGANIZATIONS"),
-    ...passed("SKERRY_RATE_AUTH_FAILURES_PER_MINUTE", "SKERRY_RATE_DOWNLOADS_PER_MINUTE"),
+    ...passed(
+      "SKERRY_RATE_AUTH_FAILURES_PER_MINUTE",
+      "SKERRY_RATE_DOWNLOADS_PER_MINUTE",
+      "SKERRY_RATE_VISITORS_PER_MINUTE",
+    ),
     ...passed(...limitNames.map((name) => `SKERRY_${name.toUpperCase()}`)),
     SKERRY_DATABASE_URL: databaseUrl(layout),
     SKERRY_CLIENTS: join(layout.dist, "clients"),

@@ -43,6 +43,8 @@ export interface MachineTables {
     retries: Generated<number>;
     exit_code: number | null;
     host_lost: Generated<boolean>;
+    /** Ports that need no token. */
+    public_ports: Generated<number[]>;
     created_at: Generated<Date>;
     started_at: SetTime;
     stopped_at: SetTime;

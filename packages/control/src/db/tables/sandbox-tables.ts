@@ -40,5 +40,7 @@ export interface SandboxTables {
     host_lost: Generated<boolean>;
     /** Since when it is paused. */
     paused_at: MaybeTime;
+    /** Ports that need no token. */
+    public_ports: Generated<number[]>;
   };
 }

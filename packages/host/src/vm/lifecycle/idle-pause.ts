@@ -82,6 +82,8 @@ export class IdlePause {
   async useUntilHeld(leave: () => void): Promise<Disposable> {
     const use = await this.use();
     this.#leavers.add(leave);
+    // The hold may have begun while the guest was woken.
+    if (this.#held !== undefined) leave();
     return {
       [Symbol.dispose]: () => {
         this.#leavers.delete(leave);

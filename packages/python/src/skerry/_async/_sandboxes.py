@@ -16,10 +16,13 @@ from ..types import (
     EgressRequestMode,
     ExecuteResponse,
     FileWritten,
+    PortAccess,
+    PortList,
     SandboxCreateRequestMode,
     SandboxInfo,
     SandboxInfoStatus,
     SandboxList,
+    SignedUrl,
     SizeName,
 )
 from ._content import AsyncUploadContent
@@ -179,6 +182,18 @@ class AsyncSandbox:
     async def egress(self) -> EgressReport:
         """See ``AsyncSandboxes.egress``."""
         return await self._sandboxes.egress(self.id)
+
+    async def ports(self) -> PortList:
+        """See ``AsyncSandboxes.ports``."""
+        return await self._sandboxes.ports(self.id)
+
+    async def set_port_public(self, port: int, public: bool) -> PortAccess:
+        """See ``AsyncSandboxes.set_port_public``."""
+        return await self._sandboxes.set_port_public(self.id, port, public)
+
+    async def sign_port_url(self, port: int, *, expires_in: Optional[str] = None) -> SignedUrl:
+        """See ``AsyncSandboxes.sign_port_url``."""
+        return await self._sandboxes.sign_port_url(self.id, port, expires_in=expires_in)
 
     async def set_egress(
         self,

@@ -17,10 +17,13 @@ from ..types import (
     EgressRequestMode,
     ExecuteResponse,
     FileWritten,
+    PortAccess,
+    PortList,
     SandboxCreateRequestMode,
     SandboxInfo,
     SandboxInfoStatus,
     SandboxList,
+    SignedUrl,
     SizeName,
 )
 from ._content import UploadContent
@@ -180,6 +183,18 @@ class Sandbox:
     def egress(self) -> EgressReport:
         """See ``Sandboxes.egress``."""
         return self._sandboxes.egress(self.id)
+
+    def ports(self) -> PortList:
+        """See ``Sandboxes.ports``."""
+        return self._sandboxes.ports(self.id)
+
+    def set_port_public(self, port: int, public: bool) -> PortAccess:
+        """See ``Sandboxes.set_port_public``."""
+        return self._sandboxes.set_port_public(self.id, port, public)
+
+    def sign_port_url(self, port: int, *, expires_in: Optional[str] = None) -> SignedUrl:
+        """See ``Sandboxes.sign_port_url``."""
+        return self._sandboxes.sign_port_url(self.id, port, expires_in=expires_in)
 
     def set_egress(
         self,

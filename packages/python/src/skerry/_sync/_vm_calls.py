@@ -13,7 +13,16 @@ from .._request import CREATE_WITHIN_S, Request
 from .._stdin import stdin_fields
 from ..errors import SkerryConnectionError, SkerryTooLargeError
 from ..events import ExecuteEvent
-from ..types import DirectoryListing, EgressReport, EgressRequestMode, ExecuteResponse, FileWritten
+from ..types import (
+    DirectoryListing,
+    EgressReport,
+    EgressRequestMode,
+    ExecuteResponse,
+    FileWritten,
+    PortAccess,
+    PortList,
+    SignedUrl,
+)
 from ._content import UploadContent, pieces_of
 from ._http import Http
 from ._streams import Stream
@@ -36,6 +45,20 @@ class VmCalls:
     def egress(self, id: str) -> EgressReport:
         """What it may reach, how much it sent and received, and the last destinations that were denied, newest first."""
         return self._http.json(Request("GET", f"{self._at(id)}/egress"), EgressReport)
+
+    def ports(self, id: str) -> PortList:
+        """The TCP ports that something listens on, and those that are public; by number."""
+        return self._http.json(Request("GET", f"{self._at(id)}/ports"), PortList)
+
+    def set_port_public(self, id: str, port: int, public: bool) -> PortAccess:
+        """Opens a port to everybody who knows the id, or has it need a token or a signed URL again."""
+        request = Request("PATCH", f"{self._at(id)}/ports/{int(port)}", json={"public": public})
+        return self._http.json(request, PortAccess)
+
+    def sign_port_url(self, id: str, port: int, *, expires_in: Optional[str] = None) -> SignedUrl:
+        """A URL by which everybody who has it reaches the port without a token; ``expires_in`` is at most ``168h``, by default ``1h``."""
+        fields = {"port": port} if expires_in is None else {"port": port, "expires_in": expires_in}
+        return self._http.json(Request("POST", f"{self._at(id)}/urls", json=fields), SignedUrl)
 
     def set_egress(
         self,

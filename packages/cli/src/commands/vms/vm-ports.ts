@@ -1,0 +1,96 @@
+// `ports` and `url` of sandboxes and machines: what listens, what is public, and URLs that need no token.
+
+import type { Command } from "commander";
+import type { Port } from "@skerry/sdk";
+import type { Cli } from "../../cli.ts";
+import { CliError, exitCodes } from "../../errors.ts";
+import { addExamples } from "../../options.ts";
+import { onTarget } from "../../targets.ts";
+import { idArgument, type VmNoun } from "./vm-noun.ts";
+
+export function registerVmPorts(parent: Command, cli: Cli, vm: VmNoun): void {
+  registerPorts(parent, cli, vm);
+  registerUrl(parent, cli, vm);
+}
+
+interface PortsFlags {
+  readonly public?: number;
+  readonly private?: number;
+  readonly json?: boolean;
+}
+
+function registerPorts(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id: example, calls, target } = vm;
+  const command = parent
+    .command("ports")
+    .description(`List the TCP ports that something in a ${noun} listens on, and those that are public.`)
+    .argument("<id>", idArgument(vm))
+    .option("--public <port>", "first let everybody send requests to this port, without a token", portNumber)
+    .option("--private <port>", "first have this port need a token again", portNumber)
+    .option("--json", "print JSON")
+    .action(async (text: string, flags: PortsFlags, self: Command) => {
+      const client = await cli.client(self);
+      const vms = calls(client);
+      const options = { signal: cli.signal };
+      const list = await onTarget(target(client, cli.signal, "ports"), text, async (id) => {
+        if (flags.public !== undefined) await vms.setPortPublic(id, flags.public, true, options);
+        if (flags.private !== undefined) await vms.setPortPublic(id, flags.private, false, options);
+        return vms.ports(id, options);
+      });
+      if (flags.json === true) return cli.output.json(list);
+      if (list.items.length === 0) return cli.output.line("Nothing listens, and no port is public.");
+      await cli.output.table(["PORT", "LISTENS AT", "PROGRAM", "PUBLIC"], list.items.map(rowOf));
+    });
+  addExamples(
+    command,
+    `skerry ${noun} ports ${example}`,
+    `skerry ${noun} ports ${example} --public 3000`,
+    `skerry ${noun} ports ${example} --json | jq '.items[].port'`,
+  );
+}
+
+function rowOf(port: Port): string[] {
+  const { addresses, process } = port;
+  return [String(port.port), addresses.join(" ") || "-", process ?? "-", port.public ? "yes" : "no"];
+}
+
+interface UrlFlags {
+  readonly expiresIn?: string;
+  readonly json?: boolean;
+}
+
+function registerUrl(parent: Command, cli: Cli, vm: VmNoun): void {
+  const { noun, id: example, calls, target } = vm;
+  const command = parent
+    .command("url")
+    .description(`Sign a URL of a port of a ${noun}: who has it needs no token until it expires.`)
+    .argument("<id>", idArgument(vm))
+    .argument("<port>", "1 to 65535", portNumber)
+    .option("--expires-in <duration>", "how long it is valid, at most 168h (default: 1h)")
+    .option("--json", "print JSON, with when it expires")
+    .action(async (text: string, port: number, flags: UrlFlags, self: Command) => {
+      const client = await cli.client(self);
+      const options = { expiresIn: flags.expiresIn, signal: cli.signal };
+      const signed = await onTarget(target(client, cli.signal, "url"), text, (id) =>
+        calls(client).signPortUrl(id, port, options),
+      );
+      if (flags.json === true) return cli.output.json(signed);
+      await cli.output.line(signed.url);
+    });
+  addExamples(
+    command,
+    `skerry ${noun} url ${example} 3000`,
+    `curl "$(skerry ${noun} url ${example} 3000 --expires-in 10m)"`,
+  );
+}
+
+const PORT_MAX = 65_535;
+
+function portNumber(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port >= 1 && port <= PORT_MAX) return port;
+  throw new CliError("invalid_input", `"${text}" is not a port.`, {
+    remediation: "Give a number from 1 to 65535.",
+    exitCode: exitCodes.usage,
+  });
+}

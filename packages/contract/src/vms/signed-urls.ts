@@ -1,0 +1,30 @@
+// URLs that need no token, because they are signed.
+
+import { Type, type Static } from "typebox";
+import { Duration, Timestamp } from "../fields.ts";
+import { named } from "../named.ts";
+
+export const SignedUrlRequest = named(
+  "SignedUrlRequest",
+  {
+    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+    expires_in: Type.Optional(
+      Type.String({ ...Duration, default: "1h", description: "How long the URL is valid, at most 168h." }),
+    ),
+  },
+  { port: 3000, expires_in: "1h" },
+);
+export type SignedUrlRequest = Static<typeof SignedUrlRequest>;
+
+export const SignedUrl = named(
+  "SignedUrl",
+  {
+    url: Type.String({ description: "Needs no token. It is a secret: who has it has what it opens." }),
+    expires_at: Timestamp,
+  },
+  {
+    url: "https://skerry.example.org/v1/sandboxes/sbx_01kb3x0q9vt5c7r2m8n4p6w1yz/ports/3000/?_skerry=1795392000.A7w…",
+    expires_at: "2026-11-23T12:00:00.000Z",
+  },
+);
+export type SignedUrl = Static<typeof SignedUrl>;

@@ -1,0 +1,86 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { callerOf, tenantOf } from "../../api/authenticate-hook.ts";
+import { requestSignal } from "../../api/request-signal.ts";
+import type { Handler } from "../../api/routes.ts";
+import type { Context } from "../../context.ts";
+import { countedRequestOf, type CountedResponse } from "../../http/counted-request.ts";
+import { isUpgrade } from "../../http/upgrades.ts";
+import { splitSignature } from "../signed-urls/signature.ts";
+import { callVm, vmError, type VmKind } from "../vm-kind.ts";
+import type { listPortsOperation, requestPortOperation, setPortAccessOperation } from "./port-operations.ts";
+import { readPort, splitPortUrl } from "./port-path.ts";
+import { listPorts, portError, setPortAccess } from "./ports.ts";
+import { proxy, proxyError, proxyLimits, type Proxied } from "./proxy.ts";
+
+export function listPortsHandler(
+  context: Context,
+  kind: VmKind,
+): Handler<ReturnType<typeof listPortsOperation>> {
+  return (request) => listPorts(context, callerOf(request), { kind, id: request.params.id });
+}
+
+export function setPortAccessHandler(
+  context: Context,
+  kind: VmKind,
+): Handler<ReturnType<typeof setPortAccessOperation>> {
+  return (request) =>
+    setPortAccess(context, callerOf(request), {
+      kind,
+      id: request.params.id,
+      port: readPort(request.params.port),
+      isPublic: request.body.public,
+    });
+}
+
+export function requestPortHandler(
+  context: Context,
+  kind: VmKind,
+): Handler<ReturnType<typeof requestPortOperation>> {
+  return async (request, reply) => {
+    refuseServiceWorkers(request);
+    const tenant = tenantOf(request);
+    const port = readPort(request.params.port);
+    const ref = { kind, id: request.params.id };
+    const call = proxiedOf(request, reply, port);
+    try {
+      await callVm(context, tenant, ref, (vm, client) =>
+        proxy({
+          ...call,
+          target: {
+            host: `${vm.execution_id}:${port}`,
+            connect: () => client.ports.connect(vm, port, call.gone),
+          },
+        }),
+      );
+    } catch (error) {
+      // Its head is on its way, so that its end is all that can still be told.
+      if (reply.sent) reply.raw.destroy();
+      else throw portError(await vmError(context, tenant, ref, proxyError(error)), { kind, port });
+    }
+    return reply;
+  };
+}
+
+/** A page of a guest is in a sandbox that has none, so a browser that fetches the script of one was told to by something else. */
+function refuseServiceWorkers({ headers }: FastifyRequest): void {
+  if (headers["service-worker"] === undefined) return;
+  throw new SkerryError("forbidden", "Pages of a guest can have no service workers at this address.");
+}
+
+function proxiedOf(request: FastifyRequest, reply: FastifyReply, port: number): Omit<Proxied, "target"> {
+  const raw = countedRequestOf(request);
+  const { prefix, guestUrl } = splitPortUrl(splitSignature(raw.url ?? "").rest);
+  return {
+    request: raw,
+    // Our server makes no other kind of response.
+    response: reply.raw as CountedResponse,
+    port,
+    guestUrl,
+    client: { address: request.ip, host: request.host, protocol: request.protocol, prefix },
+    isWebSocket: isUpgrade(raw),
+    gone: requestSignal(reply),
+    limits: proxyLimits,
+    answering: () => reply.hijack(),
+  };
+}

@@ -1,0 +1,63 @@
+import { SkerryError } from "@skerry/contract/errors";
+import type { ListeningPort } from "@skerry/contract/host-api/ports";
+import type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
+import type { Caller } from "../../caller.ts";
+import type { Context } from "../../context.ts";
+import { callVm, vmError, type VmKind, type VmRef } from "../vm-kind.ts";
+import { closePort, openPort, publicPorts, PUBLIC_PORTS_MAX } from "./port-store.ts";
+
+/** By number. */
+export async function listPorts(context: Context, caller: Caller, ref: VmRef): Promise<PortList> {
+  const listening = await callVm(context, caller, ref, (vm, client) => client.ports.list(vm)).catch(
+    async (error: unknown) => {
+      throw await vmError(context, caller, ref, error);
+    },
+  );
+  const open = new Set(await publicPorts(context.db, ref.kind, { orgId: caller.orgId, id: ref.id }));
+  const numbers = new Set([...listening.items.map(({ port }) => port), ...open]);
+  const items = [...numbers]
+    .toSorted((a, b) => a - b)
+    .map((port) => portOf(port, open.has(port), listening.items));
+  return { items, truncated: listening.truncated };
+}
+
+function portOf(port: number, isPublic: boolean, listening: readonly ListeningPort[]): Port {
+  const listeners = listening.filter((listener) => listener.port === port);
+  return {
+    port,
+    public: isPublic,
+    listening: listeners.length > 0,
+    addresses: [...new Set(listeners.map(({ address }) => address))],
+    process: listeners.map(({ process }) => process).find((process) => process !== "") ?? null,
+  };
+}
+
+export async function setPortAccess(
+  context: Context,
+  caller: Caller,
+  { kind, id, port, isPublic }: VmRef & { readonly port: number; readonly isPublic: boolean },
+): Promise<PortAccess> {
+  await kind.get(context, caller, id);
+  const owned = { orgId: caller.orgId, id, port };
+  if (!isPublic) await closePort(context.db, kind, owned);
+  else if (!(await openPort(context.db, kind, owned))) {
+    throw new SkerryError("quota_exceeded", `${PUBLIC_PORTS_MAX} ports of the ${kind.noun} are public.`, {
+      remediation: "Close one of them.",
+      context: { limit: PUBLIC_PORTS_MAX },
+    });
+  }
+  return { port, public: isPublic };
+}
+
+/** What a host says of a port, with the port and what to do. */
+export function portError(
+  error: unknown,
+  { kind, port }: { readonly kind: Pick<VmKind, "noun" | "table">; readonly port: number },
+): unknown {
+  if (!(error instanceof SkerryError) || error.code !== "port_not_listening") return error;
+  return new SkerryError("port_not_listening", `Nothing listens on port ${port} in the ${kind.noun}.`, {
+    remediation: `Start a server that listens on 127.0.0.1 or 0.0.0.0, port ${port}, or wait until it does. \`GET /v1/${kind.table}/{id}/ports\` lists what listens.`,
+    context: { port },
+    cause: error,
+  });
+}

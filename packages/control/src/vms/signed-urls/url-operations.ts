@@ -1,0 +1,22 @@
+import { SignedUrl, SignedUrlRequest } from "@skerry/contract/vms/signed-urls";
+import type { Operation } from "../../api/operation.ts";
+import type { VmKind } from "../vm-kind.ts";
+import { vmPath } from "../vm-path.ts";
+
+export function signUrlOperation(kind: VmKind) {
+  const { noun, table } = kind;
+  return {
+    surface: "v1",
+    method: "POST",
+    path: `/v1/${table}/:id/urls`,
+    tag: table,
+    summary: `Sign a URL of a ${noun}`,
+    description: `The URL opens one port of the ${noun} without a token, until it expires or the ${noun} is destroyed. It cannot be revoked before.`,
+    ...vmPath(kind),
+    body: SignedUrlRequest,
+    answers: { 200: SignedUrl },
+    access: { scope: `${table}:execute`, role: "member", rate: "write" },
+    audit: { action: `${noun}.url.sign`, resource: noun },
+    errors: [`${noun}_not_found`, "invalid_duration", "timeout_too_long"],
+  } as const satisfies Operation;
+}

@@ -1,0 +1,84 @@
+// Callers without a token: who has a signed URL, or comes to a port that is public.
+
+import { sql } from "kysely";
+import type { FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { secretOf } from "../../api/authenticate-hook.ts";
+import type { Visitor } from "../../api/operation.ts";
+import type { Context } from "../../context.ts";
+import type { Database } from "../../db/database.ts";
+import { BatchLoader } from "../../db/batch-loader.ts";
+import type { VmKind } from "../vm-kind.ts";
+import { checkSignature, invalidSignature, splitSignature } from "./signature.ts";
+import { signingKey } from "./signing-key.ts";
+
+interface Owned {
+  readonly id: string;
+  readonly org_id: string;
+  readonly status: string;
+  readonly public_ports: readonly number[];
+}
+
+/** Of any organization: what it is asked for has no caller. */
+const owners = {
+  sandboxes: new BatchLoader<Owned>((db, ids) => readOwners(db, "sandboxes", ids)),
+  machines: new BatchLoader<Owned>((db, ids) => readOwners(db, "machines", ids)),
+} as const;
+
+async function readOwners(db: Database, table: VmKind["table"], ids: readonly string[]) {
+  const { rows } = await sql<Owned>`
+    select id, org_id, status, public_ports from ${sql.table(table)} where id = any(${[...ids]}::text[])`.execute(
+    db,
+  );
+  return rows.map((row) => [row.id, row] as const);
+}
+
+export interface Wanted {
+  readonly kind: Pick<VmKind, "table" | "isId">;
+  readonly id: string;
+  /** What a signature must be of. */
+  readonly what: string;
+  /** Undefined where it is none. */
+  readonly port?: number;
+}
+
+/** Undefined where the request brings a token, or nothing that lets it in. Throws where its signature is not valid. */
+export async function admitVisitor(
+  context: Context,
+  request: FastifyRequest,
+  wanted: Wanted,
+): Promise<Visitor | undefined> {
+  const { signature } = splitSignature(request.raw.url ?? "");
+  if (signature !== undefined) {
+    const check = () => checkSigned(context, wanted, signature);
+    return { orgId: await check(), check };
+  }
+  // What is no token of ours may be one of what listens on the port, which does not get it.
+  if (wanted.port === undefined || secretOf(request)?.startsWith("sk_") === true) return undefined;
+  const check = async () => {
+    const found = await ownerOfPublic(context, wanted);
+    if (found !== undefined) return found;
+    throw new SkerryError("unauthorized", "The port is not public any more.");
+  };
+  const orgId = await ownerOfPublic(context, wanted);
+  return orgId === undefined ? undefined : { orgId, check };
+}
+
+async function checkSigned(context: Context, wanted: Wanted, signature: string): Promise<string> {
+  const owner = await ownerOf(context, wanted);
+  const key = await signingKey(context.db);
+  // Of what does not exist the answer is the same as of what the signature is not for.
+  if (owner === undefined) throw invalidSignature();
+  checkSignature(key, { orgId: owner.org_id, vmId: owner.id, what: wanted.what }, signature, Date.now());
+  return owner.org_id;
+}
+
+async function ownerOfPublic(context: Context, wanted: Wanted): Promise<string | undefined> {
+  const owner = await ownerOf(context, wanted);
+  const isPublic = wanted.port !== undefined && owner?.public_ports.includes(wanted.port) === true;
+  return isPublic && owner.status !== "destroyed" ? owner.org_id : undefined;
+}
+
+async function ownerOf({ db }: Context, { kind, id }: Wanted): Promise<Owned | undefined> {
+  return kind.isId(id) ? owners[kind.table].find(db, id) : undefined;
+}

@@ -1,0 +1,118 @@
+// Answers of guests that are meant to harm: the browser that shows them, the connection that carries them, or us.
+
+import { expect, test } from "vitest";
+import { errorOf, GuestPorts } from "./support/guest-port.ts";
+import { useWorld } from "./support/world.ts";
+
+const world = useWorld();
+const guest = new GuestPorts(world);
+
+test("an answer of a guest can do nothing to our origin in a browser", async () => {
+  const evil = {
+    "Set-Cookie": ["session=evil", "b=2"],
+    "Service-Worker-Allowed": "/",
+    "Strict-Transport-Security": "max-age=1; includeSubDomains",
+    "Clear-Site-Data": '"*"',
+    "Alt-Svc": 'h3="evil.example:443"',
+    NEL: "{}",
+    "Report-To": "{}",
+    "Reporting-Endpoints": 'a="https://evil.example"',
+    "Content-Security-Policy": "default-src *",
+    "Content-Security-Policy-Report-Only": "default-src *; report-uri https://evil.example",
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Credentials": "true",
+    "Referrer-Policy": "unsafe-url",
+    "X-Content-Type-Options": "none",
+    "Cross-Origin-Resource-Policy": "same-site",
+    "Public-Key-Pins": "x",
+    "WWW-Authenticate": "Basic",
+    "X-Request-Id": "forged",
+    "Accept-CH": "Sec-CH-UA",
+    "Origin-Trial": "x",
+    "Secure-Session-Registration": "x",
+    "Proxy-Authenticate": "Basic",
+    "Keep-Alive": "timeout=99",
+    Connection: "X-Hop",
+    "X-Hop": "1",
+    "Content-Type": "text/html",
+    "Cache-Control": "max-age=60",
+  };
+  const port = await guest.serve((_request, response) => response.writeHead(200, evil).end("<p>page</p>"));
+  const answer = await guest.get(port);
+  expect(await answer.text()).toBe("<p>page</p>");
+  const headers = Object.fromEntries(answer.headers);
+  expect(headers).toMatchObject({
+    "content-security-policy": "sandbox allow-scripts allow-forms",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "cross-origin",
+    "content-type": "text/html",
+    "cache-control": "max-age=60",
+  });
+  expect(headers["x-request-id"]).not.toBe("forged");
+  for (const name of Object.keys(evil)) {
+    if (
+      /^(content-(security-policy|type)|referrer-policy|x-content|cross-origin|x-request|connection|keep-alive|cache)/i.test(
+        name,
+      ) &&
+      !/report-only/i.test(name)
+    )
+      continue;
+    expect(headers[name.toLowerCase()], name).toBeUndefined();
+  }
+  const worker = await guest.get(port, "/sw.js", { headers: { "service-worker": "script" } });
+  expect((await errorOf(worker)).code).toBe("forbidden");
+});
+
+test.each([
+  ["no HTTP", "SSH-2.0-OpenSSH_9.9\r\n"],
+  [
+    "a length and a transfer encoding",
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+  ],
+  ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"],
+  ["a length that is none", "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello"],
+  ["an odd transfer encoding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"],
+  [
+    "a transfer encoding twice",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+  ],
+  ["a space before a colon", "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\nhello"],
+  ["an odd byte in a field", "HTTP/1.1 200 OK\r\nX-A: a\x01b\r\nContent-Length: 0\r\n\r\n"],
+  ["a bare carriage return", "HTTP/1.1 200 OK\r\nX-A: a\rSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n"],
+  ["a head that is too large", `HTTP/1.1 200 OK\r\nX-A: ${"a".repeat(40_000)}\r\n\r\n`],
+  ["too many fields", `HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(300)}\r\n`],
+  [
+    "an upgrade that was not asked for",
+    "HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
+  ],
+])("an answer with %s is refused", async (_what, bytes) => {
+  const { status, code, remediation } = await errorOf(await guest.get(guest.answerRaw(bytes)));
+  expect([status, code]).toEqual([502, "guest_failed"]);
+  expect(remediation).not.toBe("");
+});
+
+test("a field that goes on in the next line is refused, or comes as one line", async () => {
+  const port = guest.answerRaw("HTTP/1.1 200 OK\r\nX-A: a\r\n Set-Cookie: a=b\r\nContent-Length: 0\r\n\r\n");
+  const answer = await guest.get(port);
+  expect(answer.headers.get("set-cookie")).toBeNull();
+  if (answer.status === 200) expect(answer.headers.get("x-a")).not.toContain("\n");
+  else expect(answer.status).toBe(502);
+});
+
+test("header fields without an end end by their size", async () => {
+  const port = guest.listen((connection) => {
+    connection.write("HTTP/1.1 200 OK\r\n");
+    const more = () => {
+      while (!connection.destroyed && connection.write("x-more: and more\r\n"));
+      connection.once("drain", more);
+    };
+    more();
+  });
+  expect((await errorOf(await guest.get(port))).code).toBe("guest_failed");
+});
+
+test("an answer that is cut off is no whole answer to its client", async () => {
+  const port = guest.answerRaw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
+  await expect((await guest.get(port)).text()).rejects.toThrow();
+});
