@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Caller } from "../caller.ts";
+import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { getSandbox } from "./sandboxes.ts";
 import type { FoundSandbox, SandboxRow } from "./sandbox-store.ts";
@@ -13,7 +13,7 @@ const LONGEST_PAUSE_MS = 250;
 const WAIT_MAX_MS = 60_000;
 
 /** The row when it is neither being paused nor being resumed. */
-export async function settledSandbox(context: Context, caller: Caller, id: string): Promise<FoundSandbox> {
+export async function settledSandbox(context: Context, caller: Tenant, id: string): Promise<FoundSandbox> {
   const deadline = performance.now() + WAIT_MAX_MS;
   let hasWoken = false;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {

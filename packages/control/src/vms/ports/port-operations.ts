@@ -40,7 +40,7 @@ export function setPortAccessOperation(kind: VmKind) {
     method: "PATCH",
     path: `/v1/${table}/:id/ports/:port`,
     tag: table,
-    summary: `Open a port of a ${noun} to everybody, or close it`,
+    summary: `Make a port of a ${noun} public or private`,
     description: `A public port needs no token. Something need not listen on it yet. At most 100 ports of a ${noun} are public.`,
     ...portPath(kind),
     body: PortAccessRequest,

@@ -10,7 +10,7 @@ export function signUrlOperation(kind: VmKind) {
     method: "POST",
     path: `/v1/${table}/:id/urls`,
     tag: table,
-    summary: `Sign a URL of a ${noun}`,
+    summary: `Sign an address of a ${noun}`,
     description: `The URL opens one port of the ${noun} without a token, until it expires or the ${noun} is destroyed. It cannot be revoked before.`,
     ...vmPath(kind),
     body: SignedUrlRequest,
