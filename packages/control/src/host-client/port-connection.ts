@@ -44,10 +44,11 @@ export class PortConnection extends Duplex {
   #sent: ((error?: Error | null) => void) | undefined;
   #inputEnded = false;
 
-  /** `grants`: this is the host's end of it. */
+  /** `grants`: this is the host's end of it, which needs no credit. */
   constructor(socket: Duplex, { grants = false }: { readonly grants?: boolean } = {}) {
     super({ allowHalfOpen: true });
     this.#grants = grants;
+    if (grants) this.#credit = Infinity;
     this.#socket = socket;
     this.#connected.promise.catch(() => undefined);
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
