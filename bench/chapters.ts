@@ -13,6 +13,7 @@ import { measureCold, measureLife } from "./life.ts";
 import { measureMemory } from "./memory.ts";
 import { measureMove } from "./move.ts";
 import type { Measure } from "./report.ts";
+import { measureSaved } from "./saved.ts";
 import { measureSustained } from "./sustained.ts";
 
 interface Chapter {
@@ -41,6 +42,13 @@ export const chapters: readonly Chapter[] = [
     title: "A sandbox, when no clone waits",
     about: "On a platform with `SKERRY_WARM_MAX=0`, in turns with the bare script.",
     measure: measureCold,
+  },
+  {
+    name: "saved",
+    title: "A sandbox that is paused",
+    about:
+      "Persistent sandboxes of 256 MiB that were told to change so much of their memory, one after the other, in turns with a bare script that restores the same files.",
+    measure: measureSaved,
   },
   {
     name: "execute",

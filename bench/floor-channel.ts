@@ -11,6 +11,7 @@ import {
   encodeWindow,
   FrameParser,
   frameTypes,
+  MAX_FRAME_BYTES,
   parseJsonPayload,
   PAYLOAD_MAX_BYTES,
   WINDOW_BYTES,
@@ -36,13 +37,15 @@ export class FloorChannel {
     socket.once("close", () => this.#fail(new Error("the agent channel was closed")));
   }
 
-  /** Resolves with the agent's answer. Send it before the guest runs, and it answers as soon as it does. */
-  async hello(): Promise<void> {
+  /** Resolves with the agent's answer. Send it before the guest runs, and it answers as soon as it does. `isInMiddle`: the guest was in the
+   *  middle of another conversation. */
+  async hello({ isInMiddle = false } = {}): Promise<void> {
+    const padding = Buffer.alloc(isInMiddle ? MAX_FRAME_BYTES : 0);
     await this.#listen(
       (frame, done) => {
         if (frame.type === frameTypes.hello) done({});
       },
-      encodeHello(randomBytes(16)),
+      Buffer.concat([padding, encodeHello(randomBytes(16))]),
     );
   }
 

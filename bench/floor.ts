@@ -71,8 +71,9 @@ export class Floor implements AsyncDisposable {
     }
   }
 
-  /** Resolves once the agent in the restored guest has answered. */
-  async restore(): Promise<FloorVm> {
+  /** Resolves once the agent in the restored guest has answered. `saved`: the folder of a guest that the host has paused; without it the
+   *  template's. */
+  async restore(saved?: string): Promise<FloorVm> {
     const number = this.#free.pop();
     const netns = this.#namespaces[number ?? -1];
     if (number === undefined || netns === undefined)
@@ -87,7 +88,7 @@ export class Floor implements AsyncDisposable {
       this.#free.push(number);
     };
     try {
-      qemu = await this.#launch(folder, { netns, uid: FIRST_UID + number });
+      qemu = await this.#launch(folder, { netns, uid: FIRST_UID + number, saved });
       const qmp = await dial(join(folder, "qmp.sock"), qemu);
       sockets.push(qmp);
       const agent = await dial(join(folder, "agent.sock"), qemu);
@@ -95,7 +96,7 @@ export class Floor implements AsyncDisposable {
       const channel = new FloorChannel(agent);
       await restored(qmp);
       qmp.write('{"execute": "cont"}\n');
-      await channel.hello();
+      await channel.hello({ isInMiddle: saved !== undefined });
       return { channel, end };
     } catch (error) {
       await end();
@@ -110,20 +111,42 @@ export class Floor implements AsyncDisposable {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  async #launch(folder: string, { netns, uid }: { netns: string; uid: number }): Promise<ProcessIdentity> {
+  async #launch(
+    folder: string,
+    {
+      netns,
+      uid,
+      saved,
+    }: { readonly netns: string; readonly uid: number; readonly saved: string | undefined },
+  ): Promise<ProcessIdentity> {
     const { command, env, device, reads, frozenFolder } = this.#model;
     await mkdir(folder, { recursive: true, mode: 0o711 });
-    await copyFile(join(frozenFolder, "overlay"), join(folder, "disk.qcow2"));
+    const overlay = saved === undefined ? join(frozenFolder, "overlay") : join(saved, "disk.qcow2");
+    await copyFile(overlay, join(folder, "disk.qcow2"));
     await chown(join(folder, "disk.qcow2"), uid, uid);
     await chmod(join(folder, "disk.qcow2"), 0o600); // the copy is as read-only as the original
     const confinement = ["--netns", `/run/netns/${netns}`, "--tap", "tap0", "--uid", String(uid)];
     const devices = device === undefined ? [] : ["--device", device];
     const sockets = ["--listen", "qmp.sock", "--listen", "agent.sock"];
-    const state = ["--state", join(frozenFolder, "state")];
-    const variables = Object.entries(env).flatMap(([name, value]) => ["--env", `${name}=${value}`]);
+    const state = ["--state", join(saved ?? frozenFolder, "state")];
+    const pages = saved === undefined ? [] : ["--pages", join(saved, "memory")];
+    const overMemory = saved === undefined ? {} : { SKERRY_MEMORY_PAGES: "4" };
+    const variables = Object.entries({ ...env, ...overMemory }).flatMap(([name, value]) => [
+      "--env",
+      `${name}=${value}`,
+    ]);
     const files = ["--file-mib", String(FILE_MIB), ...reads.flatMap((path) => ["--read", path])];
     const place = ["--folder", folder, "--log", LOG];
-    const args = [...place, ...state, ...variables, ...confinement, ...devices, ...sockets, ...files];
+    const args = [
+      ...place,
+      ...state,
+      ...pages,
+      ...variables,
+      ...confinement,
+      ...devices,
+      ...sockets,
+      ...files,
+    ];
     // The launcher says which process QEMU is, as soon as it has begun.
     const { stdout } = await promisify(execFile)(LAUNCHER, [...args, "--", ...command]);
     const [pid = 0, startTicks = 0] = stdout.trim().split(" ").map(Number);

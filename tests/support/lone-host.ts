@@ -106,9 +106,16 @@ export class LoneHost {
   }
 
   /** What a command in a VM says; its failure is an error. */
-  async execute(id: string, executionId: string, command: string): Promise<string> {
+  async execute(id: string, executionId: string, command: string, timeoutMs = 60_000): Promise<string> {
     const { status, body } = await this.call<Buffer>("POST", `/vms/${id}/execute`, {
-      ...{ execution_id: executionId, command, workdir: null, env: {}, timeout_ms: 60_000, output_limit: 0 },
+      ...{
+        execution_id: executionId,
+        command,
+        workdir: null,
+        env: {},
+        timeout_ms: timeoutMs,
+        output_limit: 0,
+      },
     });
     const frames = status === 200 ? [...new FrameParser().push(body)] : [];
     const end = frames.at(-1);
