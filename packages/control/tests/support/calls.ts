@@ -87,7 +87,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   listSandboxExecutions: async (world) => call("GET", await sandbox(world, "/executions")),
   getSandboxExecution: async (world) => call("GET", await execution(world, await sandbox(world))),
   streamSandboxExecution: async (world) =>
-    call("GET", await execution(world, await sandbox(world), "/stream")),
+    call("GET", await execution(world, await sandbox(world), "/stream", "true")),
   sendSandboxExecutionStdin: async (world) =>
     call("POST", await execution(world, await sandbox(world), "/stdin"), "x"),
   killSandboxExecution: async (world) =>
@@ -123,7 +123,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   listMachineExecutions: async (world) => call("GET", await machine(world, "/executions")),
   getMachineExecution: async (world) => call("GET", await execution(world, await machine(world))),
   streamMachineExecution: async (world) =>
-    call("GET", await execution(world, await machine(world), "/stream")),
+    call("GET", await execution(world, await machine(world), "/stream", "true")),
   sendMachineExecutionStdin: async (world) =>
     call("POST", await execution(world, await machine(world), "/stdin"), "x"),
   killMachineExecution: async (world) =>
@@ -159,9 +159,9 @@ async function sandbox(world: World, rest = ""): Promise<string> {
   return `/v1/sandboxes/${(await world.createSandbox({ timeout: "1h", name: newName() })).id}${rest}`;
 }
 
-/** One that reads, in the VM at this path. */
-async function execution(world: World, vm: string, rest = ""): Promise<string> {
-  const body = { command: "repeat", stdin_open: true };
+/** In the VM at this path: one that reads, or one that has ended. */
+async function execution(world: World, vm: string, rest = "", command = "repeat"): Promise<string> {
+  const body = { command, stdin_open: true };
   const { id } = (await world.call<{ id: string }>("POST", `${vm}/executions`, { body })).body;
   return `${vm}/executions/${id}${rest}`;
 }

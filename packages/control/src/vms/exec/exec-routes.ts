@@ -30,10 +30,12 @@ const LOGIN_SHELL = "if [ -x /bin/bash ]; then exec /bin/bash -l; else exec /bin
 
 export function execHandler(context: Context, kind: VmKind): Handler<ReturnType<typeof execOperation>> {
   return async (request, reply) => {
-    checkUpgrade(request, CHANNEL_PROTOCOL);
     const { query } = request;
-    const gone = requestSignal(reply);
     const caller = callerOf(request);
+    // First, so that a stranger is told no more than by any other call.
+    await kind.get(context, caller, request.params.id);
+    checkUpgrade(request, CHANNEL_PROTOCOL);
+    const gone = requestSignal(reply);
     const execution = query.execution ?? newId("execution");
     const params = { kind, id: request.params.id, execution, gone };
     const events = await (query.execution === undefined
