@@ -65,7 +65,7 @@ export class Shell implements AsyncIterable<ShellOutput>, AsyncDisposable {
   readonly #options: ShellOptions;
   readonly #waiting: ShellOutput[] = [];
   #waitingBytes = 0;
-  #changed = Promise.withResolvers<void>();
+  #changed = newChange();
   #socket: WebSocket | undefined;
   /** Of the next byte that comes. */
   #position: number;
@@ -237,10 +237,23 @@ export class Shell implements AsyncIterable<ShellOutput>, AsyncDisposable {
   }
 
   #wake(): void {
-    const { resolve } = this.#changed;
-    this.#changed = Promise.withResolvers<void>();
-    resolve();
+    const { happened } = this.#changed;
+    this.#changed = newChange();
+    happened();
   }
+}
+
+interface Change {
+  readonly promise: Promise<void>;
+  readonly happened: () => void;
+}
+
+function newChange(): Change {
+  let happened = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    happened = resolve;
+  });
+  return { promise, happened: () => happened() };
 }
 
 interface Status {

@@ -144,6 +144,7 @@ _CLASSES: Mapping[int, Type[SkerryApiError]] = {
     415: InvalidRequestError,
     422: ImpossibleError,
     429: RateLimitedError,
+    426: InvalidRequestError,
     431: InvalidRequestError,
     503: UnavailableError,
 }
