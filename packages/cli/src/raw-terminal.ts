@@ -1,6 +1,8 @@
 // The person's terminal while a program elsewhere has it: each key goes there as it is. Whatever ends this process, the terminal is given
 // back as it was.
 
+import { spawnSync } from "node:child_process";
+
 interface Keys {
   readonly input: (bytes: Uint8Array) => Promise<void>;
   /** Standard input has ended. */
@@ -48,7 +50,11 @@ export class RawTerminal {
       stdin.pause();
       void input(bytes).then(() => stdin.resume());
     };
-    if (this.isTerminal) stdin.setRawMode(true);
+    if (this.isTerminal) {
+      stdin.setRawMode(true);
+      // Node's raw mode has each new line begin at the left, which programs that fill the screen do not expect. Where there is no `stty` that stays.
+      spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });
+    }
     // Also where this process crashes.
     process.once("exit", restore);
     for (const name of ["SIGHUP", "SIGTERM"] as const) process.on(name, onSignal);
