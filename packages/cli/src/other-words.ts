@@ -27,12 +27,13 @@ const POWER = "`skerry machine start`, `stop` and `restart` do that to machines.
 const FIGURES =
   "`skerry status` counts what there is, `skerry org limits` shows what is taken, and /metrics has figures over time.";
 const WATCH = "No command watches: `watch skerry ps` does, and `skerry logs ID --follow` shows what comes.";
-const SHELL = "There is no interactive shell: `skerry sandbox exec ID -- COMMAND` runs one command.";
+const SHELL = "`skerry sandbox shell ID` and `skerry machine shell ID` open a terminal.";
+const EXECUTIONS =
+  "`skerry sandbox executions ID` and `skerry machine executions ID` list them; `attach` and `kill` take one of them.";
 
 const ofVm = (noun: string): Words => ({
   run: `\`skerry run -- COMMAND\` runs one in a sandbox of its own, \`skerry ${noun} exec ID -- COMMAND\` in this one.`,
-  ssh: `There is no interactive shell: \`skerry ${noun} exec ID -- COMMAND\` runs one command.`,
-  shell: `There is no interactive shell: \`skerry ${noun} exec ID -- COMMAND\` runs one command.`,
+  ssh: `\`skerry ${noun} shell ID\` opens a terminal.`,
   cp: "`skerry cp ./file ID:/root/` copies either way.",
   inspect: `\`skerry ${noun} get ID\` shows it.`,
   stats: FIGURES,
@@ -43,6 +44,7 @@ const hints: Readonly<Record<string, Words>> = {
   [PROGRAM]: {
     ...{ rm: REMOVE, delete: REMOVE, destroy: REMOVE, kill: REMOVE },
     ...{ exec: EXEC, ssh: SHELL, shell: SHELL },
+    ...{ executions: EXECUTIONS, attach: EXECUTIONS },
     ...{ list: LIST, ls: LIST, create: CREATE, start: POWER, stop: POWER, restart: POWER },
     ...{ stats: FIGURES, top: FIGURES, watch: WATCH },
     get: "`skerry sandbox get ID` and `skerry machine show ID` do that.",

@@ -70,8 +70,8 @@ export class RawTerminal {
         for (const name of ["SIGHUP", "SIGTERM"] as const) process.off(name, onSignal);
         stdout.off("resize", onResize);
         stdin.off("data", onData).off("end", ended).pause();
-        // A read that waits would keep the process alive.
-        stdin.unref();
+        // A read that waits would keep the process alive. A file has none that waits.
+        if ("unref" in stdin) stdin.unref();
       },
     };
   }

@@ -40,6 +40,18 @@ test("create prints the id alone on stdout, and its flags become the request", a
   expect((await shell.run("machine", "create", "--template", "base", "--max-retries", "few")).code).toBe(2);
 });
 
+test("show says that restarts without a limit are unlimited", async () => {
+  await using server = await ScriptedServer.start((response) =>
+    sendJson(response, 200, {
+      ...machineInfo,
+      restart: { policy: "always", max_retries: null, disk: "keep" },
+    }),
+  );
+  await using shell = await Shell.forServer(server);
+  const { stdout } = await shell.run("machine", "show", "mch_0");
+  expect(stdout.toString()).toMatch(/^restart +policy=always, max_retries=unlimited, disk=keep$/m);
+});
+
 test("start, stop and restart take several machines and say what became of each", async () => {
   await using server = await ScriptedServer.start((response, { url }) => {
     if (url.includes("mch_1")) sendJson(response, 404, { code: "machine_not_found", message: "None." });

@@ -71,6 +71,9 @@ test("help for what is no command ends with 2, and words of other tools lead to 
     [["watch"], "watch skerry ps"],
     [["sandbox", "run", "base"], "skerry run -- COMMAND"],
     [["sandbox", "ls"], "skerry sandbox list"],
+    [["shell", "web"], "skerry sandbox shell ID"],
+    [["machine", "ssh", "db"], "skerry machine shell ID"],
+    [["attach", "web"], "skerry sandbox executions ID"],
   ];
   for (const [words, answer] of wrong) {
     const { code, stdout, stderr } = await shell.run(...words);

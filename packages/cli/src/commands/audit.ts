@@ -110,6 +110,6 @@ function showEvents(cli: Cli, events: readonly AuditEvent[]): Promise<void> {
       actor.address ?? "-",
       ...(withDetails ? [detail ?? "-"] : []),
     ]),
-    { words: [3], minor: [6, 5] },
+    { words: [3], whole: [1], minor: [6, 5, 4] },
   );
 }

@@ -59,7 +59,7 @@ function registerList(host: Command, cli: Cli): void {
           `${used.memory_mib} of ${capacity.memory_mib}`,
           `${Math.round(heartbeat_age_s)} s ago`,
         ]),
-        { whole: [2, 6], minor: [3, 4] },
+        { whole: [2, 4, 5, 6], minor: [3, 4] },
       );
     });
   addExamples(command, "skerry host list", "skerry host list --json | jq -r '.items[].id'");

@@ -78,6 +78,7 @@ async function show(cli: Cli, limits: Limits | OrganizationLimits, json: boolean
         ),
       ]),
     ],
+    { whole: [2] },
   );
 }
 

@@ -13,9 +13,7 @@ export function registerVmExecutions(parent: Command, cli: Cli, vm: VmNoun): voi
   const { noun, id } = vm;
   const command = parent
     .command("executions")
-    .description(
-      `List the commands of a ${noun} that were started with --detach or by a shell, newest first.`,
-    )
+    .description(`List the commands of a ${noun} that run or have run, newest first.`)
     .argument("<id>", idArgument(vm))
     .option("--json", "print JSON, as the API has it, with times in UTC")
     .action(async (text: string, flags: { readonly json?: boolean }, self: Command) => {

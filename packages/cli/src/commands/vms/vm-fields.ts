@@ -18,10 +18,15 @@ function valueText(name: string, value: Value): string {
   if (name === "egress") return egressText(value as Egress);
   if (typeof value === "string") return name.endsWith("_at") ? `${value} (${relativeTime(value)})` : value;
   if (typeof value !== "object") return String(value);
-  // Values that are kept from the caller are null.
+  // Values that are kept from the caller are null; a number of retries that is null has no end.
   return Object.entries(value)
-    .map(([key, one]) => (one === null ? key : `${key}=${String(one)}`))
+    .map(([key, one]) => (one === null ? noValueText(key) : `${key}=${String(one)}`))
     .join(", ");
+}
+
+/** Of the environment only the names are told. */
+function noValueText(key: string): string {
+  return key === "max_retries" ? `${key}=unlimited` : key;
 }
 
 function egressText({ mode, allow_cidrs, deny_cidrs, allow_ports, dns }: Egress): string {

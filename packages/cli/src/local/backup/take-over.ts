@@ -9,5 +9,7 @@ export async function takeOver(layout: Layout): Promise<string> {
   const answer = await controlCommand(layout, ["take-over"], { failure: "take_over_failed" });
   // Control is of the same build.
   const { joined_hosts: hosts } = answer as { joined_hosts: number };
-  return `This is the control plane of its ${hosts} hosts on other machines within seconds. They refuse every other copy of it from then on; stop the one that the backup was made of.`;
+  if (hosts === 0)
+    return "No host on another machine has joined this control plane: there is none to take over.";
+  return `Within seconds the hosts on other machines (${hosts}) obey this control plane. They refuse every other copy of it from then on; stop the one that the backup was made of.`;
 }

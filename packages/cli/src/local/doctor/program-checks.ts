@@ -91,6 +91,11 @@ async function checkPostgres(layout: Layout): Promise<Outcome> {
     return ok(`PostgreSQL ${choosePostgres(await installedMajors(), await clusterMajor(layout))}`);
   } catch (error) {
     if (error instanceof CliError) return fault(error.message, error.remediation ?? "");
+    if ((error as NodeJS.ErrnoException).code === "EACCES")
+      return warning(
+        "only root may see which PostgreSQL made the database",
+        "Run this as root, or with sudo.",
+      );
     throw error;
   }
 }
