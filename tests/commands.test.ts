@@ -240,10 +240,10 @@ test("as a stream of events, output comes while the command still runs, and exit
     await run(`touch ${marker}`);
   }
   const events = eventsOf(text);
-  expect(events.map(({ event }) => event)).toEqual(["stdout", "stderr", "exit"]);
-  expect(dataOf(events[0]?.data)).toBe("first\n");
-  expect(dataOf(events[1]?.data)).toBe("second\n");
-  const exit = JSON.parse(events[2]?.data ?? "{}") as ExecuteExit;
+  expect(events.map(({ event }) => event)).toEqual(["start", "stdout", "stderr", "exit"]);
+  expect(dataOf(events[1]?.data)).toBe("first\n");
+  expect(dataOf(events[2]?.data)).toBe("second\n");
+  const exit = JSON.parse(events[3]?.data ?? "{}") as ExecuteExit;
   expect(exit).toMatchObject({ exit_code: 5, timed_out: false, signal: null, truncated: false });
 });
 

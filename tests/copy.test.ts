@@ -145,19 +145,18 @@ test("a guest whose tar lies can write nothing outside, and its names cannot tak
 });
 
 test("skerry run copies in, runs, copies out, and leaves nothing", async () => {
-  const before = (await skerry("sandbox", "list", "--json")).stdout;
   const script = "cd src && ./run.sh > ../said && ls -l run.sh; cat ../said; exit 9";
   const out = join(folder, "out");
   await mkdir(out);
   const ran = await skerry(
-    ...["run", "-n", "--copy-in", join(folder, "src"), "--copy-out", `said:${out}`],
+    ...["run", "-n", "--name", "ran-once", "--copy-in", join(folder, "src"), "--copy-out", `said:${out}`],
     ...["--copy-out", "/root/none", "--", "sh", "-c", script],
   );
   expect(ran).toMatchObject({ code: 9 });
   expect(ran.stdout).toMatch(/^-rwxr-xr-x .*run\.sh\nran\n$/);
   expect(ran.stderr).toContain("/root/none");
   expect(await readFile(join(out, "said"), "utf8")).toBe("ran\n");
-  const ids = (text: string): unknown[] =>
-    (JSON.parse(text) as { items: { id: string }[] }).items.map((one) => one.id);
-  expect(ids((await skerry("sandbox", "list", "--json")).stdout)).toEqual(ids(before));
+  const left = await skerry("sandbox", "get", "ran-once", "--json");
+  expect(left.code).toBe(1);
+  expect(left.stderr).toContain("sandbox_not_found");
 });

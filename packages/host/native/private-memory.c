@@ -95,6 +95,13 @@ static mmap_function *real_mmap(void) {
   return real;
 }
 
+// Newer C libraries have another atoi, which older ones lack: this file is built on one machine and runs on others.
+static int number(const char *text) {
+  int value = 0;
+  for (; *text >= '0' && *text <= '9'; text++) value = 10 * value + (*text - '0');
+  return value;
+}
+
 static void copy(int fd, char *to, struct memory_run run) {
   for (uint64_t done = 0; done < run.bytes;) {
     ssize_t got = pread(fd, to + done, run.bytes - done, (off_t)(run.at + done));
@@ -107,7 +114,7 @@ static void copy(int fd, char *to, struct memory_run run) {
 static void lay_over(char *memory, size_t size) {
   const char *text = getenv("SKERRY_MEMORY_PAGES");
   if (text == NULL) return;
-  int fd = atoi(text);
+  int fd = number(text);
   struct memory_pages pages;
   if (pread(fd, &pages, sizeof pages, 0) != sizeof pages || memcmp(pages.magic, MEMORY_PAGES_MAGIC, sizeof pages.magic) ||
       pages.memory_bytes != size)

@@ -17,6 +17,7 @@ import { sandboxNoun } from "./vms/vm-noun.ts";
 
 interface RunFlags extends EgressFlags {
   readonly template?: string;
+  readonly name?: string;
   readonly size?: string;
   readonly timeout?: string;
   readonly env?: Record<string, string>;
@@ -39,6 +40,7 @@ export function registerRun(program: Command, cli: Cli): void {
     .usage("[options] -- <command...>")
     .argument("<command...>", "a program and its arguments, or one string for the shell")
     .option("--template <name>", "name or id; see `skerry template list` (default: base, or the only one)")
+    .option("--name <name>", "a name that commands take in the place of its id while it runs")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--timeout <duration>", "after which the command is killed (default: 5m, which is the most)")
     .option("--env <KEY=VALUE>", "environment variable; repeatable", collectPair)
@@ -77,7 +79,7 @@ interface Call {
 
 async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   cli.failedExitCode = exitCodes.notRun;
-  const { size, env, timeout = formatDuration(EXECUTE_TIMEOUT_MAX_MS) } = flags;
+  const { name, size, env, timeout = formatDuration(EXECUTE_TIMEOUT_MAX_MS) } = flags;
   // Before anything is made: what is wrong here costs no sandbox. What the server refuses it says itself.
   const copies = { in: (flags.copyIn ?? []).map(inward), out: (flags.copyOut ?? []).map(outward) };
   const lifeMs = Math.min(durationOf(timeout) + COPY_MS, SANDBOX_TIMEOUT_MAX_MS);
@@ -89,7 +91,7 @@ async function run(cli: Cli, { words, flags, self }: Call): Promise<void> {
   const request = {
     template,
     timeout: formatDuration(lifeMs),
-    ...given({ size, env, egress: egressRequest(flags) }),
+    ...given({ name, size, env, egress: egressRequest(flags) }),
   };
   let id = "";
   await createInterruptibly(cli, {

@@ -124,15 +124,23 @@ async function restore(
 ): Promise<RestoredVm> {
   const { resources } = options;
   const { origin, paused: former } = request;
+  // While QEMU starts. A snapshot was looked at before.
+  const checked = former === undefined ? Promise.resolve() : checkSaved(origin.folder, origin.saved);
+  checked.catch(() => undefined); // heard of when it is awaited
   const started = await start(options, newVm, request);
   const resume = { resources, record: newVm.record, signal, resync: true };
   return restoreInto(started, resume, async () => {
     await settled([
+      checked,
       loadPolicy(resources, newVm.record),
       // A paused one's record says that it is paused until its guest goes on.
-      former === undefined ? saveRecord(newVm.record) : checkSaved(origin.folder, origin.saved),
+      ...(former === undefined ? [saveRecord(newVm.record)] : []),
     ]);
-  }).catch(notAwake);
+  }).catch(async (error: unknown) => {
+    // QEMU may have met the damage first.
+    await checked;
+    return notAwake(error);
+  });
 }
 
 async function start(
