@@ -174,8 +174,7 @@ export function nonsense(what: string, cause?: unknown): SkerryError {
     "guest_failed",
     `What listens on the port answers no valid HTTP: the answer ${what}.`,
     {
-      remediation:
-        "Have an HTTP server listen on the port. Other protocols pass through `skerry sandbox forward`.",
+      remediation: "Have an HTTP server listen on the port, and see what its log says.",
       cause,
     },
   );
