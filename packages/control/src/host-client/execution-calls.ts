@@ -39,9 +39,12 @@ const shapes = { state: Compile(ExecutionState), states: Compile(ExecutionStates
 
 export class ExecutionCalls {
   readonly #transport: HostTransport;
+  readonly #lasting: HostTransport;
 
-  constructor(transport: HostTransport) {
+  /** `lasting`: for what lasts as long as a command likes. */
+  constructor(transport: HostTransport, lasting: HostTransport) {
     this.#transport = transport;
+    this.#lasting = lasting;
   }
 
   /** The same id twice is one command. */
@@ -63,7 +66,7 @@ export class ExecutionCalls {
   ): Promise<AsyncGenerator<OutputEvent>> {
     const json: StartExecution = { ...command, execution_id: vm.execution_id, follow: true };
     const call = { method: "PUT", path: pathOf(vm, execution), json, idleMs: SILENCE_MS } as const;
-    return guarded(await this.#transport.open(call, gone), gone);
+    return guarded(await this.#lasting.open(call, gone), gone);
   }
 
   /** `after`: the position to go on from; less than 0: so many bytes before what was written last. */
@@ -78,7 +81,7 @@ export class ExecutionCalls {
       query: { execution_id: vm.execution_id, after: from.after, hold: String(from.hold) },
       idleMs: SILENCE_MS,
     } as const;
-    return guarded(await this.#transport.open(call, gone), gone);
+    return guarded(await this.#lasting.open(call, gone), gone);
   }
 
   async list(vm: VmRef, gone: AbortSignal): Promise<readonly ExecutionState[]> {
@@ -106,7 +109,7 @@ export class ExecutionCalls {
       headers: { "content-type": "application/octet-stream" },
       content,
     } as const;
-    const answer = await this.#transport.open(call, gone);
+    const answer = await this.#lasting.open(call, gone);
     await answer.body.dump();
   }
 

@@ -71,6 +71,7 @@ const shapes = {
 
 export class HostClient {
   readonly #transport: HostTransport;
+  readonly #lasting: HostTransport;
   /** By which VMs move. */
   readonly moves: MoveCalls;
   /** Commands that run on when their reader goes. */
@@ -79,11 +80,16 @@ export class HostClient {
   /** What reaches the ports of guests. */
   readonly ports: PortCalls;
 
-  /** `headers`: those of every call. */
-  constructor(pool: Pool, headers?: () => Readonly<Record<string, string>>) {
+  /** `lasting`: for answers that last as long as a command runs, so that however many there are leave the others their connections.
+   *  `headers`: those of every call. */
+  constructor(
+    { pool, lasting }: { readonly pool: Pool; readonly lasting: Pool },
+    headers?: () => Readonly<Record<string, string>>,
+  ) {
     this.#transport = new HostTransport(pool, headers);
+    this.#lasting = new HostTransport(lasting, headers);
     this.moves = new MoveCalls(this.#transport);
-    this.executions = new ExecutionCalls(this.#transport);
+    this.executions = new ExecutionCalls(this.#transport, this.#lasting);
     this.snapshots = new SnapshotCalls(this.#transport);
     this.ports = new PortCalls(this.#transport);
   }
@@ -243,8 +249,8 @@ export class HostClient {
     return this.#transport.json(call, shapes.listing, new Deadline(LIST_DEADLINE_MS, gone));
   }
 
-  close(): Promise<void> {
-    return this.#transport.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#transport.close(), this.#lasting.close()]);
   }
 }
 

@@ -52,7 +52,7 @@ export class HostDirectory {
     const headers = isLocalAddress(address)
       ? undefined
       : () => ({ [GENERATION_HEADER]: String(this.#generation() ?? 0) });
-    const client = new HostClient(this.#pool(address), headers);
+    const client = new HostClient({ pool: this.#pool(address), lasting: this.#pool(address) }, headers);
     this.#clients.set(address, client);
     return client;
   }

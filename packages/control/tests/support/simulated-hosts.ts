@@ -32,7 +32,7 @@ export class SimulatedHost extends HostClient {
   readonly started = new Set<string>();
 
   constructor(name: string) {
-    super(unused);
+    super({ pool: unused, lasting: unused });
     this.name = name;
   }
 

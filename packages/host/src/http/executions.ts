@@ -47,11 +47,11 @@ export function registerExecutions(server: HostServer, host: Host): void {
     async (request, reply) => {
       const { id, execution } = request.params;
       const { execution_id, end } = request.query;
-      let leave: (() => void) | undefined;
-      using guest = await engine.useUntilHeld(id, execution_id, () => leave?.());
+      const leaver = new Leaver();
+      using guest = await engine.useUntilHeld(id, execution_id, () => leaver.leave());
       const stream = startInput(guest.channel, { execution, end });
       // What the command has not read by then is lost, and the answer says that it broke off.
-      leave = () => stream.cancel();
+      leaver.set(() => stream.cancel());
       reply.raw.once("close", () => stream.cancel());
       for await (const chunk of request.raw.iterator({ destroyOnReturn: false })) {
         await stream.write(chunk as Buffer);
@@ -65,6 +65,22 @@ export function registerExecutions(server: HostServer, host: Host): void {
   );
 }
 
+/** A move may want the guest before there is something that can leave it. */
+class Leaver {
+  #leave: (() => void) | undefined;
+  #isWanted = false;
+
+  set(leave: () => void): void {
+    this.#leave = leave;
+    if (this.#isWanted) leave();
+  }
+
+  leave(): void {
+    this.#isWanted = true;
+    this.#leave?.();
+  }
+}
+
 function registerOutput(server: HostServer, { engine }: Host): void {
   server.put(
     "/vms/:id/executions/:execution",
@@ -72,8 +88,8 @@ function registerOutput(server: HostServer, { engine }: Host): void {
     async (request, reply) => {
       const { id, execution } = request.params;
       const { execution_id, workdir, follow, ...command } = request.body;
-      let leave: (() => void) | undefined;
-      using guest = await engine.useUntilHeld(id, execution_id, () => leave?.());
+      const leaver = new Leaver();
+      using guest = await engine.useUntilHeld(id, execution_id, () => leaver.leave());
       const { channel } = guest;
       const started = startExecution(channel, {
         execution,
@@ -86,7 +102,7 @@ function registerOutput(server: HostServer, { engine }: Host): void {
       opened.catch(() => undefined); // where it could not be started, that is the reason
       await started;
       const reader = await opened;
-      leave = () => reader.leave();
+      leaver.set(() => reader.leave());
       reply.hijack();
       await relay(channel, reader, reply.raw);
       return reply;
@@ -99,10 +115,10 @@ function registerOutput(server: HostServer, { engine }: Host): void {
     async (request, reply) => {
       const { id, execution } = request.params;
       const { execution_id, ...from } = request.query;
-      let leave: (() => void) | undefined;
-      using guest = await engine.useUntilHeld(id, execution_id, () => leave?.());
+      const leaver = new Leaver();
+      using guest = await engine.useUntilHeld(id, execution_id, () => leaver.leave());
       const reader = await ExecutionReader.open(guest.channel, { execution, ...from });
-      leave = () => reader.leave();
+      leaver.set(() => reader.leave());
       reply.hijack();
       await relay(guest.channel, reader, reply.raw);
     },
