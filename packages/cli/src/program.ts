@@ -10,6 +10,7 @@ import { registerEitherVmCommands } from "./commands/either-vm.ts";
 import { registerHostCommands } from "./commands/hosts/host.ts";
 import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
+import { registerSnapshotCommands } from "./commands/sandboxes/sandbox-snapshots.ts";
 import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
 import { registerRun } from "./commands/run.ts";
@@ -40,6 +41,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerAuthCommands(program, cli);
   registerOrganizationCommands(program, cli);
   registerSandboxCommands(program, cli);
+  registerSnapshotCommands(program, cli);
   registerMachineCommands(program, cli);
   registerEitherVmCommands(program, cli);
   registerRun(program, cli);

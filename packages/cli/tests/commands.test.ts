@@ -286,6 +286,9 @@ test("every command explains itself with examples", async () => {
     "keepalive",
     "pause",
     "resume",
+    "snapshot",
+    "fork",
+    "rollback",
     "destroy",
     "egress",
   ];

@@ -64,6 +64,7 @@ export const errorStatus = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   unknown_template: 422,
+  unknown_snapshot: 422,
   unknown_size: 422,
   size_too_large: 422,
   timeout_too_long: 422,

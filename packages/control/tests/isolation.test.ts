@@ -147,6 +147,7 @@ const aboutTheCaller = new Set<OperationId>([
   "listTokens",
   "createSandbox",
   "listSandboxes",
+  "listSnapshots",
   "createMachine",
   "listMachines",
 ]);
@@ -162,7 +163,16 @@ test.each(guarded)(
       const ofThePlatform = scope !== null && !(await members.me(stranger.secret)).scopes.includes(scope);
       const [status, codes] = ofThePlatform
         ? [403, ["forbidden"]]
-        : [404, ["sandbox_not_found", "machine_not_found", "token_not_found", "organization_not_found"]];
+        : [
+            404,
+            [
+              "sandbox_not_found",
+              "snapshot_not_found",
+              "machine_not_found",
+              "token_not_found",
+              "organization_not_found",
+            ],
+          ];
       for (const asked of await callsByIdAndName(call))
         await expectRefusal(() => send(asked, stranger.secret), [Number(status), codes as string[]]);
       return;

@@ -35,6 +35,7 @@ const floors: Floors = [
   ["vms/egress", "vms/executions", "vms/files", "vms/ports"],
   ["vms/exec", "vms/execute"],
   ["vms/creation"],
+  ["snapshots"],
   ["sandboxes", "machines"],
   ["clients", "docs", "platform"],
   ["app"],

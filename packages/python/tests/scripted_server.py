@@ -145,6 +145,7 @@ SANDBOX: Dict[str, object] = {
     "started_at": "2026-11-20T16:21:09.223Z",
     "expires_at": "2026-11-20T16:26:09.223Z",
     "paused_at": None,
+    "snapshot_id": None,
     "destroyed_at": None,
     "reason": None,
 }

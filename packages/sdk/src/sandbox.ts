@@ -14,9 +14,10 @@ import type { FollowEvent, FollowOptions, ExecutionOptions } from "./executions.
 import type { Page, PageOptions } from "./pages.ts";
 import type { Shell, ShellOptions } from "./shell.ts";
 import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
-import type { CallOptions } from "./http.ts";
-import type { Sandboxes } from "./sandboxes.ts";
 import type { SignUrlOptions } from "./vm-calls.ts";
+import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import type { CallOptions, CreateOptions } from "./http.ts";
+import type { Sandboxes, SnapshotOptions } from "./sandboxes.ts";
 
 /** `await using sandbox = await skerry.sandboxes.create(…)` destroys it at the end of the block. */
 export class Sandbox {
@@ -62,6 +63,22 @@ export class Sandbox {
   /** See `Sandboxes.resume`. */
   async resume(options: CallOptions = {}): Promise<this> {
     this.#info = (await this.#sandboxes.resume(this.id, options)).info;
+    return this;
+  }
+
+  /** See `Sandboxes.snapshot`. */
+  snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
+    return this.#sandboxes.snapshot(this.id, options);
+  }
+
+  /** See `Sandboxes.fork`. */
+  fork(count = 1, options: CreateOptions = {}): Promise<Sandbox[]> {
+    return this.#sandboxes.fork(this.id, count, options);
+  }
+
+  /** See `Sandboxes.rollback`. */
+  async rollback(snapshot: string, options: CallOptions = {}): Promise<this> {
+    this.#info = (await this.#sandboxes.rollback(this.id, snapshot, options)).info;
     return this;
   }
 

@@ -3,9 +3,11 @@
 import type { Duration } from "@skerry/contract/durations";
 import type {
   SandboxCreateRequest,
+  SandboxForks,
   Sandbox as SandboxInfo,
   SandboxListQuery,
 } from "@skerry/contract/sandboxes/sandbox";
+import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import { orDestroyed } from "./abandoned-creation.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
@@ -23,6 +25,11 @@ export interface SandboxFilter {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
+export interface SnapshotOptions extends CreateOptions {
+  /** Unique among the snapshots of the organization. */
+  readonly name?: string | undefined;
+}
+
 /** A first use of a template freezes it, which takes as long as a cold boot. The server itself gives up before this. */
 const CREATE_WITHIN_MS = 240_000;
 
@@ -37,7 +44,7 @@ export class Sandboxes extends VmCalls {
   }
 
   /**
-   * Creates a sandbox and waits until it is usable. `template` is required; `timeout` is a duration such as `10m`
+   * Creates a sandbox and waits until it is usable. `template` or `snapshot` is required; `timeout` is a duration such as `10m`
    * (default `5m`, at most `24h`) after which the sandbox is destroyed, or with the `mode` `persistent` paused; `size` is a name from `sizes.list()`; `egress` says what
    * the sandbox may reach (default: everything but private networks). `name` is unique among the organization's sandboxes until this one
    * is destroyed or has failed: code `name_taken` where another one has it.
@@ -119,6 +126,41 @@ export class Sandboxes extends VmCalls {
   /** Resumes a paused sandbox and waits until it runs; its timeout begins anew. Code `no_capacity` where there is no room for it now: it stays paused. */
   resume(id: string, options: CallOptions = {}): Promise<Sandbox> {
     return this.#act(id, "resume", options);
+  }
+
+  /** Takes a snapshot of its memory and its disk; it goes on. `sandboxes.create({ snapshot })` begins there, `rollback` goes back to it. */
+  snapshot(id: string, options: SnapshotOptions = {}): Promise<Snapshot> {
+    const { name, ...own } = options;
+    const call = {
+      method: "POST",
+      path: `${this.at(id)}/snapshots`,
+      json: name === undefined ? {} : { name },
+      creates: true,
+      headers: keyHeader(own),
+      answerWithinMs: CREATE_WITHIN_MS,
+    } as const;
+    return this.http.json<Snapshot>(call, own);
+  }
+
+  /** Makes `count` sandboxes, at most 100, that go on from its memory and its disk as they are now: all or none. It goes on itself. */
+  async fork(id: string, count = 1, options: CreateOptions = {}): Promise<Sandbox[]> {
+    const call = {
+      method: "POST",
+      path: `${this.at(id)}/fork`,
+      json: { count },
+      creates: true,
+      headers: keyHeader(options),
+      answerWithinMs: CREATE_WITHIN_MS,
+    } as const;
+    const { items } = await this.http.json<SandboxForks>(call, options);
+    return items.map((info) => new Sandbox(this, info));
+  }
+
+  /** Has it go on from a snapshot, by id or name, of the same template and size. What it was until then is lost. */
+  async rollback(id: string, snapshot: string, options: CallOptions = {}): Promise<Sandbox> {
+    const path = `${this.at(id)}/rollback`;
+    const call = { method: "POST", path, json: { snapshot }, answerWithinMs: CREATE_WITHIN_MS } as const;
+    return new Sandbox(this, await this.http.json<SandboxInfo>(call, options));
   }
 
   async #act(id: string, verb: "pause" | "resume", options: CallOptions): Promise<Sandbox> {

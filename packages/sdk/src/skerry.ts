@@ -11,6 +11,7 @@ import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
 import { Machines } from "./machines.ts";
 import { Organizations } from "./organizations.ts";
 import { Sizes } from "./sizes.ts";
+import { Snapshots } from "./snapshots.ts";
 import { Templates } from "./templates.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import { Tokens } from "./tokens.ts";
@@ -22,6 +23,7 @@ import { Tokens } from "./tokens.ts";
 export class Skerry {
   readonly sandboxes: Sandboxes;
   readonly machines: Machines;
+  readonly snapshots: Snapshots;
   readonly templates: Templates;
   readonly sizes: Sizes;
   readonly tokens: Tokens;
@@ -38,6 +40,7 @@ export class Skerry {
     this.#http = new HttpClient(options);
     this.sandboxes = new Sandboxes(this.#http);
     this.machines = new Machines(this.#http);
+    this.snapshots = new Snapshots(this.#http);
     this.templates = new Templates(this.#http);
     this.sizes = new Sizes(this.#http);
     this.tokens = new Tokens(this.#http);
@@ -113,6 +116,7 @@ export type {
 } from "@skerry/contract/limits/limits-report";
 export type { Health } from "@skerry/contract/platform/health";
 export type { Status } from "@skerry/contract/platform/status";
+export type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 export type { Template } from "@skerry/contract/templates/template";
 export type { Role } from "@skerry/contract/organizations/roles";
 export type { Scope } from "@skerry/contract/organizations/scopes";

@@ -3,8 +3,13 @@
 import { SkerryInputError } from "./errors.ts";
 
 export function checkTemplate(request: unknown): void {
-  const { template } = (request ?? {}) as { readonly template?: unknown };
+  const { template, snapshot } = (request ?? {}) as {
+    readonly template?: unknown;
+    /** Of a sandbox, in the place of a template. */
+    readonly snapshot?: unknown;
+  };
   if (typeof template === "string" && template !== "") return;
+  if (typeof snapshot === "string" && snapshot !== "") return;
   throw new SkerryInputError(
     "`create` needs the name of a template.",
     'Write `create({ template: "base" })`; `templates.list()` says which templates there are.',

@@ -47,6 +47,8 @@ const exampleLimits = {
     memory_mib: { limit: 204_800, used: 768 },
     disk_gib: { limit: 2_000, used: 24 },
     persistent_disk_gib: { limit: 1_000, used: 9 },
+    snapshots: { limit: 100, used: 2 },
+    snapshot_gib: { limit: 500, used: 1 },
     tokens: { limit: 1_000, used: 5 },
   },
 };

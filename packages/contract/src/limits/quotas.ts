@@ -15,7 +15,7 @@ export const vmQuotaNames = [
 export type VmQuotaName = (typeof vmQuotaNames)[number];
 
 /** What an organization holds at once. Of its tokens those count that are neither revoked nor expired. */
-export const quotaNames = [...vmQuotaNames, "tokens"] as const;
+export const quotaNames = [...vmQuotaNames, "snapshots", "snapshot_gib", "tokens"] as const;
 export type QuotaName = (typeof quotaNames)[number];
 
 /**
@@ -35,6 +35,8 @@ export const limitDefaults = {
   quota_memory_mib: 204_800,
   quota_disk_gib: 2_000,
   quota_persistent_disk_gib: 1_000,
+  quota_snapshots: 100,
+  quota_snapshot_gib: 500,
   // More than a busy CI has at once with a token for each job; each valid token costs memory in every replica that sees it.
   quota_tokens: 1_000,
 } as const;

@@ -3,7 +3,8 @@
 /** Every status, and every status it may move to. This table is the diagram. */
 export const sandboxTransitions = {
   creating: ["running", "failed", "destroying"],
-  running: ["pausing", "unreachable", "failed", "destroying"],
+  // To resuming: it is rolled back to a snapshot.
+  running: ["pausing", "resuming", "unreachable", "failed", "destroying"],
   // To running: its host could not pause it, and it goes on.
   pausing: ["paused", "running", "unreachable", "failed", "destroying"],
   // Its memory and its disk are files of its host.

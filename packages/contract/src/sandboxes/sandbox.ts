@@ -24,11 +24,22 @@ export const Mode = OneOf(sandboxModes, {
 export const SandboxCreateRequest = named(
   "SandboxCreateRequest",
   {
-    template: Type.String({
-      minLength: 1,
-      maxLength: 100,
-      description: "Template name or id, such as `base`; `GET /v1/templates` lists them.",
-    }),
+    template: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description:
+          "Template name or id, such as `base`; `GET /v1/templates` lists them. Either this or `snapshot` is needed.",
+      }),
+    ),
+    snapshot: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description:
+          "Id or name of a snapshot to begin at, in the place of a template. Template and size are those of the snapshot.",
+      }),
+    ),
     name: Type.Optional(NewVmName),
     mode: Type.Optional(Mode),
     timeout: Type.Optional(
@@ -73,6 +84,11 @@ export const Sandbox = named(
     metadata: Metadata,
     egress: Egress,
     host_id: Nullable(Type.String()),
+    snapshot_id: Nullable(
+      Type.String({
+        description: "The snapshot that it comes from, or that was taken of it last. It may be deleted.",
+      }),
+    ),
     created_at: Timestamp,
     started_at: Nullable(Timestamp),
     expires_at: Type.String({
@@ -103,6 +119,7 @@ export const Sandbox = named(
     metadata: { job: "7" },
     egress: exampleOf(Egress),
     host_id: exampleIds.host,
+    snapshot_id: null,
     created_at: "2026-11-20T16:21:09.123Z",
     started_at: "2026-11-20T16:21:09.423Z",
     expires_at: "2026-11-20T16:31:09.423Z",
@@ -144,3 +161,37 @@ export const KeepaliveRequest = named(
   { timeout: "10m" },
 );
 export type KeepaliveRequest = Static<typeof KeepaliveRequest>;
+
+/** Most sandboxes that one fork makes. */
+const FORKS_MAX = 100;
+
+export const ForkRequest = named(
+  "ForkRequest",
+  {
+    count: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: FORKS_MAX, default: 1, description: "How many are made." }),
+    ),
+  },
+  { count: 3 },
+);
+export type ForkRequest = Static<typeof ForkRequest>;
+
+export const SandboxForks = named(
+  "SandboxForks",
+  { items: Type.Array(Sandbox) },
+  { items: [exampleOf(Sandbox)] },
+);
+export type SandboxForks = Static<typeof SandboxForks>;
+
+export const RollbackRequest = named(
+  "RollbackRequest",
+  {
+    snapshot: Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: "Id or name of a snapshot of the same template and size.",
+    }),
+  },
+  { snapshot: exampleIds.snapshot },
+);
+export type RollbackRequest = Static<typeof RollbackRequest>;

@@ -5,6 +5,7 @@ export const tags = [
     name: "sandboxes",
     description: "Short-lived microVMs: run commands in them, move files, decide what they may reach.",
   },
+  { name: "snapshots", description: "Moments of sandboxes, to begin at and to go back to." },
   { name: "machines", description: "MicroVMs that keep running, and keep their disk." },
   { name: "templates", description: "What microVMs are made of, and in which sizes." },
   { name: "tokens", description: "Who is calling, and what else may call." },

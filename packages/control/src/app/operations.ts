@@ -17,11 +17,15 @@ import { healthRoutes } from "../platform/health-routes.ts";
 import { metricsRoutes } from "../platform/metrics-routes.ts";
 import { statusRoutes } from "../platform/status-routes.ts";
 import { sandboxRoutes, sandboxVmRoutes } from "../sandboxes/sandbox-routes.ts";
+import { sandboxSnapshotRoutes } from "../sandboxes/sandbox-snapshot-routes.ts";
+import { snapshotRoutes } from "../snapshots/snapshot-routes.ts";
 import { templateRoutes } from "../templates/template-routes.ts";
 
 export const allRoutes = [
   sandboxRoutes,
   sandboxVmRoutes,
+  sandboxSnapshotRoutes,
+  snapshotRoutes,
   machineRoutes,
   machinePowerRoutes,
   machineLogRoutes,

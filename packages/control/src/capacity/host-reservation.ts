@@ -6,38 +6,51 @@ import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { findHost } from "../hosts/host-rows.ts";
 import { lockCapacity } from "./capacity-store.ts";
-import { checkQuotas } from "./check-quotas.ts";
+import { checkQuotas, type Amounts } from "./check-quotas.ts";
 import { loaded } from "./host-capacity.ts";
 import { fits } from "./placement.ts";
-import type { Reservation } from "./reservation.ts";
+import type { Found, Reservation } from "./reservation.ts";
 
 export interface HostRequest {
   readonly orgId: string;
   readonly hostId: string;
   readonly size: Size;
+  /** VMs of this size; default 1. */
+  readonly count?: number;
+  /** What counts of each of them beside the memory and the CPUs of the size. */
+  readonly quotas?: Partial<Amounts>;
 }
 
 const RETRY_S = 10;
 
-/** `write` makes the row that holds the room, in the transaction. Throws `quota_exceeded`, `no_capacity` or `host_unavailable`. */
+/** `write` makes the rows that holds the room, in the transaction. Throws `quota_exceeded`, `no_capacity` or `host_unavailable`. */
 export async function reserveOn<Row>(
   context: Context,
-  { orgId, hostId, size }: HostRequest,
-  write: (transaction: Queries) => Promise<Row>,
+  { orgId, hostId, size, count = 1, quotas = {} }: HostRequest,
+  write: (transaction: Queries, found: Pick<Found, "host" | "egress">) => Promise<Row>,
 ): Promise<Reservation<Row>> {
-  using _pending = context.hostCapacity.hold(hostId, size);
+  const all = { ...size, vcpus: size.vcpus * count, memory_mib: size.memory_mib * count };
+  using _pending = context.hostCapacity.hold(hostId, all);
   const reserved = await context.db.transaction().execute(async (transaction) => {
     const capacity = await lockCapacity(transaction, orgId, hostId);
-    const { host } = capacity;
+    const { host, egress } = capacity;
     context.hostCapacity.saw(hostId, host);
     if (host === undefined) return undefined;
-    checkQuotas(context, capacity, { vcpus: size.vcpus, memory_mib: size.memory_mib });
-    if (!fits(host, size, context.limits.vcpusPerCpu)) throw full(size, hostId);
-    return { host, row: await write(transaction) };
+    checkQuotas(context, capacity, {
+      ...times(quotas, count),
+      vcpus: all.vcpus,
+      memory_mib: all.memory_mib,
+    });
+    if (!fits(host, all, context.limits.vcpusPerCpu)) throw full(size, hostId);
+    return { host, row: await write(transaction, { host, egress }) };
   });
   if (reserved === undefined) throw await whyNot(context, hostId);
-  context.hostCapacity.saw(hostId, loaded(reserved.host, size));
+  context.hostCapacity.saw(hostId, loaded(reserved.host, all));
   return { row: reserved.row, address: reserved.host.address };
+}
+
+function times(amounts: Partial<Amounts>, count: number): Partial<Amounts> {
+  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, amount * count]));
 }
 
 function full({ name, memory_mib }: Size, hostId: string): SkerryError {

@@ -18,12 +18,17 @@ import {
   type LimitChange,
 } from "../limits/organization-limits.ts";
 import { countValidTokens } from "../organizations/token-quota.ts";
+import { heldSnapshots } from "./snapshot-quota.ts";
 import { held } from "./capacity-store.ts";
 
 /** The limits of an organization, and what of them is taken. */
 export async function limitsReport({ db, limits: defaults }: Context, orgId: string): Promise<Limits> {
   const limits = await findOrganizationLimits(db, orgId, defaults.organization);
-  const amounts = { ...(await held(db, orgId)), tokens: await countValidTokens(db, orgId) };
+  const amounts = {
+    ...(await held(db, orgId)),
+    ...(await heldSnapshots(db, orgId)),
+    tokens: await countValidTokens(db, orgId),
+  };
   return {
     rates: fromNames(rateClasses, (name) => ({
       per_minute: limits[`rate_${name}_per_minute`],

@@ -12,6 +12,7 @@ import type { JoiningTables } from "./tables/joining-tables.ts";
 import type { SandboxTables } from "./tables/sandbox-tables.ts";
 import type { MachineTables } from "./tables/machine-tables.ts";
 import type { MoveTables } from "./tables/move-tables.ts";
+import type { SnapshotTables } from "./tables/snapshot-tables.ts";
 import type { BackgroundTables } from "./tables/background-tables.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
@@ -34,6 +35,7 @@ export interface Tables
     SandboxTables,
     MachineTables,
     MoveTables,
+    SnapshotTables,
     BackgroundTables {}
 
 export type Database = Kysely<Tables>;

@@ -24,6 +24,7 @@ import { deletedOrganizations } from "./migrations/0019-deleted-organizations.ts
 import { auditDetails } from "./migrations/0020-audit-details.ts";
 import { persistentSandboxes } from "./migrations/0021-persistent-sandboxes.ts";
 import { ports } from "./migrations/0022-ports.ts";
+import { snapshots } from "./migrations/0023-snapshots.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -53,6 +54,7 @@ const migrations = [
   { number: 20, name: "audit-details", text: auditDetails },
   { number: 21, name: "persistent-sandboxes", text: persistentSandboxes },
   { number: 22, name: "ports", text: ports },
+  { number: 23, name: "snapshots", text: snapshots },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -38,6 +38,9 @@ export async function markRemoved(db: Queries, id: string): Promise<void> {
     update sandboxes set host_lost = false, version = version + 1, status = 'failed', reason = 'its host was removed'
     where host_id = ${id} and (status = 'unreachable' or status = 'failed' and host_lost)`.execute(db);
   await sql`
+    update snapshots set status = 'failed', version = version + 1, reason = 'its host was removed', claimed_until = null
+    where host_id = ${id} and status in ('creating', 'ready')`.execute(db);
+  await sql`
     update machines set host_lost = false, version = version + 1, reason = case
       when restart_disk = 'keep' then 'disk_gone: its host was removed, with its disk' else 'its host was removed' end
     where host_id = ${id} and host_lost`.execute(db);
@@ -54,7 +57,12 @@ export async function destroyOnRemovedHosts(db: Database): Promise<number> {
     ), machines_gone as (
       update machines set status = 'destroyed', version = version + 1, destroyed_at = now()
       where status = 'destroying' and host_id in (select id from removed) returning id
+    ), snapshots_gone as (
+      update snapshots set status = 'deleted', version = version + 1, deleted_at = now()
+      where status = 'deleting' and host_id in (select id from removed) returning id
     )
-    select id from sandboxes_gone union all select id from machines_gone`.execute(db);
+    select id from sandboxes_gone union all select id from machines_gone union all select id from snapshots_gone`.execute(
+    db,
+  );
   return rows.length;
 }

@@ -8,6 +8,8 @@ const nouns: Readonly<Record<QuotaName, string>> = {
   memory_mib: "MiB of memory",
   disk_gib: "GiB of disk",
   persistent_disk_gib: "GiB of disk for persistent sandboxes",
+  snapshots: "snapshots",
+  snapshot_gib: "GiB of snapshots",
   tokens: "valid tokens",
 };
 

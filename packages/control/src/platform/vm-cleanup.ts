@@ -11,6 +11,7 @@ import { cleanUpSandbox } from "../sandboxes/clean-up-sandbox.ts";
 import { sandboxesOnHost, sandboxFacts } from "../sandboxes/sandbox-facts.ts";
 import { cleanUpMachine } from "../machines/clean-up-machine.ts";
 import { machineReconcileActions } from "../machines/machine-reconcile.ts";
+import { snapshotWork } from "../snapshots/clean-up-snapshots.ts";
 import { sandboxReconcileActions } from "../sandboxes/sandbox-reconcile.ts";
 import { reportOf, type BackgroundService, type Report } from "../background/background-service.ts";
 
@@ -48,6 +49,7 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
     ...sandboxReconcileActions(host.id, sandboxes, ofSandboxes, sandboxesAfter).map(
       (action) => () => cleanUpSandbox(context, { client, action, stop, service: SERVICE }),
     ),
+    ...(await snapshotWork(context, { hostId: host.id, client, stop, service: SERVICE })),
     ...machineReconcileActions(host.id, machines, ofMachines, machinesAfter).map(
       (action) => () => cleanUpMachine(context, { client, action, stop, service: SERVICE }),
     ),

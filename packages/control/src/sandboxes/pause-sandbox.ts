@@ -5,10 +5,11 @@ import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
+import { isAnswer } from "../vms/is-answer.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import { clientOf } from "../vms/vm-kind.ts";
 import { dropClaim, extendClaim, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
-import { isAnswer, settledSandbox } from "./settled-sandbox.ts";
+import { settledSandbox } from "./settled-sandbox.ts";
 import { ended, notRunning } from "./sandboxes.ts";
 import { goOnUnpaused } from "./pause-store.ts";
 

@@ -9,6 +9,7 @@ import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
+import { isAnswer } from "../vms/is-answer.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
 import { takesWork } from "../vms/vm-kind.ts";
 import { adoptSandbox } from "./sandbox-facts.ts";
@@ -20,7 +21,7 @@ import {
   transitionSandbox,
   type SandboxRow,
 } from "./sandbox-store.ts";
-import { isAnswer, settledSandbox } from "./settled-sandbox.ts";
+import { settledSandbox } from "./settled-sandbox.ts";
 import { ended, notRunning } from "./sandboxes.ts";
 
 /** Resolves when it runs; at once where it does already. Without room it stays paused. The time of one that was to be paused begins anew as well. */

@@ -17,8 +17,13 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
 import { mayReadEnv } from "../vms/env.ts";
-import { newVm } from "../vms/creation/new-vm.ts";
-import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
+import { newVm, type NewVmPlace } from "../vms/creation/new-vm.ts";
+import type { Queries } from "../db/database.ts";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
+import type { Template } from "@skerry/contract/templates/template";
+import { reserveOn } from "../capacity/host-reservation.ts";
+import { sandboxQuotas } from "./sandbox-quotas.ts";
+import { reserve, type Reservation } from "../capacity/reservation.ts";
 import { readSandboxParams, type SandboxParams } from "./sandbox-params.ts";
 import { sandboxOf } from "./sandboxes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
@@ -50,51 +55,64 @@ async function createSandbox(
   { caller, request, timing }: NewSandboxRequest,
   attempt: Attempt,
 ): Promise<SandboxRow> {
-  const params = readSandboxParams(request);
+  const params = await readSandboxParams(context, caller, request);
   return timed(context.metrics.sandboxCreation, async () => {
     const { row, address } = await timing.measure("place", () =>
-      reserve(context, placementRequest(caller, params), async (transaction, found) => {
-        const vm = newVm("sandbox", caller, params, found);
-        const [written] = await Promise.all([
-          insertSandbox(transaction, { ...vm, mode: params.mode, timeout_ms: params.timeoutMs }),
-          attempt.begun(transaction, vm.id),
-        ]);
-        return written;
-      }),
+      takeRoom(context, { caller, params, attempt }),
     );
     using _claim = keepClaim(context, () => extendClaim(context.db, row));
-    return await start(context, row, { address, attempt, timing });
+    return await start(context, row, { address, attempt, timing, origin: params.origin });
   });
 }
 
-function placementRequest({ orgId }: Caller, { template, size, mode }: SandboxParams): PlacementRequest {
-  return {
-    orgId,
-    template,
-    size,
-    quotas: ({ disk_gib }) => ({
-      sandboxes: 1,
-      disk_gib,
-      // As the database counts it, in `room_entries_of`.
-      ...(mode === "persistent" && { persistent_disk_gib: disk_gib + Math.ceil(size.memory_mib / 1_024) }),
-    }),
+interface Placing {
+  readonly caller: Caller;
+  readonly params: SandboxParams;
+  readonly attempt: Attempt;
+}
+
+/** Anywhere for a template, on its host for a snapshot. */
+async function takeRoom(
+  context: Context,
+  { caller, params, attempt }: Placing,
+): Promise<Reservation<SandboxRow>> {
+  const { mode, origin, size } = params;
+  const { orgId } = caller;
+  const write = async (transaction: Queries, place: NewVmPlace, snapshotId: string | null) => {
+    const vm = newVm("sandbox", caller, params, place);
+    const [written] = await Promise.all([
+      insertSandbox(transaction, { ...vm, mode, timeout_ms: params.timeoutMs, snapshot_id: snapshotId }),
+      attempt.begun(transaction, vm.id),
+    ]);
+    return written;
   };
+  if (origin.kind === "template") {
+    const quotas = ({ disk_gib }: Template) => sandboxQuotas({ mode, diskGib: disk_gib, size });
+    const placement = { orgId, template: origin.template, size, quotas };
+    return reserve(context, placement, (transaction, found) => write(transaction, found, null));
+  }
+  const { id, host_id, template, disk_gib } = origin.snapshot;
+  const room = { orgId, hostId: host_id, size, quotas: sandboxQuotas({ mode, diskGib: disk_gib, size }) };
+  return reserveOn(context, room, (transaction, found) =>
+    write(transaction, { ...found, template: { name: template, disk_gib } }, id),
+  );
 }
 
 interface Begun {
   readonly address: string;
   readonly attempt: Attempt;
   readonly timing: RequestTiming;
+  readonly origin: SandboxParams["origin"];
 }
 
 async function start(
   context: Context,
   row: SandboxRow,
-  { address, attempt, timing }: Begun,
+  { address, attempt, timing, origin }: Begun,
 ): Promise<SandboxRow> {
   const client = context.hosts.client(address);
   try {
-    const spec = await vmSpecOf(context.db, row);
+    const spec = { ...(await vmSpecOf(context.db, row)), ...fromOf(origin) };
     await timing.measureStart((onTiming) => client.startVm(row.id, spec, { onTiming }));
   } catch (error) {
     await release(context, row, address);
@@ -117,6 +135,10 @@ async function start(
   throw new SkerryError("sandbox_not_running", "The sandbox was destroyed while it was being created.", {
     context: { sandbox_id: row.id },
   });
+}
+
+function fromOf(origin: SandboxParams["origin"]): Pick<VmSpec, "from"> {
+  return origin.kind === "template" ? {} : { from: { kind: "snapshot", snapshot_id: origin.snapshot.id } };
 }
 
 /** What this attempt took on the host. Where the host does not answer, the reconciler finds a VM without a row later. */

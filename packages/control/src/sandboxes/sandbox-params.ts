@@ -1,9 +1,13 @@
-// What a request for a sandbox asks for, with every default filled in and every bound checked. Pure.
+// What a request for a sandbox asks for, with every default filled in and every bound checked.
 
 import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import type { SandboxMode } from "@skerry/contract/sandboxes/sandbox-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { readBoundedDuration } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv } from "../values/check-env.ts";
@@ -14,8 +18,7 @@ import { checkVmName } from "../vms/vm-names.ts";
 
 export interface SandboxParams {
   readonly name: string | null;
-  /** Name or id. */
-  readonly template: string;
+  readonly origin: SandboxOrigin;
   readonly mode: SandboxMode;
   readonly size: Size;
   readonly timeoutMs: number;
@@ -24,10 +27,56 @@ export interface SandboxParams {
   readonly egress: EgressParams;
 }
 
-export function readSandboxParams(request: SandboxCreateRequest): SandboxParams {
+/** What it begins with. */
+type SandboxOrigin =
+  /** Name or id. */
+  | { readonly kind: "template"; readonly template: string }
+  | { readonly kind: "snapshot"; readonly snapshot: SnapshotRow };
+
+export async function readSandboxParams(
+  context: Context,
+  caller: Caller,
+  request: SandboxCreateRequest,
+): Promise<SandboxParams> {
+  const fields = readFields(request);
+  const origin = await readOrigin(context, caller, request);
+  const size = origin.kind === "snapshot" ? sizeOf(origin.snapshot, request.size) : fields.size;
+  return { ...fields, origin, size };
+}
+
+async function readOrigin(
+  context: Context,
+  caller: Caller,
+  { template, snapshot }: SandboxCreateRequest,
+): Promise<SandboxOrigin> {
+  if (template !== undefined && snapshot === undefined)
+    return { kind: "template", template: checkText("template", template) };
+  if (snapshot !== undefined && template === undefined)
+    return { kind: "snapshot", snapshot: await usableSnapshot(context, caller, snapshot) };
+  if (template === undefined)
+    throw new SkerryError("bad_request", '"template" is missing, and so is "snapshot".', {
+      remediation: "Give it: Template name or id, such as `base`; `GET /v1/templates` lists them.",
+      context: { field: "template" },
+    });
+  throw new SkerryError("bad_request", 'A sandbox begins with either "template" or "snapshot".', {
+    remediation: "Leave one of them out.",
+    context: { field: "snapshot" },
+  });
+}
+
+/** Its memory has one. */
+function sizeOf({ size }: SnapshotRow, asked: string | undefined): Size {
+  if (asked === undefined || asked === size) return readSize(size);
+  throw new SkerryError(
+    "snapshot_incompatible",
+    `The snapshot has the size "${size}", and no other is possible.`,
+    { remediation: 'Leave out "size".', context: { field: "size", value: asked } },
+  );
+}
+
+function readFields(request: SandboxCreateRequest): Omit<SandboxParams, "origin"> {
   return {
     name: request.name === undefined ? null : checkVmName(request.name),
-    template: checkText("template", request.template),
     mode: request.mode ?? "ephemeral",
     size: readSize(request.size ?? DEFAULT_SIZE),
     timeoutMs:

@@ -109,12 +109,15 @@ function foundIn(vm: Vm | undefined): Found | undefined {
 }
 
 /**
- * A later life than the row knows is the row's where it was resumed by a replica that died, also late: execution ids sort by time. And what is paused is
+ * A later life than the row knows is the row's where it was resumed, or rolled back, by a replica that died, also late: execution ids sort by time. And what is paused is
  * nobody else's: the row is from a backup.
  */
 function isLifeOf(row: SandboxFact, vm: Vm): boolean {
   if (vm.execution_id === row.execution_id) return true;
-  return vm.execution_id > row.execution_id && (row.was_paused || vm.status === "paused");
+  return (
+    vm.execution_id > row.execution_id &&
+    (row.was_paused || row.status === "resuming" || vm.status === "paused")
+  );
 }
 
 /** Statuses whose VM, if there still is one, is to be removed here; that of a `destroying` row goes with the row. */

@@ -22,6 +22,8 @@ export type SandboxRow = Selectable<Tables["sandboxes"]>;
 export interface NewSandbox extends NewVmRow {
   readonly mode: SandboxMode;
   readonly timeout_ms: number;
+  readonly snapshot_id?: string | null;
+  readonly forked_by?: string;
 }
 
 /** All of a row; a type below tells where one is missing. */
@@ -57,6 +59,8 @@ const columns = [
   "host_lost",
   "paused_at",
   "public_ports",
+  "snapshot_id",
+  "forked_by",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
 
@@ -145,6 +149,7 @@ export async function transitionSandbox(
     event,
     egressVersion = 0,
     executionId,
+    snapshotId,
   }: {
     readonly reason?: string | null;
     readonly event?: NewAuditEvent | undefined;
@@ -152,6 +157,8 @@ export async function transitionSandbox(
     readonly egressVersion?: number;
     /** Of the life that has begun. */
     readonly executionId?: string;
+    /** The snapshot that it has begun at. */
+    readonly snapshotId?: string;
   } = {},
 ): Promise<SandboxRow | undefined> {
   if (!canSandboxTransition(seen.status, to))
@@ -166,9 +173,9 @@ export async function transitionSandbox(
       -- What was tried in vain in the old status says nothing about the new one.
       attempts = 0,
       retry_at = now()
-      ${factsOf[to]?.({ egressVersion, executionId }) ?? sql``}
+      ${factsOf[to]?.({ egressVersion, executionId, snapshotId }) ?? sql``}
     where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
-      ${to === "pausing" ? sql`and ${staysHere}` : sql``}
+      ${to === "pausing" || to === "resuming" ? sql`and ${staysHere}` : sql``}
     returning ${columnsOf("sandboxes")}`;
   const statement =
     event === undefined
@@ -183,14 +190,16 @@ export async function transitionSandbox(
 interface Life {
   readonly egressVersion: number;
   readonly executionId: string | undefined;
+  readonly snapshotId: string | undefined;
 }
 
 const factsOf: { readonly [Status in SandboxStatus]?: (life: Life) => RawBuilder<unknown> } = {
   // It never runs again, and a creation that is sent once more may want its name.
   failed: () => sql`, unique_name = null`,
   // The operator may have changed what its organization is granted since its host was told.
-  running: ({ egressVersion, executionId }) => sql`, started_at = coalesce(started_at, now())
+  running: ({ egressVersion, executionId, snapshotId }) => sql`, started_at = coalesce(started_at, now())
             , execution_id = coalesce(${executionId ?? null}, execution_id)
+            , snapshot_id = coalesce(${snapshotId ?? null}, snapshot_id)
             , paused_at = null
             , egress_applied = ${egressVersion}::integer
             , expires_at = greatest(expires_at, now() + timeout_ms * interval '1 millisecond')`,

@@ -79,6 +79,7 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     metadata: row.metadata,
     egress: row.egress,
     host_id: row.host_id,
+    snapshot_id: row.snapshot_id,
     created_at: row.created_at.toISOString(),
     started_at: row.started_at?.toISOString() ?? null,
     expires_at: row.expires_at.toISOString(),

@@ -36,8 +36,3 @@ function stillChanging({ status }: SandboxRow): SkerryError {
     context: { status },
   });
 }
-
-/** The host has said what became of the call. Without an answer it may have carried it out. */
-export function isAnswer(error: unknown): error is SkerryError {
-  return error instanceof SkerryError && !["host_unavailable", "canceled", "internal"].includes(error.code);
-}

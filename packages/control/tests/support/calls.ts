@@ -78,6 +78,15 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
     await world.call("POST", `${path}/pause`);
     return call("POST", `${path}/resume`);
   },
+  createSnapshot: async (world) => call("POST", await sandbox(world, "/snapshots"), {}),
+  listSnapshots: async () => call("GET", "/v1/snapshots"),
+  getSnapshot: async (world) => call("GET", `/v1/snapshots/${(await snapshot(world)).id}`),
+  deleteSnapshot: async (world) => call("DELETE", `/v1/snapshots/${(await snapshot(world)).id}`),
+  forkSandbox: async (world) => call("POST", await sandbox(world, "/fork"), { count: 2 }),
+  rollBackSandbox: async (world) => {
+    const { id, sandbox_id } = await snapshot(world);
+    return call("POST", `/v1/sandboxes/${sandbox_id}/rollback`, { snapshot: id });
+  },
   setSandboxEgress: async (world) => call("PUT", await sandbox(world, "/egress"), { mode: "deny_all" }),
   getSandboxEgress: async (world) => call("GET", await sandbox(world, "/egress")),
   execute: async (world) => call("POST", await sandbox(world, "/execute"), { command: "true" }),
@@ -164,6 +173,11 @@ async function execution(world: World, vm: string, rest = "", command = "repeat"
   const body = { command, stdin_open: true };
   const { id } = (await world.call<{ id: string }>("POST", `${vm}/executions`, { body })).body;
   return `${vm}/executions/${id}${rest}`;
+}
+
+async function snapshot(world: World): Promise<{ id: string; sandbox_id: string }> {
+  const path = await sandbox(world, "/snapshots");
+  return (await world.call<{ id: string; sandbox_id: string }>("POST", path, { body: {} })).body;
 }
 
 async function persistent(world: World, rest = ""): Promise<string> {

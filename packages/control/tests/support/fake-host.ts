@@ -18,6 +18,7 @@ import { playCommand } from "./fake-commands.ts";
 import { sendFile, storeFile, type StoredFile } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
 import { fakes, FakeMoves } from "./fake-moves.ts";
+import { FakeSnapshots } from "./fake-snapshots.ts";
 import { FakePauses } from "./fake-pauses.ts";
 import { infoOf } from "./fake-info.ts";
 import { FakeConsole } from "./fake-console.ts";
@@ -53,6 +54,7 @@ export class FakeHost {
   readonly console = new FakeConsole();
   readonly executions = new FakeExecutions();
   readonly moves = new FakeMoves(() => this.vms);
+  readonly snapshots = new FakeSnapshots(() => this.vms);
   readonly pauses = new FakePauses(() => this.vms);
   readonly ports = new FakePorts();
   readonly files = new Map<string, StoredFile>();
@@ -109,6 +111,7 @@ export class FakeHost {
       const answered =
         this.moves.serve(request, response) ??
         this.#ofExecutions(request, response) ??
+        this.snapshots.serve(request, response) ??
         this.pauses.serve(request, response) ??
         this.#answer(request, response);
       answered.catch((error: unknown) => {
@@ -262,6 +265,7 @@ export class FakeHost {
     await this.beforeStart(id);
     this.#fail("start");
     await this.pauses.resume(id, spec);
+    this.snapshots.starts(spec);
     const before = this.vms.get(id);
     if (before?.status === "running" && before.execution_id !== spec.execution_id) {
       throw new SkerryError("stale_execution", "another incarnation runs");

@@ -137,6 +137,7 @@ ErrorCode = Literal[
     "payload_too_large",
     "unsupported_media_type",
     "unknown_template",
+    "unknown_snapshot",
     "unknown_size",
     "size_too_large",
     "timeout_too_long",
@@ -296,6 +297,18 @@ SizeCpu = Literal[
     "performance",
 ]
 
+SnapshotStatus = Literal[
+    "creating",
+    "ready",
+    "failed",
+    "deleting",
+]
+
+SnapshotRunsOnAccelerator = Literal[
+    "kvm",
+    "tcg",
+]
+
 TemplateStatus = Literal[
     "ready",
     "building",
@@ -366,6 +379,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "size_too_large": 422,
     "snapshot_damaged": 409,
     "snapshot_incompatible": 409,
+    "snapshot_not_found": 404,
     "stdin_not_supported": 422,
     "template_not_found": 404,
     "template_not_ready": 503,
@@ -374,6 +388,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "unauthorized": 401,
     "unknown_field": 400,
     "unknown_size": 422,
+    "unknown_snapshot": 422,
     "unknown_template": 422,
     "unsupported_media_type": 415,
     "upgrade_required": 426,
@@ -684,6 +699,11 @@ class FileWritten(TypedDict):
     size: int
 
 
+class ForkRequest(TypedDict, total=False):
+    #: How many are made. Default: `1`.
+    count: int
+
+
 class Health(TypedDict):
     status: HealthStatus
 
@@ -895,6 +915,18 @@ class LimitsQuotasPersistentDiskGib(TypedDict):
     used: int
 
 
+class LimitsQuotasSnapshots(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class LimitsQuotasSnapshotGib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class LimitsQuotasTokens(TypedDict):
     limit: int
     #: May be over the limit where that was lowered.
@@ -908,6 +940,8 @@ class LimitsQuotas(TypedDict):
     memory_mib: LimitsQuotasMemoryMib
     disk_gib: LimitsQuotasDiskGib
     persistent_disk_gib: LimitsQuotasPersistentDiskGib
+    snapshots: LimitsQuotasSnapshots
+    snapshot_gib: LimitsQuotasSnapshotGib
     tokens: LimitsQuotasTokens
 
 
@@ -941,6 +975,10 @@ class LimitsChangeRequest(TypedDict, total=False):
     quota_disk_gib: Optional[int]
     #: Null takes the installation's setting again.
     quota_persistent_disk_gib: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_snapshots: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_snapshot_gib: Optional[int]
     #: Null takes the installation's setting again.
     quota_tokens: Optional[int]
 
@@ -1204,6 +1242,18 @@ class OrganizationLimitsQuotasPersistentDiskGib(TypedDict):
     used: int
 
 
+class OrganizationLimitsQuotasSnapshots(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class OrganizationLimitsQuotasSnapshotGib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class OrganizationLimitsQuotasTokens(TypedDict):
     limit: int
     #: May be over the limit where that was lowered.
@@ -1217,6 +1267,8 @@ class OrganizationLimitsQuotas(TypedDict):
     memory_mib: OrganizationLimitsQuotasMemoryMib
     disk_gib: OrganizationLimitsQuotasDiskGib
     persistent_disk_gib: OrganizationLimitsQuotasPersistentDiskGib
+    snapshots: OrganizationLimitsQuotasSnapshots
+    snapshot_gib: OrganizationLimitsQuotasSnapshotGib
     tokens: OrganizationLimitsQuotasTokens
 
 
@@ -1233,6 +1285,8 @@ class OrganizationLimitsExceptions(TypedDict, total=False):
     quota_memory_mib: int
     quota_disk_gib: int
     quota_persistent_disk_gib: int
+    quota_snapshots: int
+    quota_snapshot_gib: int
     quota_tokens: int
 
 
@@ -1287,6 +1341,11 @@ class PortList(TypedDict):
     truncated: bool
 
 
+class RollbackRequest(TypedDict):
+    #: Id or name of a snapshot of the same template and size.
+    snapshot: str
+
+
 class SandboxInfo(TypedDict):
     id: str
     name: Optional[str]
@@ -1307,6 +1366,8 @@ class SandboxInfo(TypedDict):
     metadata: Dict[str, str]
     egress: Egress
     host_id: Optional[str]
+    #: The snapshot that it comes from, or that was taken of it last. It may be deleted.
+    snapshot_id: Optional[str]
     created_at: str
     started_at: Optional[str]
     #: When it is destroyed, or where it is persistent paused; a keepalive moves it. Of a paused one it is past, and
@@ -1320,12 +1381,11 @@ class SandboxInfo(TypedDict):
     reason: Optional[str]
 
 
-class _SandboxCreateRequestRequired(TypedDict):
-    #: Template name or id, such as `base`; `GET /v1/templates` lists them.
+class SandboxCreateRequest(TypedDict, total=False):
+    #: Template name or id, such as `base`; `GET /v1/templates` lists them. Either this or `snapshot` is needed.
     template: str
-
-
-class SandboxCreateRequest(_SandboxCreateRequestRequired, total=False):
+    #: Id or name of a snapshot to begin at, in the place of a template. Template and size are those of the snapshot.
+    snapshot: str
     #: Unique among the living of its kind in the organization; paths take it in the place of the id. It may not begin
     #: as an id does (`sbx_`, `mch_`).
     name: str
@@ -1342,6 +1402,10 @@ class SandboxCreateRequest(_SandboxCreateRequestRequired, total=False):
     #: Your own labels, name to value; lists can be filtered by them.
     metadata: Dict[str, str]
     egress: EgressRequest
+
+
+class SandboxForks(TypedDict):
+    items: List[SandboxInfo]
 
 
 class SandboxList(TypedDict):
@@ -1373,6 +1437,48 @@ class Size(TypedDict):
 
 class SizeList(TypedDict):
     items: List[Size]
+
+
+class SnapshotRunsOn(TypedDict):
+    accelerator: SnapshotRunsOnAccelerator
+    qemu_version: str
+    #: Which CPU a guest sees, in a form that can be compared.
+    cpu: str
+    tsc_khz: Optional[int]
+
+
+class Snapshot(TypedDict):
+    id: str
+    name: Optional[str]
+    status: SnapshotStatus
+    #: What it was taken of.
+    sandbox_id: str
+    #: The snapshot that its sandbox had come from, or that was taken of it before. It may be deleted.
+    parent_id: Optional[str]
+    #: Name of the template.
+    template: str
+    size: SizeName
+    #: Memory that differs from the template's. Null until it is ready.
+    memory_bytes: Optional[int]
+    #: Disk that differs from the template's.
+    disk_bytes: Optional[int]
+    #: The host that has its files.
+    host_id: str
+    runs_on: Optional[SnapshotRunsOn]
+    created_at: str
+    #: Why it failed.
+    reason: Optional[str]
+
+
+class SnapshotCreateRequest(TypedDict, total=False):
+    #: Unique among the snapshots of the organization; paths take it in the place of the id. It may not begin as an id
+    #: does (`snp_`).
+    name: str
+
+
+class SnapshotList(TypedDict):
+    items: List[Snapshot]
+    next_cursor: Optional[str]
 
 
 class StatusSandboxes(TypedDict):

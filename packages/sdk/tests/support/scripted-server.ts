@@ -146,6 +146,7 @@ export const sandboxInfo = {
   started_at: "2026-11-20T16:21:09.223Z",
   expires_at: "2026-11-20T16:26:09.223Z",
   paused_at: null,
+  snapshot_id: null,
   destroyed_at: null,
   reason: null,
 };

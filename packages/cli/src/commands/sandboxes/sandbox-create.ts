@@ -11,6 +11,7 @@ import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-f
 
 interface CreateFlags extends EgressFlags {
   readonly template?: string;
+  readonly snapshot?: string;
   readonly name?: string;
   readonly mode?: SandboxMode;
   readonly timeout?: string;
@@ -26,6 +27,7 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     .description("Create a sandbox, wait until it is usable and print its id.")
     .argument("[template]", "the same as --template")
     .option("--template <name>", "name or id; see `skerry template list` (default: base, or the only one)")
+    .option("--snapshot <name>", "name or id of a snapshot to begin at, in the place of a template")
     .option("--name <name>", "a name that commands take in the place of the id")
     .addOption(
       new Option(
@@ -63,7 +65,10 @@ interface Creation {
 
 async function createSandbox(cli: Cli, { template: argument, flags, self }: Creation): Promise<void> {
   const client = await cli.client(self);
-  const template = await chosenTemplate(client, { flag: flags.template, argument }, cli.signal);
+  const template =
+    flags.snapshot === undefined || flags.template !== undefined || argument !== undefined
+      ? await chosenTemplate(client, { flag: flags.template, argument }, cli.signal)
+      : undefined;
   const request = createRequest(template, flags);
   await createInterruptibly(cli, {
     noun: "sandbox",
@@ -82,10 +87,9 @@ async function createSandbox(cli: Cli, { template: argument, flags, self }: Crea
 
 const ends = { ephemeral: "expires", persistent: "is paused" } as const;
 
-function createRequest(template: string, flags: CreateFlags): SandboxCreateRequest {
-  const { name, mode, timeout, size, env, metadata } = flags;
+function createRequest(template: string | undefined, flags: CreateFlags): SandboxCreateRequest {
+  const { snapshot, name, mode, timeout, size, env, metadata } = flags;
   return {
-    template,
-    ...given({ name, mode, timeout, size, env, metadata, egress: egressRequest(flags) }),
+    ...given({ template, snapshot, name, mode, timeout, size, env, metadata, egress: egressRequest(flags) }),
   };
 }

@@ -5,6 +5,7 @@ import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
 import { registerSandboxCreate } from "./sandbox-create.ts";
 import { registerSandboxPower } from "./sandbox-power.ts";
+import { registerSandboxSnapshots } from "./sandbox-snapshots.ts";
 import { registerSandboxLife } from "./sandbox-life.ts";
 import { registerVmEgress } from "../vms/vm-egress.ts";
 import { registerVmExec } from "../vms/vm-exec.ts";
@@ -32,6 +33,7 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerVmFiles(sandbox, cli, sandboxNoun);
   registerSandboxLife(sandbox, cli);
   registerSandboxPower(sandbox, cli);
+  registerSandboxSnapshots(sandbox, cli);
   registerVmEgress(sandbox, cli, sandboxNoun);
   registerVmPorts(sandbox, cli, sandboxNoun);
 }

@@ -42,5 +42,9 @@ export interface SandboxTables {
     paused_at: MaybeTime;
     /** Ports that need no token. */
     public_ports: Generated<number[]>;
+    /** The snapshot that it comes from, or that was taken of it last. */
+    snapshot_id: string | null;
+    /** The internal snapshot of the fork that made it. */
+    forked_by: string | null;
   };
 }

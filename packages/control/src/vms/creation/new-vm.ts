@@ -11,12 +11,17 @@ interface NewVmParams extends Pick<NewVmRow, "name" | "env" | "metadata"> {
   readonly egress: EgressParams;
 }
 
+export interface NewVmPlace extends Pick<Found, "egress"> {
+  readonly template: Pick<Found["template"], "name" | "disk_gib">;
+  readonly host: Pick<Found["host"], "id">;
+}
+
 /** What was asked for, where room for it was found. */
 export function newVm(
   noun: VmKind["noun"],
   { orgId }: Caller,
   { name, size, env, metadata, egress: policy }: NewVmParams,
-  { template, host, egress }: Found,
+  { template, host, egress }: NewVmPlace,
 ): NewVmRow {
   return {
     id: newId(noun),

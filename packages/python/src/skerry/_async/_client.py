@@ -16,6 +16,7 @@ from ._http import AsyncHttp
 from ._machines import AsyncMachines
 from ._organizations import AsyncOrganizations
 from ._sandboxes import AsyncSandboxes
+from ._snapshots import AsyncSnapshots
 from ._templates import AsyncSizes, AsyncTemplates
 from ._tokens import AsyncTokens
 
@@ -45,6 +46,7 @@ class AsyncSkerry:
         self._http = AsyncHttp(settings, retries=retries, http_client=http_client)
         self.sandboxes = AsyncSandboxes(self._http)
         self.machines = AsyncMachines(self._http)
+        self.snapshots = AsyncSnapshots(self._http)
         self.templates = AsyncTemplates(self._http)
         self.sizes = AsyncSizes(self._http)
         self.tokens = AsyncTokens(self._http)

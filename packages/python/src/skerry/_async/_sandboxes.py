@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import AsyncIterator, Mapping, Optional, Sequence, Type, Union
+from typing import AsyncIterator, List, Mapping, Optional, Sequence, Type, Union
 
 from .._create_call import needs_template
 from .._page import Page
@@ -19,10 +19,12 @@ from ..types import (
     PortAccess,
     PortList,
     SandboxCreateRequestMode,
+    SandboxForks,
     SandboxInfo,
     SandboxInfoStatus,
     SandboxList,
     SignedUrl,
+    Snapshot,
     SizeName,
 )
 from ._content import AsyncUploadContent
@@ -39,7 +41,8 @@ class AsyncSandboxes(AsyncVmCalls):
     async def create(
         self,
         *,
-        template: str,
+        template: Optional[str] = None,
+        snapshot: Optional[str] = None,
         name: Optional[str] = None,
         mode: Optional[SandboxCreateRequestMode] = None,
         timeout: Optional[str] = None,
@@ -50,7 +53,7 @@ class AsyncSandboxes(AsyncVmCalls):
     ) -> AsyncSandbox:
         """Creates a sandbox and waits until it is usable.
 
-        ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed, or with the ``mode``
+        Either ``template`` or ``snapshot`` is needed, each by id or name. ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed, or with the ``mode``
         ``persistent`` paused; ``size`` is a name from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
         broken connection it is sent again under the same ``Idempotency-Key``, and creates one sandbox.
 
@@ -59,6 +62,7 @@ class AsyncSandboxes(AsyncVmCalls):
         """
         fields = {
             "template": template,
+            "snapshot": snapshot,
             "name": name,
             "mode": mode,
             "timeout": timeout,
@@ -133,6 +137,25 @@ class AsyncSandboxes(AsyncVmCalls):
         request = Request("POST", f"{self._at(id)}/resume", json={}, answer_within_s=CREATE_WITHIN_S)
         return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
 
+    async def snapshot(self, id: str, *, name: Optional[str] = None) -> Snapshot:
+        """Takes a snapshot of its memory and its disk; it goes on. ``create(snapshot=…)`` begins there, ``rollback`` goes back to it."""
+        path = f"{self._at(id)}/snapshots"
+        request = Request("POST", path, json={"name": name}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        return await self._http.json(request, Snapshot)
+
+    async def fork(self, id: str, *, count: int = 1) -> List[AsyncSandbox]:
+        """Makes ``count`` sandboxes, at most 100, that go on from its memory and its disk as they are now: all or none. It goes on itself."""
+        path = f"{self._at(id)}/fork"
+        request = Request("POST", path, json={"count": count}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        made = await self._http.json(request, SandboxForks)
+        return [AsyncSandbox(self, info) for info in made["items"]]
+
+    async def rollback(self, id: str, snapshot: str) -> AsyncSandbox:
+        """Has it go on from a snapshot, by id or name, of the same template and size. What it was until then is lost."""
+        path = f"{self._at(id)}/rollback"
+        request = Request("POST", path, json={"snapshot": snapshot}, answer_within_s=CREATE_WITHIN_S)
+        return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
+
 
 class AsyncSandbox:
     """A sandbox in hand: what the server last said about it, and everything that one does with it. An ``async with`` block around it destroys
@@ -173,6 +196,19 @@ class AsyncSandbox:
     async def resume(self) -> AsyncSandbox:
         """See ``AsyncSandboxes.resume``."""
         self._info = (await self._sandboxes.resume(self.id)).info
+        return self
+
+    async def snapshot(self, *, name: Optional[str] = None) -> Snapshot:
+        """See ``AsyncSandboxes.snapshot``."""
+        return await self._sandboxes.snapshot(self.id, name=name)
+
+    async def fork(self, count: int = 1) -> List[AsyncSandbox]:
+        """See ``AsyncSandboxes.fork``."""
+        return await self._sandboxes.fork(self.id, count=count)
+
+    async def rollback(self, snapshot: str) -> AsyncSandbox:
+        """See ``AsyncSandboxes.rollback``."""
+        self._info = (await self._sandboxes.rollback(self.id, snapshot)).info
         return self
 
     async def destroy(self) -> None:

@@ -17,6 +17,7 @@ from ._http import Http
 from ._machines import Machines
 from ._organizations import Organizations
 from ._sandboxes import Sandboxes
+from ._snapshots import Snapshots
 from ._templates import Sizes, Templates
 from ._tokens import Tokens
 
@@ -46,6 +47,7 @@ class Skerry:
         self._http = Http(settings, retries=retries, http_client=http_client)
         self.sandboxes = Sandboxes(self._http)
         self.machines = Machines(self._http)
+        self.snapshots = Snapshots(self._http)
         self.templates = Templates(self._http)
         self.sizes = Sizes(self._http)
         self.tokens = Tokens(self._http)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Iterator, Mapping, Optional, Sequence, Type, Union
+from typing import Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from .._create_call import needs_template
 from .._page import Page
@@ -20,10 +20,12 @@ from ..types import (
     PortAccess,
     PortList,
     SandboxCreateRequestMode,
+    SandboxForks,
     SandboxInfo,
     SandboxInfoStatus,
     SandboxList,
     SignedUrl,
+    Snapshot,
     SizeName,
 )
 from ._content import UploadContent
@@ -40,7 +42,8 @@ class Sandboxes(VmCalls):
     def create(
         self,
         *,
-        template: str,
+        template: Optional[str] = None,
+        snapshot: Optional[str] = None,
         name: Optional[str] = None,
         mode: Optional[SandboxCreateRequestMode] = None,
         timeout: Optional[str] = None,
@@ -51,7 +54,7 @@ class Sandboxes(VmCalls):
     ) -> Sandbox:
         """Creates a sandbox and waits until it is usable.
 
-        ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed, or with the ``mode``
+        Either ``template`` or ``snapshot`` is needed, each by id or name. ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed, or with the ``mode``
         ``persistent`` paused; ``size`` is a name from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
         broken connection it is sent again under the same ``Idempotency-Key``, and creates one sandbox.
 
@@ -60,6 +63,7 @@ class Sandboxes(VmCalls):
         """
         fields = {
             "template": template,
+            "snapshot": snapshot,
             "name": name,
             "mode": mode,
             "timeout": timeout,
@@ -134,6 +138,25 @@ class Sandboxes(VmCalls):
         request = Request("POST", f"{self._at(id)}/resume", json={}, answer_within_s=CREATE_WITHIN_S)
         return Sandbox(self, self._http.json(request, SandboxInfo))
 
+    def snapshot(self, id: str, *, name: Optional[str] = None) -> Snapshot:
+        """Takes a snapshot of its memory and its disk; it goes on. ``create(snapshot=…)`` begins there, ``rollback`` goes back to it."""
+        path = f"{self._at(id)}/snapshots"
+        request = Request("POST", path, json={"name": name}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        return self._http.json(request, Snapshot)
+
+    def fork(self, id: str, *, count: int = 1) -> List[Sandbox]:
+        """Makes ``count`` sandboxes, at most 100, that go on from its memory and its disk as they are now: all or none. It goes on itself."""
+        path = f"{self._at(id)}/fork"
+        request = Request("POST", path, json={"count": count}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        made = self._http.json(request, SandboxForks)
+        return [Sandbox(self, info) for info in made["items"]]
+
+    def rollback(self, id: str, snapshot: str) -> Sandbox:
+        """Has it go on from a snapshot, by id or name, of the same template and size. What it was until then is lost."""
+        path = f"{self._at(id)}/rollback"
+        request = Request("POST", path, json={"snapshot": snapshot}, answer_within_s=CREATE_WITHIN_S)
+        return Sandbox(self, self._http.json(request, SandboxInfo))
+
 
 class Sandbox:
     """A sandbox in hand: what the server last said about it, and everything that one does with it. An ``with`` block around it destroys
@@ -174,6 +197,19 @@ class Sandbox:
     def resume(self) -> Sandbox:
         """See ``Sandboxes.resume``."""
         self._info = (self._sandboxes.resume(self.id)).info
+        return self
+
+    def snapshot(self, *, name: Optional[str] = None) -> Snapshot:
+        """See ``Sandboxes.snapshot``."""
+        return self._sandboxes.snapshot(self.id, name=name)
+
+    def fork(self, count: int = 1) -> List[Sandbox]:
+        """See ``Sandboxes.fork``."""
+        return self._sandboxes.fork(self.id, count=count)
+
+    def rollback(self, snapshot: str) -> Sandbox:
+        """See ``Sandboxes.rollback``."""
+        self._info = (self._sandboxes.rollback(self.id, snapshot)).info
         return self
 
     def destroy(self) -> None:

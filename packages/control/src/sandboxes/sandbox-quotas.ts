@@ -1,0 +1,20 @@
+import type { SandboxMode } from "@skerry/contract/sandboxes/sandbox-status";
+import type { Size } from "@skerry/contract/sizes";
+import type { Amounts } from "../capacity/check-quotas.ts";
+
+/** What a sandbox counts beside the memory and the CPUs of its size; as the database counts it, in `room_entries_of`. */
+export function sandboxQuotas({
+  mode,
+  diskGib,
+  size,
+}: {
+  readonly mode: SandboxMode;
+  readonly diskGib: number;
+  readonly size: Size;
+}): Partial<Amounts> {
+  return {
+    sandboxes: 1,
+    disk_gib: diskGib,
+    ...(mode === "persistent" && { persistent_disk_gib: diskGib + Math.ceil(size.memory_mib / 1_024) }),
+  };
+}

@@ -1,0 +1,165 @@
+// Rows of snapshots. A change of status names the version that the decision was about, and is refused when that is old.
+
+import { sql, type Selectable } from "kysely";
+import type { HostSnapshot } from "@skerry/contract/host-api/snapshots";
+import { canSnapshotTransition, type SnapshotStatus } from "@skerry/contract/snapshots/snapshot-status";
+import { SkerryError } from "@skerry/contract/errors";
+import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events.ts";
+import { backoff } from "../db/backoff.ts";
+import { claimedAnew, isClaimed } from "../db/claims.ts";
+import type { Database, Queries, Tables } from "../db/database.ts";
+import { quoted } from "../values/quoted.ts";
+import { isPostponed, RETRY_MAX_S } from "../vms/postpone.ts";
+
+export type SnapshotRow = Selectable<Tables["snapshots"]>;
+
+export type NewSnapshot = Pick<
+  SnapshotRow,
+  | "id"
+  | "org_id"
+  | "name"
+  | "vm_id"
+  | "execution_id"
+  | "parent_id"
+  | "template"
+  | "size"
+  | "disk_gib"
+  | "host_id"
+  | "is_internal"
+>;
+
+const UNIQUE_VIOLATION = "23505";
+
+/** Throws `name_taken`. */
+export async function insertSnapshot(db: Queries, snapshot: NewSnapshot): Promise<SnapshotRow> {
+  return db
+    .insertInto("snapshots")
+    .values({ ...snapshot, status: "creating", claimed_until: claimedAnew })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+    .catch((error: unknown) => {
+      const { code } = (error ?? {}) as { code?: unknown };
+      if (snapshot.name === null || code !== UNIQUE_VIOLATION) throw error;
+      throw new SkerryError(
+        "name_taken",
+        `Another snapshot of the organization has the name ${quoted(snapshot.name)}.`,
+        {
+          remediation: "Choose another name, or delete the snapshot that has it: paths take its name.",
+          context: { field: "name", value: snapshot.name },
+          cause: error,
+        },
+      );
+    });
+}
+
+/** Says that a replica is still at work on it, or on what is made of it. */
+export async function extendSnapshotClaim(db: Database, id: string): Promise<void> {
+  await sql`
+    update snapshots set claimed_until = ${claimedAnew}
+    where id = ${id} and (status = 'creating' or is_internal)`.execute(db);
+}
+
+/** By id or name. Undefined where the organization has none that is shown. */
+export async function findSnapshot(
+  db: Queries,
+  orgId: string,
+  asked: string,
+): Promise<SnapshotRow | undefined> {
+  const { rows } = await sql<SnapshotRow>`
+    select * from snapshots
+    where org_id = ${orgId} and (id = ${asked} or name = ${asked} and status <> 'failed')
+      and status <> 'deleted' and not is_internal
+    order by id = ${asked} desc limit 1`.execute(db);
+  return rows[0];
+}
+
+export async function listSnapshots(
+  db: Queries,
+  {
+    orgId,
+    before,
+    limit,
+  }: { readonly orgId: string; readonly before: string | undefined; readonly limit: number },
+): Promise<SnapshotRow[]> {
+  const { rows } = await sql<SnapshotRow>`
+    select * from snapshots
+    where org_id = ${orgId} and status <> 'deleted' and not is_internal
+      and (${before ?? null}::text is null or id < ${before ?? null})
+    order by id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+type Seen = Pick<SnapshotRow, "id" | "version" | "status">;
+
+/** Undefined where another writer was first. What is not ready, and will not be, has no claim. */
+export async function transitionSnapshot(
+  db: Queries,
+  seen: Seen,
+  to: SnapshotStatus,
+  { reason = null, taken }: { readonly reason?: string | null; readonly taken?: HostSnapshot } = {},
+): Promise<SnapshotRow | undefined> {
+  if (!canSnapshotTransition(seen.status, to))
+    throw new Error(`a snapshot cannot move from ${seen.status} to ${to}`);
+  const { rows } = await sql<SnapshotRow>`
+    update snapshots set
+      status = ${to}, version = version + 1, reason = coalesce(${reason}, reason), attempts = 0, retry_at = now(),
+      claimed_until = case when is_internal and ${to} = 'ready' then ${claimedAnew} end,
+      memory_bytes = coalesce(${taken?.memory_bytes ?? null}::bigint, memory_bytes),
+      disk_bytes = coalesce(${taken?.disk_bytes ?? null}::bigint, disk_bytes),
+      runs_on = coalesce(${taken === undefined ? null : JSON.stringify(taken.runs_on)}::jsonb, runs_on),
+      deleted_at = case when ${to} = 'deleted' then now() end
+    where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
+    returning *`.execute(db);
+  return rows[0];
+}
+
+/** It is there. Its sandbox goes on from it, where that is still the life that it was taken of. */
+export async function snapshotTaken(
+  db: Database,
+  seen: Seen,
+  { taken, event }: { readonly taken: HostSnapshot; readonly event: NewAuditEvent | undefined },
+): Promise<SnapshotRow | undefined> {
+  return db.transaction().execute(async (transaction) => {
+    const ready = await transitionSnapshot(transaction, seen, "ready", { taken });
+    if (ready === undefined || ready.is_internal) return ready;
+    await sql`
+      update sandboxes set snapshot_id = ${ready.id}
+      where id = ${ready.vm_id} and execution_id = ${ready.execution_id}`.execute(transaction);
+    if (event !== undefined) await auditEventFrom(sql`(select 1) as taken`, event).execute(transaction);
+    return ready;
+  });
+}
+
+/** A snapshot as its host's list is compared with it. */
+export interface SnapshotFact extends Pick<SnapshotRow, "id" | "status" | "version" | "is_internal"> {
+  /** A replica is taking it, or makes a fork of it, at this moment. */
+  readonly claimed: boolean;
+  /** What failed is not due for its next attempt yet. */
+  readonly waiting: boolean;
+}
+
+const FACTS_MAX = 20_000;
+const FACTS = sql`id, status, version, is_internal, ${isClaimed()} as claimed, ${isPostponed} as waiting`;
+
+/** Of every snapshot that this host should have, or should lose. */
+export async function snapshotsOnHost(db: Queries, hostId: string): Promise<SnapshotFact[]> {
+  const { rows } = await sql<SnapshotFact>`
+    select ${FACTS} from snapshots
+    where host_id = ${hostId} and (status in ('creating', 'ready', 'deleting') or deleted_at > now() - interval '1 hour')
+    order by retry_at limit ${FACTS_MAX}`.execute(db);
+  return rows;
+}
+
+/** After an attempt to delete it that failed: the next one comes after 2, 4, 8 … 60 s. */
+export async function postponeSnapshot(db: Queries, id: string): Promise<void> {
+  await sql`
+    update snapshots set attempts = attempts + 1, retry_at = now() + ${backoff(sql`attempts + 1`, RETRY_MAX_S)}
+    where id = ${id} and status = 'deleting'`.execute(db);
+}
+
+export async function internalSnapshot(db: Queries, id: string): Promise<SnapshotRow | undefined> {
+  const { rows } = await sql<SnapshotRow>`select * from snapshots where id = ${id} and is_internal`.execute(
+    db,
+  );
+  return rows[0];
+}

@@ -1,0 +1,137 @@
+import { SkerryError } from "@skerry/contract/errors";
+import { idKinds, isId } from "@skerry/contract/ids";
+import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { retryOnConflict } from "../db/retry-on-conflict.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
+import type { Outcome } from "../idempotency/create-once.ts";
+import { checkText } from "../values/check-text.ts";
+import { readPage, type Page, type PageParams } from "../values/page.ts";
+import { quoted } from "../values/quoted.ts";
+import { findSnapshot, listSnapshots, transitionSnapshot, type SnapshotRow } from "./snapshot-store.ts";
+
+export type { SnapshotRow } from "./snapshot-store.ts";
+
+export async function listSnapshotsOf(
+  context: Context,
+  { orgId }: Caller,
+  params: PageParams,
+): Promise<Page<Snapshot>> {
+  const page = await readPage("snapshot", params, (before, limit) =>
+    listSnapshots(context.db, { orgId, before, limit }),
+  );
+  return { ...page, items: page.items.map(snapshotOf) };
+}
+
+/** By id or name. Throws `snapshot_not_found`, also where it is another organization's. */
+export async function getSnapshot(context: Context, { orgId }: Caller, asked: string): Promise<SnapshotRow> {
+  const row = isSane(asked) ? await findSnapshot(context.db, orgId, asked) : undefined;
+  if (row === undefined) {
+    throw new SkerryError("snapshot_not_found", `There is no snapshot ${quoted(asked)}.`, {
+      remediation: "`GET /v1/snapshots` lists those of the organization.",
+    });
+  }
+  return row;
+}
+
+/** One that a request names in its body, to start from. Throws `unknown_snapshot` where it cannot be. */
+export async function usableSnapshot(
+  context: Context,
+  { orgId }: Caller,
+  asked: string,
+): Promise<SnapshotRow> {
+  const row = isSane(asked) ? await findSnapshot(context.db, orgId, asked) : undefined;
+  if (row?.status === "ready") return row;
+  const why =
+    row === undefined
+      ? `There is no snapshot ${quoted(asked)}.`
+      : `The snapshot ${quoted(asked)} is ${row.status}.`;
+  throw new SkerryError("unknown_snapshot", why, {
+    remediation: "`GET /v1/snapshots` lists those of the organization; one that is `ready` can be used.",
+    context: { field: "snapshot" },
+  });
+}
+
+function isSane(asked: string): boolean {
+  return asked !== "" && asked.length <= 200 && !asked.includes("\0") && asked.isWellFormed();
+}
+
+/** A name for a new one. Throws `bad_request`. */
+export function checkSnapshotName(name: string): string {
+  checkText("name", name);
+  if (!name.startsWith(`${idKinds.snapshot}_`) && name !== "." && name !== "..") return name;
+  throw new SkerryError(
+    "bad_request",
+    `"name" cannot be ${quoted(name)}: a path could not tell it from an id or a step.`,
+    {
+      remediation: "Choose another name.",
+      context: { field: "name" },
+    },
+  );
+}
+
+/** Its files are removed at once, or by VM cleanup where the host does not answer. What was made of it stays. */
+export async function deleteSnapshot(context: Context, caller: Caller, asked: string): Promise<void> {
+  const row = await retryOnConflict(
+    async () => {
+      const seen = await getSnapshot(context, caller, asked);
+      return seen.status === "deleting" ? seen : transitionSnapshot(context.db, seen, "deleting");
+    },
+    () => new SkerryError("internal", "The snapshot changed too often to be deleted."),
+  );
+  await finishDeleting(context, row).catch((error: unknown) => {
+    context.log.warn({ err: error, snapshot_id: row.id }, "a host did not confirm the end of a snapshot");
+    context.wake("vm-cleanup");
+  });
+}
+
+/** With a host that has been removed it is gone for us. */
+export async function finishDeleting(
+  context: Context,
+  row: Pick<SnapshotRow, "id" | "version" | "status" | "host_id">,
+  stop?: AbortSignal,
+): Promise<void> {
+  const address = await hostAddress(context.db, row.host_id);
+  if (address !== undefined) await context.hosts.client(address).snapshots.delete(row.id, stop);
+  // Losing here means that another writer finished the same deletion.
+  await transitionSnapshot(context.db, row, "deleted");
+}
+
+export function snapshotOf(row: SnapshotRow): Snapshot {
+  const { status } = row;
+  if (status === "deleted") throw new Error("a deleted snapshot is not shown");
+  return {
+    id: row.id,
+    name: row.name,
+    status,
+    sandbox_id: row.vm_id,
+    parent_id: row.parent_id,
+    template: row.template,
+    size: row.size,
+    memory_bytes: row.memory_bytes === null ? null : Number(row.memory_bytes),
+    disk_bytes: row.disk_bytes === null ? null : Number(row.disk_bytes),
+    host_id: row.host_id,
+    runs_on: row.runs_on,
+    created_at: row.created_at.toISOString(),
+    reason: row.reason,
+  };
+}
+
+/** Whether a path names it by its id. */
+export function isSnapshotId(asked: string): boolean {
+  return isId("snapshot", asked);
+}
+
+/** Of a request that took one and was not answered. */
+export async function snapshotOutcome(
+  context: Context,
+  { orgId }: Caller,
+  id: string,
+): Promise<Outcome<Snapshot>> {
+  const row = await findSnapshot(context.db, orgId, id);
+  if (row?.status === "ready") return { kind: "ready", answer: snapshotOf(row) };
+  if (row?.status !== "creating") return { kind: "nothing" };
+  context.wake("vm-cleanup");
+  return { kind: "pending" };
+}

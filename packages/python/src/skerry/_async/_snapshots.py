@@ -1,0 +1,38 @@
+"""Snapshots of sandboxes."""
+
+from __future__ import annotations
+
+from typing import AsyncIterator, Optional
+
+from .._page import Page
+from .._paths import segment
+from .._request import Request
+from ..types import Snapshot, SnapshotList
+from ._http import AsyncHttp
+from ._streams import every_item
+
+
+class AsyncSnapshots:
+    """Snapshots of the organization, by id or name. ``sandbox.snapshot()`` takes one."""
+
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def get(self, id: str) -> Snapshot:
+        """Code ``snapshot_not_found`` where there is none, or where it belongs to another organization."""
+        return await self._http.json(Request("GET", f"/v1/snapshots/{segment(id)}"), Snapshot)
+
+    async def list(self) -> AsyncIterator[Snapshot]:
+        """Every snapshot, newest first, read page by page as you go."""
+        async for snapshot in every_item(lambda cursor: self.page(cursor=cursor)):
+            yield snapshot
+
+    async def page(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Snapshot]:
+        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        query = {"limit": limit, "cursor": cursor}
+        found = await self._http.json(Request("GET", "/v1/snapshots", query=query), SnapshotList)
+        return Page(found["items"], found["next_cursor"])
+
+    async def delete(self, id: str) -> None:
+        """What was made of it stays."""
+        await self._http.done(Request("DELETE", f"/v1/snapshots/{segment(id)}"))

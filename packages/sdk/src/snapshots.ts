@@ -1,0 +1,34 @@
+import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import type { CallOptions, HttpClient } from "./http.ts";
+import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
+import { snapshotPath } from "./paths.ts";
+
+/** Snapshots of the organization, by id or name. `sandbox.snapshot()` takes one. */
+export class Snapshots {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  /** Code `snapshot_not_found` where there is none, or where it belongs to another organization. */
+  get(id: string, options: CallOptions = {}): Promise<Snapshot> {
+    return this.#http.json<Snapshot>({ method: "GET", path: snapshotPath(id) }, options);
+  }
+
+  /** Every snapshot, newest first, read page by page as you go. */
+  list(options: CallOptions = {}): AsyncGenerator<Snapshot, void> {
+    return everyItem((cursor) => this.page({ cursor }, options));
+  }
+
+  /** One page of the list. */
+  page(query: PageOptions = {}, options: CallOptions = {}): Promise<Page<Snapshot>> {
+    const call = { method: "GET", path: "/v1/snapshots", query: pageQuery(query) } as const;
+    return this.#http.json<Page<Snapshot>>(call, options);
+  }
+
+  /** What was made of it stays. */
+  async delete(id: string, options: CallOptions = {}): Promise<void> {
+    await this.#http.done({ method: "DELETE", path: snapshotPath(id) }, options);
+  }
+}
