@@ -67,5 +67,6 @@ export class FakePorts {
 }
 
 function sayHello(connection: PortConnection): void {
-  connection.on("data", () => connection.write("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"));
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: application/octet-stream\r\ncontent-length: 5\r\n\r\n";
+  connection.on("data", () => connection.write(`${head}hello`));
 }

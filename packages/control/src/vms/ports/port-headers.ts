@@ -115,6 +115,8 @@ const saidByUs: ReadonlySet<string> = new Set([
   "content-security-policy",
   "cross-origin-resource-policy",
   "date",
+  "ratelimit",
+  "ratelimit-policy",
   "referrer-policy",
   "x-content-type-options",
   "x-request-id",

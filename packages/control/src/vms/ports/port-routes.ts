@@ -81,6 +81,11 @@ function proxiedOf(request: FastifyRequest, reply: FastifyReply, port: number): 
     isWebSocket: isUpgrade(raw),
     gone: requestSignal(reply),
     limits: proxyLimits,
-    answering: () => reply.hijack(),
+    answering: () => {
+      // Those of the framework, which sends nothing from here on: what the caller has left of its limits.
+      for (const [name, value] of Object.entries(reply.getHeaders()))
+        if (value !== undefined) reply.raw.setHeader(name, value);
+      reply.hijack();
+    },
   };
 }
