@@ -112,7 +112,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
     ["audit", "guest-api", "limits", "moves", "platform", "templates", "vms"],
-    ["host-api", "machines", "organizations", "sandboxes"],
+    ["host-api", "machines", "organizations", "sandboxes", "snapshots"],
     ["hosts"],
     ["joining"],
   ],

@@ -150,7 +150,7 @@ class AsyncSandboxes(AsyncVmCalls):
         made = await self._http.json(request, SandboxForks)
         return [AsyncSandbox(self, info) for info in made["items"]]
 
-    async def rollback(self, id: str, snapshot: str) -> AsyncSandbox:
+    async def rollback(self, id: str, *, snapshot: str) -> AsyncSandbox:
         """Has it go on from a snapshot, by id or name, of the same template and size. What it was until then is lost."""
         path = f"{self._at(id)}/rollback"
         request = Request("POST", path, json={"snapshot": snapshot}, answer_within_s=CREATE_WITHIN_S)
@@ -208,7 +208,7 @@ class AsyncSandbox:
 
     async def rollback(self, snapshot: str) -> AsyncSandbox:
         """See ``AsyncSandboxes.rollback``."""
-        self._info = (await self._sandboxes.rollback(self.id, snapshot)).info
+        self._info = (await self._sandboxes.rollback(self.id, snapshot=snapshot)).info
         return self
 
     async def destroy(self) -> None:

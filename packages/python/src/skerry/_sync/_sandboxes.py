@@ -151,7 +151,7 @@ class Sandboxes(VmCalls):
         made = self._http.json(request, SandboxForks)
         return [Sandbox(self, info) for info in made["items"]]
 
-    def rollback(self, id: str, snapshot: str) -> Sandbox:
+    def rollback(self, id: str, *, snapshot: str) -> Sandbox:
         """Has it go on from a snapshot, by id or name, of the same template and size. What it was until then is lost."""
         path = f"{self._at(id)}/rollback"
         request = Request("POST", path, json={"snapshot": snapshot}, answer_within_s=CREATE_WITHIN_S)
@@ -209,7 +209,7 @@ class Sandbox:
 
     def rollback(self, snapshot: str) -> Sandbox:
         """See ``Sandboxes.rollback``."""
-        self._info = (self._sandboxes.rollback(self.id, snapshot)).info
+        self._info = (self._sandboxes.rollback(self.id, snapshot=snapshot)).info
         return self
 
     def destroy(self) -> None:
