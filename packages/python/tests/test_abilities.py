@@ -14,6 +14,22 @@ DOCUMENT = json.loads((Path(__file__).parents[2] / "control/openapi.json").read_
 
 #: Read by other programs. So is what needs no token, such as this package itself, but for the server's health.
 LEFT_OUT = {"getMetrics", "getOpenapi"}
+#: Commands that run on by themselves, terminals, and what a port answers, which is for browsers and programs of one's own: not among this client's
+#: abilities, and its documentation says so.
+LEFT_OUT |= {
+    name.replace("VM", kind)
+    for kind in ("Sandbox", "Machine")
+    for name in (
+        "execInVM",
+        "createVMExecution",
+        "listVMExecutions",
+        "getVMExecution",
+        "streamVMExecution",
+        "sendVMExecutionStdin",
+        "killVMExecution",
+        "requestVMPort",
+    )
+}
 
 METHODS = {
     "createSandbox": "sandboxes.create",
@@ -34,6 +50,12 @@ METHODS = {
     "downloadFile": "sandboxes.download",
     "getSandboxEgress": "sandboxes.egress",
     "setSandboxEgress": "sandboxes.set_egress",
+    "listSandboxPorts": "sandboxes.ports",
+    "setSandboxPortAccess": "sandboxes.set_port_public",
+    "signSandboxUrl": "sandboxes.sign_port_url",
+    "listMachinePorts": "machines.ports",
+    "setMachinePortAccess": "machines.set_port_public",
+    "signMachineUrl": "machines.sign_port_url",
     "createMachine": "machines.create",
     "listMachines": "machines.page",
     "getMachine": "machines.get",
@@ -81,9 +103,9 @@ METHODS = {
 
 #: Fields that a method takes in another form.
 OTHERWISE: Dict[str, Set[str]] = {
-    # It is text or bytes.
-    "execute": {"encoding", "stdin_encoding"},
-    "executeInMachine": {"encoding", "stdin_encoding"},
+    # It is text or bytes; and executions of their own are not among this client's abilities.
+    "execute": {"encoding", "stdin_encoding", "detach", "reattach"},
+    "executeInMachine": {"encoding", "stdin_encoding", "detach", "reattach"},
     # `list_directory` and `follow_logs`.
     "downloadFile": {"list"},
     "downloadMachineFile": {"list"},
@@ -133,7 +155,7 @@ class AbilitiesTest(unittest.TestCase):
         self.assertEqual(tried, 2 * len(METHODS))
 
     def test_everything_but_what_a_call_is_about_is_named(self) -> None:
-        about = {"self", "id", "user_id", "name_or_id", "command", "path", "content", "changes", "role"}
+        about = {"self", "id", "user_id", "name_or_id", "command", "path", "content", "changes", "role", "port"}
         client = Skerry("http://h", token="sk_test")
         for path in METHODS.values():
             for parameter in inspect.signature(method_of(client, path)).parameters.values():

@@ -96,7 +96,7 @@ class CallsTest(unittest.TestCase):
     def test_a_creation_without_a_template_says_which_to_give(self) -> None:
         with ScriptedServer(answering(201, SANDBOX)) as server, connected(server) as skerry:
             calls: List[Callable[[], object]] = [
-                lambda: skerry.sandboxes.create(),  # type: ignore[call-arg]
+                lambda: skerry.sandboxes.create(),
                 lambda: skerry.sandboxes.create("base"),  # type: ignore[misc]
                 lambda: skerry.sandboxes.create(template=""),
                 lambda: skerry.machines.create(template=None),  # type: ignore[arg-type]

@@ -223,9 +223,9 @@ class AsyncSandbox:
         """See ``AsyncSandboxes.ports``."""
         return await self._sandboxes.ports(self.id)
 
-    async def set_port_public(self, port: int, public: bool) -> PortAccess:
+    async def set_port_public(self, port: int, *, public: bool) -> PortAccess:
         """See ``AsyncSandboxes.set_port_public``."""
-        return await self._sandboxes.set_port_public(self.id, port, public)
+        return await self._sandboxes.set_port_public(self.id, port, public=public)
 
     async def sign_port_url(self, port: int, *, expires_in: Optional[str] = None) -> SignedUrl:
         """See ``AsyncSandboxes.sign_port_url``."""

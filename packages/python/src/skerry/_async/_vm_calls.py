@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import AsyncGenerator, Mapping, Optional, Sequence, Union
+from typing import AsyncGenerator, Dict, Mapping, Optional, Sequence, Union
 
 from .._event_stream import EventReader, EventStreamError
 from .._file_mode import checked_mode
@@ -49,14 +49,16 @@ class AsyncVmCalls:
         """The TCP ports that something listens on, and those that are public; by number."""
         return await self._http.json(Request("GET", f"{self._at(id)}/ports"), PortList)
 
-    async def set_port_public(self, id: str, port: int, public: bool) -> PortAccess:
+    async def set_port_public(self, id: str, port: int, *, public: bool) -> PortAccess:
         """Opens a port to everybody who knows the id, or has it need a token or a signed URL again."""
         request = Request("PATCH", f"{self._at(id)}/ports/{int(port)}", json={"public": public})
         return await self._http.json(request, PortAccess)
 
     async def sign_port_url(self, id: str, port: int, *, expires_in: Optional[str] = None) -> SignedUrl:
         """A URL by which everybody who has it reaches the port without a token; ``expires_in`` is at most ``168h``, by default ``1h``."""
-        fields = {"port": port} if expires_in is None else {"port": port, "expires_in": expires_in}
+        fields: Dict[str, object] = {"port": port}
+        if expires_in is not None:
+            fields["expires_in"] = expires_in
         return await self._http.json(Request("POST", f"{self._at(id)}/urls", json=fields), SignedUrl)
 
     async def set_egress(

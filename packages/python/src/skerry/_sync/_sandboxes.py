@@ -224,9 +224,9 @@ class Sandbox:
         """See ``Sandboxes.ports``."""
         return self._sandboxes.ports(self.id)
 
-    def set_port_public(self, port: int, public: bool) -> PortAccess:
+    def set_port_public(self, port: int, *, public: bool) -> PortAccess:
         """See ``Sandboxes.set_port_public``."""
-        return self._sandboxes.set_port_public(self.id, port, public)
+        return self._sandboxes.set_port_public(self.id, port, public=public)
 
     def sign_port_url(self, port: int, *, expires_in: Optional[str] = None) -> SignedUrl:
         """See ``Sandboxes.sign_port_url``."""

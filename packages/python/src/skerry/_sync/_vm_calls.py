@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Generator, Mapping, Optional, Sequence, Union
+from typing import Generator, Dict, Mapping, Optional, Sequence, Union
 
 from .._event_stream import EventReader, EventStreamError
 from .._file_mode import checked_mode
@@ -50,14 +50,16 @@ class VmCalls:
         """The TCP ports that something listens on, and those that are public; by number."""
         return self._http.json(Request("GET", f"{self._at(id)}/ports"), PortList)
 
-    def set_port_public(self, id: str, port: int, public: bool) -> PortAccess:
+    def set_port_public(self, id: str, port: int, *, public: bool) -> PortAccess:
         """Opens a port to everybody who knows the id, or has it need a token or a signed URL again."""
         request = Request("PATCH", f"{self._at(id)}/ports/{int(port)}", json={"public": public})
         return self._http.json(request, PortAccess)
 
     def sign_port_url(self, id: str, port: int, *, expires_in: Optional[str] = None) -> SignedUrl:
         """A URL by which everybody who has it reaches the port without a token; ``expires_in`` is at most ``168h``, by default ``1h``."""
-        fields = {"port": port} if expires_in is None else {"port": port, "expires_in": expires_in}
+        fields: Dict[str, object] = {"port": port}
+        if expires_in is not None:
+            fields["expires_in"] = expires_in
         return self._http.json(Request("POST", f"{self._at(id)}/urls", json=fields), SignedUrl)
 
     def set_egress(
