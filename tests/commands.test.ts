@@ -248,13 +248,16 @@ test("as a stream of events, output comes while the command still runs, and exit
 });
 
 function eventsOf(stream: string): { event: string; data: string }[] {
-  return stream
-    .split("\n\n")
-    .filter((block) => block.startsWith("event: "))
-    .map((block) => {
-      const [event = "", data = ""] = block.split("\n").map((line) => line.slice(line.indexOf(": ") + 2));
-      return { event, data };
-    });
+  const field = (block: string, name: string): string | undefined =>
+    block
+      .split("\n")
+      .find((line) => line.startsWith(`${name}: `))
+      ?.slice(name.length + 2);
+  return stream.split("\n\n").flatMap((block) => {
+    const [event, data] = [field(block, "event"), field(block, "data")];
+    // What keeps the connection alive says nothing of the command.
+    return event === undefined || event === "keepalive" ? [] : [{ event, data: data ?? "" }];
+  });
 }
 
 function dataOf(json: string | undefined): string {
