@@ -88,7 +88,9 @@ class Connection {
   static async open(path = "/vms/sbx_1/ports/3000?execution_id=exe_1"): Promise<Connection> {
     const asked = httpRequest({ port, path, headers: { connection: "upgrade", upgrade: PORT_PROTOCOL } });
     asked.end();
-    const [, socket] = (await once(asked, "upgrade")) as [IncomingMessage, Duplex];
+    const [, socket, head] = (await once(asked, "upgrade")) as [IncomingMessage, Duplex, Buffer];
+    // What is refused at once is told right behind the head of the answer.
+    if (head.length > 0) socket.unshift(head);
     return new Connection(socket);
   }
 

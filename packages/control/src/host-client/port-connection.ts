@@ -112,7 +112,9 @@ export class PortConnection extends Duplex {
     if (this.#unsent.length > 0) return;
     const sent = this.#sent;
     this.#sent = undefined;
-    sent?.();
+    // Without credit to wait for, it is the connection below that says when there is room.
+    if (this.#grants && this.#socket.writableNeedDrain) this.#socket.once("drain", () => sent?.());
+    else sent?.();
   }
 
   get #bothEnded(): boolean {
