@@ -13,7 +13,9 @@ import { measureCold, measureLife } from "./life.ts";
 import { measureMemory } from "./memory.ts";
 import { measureMove } from "./move.ts";
 import type { Measure } from "./report.ts";
+import { measurePorts } from "./ports.ts";
 import { measureSaved } from "./saved.ts";
+import { measureStreams } from "./streams.ts";
 import { measureSustained } from "./sustained.ts";
 
 interface Chapter {
@@ -69,6 +71,20 @@ export const chapters: readonly Chapter[] = [
     about:
       "Each way, in turns with the raw channel: the same operation of the agent in a VM of the bare script, without HTTP.",
     measure: measureBulk,
+  },
+  {
+    name: "streams",
+    title: "What a command writes, as it comes",
+    about:
+      "Delays by the guest's own clock, which is compared with ours first; 100 MB in turns with the raw channel: the agent's plainest operation, without HTTP.",
+    measure: measureStreams,
+  },
+  {
+    name: "ports",
+    title: "HTTP to a port of a guest",
+    about:
+      "One server in the guest, asked through the API, and in turns over the raw channel of a VM of the bare script, in which the same server runs.",
+    measure: measurePorts,
   },
   {
     name: "growth",

@@ -62,6 +62,39 @@ export class FloorChannel {
     if (exitCode !== 0) throw new Error(`${command} ended with ${String(exitCode)}`);
   }
 
+  /** Resolves with how many bytes the command has printed. */
+  async print(command: string): Promise<number> {
+    let bytes = 0;
+    const operation = { op: "execute", command, env: {}, timeout_ms: DEADLINE_MS } as const;
+    await this.#converse(
+      { ...operation, stdin: false, output_limit: 0 },
+      this.#granting((got) => (bytes += got)),
+    );
+    return bytes;
+  }
+
+  /** A connection to what listens on a port of the guest, over which one request after the other goes: each resolves with the length of
+   *  the answer's body. Nothing else can be asked of this channel any more. */
+  async connect(port: number): Promise<(path: string) => Promise<number>> {
+    let take: (payload: Buffer) => void = () => undefined;
+    const grant = this.#granting((_bytes, payload) => take(payload));
+    const connected = Promise.withResolvers<void>();
+    this.#converse({ op: "connect", port }, (frame) => {
+      if (frame.type === frameTypes.head) connected.resolve();
+      grant(frame);
+    }).catch(connected.reject);
+    await connected.promise;
+    return async (path) => {
+      const answered = Promise.withResolvers<number>();
+      this.#fail = answered.reject;
+      const answer = new FloorAnswer(answered.resolve);
+      take = (payload) => answer.take(payload);
+      const request = `GET ${path} HTTP/1.1\r\nHost: guest\r\n\r\n`;
+      this.#socket.write(encodeFrame(frameTypes.data, this.#stream, Buffer.from(request)));
+      return answered.promise;
+    };
+  }
+
   async upload(path: string, content: Buffer): Promise<void> {
     let credit = WINDOW_BYTES;
     let at = 0;
@@ -92,16 +125,24 @@ export class FloorChannel {
   /** Resolves with how many bytes came. */
   async download(path: string): Promise<number> {
     let bytes = 0;
+    await this.#converse(
+      { op: "read", path },
+      this.#granting((got) => (bytes += got)),
+    );
+    return bytes;
+  }
+
+  /** Counts data, and has the guest send more. */
+  #granting(count: (bytes: number, payload: Buffer) => void): (frame: Frame) => void {
     let ungranted = 0;
-    await this.#converse({ op: "read", path }, ({ type, payload }) => {
+    return ({ type, payload }) => {
       if (type !== frameTypes.data) return;
-      bytes += payload.length;
+      count(payload.length, payload);
       ungranted += payload.length;
       if (ungranted < WINDOW_BYTES / 2) return;
       this.#socket.write(encodeWindow(this.#stream, ungranted));
       ungranted = 0;
-    });
-    return bytes;
+    };
   }
 
   /** Opens a stream and resolves with the JSON that ends it. */
@@ -133,5 +174,27 @@ export class FloorChannel {
     const deadline = setTimeout(() => reject(new Error("the agent does not answer")), DEADLINE_MS);
     this.#socket.write(first);
     return promise.finally(() => clearTimeout(deadline));
+  }
+}
+
+/** An answer that says how long it is. */
+class FloorAnswer {
+  readonly #done: (bytes: number) => void;
+  #head = "";
+  #bytes: number | undefined;
+
+  constructor(done: (bytes: number) => void) {
+    this.#done = done;
+  }
+
+  take(payload: Buffer): void {
+    if (this.#bytes === undefined) {
+      this.#head += payload.toString("latin1");
+      const end = this.#head.indexOf("\r\n\r\n");
+      if (end < 0) return;
+      this.#bytes = this.#head.length - end - 4;
+    } else this.#bytes += payload.length;
+    const expected = Number(/^content-length: (\d+)/im.exec(this.#head)?.[1]);
+    if (this.#bytes >= expected) this.#done(this.#bytes);
   }
 }

@@ -6,6 +6,7 @@ export interface Scale {
   readonly coldRounds: number;
   readonly executeRounds: number;
   readonly bulkRounds: number;
+  readonly streamRounds: number;
   readonly burst: { readonly vms: number; readonly repeats: number };
   readonly requestRuns: number;
   readonly sustainedS: number;
@@ -28,6 +29,7 @@ export const full: Scale = {
   coldRounds: 100,
   executeRounds: 50,
   bulkRounds: 10,
+  streamRounds: 100,
   burst: { vms: 100, repeats: 3 },
   requestRuns: 5,
   sustainedS: 600,
@@ -44,6 +46,7 @@ export const quick: Scale = {
   coldRounds: 8,
   executeRounds: 10,
   bulkRounds: 2,
+  streamRounds: 20,
   burst: { vms: 20, repeats: 1 },
   requestRuns: 2,
   sustainedS: 20,
