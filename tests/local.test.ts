@@ -48,7 +48,12 @@ test("the operator sees hosts and background services at the command line, and r
   });
   expect(await skerry(one.env, "status")).toMatch(/event loop +(ok|slow) +.* late by at most \d+ ms/);
   expect(await skerry(one.env, "service", "list")).toMatch(/vm-cleanup +30 s/);
-  await expect(skerry(one.env, "service", "run", "nothing")).rejects.toThrow("vm-cleanup");
+  await expect(skerry(one.env, "service", "run", "nothing")).rejects.toThrow(
+    /no service "nothing".*vm-cleanup/s,
+  );
+  const token = (await skerry(one.env, "admin-token", "--name", "found again")).trim();
+  const me = await skerry({ ...one.env, SKERRY_API_TOKEN: token }, "whoami", "--json");
+  expect(JSON.parse(me)).toMatchObject({ token_name: "found again", role: "owner" });
   expect(await skerry(one.env, "host", "drain", host?.id ?? "", "--json")).toContain('"maintenance"');
   await expect(client.sandboxes.create({ template: "base" })).rejects.toThrow("No host is online");
   expect(await skerry(one.env, "host", "activate", host?.id ?? "", "--json")).toContain('"online"');

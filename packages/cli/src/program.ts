@@ -19,7 +19,7 @@ import { registerCompletionCommands } from "./commands/completion.ts";
 import { registerOrganizationCommands } from "./commands/organizations/organizations.ts";
 import { completeTree } from "./complete-tree.ts";
 import { addOtherWords, commandCalled } from "./other-words.ts";
-import { endingOf, InterruptedError } from "./errors.ts";
+import { endingOf, InterruptedError, type Failure } from "./errors.ts";
 
 /** What a program has beside the commands that call the API. */
 export interface LocalCommands {
@@ -37,7 +37,8 @@ export async function runProgram(args: readonly string[], local: LocalCommands):
 async function exitCodeOf(args: readonly string[], local: LocalCommands): Promise<number> {
   const isJson = flagsOf(args).includes("--json");
   const cli = new Cli({ isJson, hasSeparator: args.includes("--") });
-  const program = makeProgram(isJson);
+  const faults: string[] = [];
+  const program = makeProgram(isJson ? faults : undefined);
   registerAuthCommands(program, cli);
   registerOrganizationCommands(program, cli);
   registerSandboxCommands(program, cli);
@@ -57,18 +58,31 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
     await program.parseAsync(withHelpFlag(program, args), { from: "user" });
     return cli.exitCode;
   } catch (error) {
-    return await ended(cli, error, isJson);
+    return await ended(cli, error, isJson ? faults.join("") : undefined);
   }
 }
 
-async function ended(cli: Cli, error: unknown, isJson: boolean): Promise<number> {
+/** `fault`: what commander says of the arguments, where it is to become JSON. */
+async function ended(cli: Cli, error: unknown, fault: string | undefined): Promise<number> {
   cli.waits.endRequest();
   const { exitCode, failure } = endingOf(error, cli.failedExitCode);
   if (error instanceof InterruptedError) await cli.output.interrupted();
   if (failure !== undefined) await cli.output.failure(failure);
-  else if (isJson && error instanceof CommanderError && error.exitCode !== 0)
-    await cli.output.failure({ code: "invalid_input", message: error.message.replace(/^error: /, "") });
+  else if (fault !== undefined && error instanceof CommanderError && error.exitCode !== 0)
+    await cli.output.failure(failureOfFault(fault));
   return exitCode;
+}
+
+/** What is wrong is its first line, and what to do are the others. */
+function failureOfFault(fault: string): Failure {
+  const [first = "", ...others] = fault.split("\n").filter((line) => line !== "");
+  const remedies = others.map((line) => line.replace(/^\((.*)\)$/, "$1"));
+  const message = first.replace(/^error: /, "");
+  return {
+    code: "invalid_input",
+    message,
+    ...(remedies.length > 0 && { remediation: remedies.join(" ") }),
+  };
 }
 
 /** What people type by habit, as the program has it. */
@@ -101,8 +115,8 @@ function flagsOf(args: readonly string[]): readonly string[] {
 /** Columns that are left for a description, from which on it is broken into lines and not printed as it is. */
 const DESCRIPTION_MIN = 20;
 
-/** Settings made here reach every command that is added later. */
-function makeProgram(isJson: boolean): Command {
+/** Settings made here reach every command that is added later. `faults` gets what commander would write to standard error. */
+function makeProgram(faults: string[] | undefined): Command {
   return new Command("skerry")
     .description("Runs untrusted code in microVMs: sandboxes, commands, files.")
     .version(packageJson.version, "-v, --version")
@@ -116,7 +130,8 @@ function makeProgram(isJson: boolean): Command {
       subcommandTerm: (command) =>
         [command.name(), ...command.registeredArguments.map(argumentText)].join(" "),
     })
-    .configureOutput(isJson ? { writeErr: () => undefined } : {})
+    .configureOutput(faults === undefined ? {} : { writeErr: (text) => void faults.push(text) })
+    .helpCommand("help [command]", "Show how a command is used.")
     .exitOverride()
     .showHelpAfterError("Run the command with --help to see how it is used.");
 }

@@ -18,7 +18,7 @@ export const serverCommands = {
       "restore",
       "take-over",
     ],
-    ...["service", "set-limits", "set-private-cidrs"],
+    ...["admin-token", "service", "set-limits", "set-private-cidrs"],
   ],
   host: ["join", "recover-disk"],
 } as const;

@@ -27,6 +27,8 @@ type Rows = readonly (readonly string[])[];
 
 const GAP = "  ";
 const COLUMN_MIN = 5;
+/** Of a name, so that it is still known for what it is. */
+const LEGIBLE_CHARS = 24;
 const PROSE_MIN = 20;
 
 /** A column as it is shown. */
@@ -36,6 +38,7 @@ interface Column {
   readonly isProse: boolean;
   /** What it is never narrower than. */
   readonly least: number;
+
   /** It is made narrower before others. */
   readonly isFirst: boolean;
   width: number;
@@ -64,7 +67,7 @@ function fitted(rows: Rows, layout: TableLayout, widthOf: WidthOf): readonly Col
   let kept = columnsFrom(hasHeader ? withShortTimes(withShortIds(rows)) : rows);
   const byIndex = [...kept];
   for (const at of minor) {
-    if (totalOf(kept, "least") <= columns || totalOf(kept) <= columns) break;
+    if (totalOf(kept, legibleWidth) <= columns) break;
     kept = kept.filter((column) => column !== byIndex[at]);
   }
   narrow(
@@ -108,7 +111,8 @@ function columnOf(
   // A rest of what can go is of no use.
   if (isTime || whole.includes(at) || (minor.includes(at) && !isProse)) least = width;
   const isFirst = words.includes(at);
-  return { cells, isProse, least: Math.min(least, width), isFirst, width };
+  least = Math.min(least, width);
+  return { cells, isProse, least, isFirst, width };
 }
 
 const ID_BEGINNING = /^[a-z]{3}_[0-9a-hjkmnp-tv-z]{12,26}$/;
@@ -140,9 +144,14 @@ function withShortTimes(rows: Rows): Rows {
   return rows.map((row) => row.map((cell) => cell.replace(TIME, (time) => relativeTime(time))));
 }
 
-function totalOf(columns: readonly Column[], of: "width" | "least" = "width"): number {
+function totalOf(columns: readonly Column[], widthOf = ({ width }: Column) => width): number {
   const gaps = GAP.length * Math.max(0, columns.length - 1);
-  return columns.reduce((sum, column) => sum + column[of], 0) + gaps;
+  return columns.reduce((sum, column) => sum + widthOf(column), 0) + gaps;
+}
+
+/** It is not made narrower than this as long as a minor column can go instead. */
+function legibleWidth({ width, least, isProse }: Column): number {
+  return Math.min(width, isProse ? least : Math.max(least, LEGIBLE_CHARS));
 }
 
 /** One line, or as many as the longest piece of prose in it has. */

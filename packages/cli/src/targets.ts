@@ -15,6 +15,8 @@ export interface TargetKind {
   readonly kind: IdKind;
   /** Of the group of commands: `skerry NOUN list`. */
   readonly noun: string;
+  /** The command that shows those that there are, where it is not the group's own `list`. */
+  readonly listCommand?: string;
   /** Those that it can be. */
   readonly list: () => AsyncIterable<Named>;
   /** Why there is none of this name, where more can be said than that there is none. */
@@ -108,6 +110,7 @@ const codes: { readonly [Kind in IdKind]?: string } = {
   organization: "organization_not_found",
   token: "token_not_found",
   user: "member_not_found",
+  execution: "execution_not_found",
 };
 
 async function missing(target: TargetKind, text: string): Promise<CliError> {
@@ -123,13 +126,13 @@ function keepInterrupt(error: unknown): undefined {
   return undefined;
 }
 
-function notFound({ kind, noun }: TargetKind, text: string): CliError {
+function notFound({ kind, noun, listCommand }: TargetKind, text: string): CliError {
   const other = kindOf(text);
   const isOther = other !== undefined && other !== kind && isId(other, text);
   return new CliError(codes[kind] ?? "not_found", `There is no ${noun} "${text}".`, {
     remediation: isOther
       ? `This is the id of a ${other}${other === "sandbox" || other === "machine" ? `: use \`skerry ${other}\`` : ""}.`
-      : `\`skerry ${listCommands[kind] ?? `${noun} list`}\` shows those that there are.`,
+      : `\`skerry ${listCommand ?? listCommands[kind] ?? `${noun} list`}\` shows those that there are.`,
   });
 }
 

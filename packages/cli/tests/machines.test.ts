@@ -126,3 +126,18 @@ test("list and show tell why a machine does not run", async () => {
   const { stdout } = await shell.run("machine", "show", "mch_0");
   expect(stdout.toString()).toMatch(/exit_code +137/);
 });
+
+test("stop waits for a machine that was starting, and for none that somebody has started again", async () => {
+  let looks = 0;
+  await using server = await ScriptedServer.start((response, { method, url }) => {
+    const desired = url.includes("mch_2") ? "running" : "stopped";
+    if (method === "POST") return sendJson(response, 202, { ...machineInfo, status: "starting", desired });
+    looks += 1;
+    sendJson(response, 200, { ...machineInfo, desired, status: looks < 2 ? "stopping" : "stopped" });
+  });
+  await using shell = await Shell.forServer(server);
+  const stopped = await shell.run("machine", "stop", "mch_0");
+  expect([stopped.code, stopped.stdout.toString(), looks]).toEqual([0, "mch_0 stopped\n", 2]);
+  const started = await shell.run("machine", "stop", "mch_2");
+  expect([started.stdout.toString(), looks]).toEqual(["mch_0 starting\n", 2]);
+});

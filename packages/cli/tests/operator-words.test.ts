@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { showGrants, type Grants } from "../src/local/private-cidrs.ts";
-import { reportFields } from "../src/local/service.ts";
+import { noSuchService, reportFields } from "../src/local/service.ts";
 import { Output } from "../src/output.ts";
 import { Shell } from "./support/shell.ts";
 
@@ -45,4 +45,16 @@ test("a backup to standard output is refused, with what to do", async () => {
   expect(stderr).toMatch(
     /^error: A backup is not written to standard output.*\(invalid_input\)\nName a file/,
   );
+});
+
+test("a service that is not there is told with those that are", () => {
+  const states = [{ name: "vm-cleanup" }, { name: "sandbox-reaper" }];
+  const missing = noSuchService("nope", states);
+  expect([missing?.code, missing?.exitCode, missing?.message]).toEqual([
+    "service_not_found",
+    2,
+    'There is no service "nope".',
+  ]);
+  expect(missing?.remediation).toMatch(/`skerry service list`.*vm-cleanup, sandbox-reaper\.$/);
+  expect(noSuchService("vm-cleanup", states)).toBeUndefined();
 });

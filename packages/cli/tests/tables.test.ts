@@ -137,3 +137,15 @@ test.each([
 test("no time is a dash", () => {
   expect(relativeTime(null)).toBe("-");
 });
+
+test("a name stays legible before a column that matters less is shown", async () => {
+  const rows = [
+    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "EXPIRES"],
+    [first, "nightly build of the website", "base", "shared-cpu-1x", "running", ago(2), ago(-3)],
+  ];
+  const narrow = { whole: [4, 5, 6], minor: [3, 2] };
+  const [, line = ""] = await linesOf(rows, { ...narrow, columns: 80 });
+  expect(line).toMatch(/nightly build of the websi/);
+  expect(line).not.toContain("shared-cpu-1x");
+  expect((await linesOf(rows, { ...narrow, columns: 100 }))[1]).toContain("shared-cpu-1x");
+});

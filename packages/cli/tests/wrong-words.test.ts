@@ -74,6 +74,8 @@ test("help for what is no command ends with 2, and words of other tools lead to 
     [["shell", "web"], "skerry sandbox shell ID"],
     [["machine", "ssh", "db"], "skerry machine shell ID"],
     [["attach", "web"], "skerry sandbox executions ID"],
+    [["sandbox", "exec", "-it", "web", "bash"], "skerry sandbox shell ID"],
+    [["machine", "exec", "--tty", "db", "--", "bash"], "skerry machine shell ID"],
   ];
   for (const [words, answer] of wrong) {
     const { code, stdout, stderr } = await shell.run(...words);
@@ -85,4 +87,67 @@ test("help for what is no command ends with 2, and words of other tools lead to 
   expect((await shell.run("machine", "ps")).stdout.toString()).toContain("db");
   // None of them is among the commands that the help shows.
   expect((await shell.run("--help")).stdout.toString()).not.toMatch(/^ {2}(rm|ls|watch|stats)\b/m);
+});
+
+test("with --json a command that is not there is told with what to do", async () => {
+  await using shell = await Shell.open();
+  const failureOf = async (...words: readonly string[]) => {
+    const { code, stderr } = await shell.run(...words);
+    return { exit: code, ...(JSON.parse(stderr) as object) };
+  };
+  const wrong = { exit: 2, code: "invalid_input" };
+  expect(await failureOf("sandbox", "crate", "--json")).toMatchObject({
+    ...wrong,
+    message: "unknown command 'crate'",
+    remediation: expect.stringMatching(/^Did you mean create\? Its commands: create, exec/),
+  });
+  expect(await failureOf("frobnicate", "--json")).toMatchObject({
+    ...wrong,
+    remediation: expect.stringContaining("Its commands: auth"),
+  });
+  expect(await failureOf("ps", "--jsn", "--json")).toMatchObject({
+    ...wrong,
+    remediation: expect.stringContaining("Did you mean --json?"),
+  });
+});
+
+test("the help describes every command in sentences", async () => {
+  await using shell = await Shell.open();
+  for (const group of [[], ["service"], ["host"], ["sandbox"], ["machine"], ["org"], ["auth"]]) {
+    const help = (await shell.run(...group, "--help")).stdout.toString();
+    const [, commands = ""] = help.split("\nCommands:\n");
+    const entries = (commands.split("\n\n")[0] ?? "").split(/\n {2}(?=\S)/);
+    expect(entries.length).toBeGreaterThan(2);
+    for (const entry of entries) {
+      const [, description] = /^\s*\S.*?(?: {2,}|\n {10,})(\S[^]*)$/.exec(entry) ?? [];
+      expect([group, entry, description?.trimEnd()]).toEqual([
+        group,
+        entry,
+        expect.stringMatching(/^[A-Z][^]*\.$/),
+      ]);
+    }
+  }
+});
+
+test("an execution can be given by the beginning of its id, and one that is not there is named", async () => {
+  const executions = ["exe_01kb3x0q9vt5c7r2m8n4p6w1yz", "exe_01kb4000000000000000000000"];
+  await using server = await ScriptedServer.start((response, { method, url }) => {
+    const [, , , , , execution] = new URL(url, "http://host").pathname.split("/");
+    const items = executions.map((id) => ({ id, command: "sleep", exit: null }));
+    if (execution === undefined) return sendJson(response, 200, { items, next_cursor: null });
+    const found = items.find(({ id }) => id === execution);
+    if (found !== undefined && method === "POST") return sendJson(response, 200, found);
+    sendJson(response, 404, { code: "execution_not_found", message: "None." });
+  });
+  await using shell = await Shell.forServer(server);
+  const killed = await shell.run("sandbox", "kill", "web", "01kb4");
+  expect([killed.code, killed.stderr]).toEqual([0, ""]);
+  expect(server.last.url).toBe(`/v1/sandboxes/web/executions/${executions[1]}/kill`);
+  const none = await shell.run("sandbox", "kill", "web", "exe_99");
+  expect([none.code, none.stderr]).toEqual([
+    1,
+    'error: There is no execution "exe_99". (execution_not_found)\n`skerry sandbox executions web` shows those that there are.\n',
+  ]);
+  expect((await shell.run("sandbox", "attach", "web", "01kb")).stderr).toContain(executions[0]);
+  expect((await shell.run("sandbox", "attach", "web", "exe_99")).stderr).toContain("(execution_not_found)");
 });

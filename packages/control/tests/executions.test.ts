@@ -200,6 +200,8 @@ test("another organization finds no execution, and what is no id reaches no host
     for (const bad of ["..%2f..%2f..%2fvms", "exe_1", "exe_..%00", newId("sandbox")]) {
       const unknown = await world.call(method, `${vm}/executions/${bad}${rest}`);
       expect([unknown.status, unknown.body["code"]], bad).toEqual([404, "execution_not_found"]);
+      expect(unknown.body["message"]).toContain(`"${decodeURIComponent(bad)}"`);
+      expect(unknown.body["remediation"]).toContain("List the executions");
     }
   }
   expect(world.host.calls.slice(calls)).toEqual([]);

@@ -27,6 +27,7 @@ test("an answer of a guest can do nothing to our origin in a browser", async () 
     "Public-Key-Pins": "x",
     "WWW-Authenticate": "Basic",
     "X-Request-Id": "forged",
+    "Skerry-Version": "99.0.0",
     "Accept-CH": "Sec-CH-UA",
     "Origin-Trial": "x",
     "Secure-Session-Registration": "x",
@@ -50,9 +51,10 @@ test("an answer of a guest can do nothing to our origin in a browser", async () 
     "cache-control": "max-age=60",
   });
   expect(headers["x-request-id"]).not.toBe("forged");
+  expect(headers["skerry-version"]).not.toBe("99.0.0");
   for (const name of Object.keys(evil)) {
     if (
-      /^(content-(security-policy|type)|referrer-policy|x-content|cross-origin|x-request|connection|keep-alive|cache)/i.test(
+      /^(content-(security-policy|type)|referrer-policy|x-content|cross-origin|x-request|skerry-version|connection|keep-alive|cache)/i.test(
         name,
       ) &&
       !/report-only/i.test(name)

@@ -12,6 +12,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CertificateError, readKeyPair, renewTlsCertificate } from "../src/app/tls-certificate.ts";
+import packageJson from "../package.json" with { type: "json" };
 import { readConfig } from "../src/app/config.ts";
 import { buildServer, type Server } from "../src/app/server.ts";
 import { send } from "./support/raw-requests.ts";
@@ -32,6 +33,7 @@ const always = {
   "cross-origin-resource-policy": "same-origin",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
+  "skerry-version": packageJson.version,
 } as const;
 
 test("every answer tells a browser to keep nothing, run nothing and show it nowhere", async () => {

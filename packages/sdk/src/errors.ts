@@ -1,6 +1,8 @@
 // Everything that a call can fail with, beside the abort of the caller's own signal (which is thrown on unchanged).
 
 import type { ErrorContext } from "@skerry/contract/errors";
+import { SERVER_VERSION } from "@skerry/contract/server-version";
+import { olderServerRemedy } from "./older-server.ts";
 import { apiError, statusOfCode, type ApiErrorDetails, type SkerryApiError } from "./api-errors.ts";
 
 /** The server could not be reached, stopped answering, or the connection broke. Whether the call took effect is unknown. */
@@ -54,7 +56,7 @@ export async function errorOfResponse(response: Response, baseUrl: string): Prom
     retryAfterS: positiveNumber(response.headers.get("retry-after")),
   };
   return (
-    errorOfBody(parseJson(text), response.status, headers) ??
+    errorOfBody(parseJson(text), response.status, headers, response.headers.get(SERVER_VERSION)) ??
     apiError({
       ...headers,
       code: "unexpected_response",
@@ -85,6 +87,7 @@ function errorOfBody(
   body: unknown,
   status: number | undefined,
   headers: Pick<ApiErrorDetails, "requestId" | "retryAfterS">,
+  serverVersion: string | null = null,
 ): SkerryApiError | undefined {
   if (typeof body !== "object" || body === null) return undefined;
   const { code, message, remediation, context, request_id } = body as Readonly<Record<string, unknown>>;
@@ -94,7 +97,8 @@ function errorOfBody(
     code,
     message,
     status: status ?? statusOfCode(code),
-    remediation: typeof remediation === "string" ? remediation : undefined,
+    remediation:
+      olderServerRemedy(code, serverVersion) ?? (typeof remediation === "string" ? remediation : undefined),
     context: typeof context === "object" && context !== null ? (context as ErrorContext) : undefined,
     requestId: typeof request_id === "string" ? request_id : headers.requestId,
   });

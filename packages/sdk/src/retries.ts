@@ -49,7 +49,7 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
 }
 
 /** Node names what broke; a browser says nothing, and then it may have been the connection. A refused redirect is neither. */
-function isBrokenConnection({ cause }: SkerryConnectionError): boolean {
+export function isBrokenConnection({ cause }: SkerryConnectionError): boolean {
   if (!(cause instanceof TypeError)) return false;
   return cause.cause === undefined || (cause.cause as { code?: unknown }).code !== undefined;
 }

@@ -1,6 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { Skerry } from "../src/skerry.ts";
+import { orDestroyed } from "../src/abandoned-creation.ts";
+import { apiError } from "../src/api-errors.ts";
+import type { CreateOptions } from "../src/http.ts";
+import { Skerry, SkerryConnectionError } from "../src/skerry.ts";
 import { machineInfo, sandboxInfo, ScriptedServer, sendJson } from "./support/scripted-server.ts";
 
 /** A server whose creation has begun, and is answered when the test says so. */
@@ -67,4 +70,43 @@ test("with a signal that is aborted already nothing is sent, and one that is abo
   later.abort();
   await sandboxes.get("sbx_0");
   expect(server.received.map(({ method }) => method)).toEqual(["POST", "GET"]);
+});
+
+/** A creation that fails, and what is then asked and destroyed in the background. */
+async function failing(error: Error, options: CreateOptions = {}) {
+  const asked: CreateOptions[] = [];
+  const destroyed = Promise.withResolvers<string>();
+  const create = async (own: CreateOptions): Promise<string> => {
+    asked.push(own);
+    if (asked.length === 1) throw error;
+    return "sbx_1";
+  };
+  const destroy = async (id: string) => destroyed.resolve(id);
+  await expect(orDestroyed(options, create, destroy)).rejects.toBe(error);
+  return { asked, destroyed: destroyed.promise };
+}
+
+test("what the server made while it was silent for too long is destroyed, too", async () => {
+  const silence = new SkerryConnectionError("http://host", "no answer within 240 s");
+  const { asked, destroyed } = await failing(silence, { onTiming: () => undefined });
+  expect(await destroyed).toBe("sbx_1");
+  expect(asked.map(({ idempotencyKey }) => idempotencyKey)).toEqual([
+    expect.stringMatching(/^[0-9a-f-]{36}$/),
+    asked[0]?.idempotencyKey,
+  ]);
+});
+
+test("a refusal, a connection that broke and a key of the caller's own are asked about no more", async () => {
+  const refusal = apiError({ code: "quota_exceeded", message: "No more.", status: 403 });
+  const cause = new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNRESET" }) });
+  const broken = new SkerryConnectionError("http://host", "cut off", cause);
+  const silence = new SkerryConnectionError("http://host", "no answer within 240 s");
+  const all = [
+    await failing(refusal),
+    await failing(broken),
+    await failing(silence, { idempotencyKey: "mine" }),
+  ];
+  // Whatever was begun in the background has begun by now.
+  await new Promise(setImmediate);
+  expect(all.map(({ asked }) => asked.length)).toEqual([1, 1, 1]);
 });

@@ -6,13 +6,14 @@ import { otherServer, showServerStatus } from "../commands/server-status.ts";
 import type { Amount } from "./doctor/examine-host.ts";
 import { ownLayout } from "./system/layout.ts";
 import { registerBackupCommands } from "./backup/backup-commands.ts";
+import { addExamples } from "../options.ts";
 import { registerInstallCommands } from "./install/install-commands.ts";
 import { registerServiceCommands } from "./service.ts";
 
 export function registerLocalCommands(program: Command, cli: Cli): void {
   program
     .command("up")
-    .description("start Skerry on this machine: PostgreSQL, host and control, in the background")
+    .description("Start Skerry on this machine: PostgreSQL, host and control, in the background.")
     .addHelpText(
       "after",
       "\nThe first start fetches a kernel and builds the base template. Settings: SKERRY_STATE, SKERRY_LISTEN, SKERRY_DATABASE_URL.\n\nThe token is saved in ~/.config/skerry/config.json. If that file is for another server it is kept, and the token is saved in local.json beside it.",
@@ -23,7 +24,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     });
   program
     .command("down")
-    .description("stop Skerry on this machine and destroy its VMs")
+    .description("Stop Skerry on this machine and destroy its VMs.")
     .option("--keep-vms", "leave the VMs running; the next `skerry up` takes them over")
     .action(async (options: { keepVms?: boolean }) => {
       const { down } = await import("./up.ts");
@@ -32,7 +33,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
   program
     .command("status")
     .description(
-      "show what runs on this machine; with --api-url or SKERRY_API_URL of another server, what that one has",
+      "Show what runs on this machine; with --api-url or SKERRY_API_URL of another server, what that one has.",
     )
     .option("--json", "print JSON")
     .action(async (options: { json?: boolean }, self: Command) => {
@@ -51,7 +52,7 @@ export function registerLocalCommands(program: Command, cli: Cli): void {
     });
   program
     .command("doctor")
-    .description("check whether this machine has what a host needs, and say what to do")
+    .description("Check whether this machine has what a host needs, and say what to do.")
     .option("--json", "print JSON")
     .option("--thorough", "also try guests on a host of its own, for some minutes, and write two files")
     .addOption(
@@ -109,9 +110,21 @@ async function thoroughCommand(cli: Cli, { json, amount, output }: DoctorOptions
 
 /** They change organizations past the API, which only the operator of the control plane can. */
 function registerOperatorCommands(program: Command, cli: Cli): void {
+  const token = program
+    .command("admin-token")
+    .description("As root, make and print another token of the operator, where the saved one is lost.")
+    .option("--name <name>", "what the token is for", "skerry admin-token")
+    .action(async (flags: { readonly name: string }) => {
+      const { adminToken } = await import("./admin-token.ts");
+      await cli.output.line(await adminToken(ownLayout(), flags.name));
+      await cli.output.note(
+        "It is shown this once. The lost one goes on to work until it is revoked: `skerry auth token list` shows it.",
+      );
+    });
+  addExamples(token, "sudo skerry admin-token", "sudo skerry admin-token | skerry login");
   program
     .command("set-limits")
-    .description("as the operator, change what one organization may do and hold")
+    .description("As the operator, change what one organization may do and hold.")
     .argument("<org>", "id of the organization, the beginning of it, or its name")
     .argument("[changes...]", "NAME=NUMBER, or NAME=default to take an exception back")
     .addHelpText(
@@ -130,7 +143,7 @@ function registerOperatorCommands(program: Command, cli: Cli): void {
     });
   program
     .command("set-private-cidrs")
-    .description("as the operator, say which private networks one organization may reach")
+    .description("As the operator, say which private networks one organization may reach.")
     .argument(
       "[org]",
       "id of the organization, the beginning of it, or its name (default: shows the grants of all)",

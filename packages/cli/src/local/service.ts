@@ -2,9 +2,10 @@
 
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
+import { CliError, exitCodes } from "../errors.ts";
 import { addExamples } from "../options.ts";
 import { controlCommand } from "./servers/control-command.ts";
-import { ownLayout } from "./system/layout.ts";
+import { ownLayout, type Layout } from "./system/layout.ts";
 
 /** More than control itself gives a run. */
 const RUN_WITHIN_MS = 150_000;
@@ -28,10 +29,10 @@ interface ServiceState {
 export function registerServiceCommands(program: Command, cli: Cli): void {
   const service = program
     .command("service")
-    .description("the background services of control: how they ran last, and one run of one of them");
+    .description("The background services of control: how they ran last, and one run of one of them.");
   const list = service
     .command("list")
-    .description("list the services with how their last run went, and on which replica")
+    .description("List the services with how their last run went, and on which replica.")
     .option("--json", "print JSON")
     .action(async (flags: { readonly json?: boolean }) => {
       const states = await controlCommand(ownLayout(), ["service", "list"], { failure: "services_unknown" });
@@ -47,16 +48,41 @@ export function registerServiceCommands(program: Command, cli: Cli): void {
   addExamples(list, "skerry service list");
   const run = service
     .command("run")
-    .description("run one service now, and print its report; waits until no replica runs it")
+    .description("Run one service now, and print its report; waits until no replica runs it.")
     .argument("<name>", "name of the service, as `skerry service list` shows it")
     .option("--json", "print the report as JSON")
     .action(async (name: string, flags: { readonly json?: boolean }) => {
       const options = { failure: "service_failed", deadlineMs: RUN_WITHIN_MS };
-      const report = await controlCommand(ownLayout(), ["service", "run", name], options);
+      const layout = ownLayout();
+      const report = await controlCommand(layout, ["service", "run", name], options).catch(
+        async (error: unknown) => {
+          throw (await unknownService(layout, name)) ?? error;
+        },
+      );
       if (flags.json === true) return cli.output.json(report);
       await cli.output.fields(reportFields(report as object));
     });
   addExamples(run, "skerry service run vm-cleanup");
+}
+
+/** Where a run failed because there is no such service. */
+async function unknownService(layout: Layout, name: string): Promise<CliError | undefined> {
+  const states = await controlCommand(layout, ["service", "list"], { failure: "services_unknown" }).catch(
+    () => undefined,
+  );
+  return states === undefined ? undefined : noSuchService(name, states as readonly ServiceState[]);
+}
+
+export function noSuchService(
+  name: string,
+  states: readonly Pick<ServiceState, "name">[],
+): CliError | undefined {
+  const names = states.map((state) => state.name);
+  if (names.includes(name)) return undefined;
+  return new CliError("service_not_found", `There is no service "${name}".`, {
+    remediation: `\`skerry service list\` shows how they run: ${names.join(", ")}.`,
+    exitCode: exitCodes.usage,
+  });
 }
 
 /** Its figures and words; what it has beside them is for programs. */

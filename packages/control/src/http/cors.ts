@@ -7,7 +7,7 @@ const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
 const REQUEST_HEADERS =
   "Accept, Authorization, Content-Type, Idempotency-Key, X-API-Key, X-Org-ID, X-Request-Id";
 const ANSWER_HEADERS =
-  "Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, Server-Timing, X-Request-Id";
+  "Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, Server-Timing, Skerry-Version, X-Request-Id";
 const PREFLIGHT_VALID_S = 600;
 
 /** Says what an allowed origin may do. True where the request was only a browser's question, and is answered. */

@@ -3,6 +3,8 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { TLSSocket } from "node:tls";
+import { SERVER_VERSION } from "@skerry/contract/server-version";
+import packageJson from "../../package.json" with { type: "json" };
 
 const always = {
   // Answers hold tokens, environments and files.
@@ -11,6 +13,8 @@ const always = {
   "cross-origin-resource-policy": "same-origin",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
+  // So that a client which is newer can say what its call failed with.
+  [SERVER_VERSION]: packageJson.version,
 } as const;
 
 const entries = Object.entries(always);

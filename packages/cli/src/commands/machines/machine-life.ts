@@ -1,7 +1,8 @@
 // `skerry machine list`, `show`, `start`, `stop`, `restart` and `destroy`.
 
 import { machineStatuses, type MachineStatus } from "@skerry/contract/machines/machine-status";
-import type { Machine } from "@skerry/sdk";
+import { setTimeout } from "node:timers/promises";
+import type { Machine, Skerry } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
@@ -121,10 +122,15 @@ function registerPowerCommand(
       const options = { signal: cli.signal, ...(flags.newDisk === true ? { newDisk: true } : {}) };
       await forEach(cli, texts, async (text) => {
         const found = await onTarget(target, text, (id) =>
-          cli.waits.during(`${doing} ${text}`, () => client.machines[verb](id, options)),
+          cli.waits.during(`${doing} ${text}`, async () => {
+            const answered = await client.machines[verb](id, options);
+            return verb === "stop" ? untilStopped(client, answered, cli.signal) : answered;
+          }),
         );
         if (flags.json === true) return cli.output.json(found);
         await cli.output.line(`${found.id} ${found.status}`);
+        if (verb === "stop" && isOnItsWay(found))
+          await cli.output.note(`${found.id} is still ${found.status}. It stops as soon as it can.`);
       });
     });
   addExamples(
@@ -133,6 +139,25 @@ function registerPowerCommand(
     `skerry machine list --json | jq -r '.items[].id' | xargs skerry machine ${verb}`,
   );
   return command;
+}
+
+/** A machine that was starting is stopped when it runs. */
+const STOPPED_WITHIN_MS = 90_000;
+const LOOK_EVERY_MS = 500;
+
+async function untilStopped(client: Skerry, stopping: Machine, signal: AbortSignal): Promise<Machine> {
+  const giveUpMs = performance.now() + STOPPED_WITHIN_MS;
+  let machine = stopping;
+  while (isOnItsWay(machine) && performance.now() < giveUpMs) {
+    await setTimeout(LOOK_EVERY_MS, undefined, { signal });
+    machine = await client.machines.get(machine.id, { signal });
+  }
+  return machine;
+}
+
+/** It is to be stopped, and is not yet. Where it was started again meanwhile, there is nothing to wait for. */
+function isOnItsWay({ desired, status }: Machine): boolean {
+  return desired === "stopped" && ["creating", "starting", "running", "stopping"].includes(status);
 }
 
 function registerDestroy(machine: Command, cli: Cli): void {

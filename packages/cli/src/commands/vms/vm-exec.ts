@@ -1,7 +1,7 @@
 // `skerry sandbox exec` and `skerry machine exec`: like running the command here, with its bytes, its pace and its exit code.
 
 import type { ExecuteEvent } from "@skerry/sdk";
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
 import { readStandardInput } from "../../standard-input.ts";
@@ -10,6 +10,7 @@ import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 
 interface ExecFlags {
+  readonly tty?: boolean;
   readonly timeout?: string;
   readonly workdir?: string;
   readonly env?: Record<string, string>;
@@ -36,9 +37,11 @@ export function registerVmExec(parent: Command, cli: Cli, vm: VmNoun): void {
     .option("-i, --stdin", "wait for standard input to its end, also where nothing comes for 2 s")
     .option("--json", "print errors of Skerry as JSON; needs `--` before the command")
     .option("-n, --no-stdin", "leave standard input alone, as ssh -n does: needed in `while read` loops")
+    .addOption(new Option("-t, --tty", "a habit from elsewhere").hideHelp())
     .showHelpAfterError("Put `--` before the command, so that its options are its own; see --help.")
     .action(async (text: string, words: readonly string[], flags: ExecFlags, self: Command) => {
       if (flags.json === true && !cli.hasSeparator) throw whoseFlag();
+      if (flags.tty === true) throw noTerminal(noun);
       cli.failedExitCode = exitCodes.notRun;
       const client = await cli.client(self);
       const { timeout, workdir, env } = flags;
@@ -78,6 +81,14 @@ function whoseFlag(): CliError {
   return new CliError("invalid_input", "--json may be meant for the command, or for skerry.", {
     remediation:
       "Put `--` before the command: flags behind it are the command's, those before it are skerry's.",
+    exitCode: exitCodes.usage,
+  });
+}
+
+/** As in `docker exec -it`. */
+function noTerminal(noun: VmNoun["noun"]): CliError {
+  return new CliError("invalid_input", "A command of `exec` has no terminal.", {
+    remediation: `\`skerry ${noun} shell ID -- COMMAND\` runs one at a terminal, and without a command opens a shell. Where -t is the command's own, put \`--\` before it.`,
     exitCode: exitCodes.usage,
   });
 }

@@ -7,6 +7,7 @@ import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { onTarget } from "../../targets.ts";
+import { executionTarget, EXECUTIONS_MAX } from "./execution-target.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 
 export function registerVmExecutions(parent: Command, cli: Cli, vm: VmNoun): void {
@@ -19,7 +20,7 @@ export function registerVmExecutions(parent: Command, cli: Cli, vm: VmNoun): voi
     .action(async (text: string, flags: { readonly json?: boolean }, self: Command) => {
       const client = await cli.client(self);
       const page = await onTarget(vm.target(client, cli.signal), text, (target) =>
-        vm.calls(client).listExecutions(target, { limit: LISTED_MAX }, { signal: cli.signal }),
+        vm.calls(client).listExecutions(target, { limit: EXECUTIONS_MAX }, { signal: cli.signal }),
       );
       if (flags.json === true) return cli.output.json(page);
       await cli.output.table(
@@ -30,9 +31,6 @@ export function registerVmExecutions(parent: Command, cli: Cli, vm: VmNoun): voi
     });
   addExamples(command, `skerry ${noun} executions ${id}`);
 }
-
-/** More than an agent keeps. */
-const LISTED_MAX = 500;
 
 function exitText({ exit }: Execution): string {
   if (exit === null) return "-";
@@ -48,13 +46,13 @@ interface KillFlags {
 }
 
 export function registerVmKill(parent: Command, cli: Cli, vm: VmNoun): void {
-  const { noun, id } = vm;
+  const { noun, id: example } = vm;
   const names = Object.keys(executionSignals) as ExecutionSignal[];
   const command = parent
     .command("kill")
     .description(`Send a signal to an execution of a ${noun}.`)
     .argument("<id>", idArgument(vm))
-    .argument("<execution>", "id of the execution")
+    .argument("<execution>", "id of the execution, or the beginning of it")
     .addOption(
       new Option("-s, --signal <name>", "KILL ends all that the command has started")
         .choices(names)
@@ -62,13 +60,17 @@ export function registerVmKill(parent: Command, cli: Cli, vm: VmNoun): void {
     )
     .action(async (text: string, execution: string, flags: KillFlags, self: Command) => {
       const client = await cli.client(self);
-      await onTarget(vm.target(client, cli.signal), text, (target) =>
-        vm.calls(client).killExecution(target, execution, flags.signal, { signal: cli.signal }),
+      const vms = vm.calls(client);
+      const options = { signal: cli.signal };
+      await onTarget(vm.target(client, cli.signal), text, (id) =>
+        onTarget(executionTarget(vm, vms, id, cli.signal), execution, (target) =>
+          vms.killExecution(id, target, flags.signal, options),
+        ),
       );
     });
   addExamples(
     command,
-    `skerry ${noun} kill ${id} exe_01jd3...`,
-    `skerry ${noun} kill ${id} exe_01jd3... --signal INT`,
+    `skerry ${noun} kill ${example} exe_01jd3...`,
+    `skerry ${noun} kill ${example} exe_01jd3... --signal INT`,
   );
 }

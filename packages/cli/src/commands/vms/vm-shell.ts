@@ -6,8 +6,9 @@ import type { Cli } from "../../cli.ts";
 import { terminalType } from "../../config.ts";
 import { exitCodes } from "../../errors.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
-import { onTargetOnce } from "../../targets.ts";
+import { onTarget, onTargetOnce } from "../../targets.ts";
 import { RawTerminal } from "../../raw-terminal.ts";
+import { executionTarget } from "./execution-target.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 import { shellCommand } from "./vm-exec.ts";
 
@@ -49,7 +50,7 @@ export function registerVmAttach(parent: Command, cli: Cli, vm: VmNoun): void {
     .command("attach")
     .description(`Be at the terminal of an execution of a ${noun}, beside those who are there already.`)
     .argument("<id>", idArgument(vm))
-    .argument("<execution>", "id of the execution")
+    .argument("<execution>", "id of the execution, or the beginning of it")
     .option("--read-only", "only watch: nothing that is typed is sent, and it waits for no reader")
     .action(
       async (text: string, execution: string, flags: { readonly readOnly?: boolean }, self: Command) => {
@@ -86,9 +87,12 @@ async function open(cli: Cli, vm: VmNoun, { text, asked, self }: Opening): Promi
     reattachS: REATTACH_S,
     onConnection: (state) => void cli.output.note(connectionText[state]).catch(() => undefined),
   };
-  const shell = await onTargetOnce(vm.target(client, cli.signal), text, (id) =>
-    vm.calls(client).shell(id, options),
-  );
+  const vms = vm.calls(client);
+  const shell = await onTargetOnce(vm.target(client, cli.signal), text, (id) => {
+    if (asked.execution === undefined) return vms.shell(id, options);
+    const target = executionTarget(vm, vms, id, cli.signal);
+    return onTarget(target, asked.execution, (execution) => vms.shell(id, { ...options, execution }));
+  });
   cli.exitCode = await runShell(cli, shell, terminal, asked.readOnly === true);
 }
 

@@ -7,7 +7,7 @@ import { ownLayout } from "../system/layout.ts";
 export function registerBackupCommands(program: Command): void {
   const backup = program
     .command("backup")
-    .description("write the control plane's database and keys into one file, while everything goes on")
+    .description("Write the control plane's database and keys into one file, while everything goes on.")
     .argument("<file>", "where to write it; only its owner can read it")
     .option("--force", "replace a file that is there, once the backup is whole")
     .action(async (file: string, { force = false }: { readonly force?: boolean }) => {
@@ -21,7 +21,7 @@ export function registerBackupCommands(program: Command): void {
   );
   const restore = program
     .command("restore")
-    .description("make a control plane of a backup, in an empty state folder")
+    .description("Make a control plane of a backup, in an empty state folder.")
     .argument("<file>", "what `skerry backup` has written")
     .action(async (file: string) => {
       const { restore: read } = await import("./restore.ts");
@@ -35,7 +35,7 @@ export function registerBackupCommands(program: Command): void {
   const takeOver = program
     .command("take-over")
     .description(
-      "after a restore: have the hosts on other machines obey this control plane, and no other copy of it",
+      "After a restore: have the hosts on other machines obey this control plane, and no other copy of it.",
     )
     .action(async () => {
       const { takeOver: take } = await import("./take-over.ts");

@@ -15,7 +15,7 @@ export function registerInstallCommands(program: Command): void {
   const release = program.version() ?? "";
   const install = program
     .command("install")
-    .description("run Skerry as a service of systemd, from a copy of this checkout or package")
+    .description("Run Skerry as a service of systemd, from a copy of this checkout or package.")
     .option("--prefix <folder>", "where programs go", DEFAULT_PREFIX)
     .option("--root <folder>", "write into another system's root, and start nothing", "")
     .addHelpText(
@@ -34,7 +34,7 @@ export function registerInstallCommands(program: Command): void {
   );
   const upgrade = program
     .command("upgrade")
-    .description("have this version, or an installed one, run what is installed; the VMs run on")
+    .description("Have this version, or an installed one, run what is installed; the VMs run on.")
     .option("--to <version>", "an installed version, to go back to")
     .option("--one-way", "also where the version before could not be gone back to", false)
     .option("--prefix <folder>", "where programs are")
@@ -50,7 +50,7 @@ export function registerInstallCommands(program: Command): void {
   addExamples(upgrade, "sudo bin/skerry upgrade", "sudo skerry upgrade --to 0.1.0-1a2b3c4d");
   const uninstall = program
     .command("uninstall")
-    .description("stop the service and remove its programs; asks before it removes anything")
+    .description("Stop the service and remove its programs; asks before it removes anything.")
     .option("--yes", "ask nothing, and keep the data", false)
     .option("--purge", "remove the database and the disks of machines, too", false)
     .option("--prefix <folder>", "where programs are")

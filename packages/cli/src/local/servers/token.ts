@@ -29,7 +29,7 @@ export async function ensureToken(layout: Layout, user: SystemUser): Promise<str
   const kept = await settingsForAnother(layout, usual);
   const path = kept === undefined ? usual : beside;
   if (!(await savedTokenWorks(layout, path))) {
-    const token = await makeToken(layout, user);
+    const token = await makeToken(layout, user, "skerry up");
     await asCaller(caller, () => writeConfig({ api_url: layout.apiUrl, token }, path));
   }
   if (kept === undefined) {
@@ -90,8 +90,9 @@ function parse(text: string): Saved | undefined {
   }
 }
 
-async function makeToken(layout: Layout, user: SystemUser): Promise<string> {
-  const args = ["--enable-source-maps", `${layout.dist}/control.js`, "bootstrap", "--name", "skerry up"];
+/** A new one of the operator's first user, with every scope. Needs root, and the database to run. */
+export async function makeToken(layout: Layout, user: SystemUser, name: string): Promise<string> {
+  const args = ["--enable-source-maps", `${layout.dist}/control.js`, "bootstrap", "--name", name];
   const line = await mustRun(process.execPath, args, {
     env: { PATH: environment()["PATH"], ...controlEnvironment(layout, user), SKERRY_LOG_LEVEL: "silent" },
   });

@@ -96,8 +96,26 @@ export async function resizeTerminal(
 
 /** Throws `execution_not_found` for what is no id: nothing else goes to a host. */
 export function checkId(execution: string): void {
-  if (!isId("execution", execution))
-    throw new SkerryError("execution_not_found", "There is no such execution.");
+  if (!isId("execution", execution)) throw executionNotFound(execution);
+}
+
+const SHOWN_MAX_CHARS = 60;
+
+function executionNotFound(execution: string, cause?: unknown): SkerryError {
+  const shown =
+    execution.length > SHOWN_MAX_CHARS ? `${execution.slice(0, SHOWN_MAX_CHARS).toWellFormed()}…` : execution;
+  return new SkerryError("execution_not_found", `There is no execution "${shown}", or it is forgotten.`, {
+    remediation:
+      "List the executions of the sandbox or the machine: those that run and the last ones that have ended are known.",
+    context: { execution: shown },
+    cause,
+  });
+}
+
+/** What a host says of an execution that it does not know, with its id and what to do. */
+export function executionError(error: unknown, execution: string): unknown {
+  const isUnknown = error instanceof SkerryError && error.code === "execution_not_found";
+  return isUnknown ? executionNotFound(execution, error) : error;
 }
 
 function onExecution<T>(
@@ -106,7 +124,12 @@ function onExecution<T>(
   params: ExecutionParams,
   call: (execution: ExecutionRef, client: HostClient) => Promise<T>,
 ): Promise<T> {
-  return inVm(context, caller, params, (vm, client) => call({ vm, execution: params.execution }, client));
+  const { execution } = params;
+  return inVm(context, caller, params, (vm, client) => call({ vm, execution }, client)).catch(
+    (error: unknown) => {
+      throw executionError(error, execution);
+    },
+  );
 }
 
 async function inVm<T>(

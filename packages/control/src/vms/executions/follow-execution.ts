@@ -6,6 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { OutputEvent } from "../../host-client/execution-calls.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
+import { executionError } from "./executions.ts";
 import { callVm, vmError, type VmRef } from "../vm-kind.ts";
 
 /** A host that starts anew, or a move, takes some seconds; an attached execution is waited for as long. */
@@ -51,7 +52,7 @@ export async function* followOn(
       return;
     } catch (error) {
       if (!isPassing(error) || params.gone.aborted || position < 0)
-        throw await vmError(context, caller, params, error);
+        throw executionError(await vmError(context, caller, params, error), params.execution);
       const startedMs = performance.now();
       events = await again(context, caller, { ...params, after: position }, AWAY_MAX_MS - awayMs);
       awayMs += performance.now() - startedMs;
@@ -88,7 +89,7 @@ async function open(
       client.executions.follow({ vm, execution }, { after, hold }, gone),
     );
   } catch (error) {
-    throw await vmError(context, caller, params, error);
+    throw executionError(await vmError(context, caller, params, error), execution);
   }
 }
 

@@ -118,6 +118,7 @@ const saidByUs: ReadonlySet<string> = new Set([
   "ratelimit",
   "ratelimit-policy",
   "referrer-policy",
+  "skerry-version",
   "x-content-type-options",
   "x-request-id",
 ]);
