@@ -136,3 +136,25 @@ test("a paused one is destroyed with its files", async () => {
     return processes + overlays + namespaces === 0;
   });
 });
+
+test("it is paused when nothing uses it, where an execution is a use and a process in the background is none", async () => {
+  await using sandbox = await create({ pause_after_idle: "10s" });
+  await said(sandbox, "nohup sleep 9999 > /dev/null 2>&1 &");
+  await sandbox.startExecution("sleep 15; date +%s%3N > /root/ended");
+  await until("it is paused", async () => (await sandbox.refresh()).info.status === "paused", 90_000);
+  const pausedMs = Date.parse(sandbox.info.paused_at ?? "");
+  expect(pausedMs - Number(await said(sandbox, "cat /root/ended"))).toBeGreaterThanOrEqual(10_000);
+  expect(await said(sandbox, "pgrep -c sleep")).toBe("1");
+});
+
+test("calls at the moment at which it is paused are carried out", async () => {
+  await using sandbox = await create({ pause_after_idle: "10s" });
+  for (const afterMs of [9_500, 10_500, 11_000]) {
+    await sleep(afterMs);
+    const calls = Array.from({ length: 4 }, async (_, index) => {
+      await sleep(index * 250);
+      return said(sandbox, "echo there");
+    });
+    expect(await Promise.all(calls)).toEqual(Array.from({ length: 4 }, () => "there"));
+  }
+});

@@ -27,6 +27,7 @@ export interface Platform {
 export const eagerServices = {
   SKERRY_HEARTBEAT_INTERVAL_MS: "1000",
   SKERRY_REAPER_INTERVAL_MS: "1000",
+  SKERRY_IDLE_PAUSER_INTERVAL_MS: "1000",
 } as const;
 
 export interface PlatformOptions {

@@ -19,6 +19,16 @@ test("pause and resume tell what became of each sandbox, and go on after one tha
   expect(JSON.parse(resumed.stdout.toString())).toMatchObject({ id: "sbx_0", status: "running" });
 });
 
+test("create asks for a pause after a time without use", async () => {
+  await using server = await ScriptedServer.start((response) => sendJson(response, 201, sandboxInfo));
+  await using shell = await Shell.forServer(server);
+  await shell.run("sandbox", "create", "base", "--mode", "persistent", "--pause-after-idle", "10m");
+  expect(JSON.parse(server.last?.body.toString() ?? "")).toEqual({
+    ...{ template: "base", mode: "persistent" },
+    pause_after_idle: "10m",
+  });
+});
+
 test("create asks for the mode that it was given, and for no other", async () => {
   await using server = await ScriptedServer.start((response) =>
     sendJson(response, 201, { ...sandboxInfo, mode: "persistent" }),

@@ -6,6 +6,9 @@ export const SANDBOX_TIMEOUT_DEFAULT_MS = 5 * 60_000;
 /** Longest lifetime of a sandbox and longest keepalive, in milliseconds (24 h). */
 export const SANDBOX_TIMEOUT_MAX_MS = 24 * 3_600_000;
 
+/** Shortest time without use after which a sandbox may be paused, in milliseconds: its host asks the guest after a few seconds. */
+export const IDLE_MIN_MS = 10_000;
+
 /** How long a command may run when the request names no timeout, in milliseconds. */
 export const EXECUTE_TIMEOUT_DEFAULT_MS = 30_000;
 

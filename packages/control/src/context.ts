@@ -42,6 +42,7 @@ export const serviceNames = [
   "cache-cleanup",
   "proxy-health-checker",
   "sandbox-reaper",
+  "idle-pauser",
   "mover",
   "host-certificates",
   "audit-sweeper",

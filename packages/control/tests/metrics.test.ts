@@ -225,6 +225,7 @@ test("each background service tells its runs, how long they took, what they did 
       auditKeptDays: 365,
       pausedKeptDays: 30,
       reaperIntervalMs: every,
+      idlePauserIntervalMs: every,
     },
     { wakeups: new Wakeups(), stop: stop.signal },
   );

@@ -2,6 +2,7 @@
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Qmp } from "../src/vm/qemu/qmp.ts";
@@ -73,6 +74,61 @@ test("a move has what could last for ever leave the guest, and waits until it ha
   await told.promise;
   reader[Symbol.dispose]();
   (await holding).release();
+  channel.close("the test is over");
+  qmp.close();
+});
+
+/** What an agent tells of an execution. */
+function execution(ended: boolean): object {
+  return {
+    ...{ execution: "exe_1", command: "make", tty: false, stdin: false, timeout_ms: 0, reattach_ms: -1 },
+    ...{ duration_ms: 1, at: 0, from: 0, position: 0, ended },
+    ...{ exit_code: 0, signal: 0, cpu_ms: 0, memory_peak_bytes: 0 },
+  };
+}
+
+test("a guest is unused from its last operation on, and while an execution runs in it, it is in use", async () => {
+  await using guest = await FakeGuest.start();
+  await using _qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
+  const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
+  const { channel, peer } = await guest.greeted();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: false });
+  /** The host asks when the time has come, and hears that a process is left, and whether it is one of an execution. */
+  const asked = async (afterMs: number, { runs }: { readonly runs: boolean }): Promise<void> => {
+    vi.advanceTimersByTime(afterMs);
+    await peer.close((await peer.opened()).id, { idle: false });
+    const { id, operation } = await peer.opened();
+    expect(operation).toEqual({ op: "executions" });
+    await peer.send(
+      encodeFrame(frameTypes.data, id, Buffer.from(`${JSON.stringify(execution(!runs))}\n`)),
+      encodeJson(frameTypes.close, id, {}),
+    );
+  };
+  /** Resolves when an answer has arrived that changes whether it is in use. */
+  const known = (isUnused: boolean) => expect.poll(() => idlePause.unusedMs !== undefined).toBe(isUnused);
+  // Unknown, until the guest has been asked.
+  expect(idlePause.unusedMs).toBeUndefined();
+  await asked(3_000, { runs: false });
+  await known(true);
+  const use = await idlePause.use();
+  expect(idlePause.unusedMs).toBeUndefined();
+  use[Symbol.dispose]();
+  const releasedMs = performance.now();
+  expect(idlePause.unusedMs).toBeUndefined();
+  while (performance.now() < releasedMs + 200) await new Promise((resolve) => setImmediate(resolve));
+  const answeredMs = performance.now();
+  await asked(3_000, { runs: false });
+  await known(true);
+  // Since the operation, and not since the answer.
+  expect(idlePause.unusedMs).toBeGreaterThanOrEqual(answeredMs - releasedMs);
+  await asked(6_000, { runs: true });
+  await known(false);
+  const seenMs = performance.now();
+  await asked(12_000, { runs: false });
+  await known(true);
+  // It has ended since the last question, so that is the last use.
+  expect(idlePause.unusedMs).toBeLessThanOrEqual(performance.now() - seenMs);
   channel.close("the test is over");
   qmp.close();
 });

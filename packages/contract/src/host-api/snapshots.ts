@@ -2,6 +2,7 @@
 //
 //   POST   /vms/{id}/pause      PauseVm             Vm, `paused`: it holds neither memory nor CPUs nor a slot. Only sandboxes: a machine is
 //                                                   stopped. Twice is one pause
+//   GET    /unused-vms                              UnusedVms: sandboxes that run and that nothing uses; not known to hosts of versions before it
 //   PUT    /vms/{id}            VmSpec with `from`  Vm; goes on where it was paused, or begins where a snapshot was taken
 //   POST   /vms/{id}/snapshots  SnapshotVm          HostSnapshot; the VM goes on. Twice is one snapshot
 //   GET    /snapshots                               HostSnapshotList
@@ -20,8 +21,30 @@ const ExecutionId = Type.String({ pattern: "^[a-z0-9_]{1,64}$" });
 /** Becomes the name of a folder. */
 const SnapshotId = Type.String({ pattern: "^snp_[a-z0-9]{26}$" });
 
-export const PauseVm = Type.Object({ execution_id: ExecutionId }, closed);
+export const PauseVm = Type.Object(
+  {
+    execution_id: ExecutionId,
+    /** Only where nothing has used it for so long; otherwise `vm_in_use`, and it goes on. Absent: in any case. */
+    unused_ms: Type.Optional(Type.Integer({ minimum: 1 })),
+  },
+  closed,
+);
 export type PauseVm = Static<typeof PauseVm>;
+
+/** In use: a call into it is under way, from its first byte to its last, or an execution runs in it. A process that a
+ *  command has left behind is none. */
+export const UnusedVm = Type.Object(
+  {
+    id: Type.String(),
+    execution_id: Type.String(),
+    /** Since its last use, or since this host process knows it. */
+    unused_ms: Type.Integer({ minimum: 0 }),
+  },
+  closed,
+);
+export type UnusedVm = Static<typeof UnusedVm>;
+
+export const UnusedVms = Type.Object({ items: Type.Array(UnusedVm) }, closed);
 
 export const SnapshotVm = Type.Object({ execution_id: ExecutionId, snapshot_id: SnapshotId }, closed);
 export type SnapshotVm = Static<typeof SnapshotVm>;

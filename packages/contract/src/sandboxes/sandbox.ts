@@ -50,6 +50,13 @@ export const SandboxCreateRequest = named(
           "Time until it is destroyed, or where it is persistent paused; at most 24h. It begins anew when the sandbox is resumed.",
       }),
     ),
+    pause_after_idle: Type.Optional(
+      Type.String({
+        ...Duration,
+        description:
+          "Only of a persistent one: it is paused when nothing has used it for so long, at least 10s and at most 24h. A call into it, a stream, a terminal, a connection to a port and an execution that runs are uses; what only runs in the background is none. Without it only the timeout pauses it.",
+      }),
+    ),
     size: Type.Optional(
       Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
     ),
@@ -80,6 +87,9 @@ export const Sandbox = named(
       description:
         "As it was created with. A keepalive moves `expires_at` and leaves this as it is; without a timeout of its own it is for this long.",
     }),
+    pause_after_idle: Nullable(
+      Type.String({ ...Duration, description: "It is paused when nothing has used it for so long." }),
+    ),
     env: ShownEnv,
     metadata: Metadata,
     egress: Egress,
@@ -115,6 +125,7 @@ export const Sandbox = named(
     size: "shared-cpu-1x",
     status: "running",
     timeout: "10m",
+    pause_after_idle: null,
     env: { GREETING: "hello" },
     metadata: { job: "7" },
     egress: exampleOf(Egress),

@@ -23,6 +23,7 @@ export interface Config {
   readonly proxyCheckIntervalMs: number;
   readonly drainIntervalMs: number;
   readonly reaperIntervalMs: number;
+  readonly idlePauserIntervalMs: number;
   /** Audit events that are older are deleted. */
   readonly auditKeptDays: number;
   /** Sandboxes that have been paused for longer are destroyed. */
@@ -84,6 +85,7 @@ export function readConfig(environment: Environment = process.env): Config {
     proxyCheckIntervalMs: read.positive("SKERRY_PROXY_CHECK_INTERVAL_MS", 10_000),
     drainIntervalMs: read.positive("SKERRY_DRAIN_INTERVAL_MS", 10_000),
     reaperIntervalMs: read.positive("SKERRY_REAPER_INTERVAL_MS", 10_000),
+    idlePauserIntervalMs: read.positive("SKERRY_IDLE_PAUSER_INTERVAL_MS", 10_000),
     moverIntervalMs: read.positive("SKERRY_MOVER_INTERVAL_MS", 10_000),
     certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),
     sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),

@@ -5,6 +5,7 @@
 //   vm-cleanup             30 s   rows against microVMs; also whenever it is woken, or something's time comes
 //   host-drain             10 s   draining hosts that are empty are in maintenance
 //   sandbox-reaper         10 s   sandboxes past their expiry, and those that were paused for too long
+//   idle-pauser            10 s   persistent sandboxes that nothing has used for as long as they say
 //   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
@@ -31,6 +32,7 @@ import { mover } from "../moves/mover.ts";
 import { proxyHealthChecker } from "../platform/proxy-health.ts";
 import { restartQueue } from "../machines/restart-queue.ts";
 import { expiredRowsSweeper } from "./expired-rows-sweeper.ts";
+import { idlePauser } from "../sandboxes/idle-pauser.ts";
 import { sandboxReaper } from "../sandboxes/sandbox-reaper.ts";
 import {
   runService,
@@ -50,6 +52,7 @@ type Settings = Pick<
   | "proxyCheckIntervalMs"
   | "drainIntervalMs"
   | "reaperIntervalMs"
+  | "idlePauserIntervalMs"
   | "moverIntervalMs"
   | "sweeperIntervalMs"
   | "certificatesIntervalMs"
@@ -69,6 +72,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => vmCleanup(own, config.vmCleanupIntervalMs)),
     fenced((own) => drainFinisher(own, config.drainIntervalMs)),
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs, config.pausedKeptDays)),
+    fenced((own) => idlePauser(own, config.idlePauserIntervalMs)),
     fenced((own) => mover(own, config.moverIntervalMs)),
     fenced((own) => hostCertificateRenewal(own, config.certificatesIntervalMs)),
     fenced((own) => restartQueue(own)),

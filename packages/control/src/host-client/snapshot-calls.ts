@@ -4,9 +4,12 @@ import { Compile } from "typebox/compile";
 import {
   HostSnapshot,
   HostSnapshotList,
+  UnusedVms,
   type PauseVm,
   type SnapshotVm,
+  type UnusedVm,
 } from "@skerry/contract/host-api/snapshots";
+import { SkerryError } from "@skerry/contract/errors";
 import { Vm } from "@skerry/contract/host-api/vm";
 import { Deadline } from "./deadline.ts";
 import type { VmRef } from "./host-client.ts";
@@ -16,7 +19,18 @@ const CALL_DEADLINE_MS = 15_000;
 /** Memory is written to a disk that may be slow. */
 const SNAPSHOT_DEADLINE_MS = 120_000;
 
-const shapes = { vm: Compile(Vm), snapshot: Compile(HostSnapshot), snapshots: Compile(HostSnapshotList) };
+const shapes = {
+  vm: Compile(Vm),
+  snapshot: Compile(HostSnapshot),
+  snapshots: Compile(HostSnapshotList),
+  unused: Compile(UnusedVms),
+};
+
+export interface PauseOptions {
+  /** Only where nothing has used it for so long; otherwise `vm_in_use`. */
+  readonly unusedMs?: number;
+  readonly stop?: AbortSignal | undefined;
+}
 
 export class SnapshotCalls {
   readonly #transport: HostTransport;
@@ -26,10 +40,26 @@ export class SnapshotCalls {
   }
 
   /** Only for sandboxes. Resolves when it holds nothing but files. The same call twice is one pause. */
-  pause(vm: VmRef, stop?: AbortSignal): Promise<Vm> {
-    const order: PauseVm = { execution_id: vm.execution_id };
+  pause(vm: VmRef, { unusedMs, stop }: PauseOptions = {}): Promise<Vm> {
+    const order: PauseVm = {
+      execution_id: vm.execution_id,
+      ...(unusedMs === undefined ? {} : { unused_ms: unusedMs }),
+    };
     const call = { method: "POST", path: `${vmPath(vm.id)}/pause`, json: order } as const;
     return this.#transport.json(call, shapes.vm, new Deadline(SNAPSHOT_DEADLINE_MS, stop));
+  }
+
+  /** None of a host of a version that does not tell. */
+  async unused(stop?: AbortSignal): Promise<readonly UnusedVm[]> {
+    const call = { method: "GET", path: "/unused-vms" } as const;
+    const unused = this.#transport.json(call, shapes.unused, new Deadline(CALL_DEADLINE_MS, stop));
+    return unused.then(
+      ({ items }) => items,
+      (error: unknown) => {
+        if (error instanceof SkerryError && error.code === "not_found") return [];
+        throw error;
+      },
+    );
   }
 
   /** The VM goes on. The same call twice is one snapshot. */

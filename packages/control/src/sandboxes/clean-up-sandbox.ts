@@ -41,7 +41,7 @@ export async function cleanUpSandbox(
       return orPostpone(
         context,
         action.row,
-        async () => void (await finishPausing(context, action.row, stop)),
+        async () => void (await finishPausing(context, action.row, { stop })),
       );
     case "egress":
       return orPostpone(context, action.row, () =>

@@ -4,6 +4,7 @@
 import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import type { PauseOptions } from "../host-client/snapshot-calls.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { isAnswer } from "../vms/is-answer.ts";
 import { keepClaim } from "../vms/keep-claim.ts";
@@ -11,7 +12,7 @@ import { clientOf } from "../vms/vm-kind.ts";
 import { dropClaim, extendClaim, transitionSandbox, type SandboxRow } from "./sandbox-store.ts";
 import { settledSandbox } from "./settled-sandbox.ts";
 import { ended, notRunning } from "./sandboxes.ts";
-import { goOnUnpaused } from "./pause-store.ts";
+import { goOnInUse, goOnUnpaused } from "./pause-store.ts";
 
 /** Resolves when it is paused; at once where it is already. */
 export function pauseSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
@@ -35,18 +36,22 @@ export function pauseSandbox(context: Context, caller: Caller, id: string): Prom
 type Pausing = Pick<SandboxRow, "id" | "version" | "status" | "execution_id" | "host_id">;
 
 /** Has the host pause what the row says, as `pausing`, and says so in the row. Where the host refuses, the sandbox goes on; where it is not known what the
- *  host has done, the row stays for VM cleanup. Undefined where another writer was first. */
+ *  host has done, the row stays for VM cleanup. Undefined where another writer was first, or where it is paused only if nothing uses it, and something does. */
 export async function finishPausing(
   context: Context,
   row: Pausing,
-  stop?: AbortSignal,
+  options: PauseOptions = {},
 ): Promise<SandboxRow | undefined> {
   context.vmLocations.forget(row.id);
   using _claim = keepClaim(context, () => extendClaim(context.db, row));
   try {
     const client = await clientOf(context, row);
-    await client.snapshots.pause(row, stop);
+    await client.snapshots.pause(row, options);
   } catch (error) {
+    if (error instanceof SkerryError && error.code === "vm_in_use") {
+      await goOnInUse(context.db, row);
+      return undefined;
+    }
     if (isAnswer(error) && !wentAway.has(error.code)) {
       await goOnUnpaused(context.db, row, `it could not be paused: ${error.message}`);
       throw error;

@@ -21,6 +21,39 @@ export async function goOnUnpaused(
     where id = ${id} and version = ${version} and status = 'pausing'`.execute(db);
 }
 
+/** Its host has seen that it is in use, so it runs on. */
+export async function goOnInUse(
+  db: Database,
+  { id, version }: Pick<SandboxRow, "id" | "version">,
+): Promise<void> {
+  await sql`
+    update sandboxes set status = 'running', version = version + 1, claimed_until = null
+    where id = ${id} and version = ${version} and status = 'pausing'`.execute(db);
+}
+
+/** A sandbox that runs and is paused when nothing uses it, and where to ask for that. */
+export interface PausedWhenIdle extends Pick<
+  SandboxRow,
+  "id" | "version" | "status" | "execution_id" | "host_id"
+> {
+  readonly org_id: string;
+  readonly address: string;
+  readonly pause_after_idle_ms: number;
+}
+
+/** Bound of one look. */
+const IDLERS_MAX = 20_000;
+
+export async function pausedWhenIdle(db: Database): Promise<PausedWhenIdle[]> {
+  const { rows } = await sql<PausedWhenIdle>`
+    select sandboxes.id, org_id, sandboxes.version, sandboxes.status, execution_id, host_id, pause_after_idle_ms, hosts.address
+    from sandboxes join hosts on hosts.id = sandboxes.host_id
+    where sandboxes.status = 'running' and pause_after_idle_ms is not null and not ${isPostponed} and ${staysHere}
+      and hosts.status <> 'offline' and hosts.removed_at is null
+    limit ${IDLERS_MAX}`.execute(db);
+  return rows;
+}
+
 /** Moves up to `limit` persistent sandboxes past their expiry to `pausing`, under a claim, and returns them. */
 export async function pauseExpired(db: Queries, limit: number): Promise<SandboxRow[]> {
   const { rows } = await sql<SandboxRow>`

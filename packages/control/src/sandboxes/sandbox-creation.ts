@@ -81,7 +81,10 @@ async function takeRoom(
   const write = async (transaction: Queries, place: NewVmPlace, snapshotId: string | null) => {
     const vm = newVm("sandbox", caller, params, place);
     const [written] = await Promise.all([
-      insertSandbox(transaction, { ...vm, mode, timeout_ms: params.timeoutMs, snapshot_id: snapshotId }),
+      insertSandbox(transaction, {
+        ...{ ...vm, mode, timeout_ms: params.timeoutMs, snapshot_id: snapshotId },
+        pause_after_idle_ms: params.pauseAfterIdleMs,
+      }),
       attempt.begun(transaction, vm.id),
     ]);
     return written;

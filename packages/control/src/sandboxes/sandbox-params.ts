@@ -1,6 +1,6 @@
 // What a request for a sandbox asks for, with every default filled in and every bound checked.
 
-import { SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
+import { IDLE_MIN_MS, SANDBOX_TIMEOUT_DEFAULT_MS, SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import type { SandboxMode } from "@skerry/contract/sandboxes/sandbox-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
@@ -8,7 +8,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
-import { readBoundedDuration } from "../values/durations.ts";
+import { readBoundedDuration, readDurationWithin } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv } from "../values/check-env.ts";
 import { checkMetadata } from "../values/check-metadata.ts";
@@ -22,6 +22,8 @@ export interface SandboxParams {
   readonly mode: SandboxMode;
   readonly size: Size;
   readonly timeoutMs: number;
+  /** Null: nothing but the end of its time pauses it. */
+  readonly pauseAfterIdleMs: number | null;
   readonly env: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
   readonly egress: EgressParams;
@@ -83,8 +85,24 @@ function readFields(request: SandboxCreateRequest): Omit<SandboxParams, "origin"
       request.timeout === undefined
         ? SANDBOX_TIMEOUT_DEFAULT_MS
         : readBoundedDuration("timeout", request.timeout, SANDBOX_TIMEOUT_MAX_MS),
+    pauseAfterIdleMs: readPauseAfterIdle(request),
     env: checkEnv(request.env ?? {}),
     metadata: checkMetadata(request.metadata ?? {}),
     egress: readEgressParams(request.egress),
   };
+}
+
+function readPauseAfterIdle({ mode, pause_after_idle: text }: SandboxCreateRequest): number | null {
+  if (text === undefined) return null;
+  if (mode !== "persistent")
+    throw new SkerryError(
+      "bad_request",
+      'Only a persistent sandbox is paused, so it alone has "pause_after_idle".',
+      {
+        remediation: 'Add `"mode": "persistent"`, or leave out "pause_after_idle".',
+        context: { field: "pause_after_idle", value: text },
+      },
+    );
+  const bounds = { minMs: IDLE_MIN_MS, maxMs: SANDBOX_TIMEOUT_MAX_MS };
+  return readDurationWithin("pause_after_idle", text, bounds);
 }

@@ -31,7 +31,7 @@ export function sandboxReaper(context: Context, everyMs: number, pausedKeptDays:
       // Settled, not all: no host call may outlive the activation that made it.
       const results = await Promise.allSettled([
         ...destroyed.map((row) => finishDestroying(context, row, stop)),
-        ...pausing.map((row) => finishPausing(context, row, stop)),
+        ...pausing.map((row) => finishPausing(context, row, { stop })),
       ]);
       return reportOf(results, {
         examined: results.length,

@@ -22,6 +22,7 @@ export type SandboxRow = Selectable<Tables["sandboxes"]>;
 export interface NewSandbox extends NewVmRow {
   readonly mode: SandboxMode;
   readonly timeout_ms: number;
+  readonly pause_after_idle_ms: number | null;
   readonly snapshot_id?: string | null;
   readonly forked_by?: string;
 }
@@ -61,6 +62,7 @@ const columns = [
   "public_ports",
   "snapshot_id",
   "forked_by",
+  "pause_after_idle_ms",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
 

@@ -75,6 +75,7 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     size: row.size,
     status: row.status,
     timeout: formatDuration(row.timeout_ms),
+    pause_after_idle: row.pause_after_idle_ms === null ? null : formatDuration(row.pause_after_idle_ms),
     env: withoutValues(row.env),
     metadata: row.metadata,
     egress: row.egress,

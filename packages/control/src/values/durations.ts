@@ -27,6 +27,21 @@ export function readBoundedDuration(field: string, text: string, maxMs: number):
   });
 }
 
+/** The same with a lower bound as well. */
+export function readDurationWithin(
+  field: string,
+  text: string,
+  bounds: { minMs: number; maxMs: number },
+): number {
+  const ms = readBoundedDuration(field, text, bounds.maxMs);
+  if (ms >= bounds.minMs) return ms;
+  const min = formatDuration(bounds.minMs);
+  throw new SkerryError("invalid_duration", `"${field}" is ${text}, but at least ${min} is needed.`, {
+    remediation: `Ask for ${min} or more.`,
+    context: { field, value: text, min },
+  });
+}
+
 function isScalar(value: unknown): value is string | number | boolean | null {
   return value === null || ["string", "number", "boolean"].includes(typeof value);
 }

@@ -18,6 +18,8 @@ export class FakePauses {
   after: (step: PauseStep, id: string) => Promise<void> = async () => undefined;
   /** What the host answers instead of doing its part. */
   readonly failures = new Map<PauseStep, SkerryError>();
+  /** Since when nothing uses a VM, in milliseconds. Undefined: as a host of an earlier version, which does not tell. */
+  unusedMs: Map<string, number> | undefined = new Map();
   readonly #vms: () => Known;
 
   constructor(vms: () => Known) {
@@ -26,14 +28,25 @@ export class FakePauses {
 
   /** Undefined: the call is not of a pause. */
   serve(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
-    const [, , id = "", part] = (request.url ?? "").split("?")[0]?.split("/") ?? [];
+    const [, first, id = "", part] = (request.url ?? "").split("?")[0]?.split("/") ?? [];
+    if (first === "unused-vms") return this.#tellUnused(response);
     if (request.method !== "POST" || part !== "pause") return undefined;
     return this.#pause(id, request, response);
   }
 
+  async #tellUnused(response: ServerResponse): Promise<void> {
+    if (this.unusedMs === undefined) throw new SkerryError("not_found", "There is nothing at this path.");
+    const items = [...this.unusedMs].flatMap(([id, unused_ms]) => {
+      const vm = this.#vms().get(id);
+      return vm?.status === "running" ? [{ id, execution_id: vm.execution_id, unused_ms }] : [];
+    });
+    sendJson(response, 200, { items });
+  }
+
   async #pause(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { execution_id } = await readBody<PauseVm>(request);
+    const { execution_id, unused_ms = 0 } = await readBody<PauseVm>(request);
     await this.#fail("pause", id);
+    if (unused_ms > (this.unusedMs?.get(id) ?? 0)) throw new SkerryError("vm_in_use", "It is in use.");
     const vm = this.#vms().get(id);
     if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
     if (vm.execution_id !== execution_id) throw new SkerryError("stale_execution", "another incarnation");

@@ -5,8 +5,10 @@ import { VmParams, type HostServer } from "./conventions.ts";
 
 export function registerSnapshots(server: HostServer, { engine, snapshots }: Host): void {
   server.post("/vms/:id/pause", { schema: { params: VmParams, body: PauseVm } }, (request) =>
-    engine.pause(request.params.id, request.body.execution_id),
+    engine.pause(request.params.id, request.body),
   );
+
+  server.get("/unused-vms", () => ({ items: engine.unused() }));
 
   server.post("/vms/:id/snapshots", { schema: { params: VmParams, body: SnapshotVm } }, (request, reply) =>
     engine.snapshot(request.params.id, request.body, (still) => {

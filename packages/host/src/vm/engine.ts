@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import type { EgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
-import type { HostSnapshot, SnapshotVm } from "@skerry/contract/host-api/snapshots";
+import type { HostSnapshot, PauseVm, SnapshotVm, UnusedVm } from "@skerry/contract/host-api/snapshots";
 import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
@@ -85,6 +85,16 @@ export class VmEngine {
     return this.#table.all.map((entry) => shown(entry.record));
   }
 
+  /** Sandboxes that run and that nothing uses. */
+  unused(): UnusedVm[] {
+    return this.#table.all.flatMap((entry) => {
+      if (entry.state !== "running" || entry.ending !== undefined) return [];
+      const { id, execution_id, machine } = entry.record;
+      const unusedMs = machine === undefined ? entry.idlePause.unusedMs : undefined;
+      return unusedMs === undefined ? [] : [{ id, execution_id, unused_ms: Math.floor(unusedMs) }];
+    });
+  }
+
   get(id: string): Vm {
     return shown(this.#table.known(id).record);
   }
@@ -151,8 +161,8 @@ export class VmEngine {
   }
 
   /** Pauses this incarnation of a sandbox. */
-  pause(id: string, executionId: string): Promise<Vm> {
-    return this.#pauses.pause(id, executionId);
+  pause(id: string, order: PauseVm): Promise<Vm> {
+    return this.#pauses.pause(id, order);
   }
 
   /** A snapshot of this incarnation, which goes on. */

@@ -120,6 +120,7 @@ ErrorCode = Literal[
     "machine_not_running",
     "machine_destroyed",
     "vm_not_running",
+    "vm_in_use",
     "stale_execution",
     "not_snapshotable",
     "snapshot_damaged",
@@ -1359,6 +1360,8 @@ class SandboxInfo(TypedDict):
     #: As it was created with. A keepalive moves `expires_at` and leaves this as it is; without a timeout of its own it
     #: is for this long.
     timeout: str
+    #: It is paused when nothing has used it for so long.
+    pause_after_idle: Optional[str]
     #: Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was
     #: erased because the destruction has begun.
     env: Dict[str, Optional[str]]
@@ -1395,6 +1398,10 @@ class SandboxCreateRequest(TypedDict, total=False):
     #: Time until it is destroyed, or where it is persistent paused; at most 24h. It begins anew when the sandbox is
     #: resumed. Default: `5m`.
     timeout: str
+    #: Only of a persistent one: it is paused when nothing has used it for so long, at least 10s and at most 24h. A
+    #: call into it, a stream, a terminal, a connection to a port and an execution that runs are uses; what only runs
+    #: in the background is none. Without it only the timeout pauses it.
+    pause_after_idle: str
     #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
     size: SizeName
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.

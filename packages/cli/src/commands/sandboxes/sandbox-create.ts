@@ -15,6 +15,7 @@ interface CreateFlags extends EgressFlags {
   readonly name?: string;
   readonly mode?: SandboxMode;
   readonly timeout?: string;
+  readonly pauseAfterIdle?: string;
   readonly size?: string;
   readonly env?: Record<string, string>;
   readonly metadata?: Record<string, string>;
@@ -39,6 +40,10 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
       "--timeout <duration>",
       "until it is destroyed or paused, such as 30s, 10m or 24h (default: 5m, at most 24h)",
     )
+    .option(
+      "--pause-after-idle <duration>",
+      "pause it when nothing has used it for so long; only with --mode persistent",
+    )
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--env <KEY=VALUE>", "environment variable of its commands; repeatable", collectPair)
     .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair);
@@ -52,7 +57,7 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
     "skerry sandbox create",
     "skerry sandbox create --template base --timeout 30m --size shared-cpu-2x --env CI=1 --metadata job=7",
     "skerry sandbox create --template base --egress-allow-cidr 10.0.0.0/8 --egress-allow-port 443",
-    "skerry sandbox create --mode persistent --name desk --timeout 1h",
+    "skerry sandbox create --mode persistent --name desk --timeout 1h --pause-after-idle 10m",
     "skerry sandbox create --template base --egress-mode deny_all --egress-dns",
   );
 }
@@ -88,8 +93,9 @@ async function createSandbox(cli: Cli, { template: argument, flags, self }: Crea
 const ends = { ephemeral: "expires", persistent: "is paused" } as const;
 
 function createRequest(template: string | undefined, flags: CreateFlags): SandboxCreateRequest {
-  const { snapshot, name, mode, timeout, size, env, metadata } = flags;
+  const { snapshot, name, mode, timeout, pauseAfterIdle: pause_after_idle, size, env, metadata } = flags;
   return {
-    ...given({ template, snapshot, name, mode, timeout, size, env, metadata, egress: egressRequest(flags) }),
+    ...given({ template, snapshot, name, mode, timeout, pause_after_idle, size, env, metadata }),
+    ...given({ egress: egressRequest(flags) }),
   };
 }

@@ -46,5 +46,7 @@ export interface SandboxTables {
     snapshot_id: string | null;
     /** The internal snapshot of the fork that made it. */
     forked_by: string | null;
+    /** It is paused when nothing has used it for so long. */
+    pause_after_idle_ms: number | null;
   };
 }

@@ -1,12 +1,15 @@
 // Pauses the vCPUs of a guest in which no process is left, until the next operation on it. A paused guest
 // takes no CPU; an idle one takes 0.6 % of a core (emulated; for its timer and for QEMU's main loop).
 //
-// Every operation on a guest calls `use` first, so a move also waits here until no operation is under way.
+// Every operation on a guest calls `use` first, so a move also waits here until no operation is under way, and it is known
+// here for how long a guest has not been used. An execution that runs on without a reader uses it as well; a process that a
+// command has left behind does not.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Logger } from "pino";
 import { isIdle, wakeGuest } from "../../guest/agent.ts";
+import { listExecutions } from "../../guest/executions.ts";
 import type { LiveVm } from "../start/clone.ts";
 
 /** From the last operation to the first question whether the guest is idle. The interval doubles as long
@@ -38,8 +41,14 @@ export class IdlePause {
   readonly #live: LiveVm;
   readonly #log: Logger;
   #users = 0;
+  /** All that there ever were: where it is another number, what the guest said before means nothing any more. */
+  #uses = 0;
   #isPaused = false;
   #timer: NodeJS.Timeout | undefined;
+  /** When the guest was last seen in use, by `performance`. */
+  #lastUseMs = performance.now();
+  /** What the guest has last said, since that use: whether an execution runs in it. */
+  #runsExecution: boolean | undefined;
   /** Pauses and resumes run one after the other. */
   #last: Promise<void> = Promise.resolve();
   /** Present while a move holds the guest: new operations wait for it. */
@@ -53,7 +62,8 @@ export class IdlePause {
   constructor(live: LiveVm, log: Logger, { atOnce }: { readonly atOnce: boolean }) {
     this.#live = live;
     this.#log = log;
-    if (atOnce) this.#enqueue(() => this.#stop()).catch((error: unknown) => this.#logFailedPause(error));
+    if (atOnce)
+      this.#enqueue(() => this.#stop(this.#uses)).catch((error: unknown) => this.#logFailedPause(error));
     else this.#askIn(FIRST_QUESTION_MS);
     void live.channel.closed.then(() => clearTimeout(this.#timer));
   }
@@ -63,11 +73,21 @@ export class IdlePause {
     return this.#isPaused || this.#held !== undefined;
   }
 
+  /** For how long nothing has used the guest, in milliseconds. Undefined while something does, and until the guest has said
+   *  that no execution runs in it. An execution's end is seen with the next question, so this is never too long by more than
+   *  the time until the first one. */
+  get unusedMs(): number | undefined {
+    if (this.#users > 0 || this.#runsExecution !== false) return undefined;
+    return performance.now() - this.#lastUseMs;
+  }
+
   /** Resumes the guest if it is paused, and keeps it running until the returned value is disposed of. */
   async use(): Promise<Disposable> {
     const endMs = performance.now() + HELD_WAIT_MS;
     while (this.#held !== undefined) await this.#waitForRelease(this.#held.promise, endMs);
     this.#users += 1;
+    this.#uses += 1;
+    this.#runsExecution = undefined;
     clearTimeout(this.#timer);
     try {
       await this.#enqueue(() => this.#wake());
@@ -179,6 +199,7 @@ export class IdlePause {
   #release(): void {
     this.#users -= 1;
     if (this.#users > 0) return;
+    this.#lastUseMs = performance.now();
     this.#noUsers?.resolve();
     this.#noUsers = undefined;
     this.#askIn(FIRST_QUESTION_MS);
@@ -199,15 +220,29 @@ export class IdlePause {
 
   async #pauseIfIdle(ms: number): Promise<void> {
     if (this.#held !== undefined) return;
+    const uses = this.#uses;
     const idle = await isIdle(this.#live.channel);
-    if (this.#users > 0) return;
-    if (!idle) return this.#askIn(Math.min(2 * ms, QUESTION_INTERVAL_MAX_MS));
-    await this.#enqueue(() => this.#stop());
+    if (this.#uses !== uses) return;
+    if (idle) {
+      this.#noteExecutions(false);
+      return this.#enqueue(() => this.#stop(uses));
+    }
+    const executions = await listExecutions(this.#live.channel);
+    if (this.#uses !== uses) return;
+    this.#noteExecutions(executions.some(({ exit }) => exit === null));
+    this.#askIn(Math.min(2 * ms, QUESTION_INTERVAL_MAX_MS));
   }
 
-  async #stop(): Promise<void> {
-    if (this.#users > 0 || this.#held !== undefined) return;
+  #noteExecutions(run: boolean): void {
+    // One that ran when the guest was last asked has ended since.
+    if (run || this.#runsExecution === true) this.#lastUseMs = performance.now();
+    this.#runsExecution = run;
+  }
+
+  async #stop(uses: number): Promise<void> {
+    if (this.#uses !== uses || this.#held !== undefined) return;
     this.#isPaused = true;
+    this.#runsExecution ??= false;
     await this.#live.qmp.execute("stop");
   }
 

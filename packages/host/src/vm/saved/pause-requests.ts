@@ -2,6 +2,7 @@
 // a step fails, and after that it is paused, however this host process ends.
 
 import { SkerryError } from "@skerry/contract/errors";
+import type { PauseVm } from "@skerry/contract/host-api/snapshots";
 import type { Vm } from "@skerry/contract/host-api/vm";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
 import type { KeyedQueue } from "../keyed-queue.ts";
@@ -27,10 +28,10 @@ export class PauseRequests {
     this.#options = options;
   }
 
-  /** Of one that is paused already it answers the same. */
-  async pause(id: string, executionId: string): Promise<Vm> {
+  /** Of one that is paused already it answers the same. With `unusedMs` it throws `vm_in_use` where it was used within that time. */
+  async pause(id: string, order: PauseVm): Promise<Vm> {
     const { table, lifecycle } = this.#options;
-    const entry = table.of(id, executionId);
+    const entry = table.of(id, order.execution_id);
     if (entry.record.machine !== undefined)
       throw new SkerryError("bad_request", "A machine is stopped and not paused.");
     switch (entry.state) {
@@ -38,27 +39,28 @@ export class PauseRequests {
       case "adopting":
       case "ending":
         await entry.done.catch(() => undefined);
-        return this.pause(id, executionId);
+        return this.pause(id, order);
       case "unreadable":
         throw notRunning(entry);
       case "running":
-        if (entry.ending === undefined) await this.#pauseRunning(entry);
+        if (entry.ending === undefined) await this.#pauseRunning(entry, order);
         else await entry.ending.catch(() => undefined);
-        return this.pause(id, executionId);
+        return this.pause(id, order);
       case "ended":
         if (entry.record.status !== "paused") throw notRunning(entry);
         if (entry.pendingCleanup !== undefined) {
           await lifecycle.end(entry.pendingCleanup.record, entry.pendingCleanup.end);
-          return this.pause(id, executionId);
+          return this.pause(id, order);
         }
         return shown(entry.record);
     }
   }
 
   /** Rejects where the sandbox goes on. */
-  async #pauseRunning(entry: Running): Promise<void> {
+  async #pauseRunning(entry: Running, order: PauseVm): Promise<void> {
     const { table, lifecycle } = this.#options;
-    const saving = this.#save(entry);
+    checkUnused(entry, order);
+    const saving = this.#save(entry, order);
     // Another request for its end waits. Its QEMU may also end by itself meanwhile, which nothing but this looks at then.
     const over = saving.then(
       () => undefined,
@@ -77,7 +79,7 @@ export class PauseRequests {
     await lifecycle.end(entry.record, paused);
   }
 
-  #save(entry: Running): Promise<void> {
+  #save(entry: Running, order: PauseVm): Promise<void> {
     const { resources, slotWork } = this.#options;
     return slotWork.take(entry.record.id, async () => {
       const record = savable(entry.record);
@@ -86,6 +88,8 @@ export class PauseRequests {
       await removeSaved(folder);
       const standstill = await entry.idlePause.standStill();
       try {
+        // An operation that has come meanwhile waits for the guest to go on. Those that come from here on find it ending.
+        checkUnused(entry, order);
         await saveGuest({ resources, record, qmp: entry.live.qmp, folder });
         await sealSaved(folder, record, false);
         // From here on the next host process would find it paused, and end its QEMU as one that no record knows.
@@ -98,4 +102,9 @@ export class PauseRequests {
       }
     });
   }
+}
+
+function checkUnused({ idlePause }: Running, { unused_ms = 0 }: PauseVm): void {
+  if (unused_ms === 0 || (idlePause.unusedMs ?? 0) >= unused_ms) return;
+  throw new SkerryError("vm_in_use", "The VM is in use, or was a moment ago.");
 }
