@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Sandbox } from "../packages/sdk/src/skerry.ts";
 import { qemuPidOf, serverPid, startPlatform, until, type Platform } from "./support/platform.ts";
+import { usesNoCpu } from "./support/rest.ts";
 
 let platform: Platform;
 
@@ -20,20 +21,8 @@ function create(): Promise<Sandbox> {
   return platform.client.sandboxes.create({ template: "base", timeout: "30m" });
 }
 
-/** CPU time that its QEMU has used, in ticks of 10 ms. */
-async function cpuTicksOf({ id }: Sandbox): Promise<number> {
-  const stat = await readFile(`/proc/${await qemuPidOf(platform, id)}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return Number(fields[11]) + Number(fields[12]);
-}
-
-/** Its CPU time does not grow for a second; an idle guest that runs would use about one tick, a busy one a hundred. */
-function standsStill(sandbox: Sandbox): Promise<void> {
-  return until("the sandbox uses no CPU", async () => {
-    const before = await cpuTicksOf(sandbox);
-    await sleep(1_500);
-    return (await cpuTicksOf(sandbox)) === before;
-  });
+async function standsStill({ id }: Sandbox): Promise<void> {
+  await usesNoCpu(await qemuPidOf(platform, id));
 }
 
 async function clockErrorMs(sandbox: Sandbox): Promise<number> {

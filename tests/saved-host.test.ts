@@ -9,6 +9,7 @@ import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { namespacesInUse, qemuProcesses } from "./support/leftovers.ts";
 import { LoneHost } from "./support/lone-host.ts";
 import { until } from "./support/platform.ts";
+import { usesNoCpu } from "./support/rest.ts";
 
 const MIB = 1024 * 1024;
 
@@ -154,6 +155,23 @@ test("a VM of which a snapshot is taken goes on, and forks of it differ in all t
   expect((await host.call("DELETE", `/snapshots/${again}`)).status).toBe(204);
   expect((await host.call<{ items: unknown[] }>("GET", "/snapshots")).body).toEqual({ items: [] });
   expect(await readdir(join(host.folder, "host/snapshots"))).toEqual([]);
+});
+
+test("a guest at rest is kept as often as one that runs, stays at rest, and is paused afterwards", async () => {
+  const vm = await start("sbx_resting");
+  await sh(vm, "echo kept > /dev/shm/file");
+  const pid = (await qemuProcesses(host.instance)).find((qemu) => qemu.vm === vm.id)?.pid ?? 0;
+  await usesNoCpu(pid);
+  const [first, second] = [await snapshot(vm), await snapshot(vm)];
+  expect([first.status, second.status]).toEqual([200, 200]);
+  await usesNoCpu(pid);
+  const fork = await start("sbx_rested", { kind: "snapshot", snapshot_id: second.body.id });
+  expect(await sh(fork, "cat /dev/shm/file")).toBe("kept\n");
+  expect((await pause(vm)).status).toBe(200);
+  const again = await start("sbx_resting", { kind: "paused" });
+  expect(await sh(again, "cat /dev/shm/file")).toBe("kept\n");
+  for (const one of [fork, again]) await destroy(one);
+  for (const { body } of [first, second]) await host.call("DELETE", `/snapshots/${body.id}`);
 });
 
 test("a file that was cut short or changed by one byte is refused, and what was paused stays", async () => {

@@ -60,6 +60,20 @@ test("a guest in which nothing has run can be put to rest without being asked, a
   qmp.close();
 });
 
+test("a guest at rest whose state was saved runs for a moment, and is at rest again", async () => {
+  await using guest = await FakeGuest.start();
+  await using qemu = await FakeQemu.listen(join(folder, "qmp.sock"));
+  const qmp = await Qmp.connect(join(folder, "qmp.sock"), AbortSignal.timeout(5_000));
+  const { channel } = await guest.greeted();
+  const idlePause = new IdlePause({ qmp, channel }, pino({ level: "silent" }), { atOnce: true });
+  await expect.poll(() => qemu.told).toContain("stop");
+  const standstill = await idlePause.standStill();
+  await standstill.goOn();
+  expect(qemu.told.filter((command) => ["stop", "cont"].includes(command))).toEqual(["stop", "cont", "stop"]);
+  channel.close("the test is over");
+  qmp.close();
+});
+
 test("a move has what could last for ever leave the guest, and waits until it has", async () => {
   await using guest = await FakeGuest.start();
   await using _qemu = await FakeQemu.listen(join(folder, "qmp.sock"));

@@ -146,9 +146,10 @@ export class IdlePause {
       if (!this.#isPaused) await this.#live.qmp.execute("stop");
       stopped.resolve();
       await over.promise;
-      if (this.#isPaused) return;
       await this.#live.qmp.execute("cont", {}, WAKE_DEADLINE_MS);
-      await wakeGuest(this.#live.channel);
+      // One at rest too: a QEMU whose state was saved saves none again before it has run.
+      if (this.#isPaused) await this.#live.qmp.execute("stop");
+      else await wakeGuest(this.#live.channel);
     });
     await Promise.race([stopped.promise, queued]);
     return {
