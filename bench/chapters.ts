@@ -6,6 +6,7 @@ import { measureBurst } from "./burst.ts";
 import { measureEgress, measureThroughput } from "./egress.ts";
 import { measureExecute } from "./execute.ts";
 import { measureFleet } from "./fleet.ts";
+import { measureForks } from "./forks.ts";
 import { measureGrowth } from "./growth.ts";
 import { measureHosts } from "./hosts.ts";
 import { measureHttp } from "./http.ts";
@@ -51,6 +52,13 @@ export const chapters: readonly Chapter[] = [
     about:
       "Persistent sandboxes of 256 MiB that were told to change so much of their memory, one after the other, in turns with a bare script that restores the same files.",
     measure: measureSaved,
+  },
+  {
+    name: "forks",
+    title: "A sandbox that is forked",
+    about:
+      "A persistent sandbox of 256 MiB that was told to change 2 MiB of its memory, in turns with a bare script that restores the same files.",
+    measure: measureForks,
   },
   {
     name: "execute",

@@ -63,7 +63,8 @@ async function weigh(
   return [memory.measure, cpu.measure];
 }
 
-async function pssMib(pid: number): Promise<number> {
+/** What the process takes, pages that it shares in parts. */
+export async function pssMib(pid: number): Promise<number> {
   const rollup = await readFile(`/proc/${pid}/smaps_rollup`, "utf8");
   return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1]) / 1_024;
 }

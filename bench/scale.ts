@@ -7,6 +7,7 @@ export interface Scale {
   readonly executeRounds: number;
   readonly bulkRounds: number;
   readonly streamRounds: number;
+  readonly forkRounds: number;
   readonly burst: { readonly vms: number; readonly repeats: number };
   readonly requestRuns: number;
   readonly sustainedS: number;
@@ -30,6 +31,7 @@ export const full: Scale = {
   executeRounds: 50,
   bulkRounds: 10,
   streamRounds: 100,
+  forkRounds: 10,
   burst: { vms: 100, repeats: 3 },
   requestRuns: 5,
   sustainedS: 600,
@@ -47,6 +49,7 @@ export const quick: Scale = {
   executeRounds: 10,
   bulkRounds: 2,
   streamRounds: 20,
+  forkRounds: 3,
   burst: { vms: 20, repeats: 1 },
   requestRuns: 2,
   sustainedS: 20,
