@@ -67,7 +67,7 @@ export async function goOn(
 ): Promise<LiveVm> {
   const isPaused = request.paused !== undefined;
   await checkDiskReserve(options.vmsFolder);
-  if (isPaused) await keepPaused(newVm);
+  if (isPaused) await clearPaused(newVm);
   else await makeFiles(options, newVm, request);
   signal.throwIfAborted();
   const restored = await restore(options, newVm, request, signal);
@@ -83,19 +83,22 @@ export async function goOn(
     throw error;
   }
   const live = await resume(restored).catch(notAwake);
-  if (isPaused) await wakeGuest(live.channel);
+  if (isPaused) await settled([wakeGuest(live.channel), removeSaved(newVm.record.folder)]);
   // The guest's programs run on, so this comes before nothing of theirs. What runs in two forks from now on differs.
   else await giveIdentity(live, request.spec);
-  if (isPaused) await removeSaved(newVm.record.folder);
   return live;
 }
 
-/** Under the new execution id from now on, so that what is asked of it names what there is. */
-async function keepPaused(newVm: NewVm): Promise<void> {
-  const { record } = newVm;
+/** Its files stay unless it goes on. */
+async function clearPaused(newVm: NewVm): Promise<void> {
   newVm.staysPaused = true;
-  for (const socket of [vmPaths.qmp, vmPaths.agent]) await rm(join(record.folder, socket), { force: true });
-  await saveRecord({ ...record, ...paused });
+  for (const socket of [vmPaths.qmp, vmPaths.agent])
+    await rm(join(newVm.record.folder, socket), { force: true });
+}
+
+/** Its files are whole, and are found under the new execution id from now on, so that what is asked of it names what there is. */
+async function confirmPaused({ record }: NewVm, { folder, saved }: SavedFolder): Promise<void> {
+  await settled([checkSaved(folder, saved), saveRecord({ ...record, ...paused })]);
 }
 
 async function makeFiles(
@@ -125,20 +128,23 @@ async function restore(
   const { resources } = options;
   const { origin, paused: former } = request;
   // While QEMU starts. A snapshot was looked at before.
-  const checked = former === undefined ? Promise.resolve() : checkSaved(origin.folder, origin.saved);
-  checked.catch(() => undefined); // heard of when it is awaited
-  const started = await start(options, newVm, request);
+  const confirmed = former === undefined ? Promise.resolve() : confirmPaused(newVm, origin);
+  confirmed.catch(() => undefined); // heard of when it is awaited
+  const started = await start(options, newVm, request).catch(async (error: unknown) => {
+    await confirmed;
+    throw error;
+  });
   const resume = { resources, record: newVm.record, signal, resync: true };
   return restoreInto(started, resume, async () => {
     await settled([
-      checked,
+      confirmed,
       loadPolicy(resources, newVm.record),
       // A paused one's record says that it is paused until its guest goes on.
       ...(former === undefined ? [saveRecord(newVm.record)] : []),
     ]);
   }).catch(async (error: unknown) => {
     // QEMU may have met the damage first.
-    await checked;
+    await confirmed;
     return notAwake(error);
   });
 }
