@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { createContext, runInContext } from "node:vm";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { shellServer } from "../packages/sdk/tests/support/shell-server.ts";
 import { ScriptedServer, sendJson } from "../packages/sdk/tests/support/scripted-server.ts";
 import { clientTools } from "../tests/support/client-tools.ts";
 import { buildClients } from "./clients/build-clients.ts";
@@ -172,6 +173,32 @@ test("the SDK runs on every Node here, as a module and required, with the settin
       const failed = execute(node, [program], { cwd: project, env: environment() });
       await expect(failed).rejects.toThrow("There is no API token for http://127.0.0.1:7070.");
     }
+});
+
+test("SDK and command line have a terminal on every Node here, also where Node has no WebSocket", async () => {
+  await using server = await shellServer();
+  const shell = `const shell = await new Skerry().sandboxes.shell("web"); for await (const { data } of shell) process.stdout.write(data); process.exitCode = shell.exitCode;`;
+  await writeFile(join(project, "shell.mjs"), `import { Skerry } from "@skerry/sdk"; ${shell}`);
+  await writeFile(
+    join(project, "shell.cjs"),
+    `const { Skerry } = require("@skerry/sdk"); (async () => { ${shell} })();`,
+  );
+  const cli = join(folder, "skerry-shell");
+  await copyFile(await clientFile(/^skerry\.cjs$/), cli);
+  const env = environment({ SKERRY_API_URL: server.baseUrl, SKERRY_API_TOKEN: "sk_env" });
+  for (const node of await nodes())
+    for (const words of [["shell.mjs"], ["shell.cjs"], [cli, "sandbox", "shell", "web"]]) {
+      const ended = execute(node, words, { cwd: project, env });
+      await expect(ended, `${node} ${words.join(" ")}`).rejects.toMatchObject({
+        ...{ code: 7, stdout: "hello\n", stderr: "" },
+      });
+      expect(server.offered.pop()).toContain(Buffer.from("sk_env").toString("base64url"));
+    }
+});
+
+test("the package of the SDK has the licence of what is bundled into it", async () => {
+  const text = await readFile(join(project, "node_modules/@skerry/sdk/skerry.node.js"), "utf8");
+  expect(text).toMatch(/^ws \d.*\n\n.*[^]*Permission is hereby granted/m);
 });
 
 test("in a browser's bundle nothing of Node is left, and it runs where there is none", async () => {

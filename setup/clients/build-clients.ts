@@ -50,7 +50,16 @@ async function buildSdk(stage: string): Promise<void> {
   const tree = join(stage, "sdk/package");
   const bundled = { format: "esm", target: "es2022" } as const;
   const entry = "packages/sdk/src/skerry.ts";
-  await bundle(entry, { ...bundled, platform: "node", outfile: join(tree, "skerry.node.js") });
+  const forNode = join(tree, "skerry.node.js");
+  // The WebSocket for Node 20 is CommonJS, which requires what Node brings.
+  const require = `import { createRequire } from "node:module";\nconst require = createRequire(import.meta.url);`;
+  const inputs = await bundle(entry, {
+    ...bundled,
+    platform: "node",
+    outfile: forNode,
+    banner: { js: require },
+  });
+  appendLicences(forNode, inputs);
   await bundle(entry, { ...bundled, platform: "browser", outfile: join(tree, "skerry.js") });
   writeFileSync(join(tree, "skerry.d.ts"), await rollUpTypes());
   const { name, description } = readJson("packages/sdk/package.json") as Readonly<Record<string, string>>;
@@ -75,15 +84,18 @@ async function buildCli(stage: string): Promise<void> {
     // The second line tells `install.sh` what it may replace.
     banner: { js: `#!/usr/bin/env node\n// skerry ${version}, the client` },
   });
-  writeFileSync(
-    program,
-    `${readFileSync(program, "utf8")}\n/*\n${licencesOfPackages(root, inputs).replaceAll("*/", "*\\/")}*/\n`,
-  );
+  appendLicences(program, inputs);
   chmodSync(program, 0o755);
   cpSync(program, join(stage, files.cli));
   const description = "The command line of Skerry: sandboxes and machines in microVMs, on a server of yours.";
   writePackage(tree, { name: "skerry", description, ...common, bin: { skerry: files.cli } });
   packSame(join(stage, "cli"), "package", join(stage, files.cliPackage));
+}
+
+/** Those of the packages that were bundled into the program. */
+function appendLicences(program: string, inputs: readonly string[]): void {
+  const licences = licencesOfPackages(root, inputs).replaceAll("*/", "*\\/");
+  writeFileSync(program, `${readFileSync(program, "utf8")}\n/*\n${licences}*/\n`);
 }
 
 function writePackage(tree: string, content: object): void {

@@ -89,6 +89,16 @@ test("help for what is no command ends with 2, and words of other tools lead to 
   expect((await shell.run("--help")).stdout.toString()).not.toMatch(/^ {2}(rm|ls|watch|stats)\b/m);
 });
 
+test("ports to forward are checked before anything is asked", async () => {
+  await using server = await namedServer();
+  await using shell = await Shell.forServer(server);
+  for (const words of ["http", "0", "80:0", "65536", "8080:99999", "1:2:3", "-1", ""]) {
+    const { code, stderr } = await shell.run("sandbox", "forward", "web", "8080:80", "--", words);
+    expect([words, code, stderr]).toEqual([words, 2, expect.stringContaining("LOCAL:REMOTE")]);
+  }
+  expect(server.received).toEqual([]);
+});
+
 test("with --json a command that is not there is told with what to do", async () => {
   await using shell = await Shell.open();
   const failureOf = async (...words: readonly string[]) => {

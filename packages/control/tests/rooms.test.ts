@@ -33,7 +33,7 @@ const floors: Floors = [
   ["vms"],
   ["vms/signed-urls"],
   ["vms/egress", "vms/executions", "vms/files", "vms/ports"],
-  ["vms/exec", "vms/execute"],
+  ["vms/exec", "vms/execute", "vms/forward"],
   ["vms/creation"],
   ["snapshots"],
   ["sandboxes", "machines"],

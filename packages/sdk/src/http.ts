@@ -6,6 +6,7 @@ import { pause, pauseBeforeRetry, RETRIES_DEFAULT } from "./retries.ts";
 import type { HttpRequest } from "./http-request.ts";
 import { rootMessage } from "./connection-words.ts";
 import { findSettings, tokenRemedy } from "#saved-settings";
+import { webSocketClass } from "#web-socket";
 
 export interface SkerryOptions {
   /**
@@ -100,12 +101,13 @@ export class HttpClient {
   }
 
   /** A WebSocket at this path. It has no headers, so the token goes as a subprotocol, which is never chosen. */
-  socket(path: string, query: NonNullable<HttpRequest["query"]>, protocol: string): WebSocket {
+  async socket(path: string, query: NonNullable<HttpRequest["query"]>, protocol: string): Promise<WebSocket> {
+    const Socket = await webSocketClass();
     const { authorization = "", "x-org-id": organization } = this.#headers;
     const token = authorization.replace(/^Bearer /, "");
     const encoded = btoa(token).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
     const url = this.#url({ method: "GET", path, query }).replace(/^http/, "ws");
-    return new WebSocket(url, [
+    return new Socket(url, [
       protocol,
       `base64url.bearer.authorization.k8s.io.${encoded}`,
       ...(organization === undefined ? [] : [`organization.skerry.${organization}`]),

@@ -16,6 +16,7 @@ import type { Shell, ShellOptions } from "./shell.ts";
 import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 import type { SignUrlOptions } from "./vm-calls.ts";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import type { Forward, ForwardOptions } from "./forward.ts";
 import type { CallOptions, CreateOptions } from "./http.ts";
 import type { Sandboxes, SnapshotOptions } from "./sandboxes.ts";
 
@@ -148,6 +149,11 @@ export class Sandbox {
   /** See `Sandboxes.shell`. */
   shell(options: ShellOptions = {}): Promise<Shell> {
     return this.#sandboxes.shell(this.id, options);
+  }
+
+  /** See `Sandboxes.forward`. */
+  forward(port: number, options: ForwardOptions = {}): Promise<Forward> {
+    return this.#sandboxes.forward(this.id, port, options);
   }
 
   /** See `Sandboxes.upload`. */

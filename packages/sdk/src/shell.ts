@@ -2,10 +2,11 @@
 // was printed meanwhile follows from the position that was reached.
 
 import type { SkerryApiError } from "./api-errors.ts";
-import { errorOfEvent, SkerryConnectionError, SkerryInputError } from "./errors.ts";
+import { errorOfEvent, SkerryConnectionError } from "./errors.ts";
 import { isPassing, type Executions } from "./executions.ts";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { pause } from "./retries.ts";
+import { webSocketClass } from "#web-socket";
 
 export interface ShellOptions extends CallOptions {
   /** Default: a login shell. */
@@ -158,16 +159,17 @@ export class Shell implements AsyncIterable<ShellOutput>, AsyncDisposable {
   }
 
   /** One connection, to its end: resolves when the command has ended. */
-  #connect(): Promise<void> {
+  async #connect(): Promise<void> {
     const query = {
       execution: this.id,
       after: String(this.#position),
       read_only: String(this.#options.readOnly === true),
     };
-    const socket = this.#http.socket(`${this.#path}/exec`, query, PROTOCOL);
+    const socket = await this.#http.socket(`${this.#path}/exec`, query, PROTOCOL);
+    if (this.#isOver) return socket.close();
     socket.binaryType = "arraybuffer";
     return new Promise((resolve, reject) => {
-      socket.addEventListener("open", () => this.#noteConnection(socket));
+      socket.addEventListener("open", () => (this.#isOver ? socket.close() : this.#noteConnection(socket)));
       socket.addEventListener("message", ({ data }) => {
         const failure = this.#take(new Uint8Array(data as ArrayBuffer));
         if (failure !== undefined) reject(failure);
@@ -279,11 +281,7 @@ export async function openShell(
     reattachS = REATTACH_S,
   } = options;
   const { cols = 80, rows = 24 } = options;
-  if (globalThis.WebSocket === undefined)
-    throw new SkerryInputError(
-      "This JavaScript engine has no WebSocket.",
-      "Use Node 22 or newer, or a browser.",
-    );
+  await webSocketClass(); // before anything is started that could not be reached
   if (execution !== undefined) {
     const found = await executions.get(execution, { signal });
     const position = Math.max(found.kept_from, found.position - REPLAYED_BYTES);

@@ -86,6 +86,7 @@ export { SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "./
 export type { CallOptions, CreateOptions, Retry, SkerryOptions, TimedOptions } from "./http.ts";
 export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 export type { ExecutionOptions, FollowEvent, FollowOptions } from "./executions.ts";
+export { Forward, type ForwardOptions } from "./forward.ts";
 export { Shell, type ShellOptions, type ShellOutput } from "./shell.ts";
 export type { Execution } from "@skerry/contract/vms/execution";
 export type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";

@@ -18,6 +18,7 @@ import {
 import type { Execution } from "@skerry/contract/vms/execution";
 import type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import { Executions, type FollowEvent, type FollowOptions, type ExecutionOptions } from "./executions.ts";
+import { openForward, type Forward, type ForwardOptions } from "./forward.ts";
 import type { CallOptions, HttpClient } from "./http.ts";
 import type { Page, PageOptions } from "./pages.ts";
 import { openShell, type Shell, type ShellOptions } from "./shell.ts";
@@ -83,6 +84,15 @@ export class VmCalls {
   ): Promise<SignedUrl> {
     const json = { port, ...(expiresIn === undefined ? {} : { expires_in: expiresIn }) };
     return this.http.json<SignedUrl>({ method: "POST", path: `${this.at(id)}/urls`, json }, options);
+  }
+
+  /**
+   * Has a port of this machine lead to `port`, for any number of TCP connections at once. Only in Node. It lasts as long as the VM, and does
+   * not extend it; one that is paused is resumed by the next connection. Throws `SkerryInputError` with the code `cannot_listen` where
+   * something else listens there.
+   */
+  async forward(id: string, port: number, options: ForwardOptions = {}): Promise<Forward> {
+    return openForward(this.http, this.at(id), port, options);
   }
 
   /**
@@ -158,7 +168,7 @@ export class VmCalls {
 
   /**
    * A terminal: iterate over it for its output, and `write` what is typed. Its command runs in the VM and not in the connection, which is made
-   * again where it breaks. Needs a WebSocket: Node 22, or a browser.
+   * again where it breaks. Needs a WebSocket: Node, for whose version 20 this client brings one, or a browser.
    */
   async shell(id: string, options: ShellOptions = {}): Promise<Shell> {
     return openShell(this.http, this.at(id), this.#executions(id), options);

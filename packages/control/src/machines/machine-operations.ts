@@ -12,6 +12,7 @@ import {
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
 import { execOperation } from "../vms/exec/exec-operations.ts";
+import { forwardPortOperation } from "../vms/forward/forward-operations.ts";
 import { executeOperation } from "../vms/execute/execute-operations.ts";
 import {
   createExecutionOperation,
@@ -179,6 +180,7 @@ export const machineLogOperations = {
 export const machineVmOperations = {
   executeInMachine: executeOperation(machineVms),
   execInMachine: execOperation(machineVms),
+  forwardMachinePort: forwardPortOperation(machineVms),
   createMachineExecution: createExecutionOperation(machineVms),
   listMachineExecutions: listExecutionsOperation(machineVms),
   getMachineExecution: getExecutionOperation(machineVms),

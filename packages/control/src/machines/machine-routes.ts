@@ -6,6 +6,7 @@ import { RequestTiming } from "../http/request-timing.ts";
 import { withMetadataFilter } from "../http/metadata-filter.ts";
 import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
 import { execHandler } from "../vms/exec/exec-routes.ts";
+import { forwardPortHandler } from "../vms/forward/forward-routes.ts";
 import { executeHandler } from "../vms/execute/execute-routes.ts";
 import {
   createExecutionHandler,
@@ -63,6 +64,7 @@ export const machineVmRoutes = routes(machineVmOperations, (context) => ({
   getMachineEgress: getEgressHandler(context, machineVms),
   executeInMachine: executeHandler(context, machineVms),
   execInMachine: execHandler(context, machineVms),
+  forwardMachinePort: forwardPortHandler(context, machineVms),
   createMachineExecution: createExecutionHandler(context, machineVms),
   listMachineExecutions: listExecutionsHandler(context, machineVms),
   getMachineExecution: getExecutionHandler(context, machineVms),

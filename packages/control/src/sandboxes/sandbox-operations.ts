@@ -10,6 +10,7 @@ import { NoFields } from "@skerry/contract/named";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
 import { execOperation } from "../vms/exec/exec-operations.ts";
+import { forwardPortOperation } from "../vms/forward/forward-operations.ts";
 import { executeOperation } from "../vms/execute/execute-operations.ts";
 import {
   createExecutionOperation,
@@ -181,6 +182,7 @@ export const sandboxOperations = {
 export const sandboxVmOperations = {
   execute: executeOperation(sandboxVms),
   execInSandbox: execOperation(sandboxVms),
+  forwardSandboxPort: forwardPortOperation(sandboxVms),
   createSandboxExecution: createExecutionOperation(sandboxVms),
   listSandboxExecutions: listExecutionsOperation(sandboxVms),
   getSandboxExecution: getExecutionOperation(sandboxVms),

@@ -4,6 +4,7 @@ import { RequestTiming } from "../http/request-timing.ts";
 import { withMetadataFilter } from "../http/metadata-filter.ts";
 import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
 import { execHandler } from "../vms/exec/exec-routes.ts";
+import { forwardPortHandler } from "../vms/forward/forward-routes.ts";
 import { executeHandler } from "../vms/execute/execute-routes.ts";
 import {
   createExecutionHandler,
@@ -51,6 +52,7 @@ export const sandboxVmRoutes = routes(sandboxVmOperations, (context) => ({
   getSandboxEgress: getEgressHandler(context, sandboxVms),
   execute: executeHandler(context, sandboxVms),
   execInSandbox: execHandler(context, sandboxVms),
+  forwardSandboxPort: forwardPortHandler(context, sandboxVms),
   createSandboxExecution: createExecutionHandler(context, sandboxVms),
   listSandboxExecutions: listExecutionsHandler(context, sandboxVms),
   getSandboxExecution: getExecutionHandler(context, sandboxVms),

@@ -91,6 +91,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   getSandboxEgress: async (world) => call("GET", await sandbox(world, "/egress")),
   execute: async (world) => call("POST", await sandbox(world, "/execute"), { command: "true" }),
   execInSandbox: async (world) => call("GET", await sandbox(world, "/exec")),
+  forwardSandboxPort: async (world) => call("GET", await sandbox(world, `/forward?port=${FRIENDLY_PORT}`)),
   createSandboxExecution: async (world) =>
     call("POST", await sandbox(world, "/executions"), { command: "true" }),
   listSandboxExecutions: async (world) => call("GET", await sandbox(world, "/executions")),
@@ -127,6 +128,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   getMachineEgress: async (world) => call("GET", await machine(world, "/egress")),
   executeInMachine: async (world) => call("POST", await machine(world, "/execute"), { command: "true" }),
   execInMachine: async (world) => call("GET", await machine(world, "/exec")),
+  forwardMachinePort: async (world) => call("GET", await machine(world, `/forward?port=${FRIENDLY_PORT}`)),
   createMachineExecution: async (world) =>
     call("POST", await machine(world, "/executions"), { command: "true" }),
   listMachineExecutions: async (world) => call("GET", await machine(world, "/executions")),

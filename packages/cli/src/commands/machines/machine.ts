@@ -12,6 +12,7 @@ import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
 import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { machineNoun } from "../vms/vm-noun.ts";
+import { registerVmForward } from "../vms/vm-forward.ts";
 import { registerVmPorts } from "../vms/vm-ports.ts";
 
 export function registerMachineCommands(program: Command, cli: Cli): void {
@@ -34,4 +35,5 @@ export function registerMachineCommands(program: Command, cli: Cli): void {
   registerVmFiles(machine, cli, machineNoun);
   registerVmEgress(machine, cli, machineNoun);
   registerVmPorts(machine, cli, machineNoun);
+  registerVmForward(machine, cli, machineNoun);
 }

@@ -13,6 +13,7 @@ import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
 import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { sandboxNoun } from "../vms/vm-noun.ts";
+import { registerVmForward } from "../vms/vm-forward.ts";
 import { registerVmPorts } from "../vms/vm-ports.ts";
 
 export function registerSandboxCommands(program: Command, cli: Cli): void {
@@ -36,4 +37,5 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerSandboxSnapshots(sandbox, cli);
   registerVmEgress(sandbox, cli, sandboxNoun);
   registerVmPorts(sandbox, cli, sandboxNoun);
+  registerVmForward(sandbox, cli, sandboxNoun);
 }

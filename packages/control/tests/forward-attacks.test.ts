@@ -1,0 +1,106 @@
+// Clients that do not keep to the protocol of forwards.
+
+import { once } from "node:events";
+import { afterEach, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import {
+  FORWARD_PROTOCOL,
+  FORWARD_WINDOW_BYTES,
+  forwardMessage,
+  forwardTypes,
+  readForwardFrame,
+  windowMessage,
+  type ForwardFrame,
+} from "@skerry/contract/vms/forward";
+import { GuestPorts } from "./support/guest-port.ts";
+import { eventually, useWorld } from "./support/world.ts";
+
+const world = useWorld();
+const guest = new GuestPorts(world);
+const open: WebSocket[] = [];
+afterEach(() => {
+  for (const socket of open.splice(0)) socket.terminate();
+});
+
+/** A client whose messages are in the test's hands. */
+class Raw {
+  readonly socket: WebSocket;
+  readonly frames: ForwardFrame[] = [];
+
+  private constructor(port: number) {
+    const url = `${world.url.replace("http", "ws")}/v1/sandboxes/${guest.id}/forward?port=${port}`;
+    const headers = { authorization: `Bearer ${world.token}` };
+    this.socket = new WebSocket(url, FORWARD_PROTOCOL, { headers });
+    this.socket.on("error", () => undefined);
+    this.socket.on("message", (data: Buffer) => {
+      const frame = readForwardFrame(data);
+      if (frame !== undefined) this.frames.push(frame);
+    });
+  }
+
+  static async open(port: number): Promise<Raw> {
+    const raw = new Raw(port);
+    open.push(raw.socket);
+    await once(raw.socket, "open");
+    return raw;
+  }
+
+  of(type: ForwardFrame["type"], stream: number): ForwardFrame[] {
+    return this.frames.filter((frame) => frame.type === type && frame.stream === stream);
+  }
+}
+
+const opened = [forwardMessage("open", 1)];
+const breaches: readonly (readonly [what: string, messages: readonly (Uint8Array | string)[]])[] = [
+  ["text", ["hello"]],
+  ["no frame", [Buffer.from([forwardTypes.data, 1])]],
+  ["a type that there is not", [Buffer.from([9, 1, 0, 0, 0])]],
+  ["a message that only the server sends", [forwardMessage("opened", 1)]],
+  ["a stream that was not opened", [forwardMessage("data", 7, Buffer.from("x"))]],
+  ["stream 0", [forwardMessage("open", 0)]],
+  ["a number twice", [...opened, forwardMessage("open", 1)]],
+  ["a number that falls", [forwardMessage("open", 5), forwardMessage("open", 4)]],
+  ["its end twice", [...opened, forwardMessage("end", 1), forwardMessage("end", 1)]],
+  ["data after its end", [...opened, forwardMessage("end", 1), forwardMessage("data", 1, Buffer.from("x"))]],
+  [
+    "more data than its credit",
+    [
+      ...opened,
+      ...Array.from({ length: 5 }, () => forwardMessage("data", 1, Buffer.alloc(FORWARD_WINDOW_BYTES / 4))),
+    ],
+  ],
+  ["too large a frame", [...opened, forwardMessage("data", 1, Buffer.alloc(FORWARD_WINDOW_BYTES / 4 + 1))]],
+  ["a window that is none", [...opened, forwardMessage("window", 1, Buffer.from("x"))]],
+  ["more credit than there can be", [...opened, windowMessage(1, 2 ** 32 - 1)]],
+];
+
+test.each(breaches)(
+  "a client that sends %s is told so, and has no connection left",
+  async (_what, messages) => {
+    const silent = guest.listen(() => undefined);
+    const raw = await Raw.open(silent);
+    for (const message of messages) raw.socket.send(message);
+    const [code] = (await once(raw.socket, "close")) as [number];
+    expect(code).toBe(1011);
+    const [last] = raw.of("reset", 0);
+    expect(JSON.parse(Buffer.from(last?.payload ?? []).toString())).toMatchObject({ code: "bad_request" });
+    await eventually(() => world.host.ports.open === 0, "nothing is left");
+  },
+);
+
+test("more connections than there may be are refused one by one, and what is sent to an ended one is dropped", async () => {
+  const silent = guest.listen(() => undefined);
+  const raw = await Raw.open(silent);
+  for (let stream = 1; stream <= 130; stream += 1) raw.socket.send(forwardMessage("open", stream));
+  await eventually(() => raw.of("reset", 130).length === 1, "the last is refused");
+  expect(JSON.parse(Buffer.from(raw.of("reset", 129)[0]?.payload ?? []).toString())).toMatchObject({
+    code: "sandbox_busy",
+  });
+  raw.socket.send(forwardMessage("reset", 1));
+  raw.socket.send(forwardMessage("data", 1, Buffer.from("late")));
+  raw.socket.send(forwardMessage("data", 130, Buffer.from("late")));
+  raw.socket.send(forwardMessage("open", 131));
+  await eventually(() => raw.of("opened", 131).length === 1, "there is room again");
+  raw.socket.terminate();
+  await eventually(() => world.host.ports.open === 0, "its connections have ended with it");
+});
