@@ -26,6 +26,8 @@ export interface Context {
   /** Re-authorizes long-running requests. */
   readonly watch: AccessWatch;
   readonly limits: InstallationLimits;
+  /** Below which ports have names; undefined: nowhere. */
+  readonly sandboxDomain: string | undefined;
   /** The clients that are handed out. */
   readonly clients: ClientFiles;
   /** Makes a background service due now, for all replicas. */

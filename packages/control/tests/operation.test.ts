@@ -5,7 +5,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { sql } from "kysely";
 import { expect, inject, test } from "vitest";
-import { readConfig, type ConfigError } from "../src/app/config.ts";
+import { readConfig } from "../src/app/config.ts";
+import type { ConfigError } from "../src/app/settings-reader.ts";
 import { migrate, migrationCount } from "../src/db/migrations.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
@@ -51,6 +52,36 @@ test("all wrong settings are named at once, without repeating a password", () =>
   })();
   expect(faults.map((fault) => fault.split(" ")[0])).toEqual(Object.keys(environment));
   expect(faults.join()).not.toContain("hunter2");
+});
+
+test("the domain of ports is a domain, and its certificate stands beside that of the API", () => {
+  const faultsOf = (environment: Readonly<Record<string, string>>): readonly string[] => {
+    try {
+      readConfig({ SKERRY_DATABASE_URL: "postgresql:///skerry", ...environment });
+      return [];
+    } catch (error) {
+      return (error as ConfigError).faults;
+    }
+  };
+  const SKERRY_SANDBOX_DOMAIN = "sandboxes.example.org";
+  for (const domain of [
+    "*.example.org",
+    ".example.org",
+    "Example.org",
+    "a b",
+    "-a.org",
+    `${"a.".repeat(100)}a`,
+  ])
+    expect(faultsOf({ SKERRY_SANDBOX_DOMAIN: domain }), domain).toHaveLength(1);
+  expect(faultsOf({ SKERRY_SANDBOX_DOMAIN })).toEqual([]);
+  const own = { SKERRY_SANDBOX_TLS_CERT: "/c", SKERRY_SANDBOX_TLS_KEY: "/k" };
+  const api = { SKERRY_TLS_CERT: "/a", SKERRY_TLS_KEY: "/b" };
+  expect(faultsOf({ SKERRY_SANDBOX_DOMAIN, ...own, ...api })).toEqual([]);
+  expect(faultsOf({ ...own, ...api })).toEqual(["SKERRY_SANDBOX_TLS_CERT needs SKERRY_SANDBOX_DOMAIN"]);
+  expect(faultsOf({ SKERRY_SANDBOX_DOMAIN, ...own })).toEqual([
+    "SKERRY_SANDBOX_TLS_CERT needs SKERRY_TLS_CERT, too",
+  ]);
+  expect(faultsOf({ SKERRY_SANDBOX_DOMAIN, SKERRY_SANDBOX_TLS_CERT: "/c", ...api })).toHaveLength(1);
 });
 
 test("the defaults are those of the documentation", () => {

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { openSandboxCertificate } from "../src/app/sandbox-certificate.ts";
 import { CertificateError, readKeyPair, renewTlsCertificate } from "../src/app/tls-certificate.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { readConfig } from "../src/app/config.ts";
@@ -119,9 +120,9 @@ test("settings for the web are refused where they cannot be meant", () => {
 });
 
 /** A certificate of our own for 127.0.0.1, and its key. */
-function makePair(name: string): { certFile: string; keyFile: string } {
+function makePair(name: string, names = "IP:127.0.0.1"): { certFile: string; keyFile: string } {
   const [certFile, keyFile] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
-  const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1"];
+  const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=${names}`];
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", keyFile];
   execFileSync("openssl", ["req", "-x509", "-days", "1", ...key, "-out", certFile, ...subject], {
     stdio: "ignore",
@@ -173,6 +174,48 @@ test("over TLS the API is the same, browsers stay with it, and a renewed certifi
   expect(error.message).toMatch(/protocol version|unsupported protocol|no protocols/i);
   await expect(fetch(`http://127.0.0.1:${port}/v1/health`)).rejects.toThrow();
   expect((await ask(port, ca)).status).toBe(200);
+});
+
+test("names of ports have a certificate of their own, which is renewed like the API's", async () => {
+  const api = makePair("api");
+  const [first, second] = [
+    makePair("first-ports", "DNS:*.sandboxes.test"),
+    makePair("second-ports", "DNS:*.sandboxes.test"),
+  ];
+  const certificate = makePair("used-ports");
+  const use = (pair: typeof api) => {
+    copyFileSync(pair.certFile, certificate.certFile);
+    copyFileSync(pair.keyFile, certificate.keyFile);
+  };
+  use(first);
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const config = { domain: "sandboxes.test", certificate };
+  using ofPorts = await openSandboxCertificate(config, { everyMs: 20, log });
+  await using server = await serving([]);
+  const secured = server.overTls(await readKeyPair(api), (name) => ofPorts?.contextFor(name));
+  secured.listen(0, "127.0.0.1");
+  await once(secured, "listening");
+  const { port } = secured.address() as AddressInfo;
+  const shown = async (servername: string): Promise<unknown> => {
+    const socket = connectTls({ host: "127.0.0.1", port, servername, rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const { CN } = socket.getPeerCertificate().subject;
+    socket.destroy();
+    return CN;
+  };
+  expect(await shown("3000-sbx-1.sandboxes.test")).toBe("first-ports");
+  expect(await shown("3000-SBX-1.SANDBOXES.test")).toBe("first-ports");
+  for (const name of ["", "api.test", "sandboxes.test", "xsandboxes.test"])
+    expect(await shown(name), name).toBe("api");
+  use(second);
+  await eventually(() => lines.join().includes("was renewed"), "the certificate is renewed");
+  expect(await shown("3000-sbx-1.sandboxes.test")).toBe("second-ports");
+  const none = { ...config, certificate: { ...certificate, keyFile: join(folder, "none") } };
+  await expect(openSandboxCertificate(none, { everyMs: 20, log })).rejects.toThrow("SKERRY_SANDBOX_TLS_KEY");
+  expect(
+    await openSandboxCertificate({ ...config, certificate: undefined }, { everyMs: 20, log }),
+  ).toBeUndefined();
 });
 
 test("a certificate that cannot be used keeps the server from starting, and says which setting it is", async () => {

@@ -19,7 +19,10 @@ export type SignedUrlRequest = Static<typeof SignedUrlRequest>;
 export const SignedUrl = named(
   "SignedUrl",
   {
-    url: Type.String({ description: "Needs no token. It is a secret: who has it has what it opens." }),
+    url: Type.String({
+      description:
+        "Needs no token. It is a secret: who has it has what it opens. It has the port's own name where the server gives ports names.",
+    }),
     expires_at: Timestamp,
   },
   {

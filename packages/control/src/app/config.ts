@@ -1,19 +1,21 @@
 // The environment of this process, read once. Every fault is named, not only the first.
 
 import { AUDIT_KEPT_MIN_DAYS } from "@skerry/contract/bounds";
-import { isIP } from "node:net";
 import { limitDefaults, limitNames, type OrganizationLimits } from "@skerry/contract/limits/quotas";
 import type { InstallationLimits } from "../context.ts";
+import { Reader, type Address, type Environment } from "./settings-reader.ts";
 
 export interface Config {
   readonly databaseUrl: string;
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: Address;
   /** Where metrics are served without a token; undefined: nowhere. */
-  readonly metricsListen: Config["listen"] | undefined;
+  readonly metricsListen: Address | undefined;
   /** Origins whose pages may call the API from a browser. */
   readonly corsOrigins: readonly string[];
   /** Undefined: no HTTPS. */
   readonly tls: TlsConfig | undefined;
+  /** Undefined: ports are reached below `/v1` alone. */
+  readonly sandboxDomain: SandboxDomainConfig | undefined;
   readonly hostSocket: string;
   readonly logLevel: LogLevel;
   readonly heartbeatIntervalMs: number;
@@ -36,11 +38,22 @@ export interface Config {
   readonly trustedProxies: readonly string[];
 }
 
-/** HTTPS, beside plain HTTP on the other address. The files are PEM. */
-export interface TlsConfig {
-  readonly listen: Config["listen"];
+/** A certificate chain and its private key, as PEM. */
+export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
+}
+
+/** HTTPS, beside plain HTTP on the other address. */
+export interface TlsConfig extends CertificateFiles {
+  readonly listen: Address;
+}
+
+/** Below it each port has a name. */
+export interface SandboxDomainConfig {
+  readonly domain: string;
+  /** Undefined: that of the API is for these names, too, or a proxy has it. */
+  readonly certificate: CertificateFiles | undefined;
 }
 
 /** What the process should become before it does anything else; undefined: what it is. */
@@ -51,19 +64,6 @@ export interface RunAs {
 
 const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** The settings are wrong; `faults` says everything that is. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-  readonly faults: readonly string[];
-
-  constructor(faults: readonly string[]) {
-    super(`The settings are wrong:\n${faults.map((fault) => `  ${fault}`).join("\n")}`);
-    this.faults = faults;
-  }
-}
 
 /** Each is a series of five metrics. */
 const METRICS_ORGANIZATIONS_MAX = 1_000;
@@ -76,6 +76,7 @@ export function readConfig(environment: Environment = process.env): Config {
     metricsListen: read.optionalAddress("SKERRY_METRICS_LISTEN"),
     corsOrigins: read.origins("SKERRY_CORS_ORIGINS"),
     tls: readTls(read, environment),
+    sandboxDomain: readSandboxDomain(read, environment),
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
     logLevel: read.oneOf("SKERRY_LOG_LEVEL", logLevels, "info"),
     heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),
@@ -119,6 +120,20 @@ function readTls(read: Reader, environment: Environment): TlsConfig | undefined 
   };
 }
 
+function readSandboxDomain(read: Reader, environment: Environment): SandboxDomainConfig | undefined {
+  const { SKERRY_SANDBOX_DOMAIN: domain = "", SKERRY_SANDBOX_TLS_CERT: cert } = environment;
+  const { SKERRY_SANDBOX_TLS_KEY: key, SKERRY_TLS_CERT: ofApi } = environment;
+  const isNamed = cert !== undefined || key !== undefined;
+  if (isNamed && domain === "") read.fault("SKERRY_SANDBOX_TLS_CERT", "needs SKERRY_SANDBOX_DOMAIN");
+  if (isNamed && ofApi === undefined) read.fault("SKERRY_SANDBOX_TLS_CERT", "needs SKERRY_TLS_CERT, too");
+  if (domain === "") return undefined;
+  const certificate = {
+    certFile: isNamed ? read.path("SKERRY_SANDBOX_TLS_CERT", "") : "",
+    keyFile: isNamed ? read.path("SKERRY_SANDBOX_TLS_KEY", "") : "",
+  };
+  return { domain: read.domain("SKERRY_SANDBOX_DOMAIN"), certificate: isNamed ? certificate : undefined };
+}
+
 /** `SKERRY_RATE_READ_PER_MINUTE`, `SKERRY_QUOTA_SANDBOXES`, and so on for every name in the contract's list. */
 function limitsFrom(read: Reader): OrganizationLimits {
   const entries = limitNames.map((name) => [
@@ -153,116 +168,4 @@ export function readRunAs(environment: Environment = process.env): RunAs | undef
 /** The folder of the clients that are handed out; undefined: none. Read before the process gives up root. */
 export function readClientsFolder(environment: Environment = process.env): string | undefined {
   return environment["SKERRY_CLIENTS"];
-}
-
-const INTEGER = /^\d{1,9}$/;
-const PORT_MAX = 65_535;
-
-/** Reads settings one by one and remembers what is wrong with each. */
-class Reader {
-  readonly #environment: Environment;
-  readonly #faults: string[] = [];
-
-  constructor(environment: Environment) {
-    this.#environment = environment;
-  }
-
-  finish(): void {
-    if (this.#faults.length > 0) throw new ConfigError(this.#faults);
-  }
-
-  /** The value is not repeated in a fault: it may hold a password. */
-  databaseUrl(name: string): string {
-    const value = this.#environment[name] ?? "";
-    if (/^postgres(ql)?:\/\//.test(value)) return value;
-    return this.#fault(
-      name,
-      "must be a PostgreSQL URL, for example postgresql://user@127.0.0.1/skerry",
-      value,
-    );
-  }
-
-  address(name: string, fallback: string): Config["listen"] {
-    const value = this.#environment[name] ?? fallback;
-    const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(value) ?? [];
-    const host = bracketed ?? plain;
-    if (host !== undefined && Number(port) <= PORT_MAX) return { host, port: Number(port) };
-    return this.#fault(name, "must be an address and a port, for example 127.0.0.1:7070 or [::1]:7070", {
-      host: "",
-      port: 0,
-    });
-  }
-
-  optionalAddress(name: string): Config["listen"] | undefined {
-    return (this.#environment[name] ?? "") === "" ? undefined : this.address(name, "");
-  }
-
-  /** Separated by commas. `*` is refused: a list of origins must name them. */
-  origins(name: string): string[] {
-    const origins = (this.#environment[name] ?? "").split(",").map((origin) => origin.trim());
-    const named = origins.filter((origin) => origin !== "");
-    if (named.every((origin) => /^https?:/.test(origin) && URL.parse(origin)?.origin === origin))
-      return named;
-    return this.#fault(name, "must be origins such as https://app.example.com, separated by commas", []);
-  }
-
-  path(name: string, fallback: string): string {
-    const value = this.#environment[name] ?? fallback;
-    return value.startsWith("/") ? value : this.#fault(name, "must be an absolute path", value);
-  }
-
-  oneOf<T extends string>(name: string, allowed: readonly T[], fallback: T): T {
-    const value = this.#environment[name] ?? fallback;
-    const found = allowed.find((candidate) => candidate === value);
-    return found ?? this.#fault(name, `must be one of ${allowed.join(", ")}`, fallback);
-  }
-
-  positive(name: string, fallback: number | undefined): number {
-    const text = this.#environment[name];
-    if (text === undefined && fallback !== undefined) return fallback;
-    const value = INTEGER.test(text ?? "") ? Number(text) : 0;
-    return value > 0 ? value : this.#fault(name, "must be a whole number greater than zero", 0);
-  }
-
-  atLeast(name: string, fallback: number, minimum: number): number {
-    const value = this.positive(name, fallback);
-    // Not a number at all is a fault already.
-    return value === 0 || value >= minimum
-      ? value
-      : this.#fault(name, `must be at least ${minimum}`, fallback);
-  }
-
-  /** A quota may be nothing at all. */
-  limit(name: string, fallback: number): number {
-    const text = this.#environment[name];
-    if (text === undefined) return fallback;
-    return INTEGER.test(text) ? Number(text) : this.#fault(name, "must be a whole number", 0);
-  }
-
-  upTo(name: string, fallback: number, maximum: number): number {
-    const value = this.limit(name, fallback);
-    return value <= maximum ? value : this.#fault(name, `must be at most ${maximum}`, fallback);
-  }
-
-  networks(name: string): readonly string[] {
-    const texts = (this.#environment[name] ?? "").split(",").map((text) => text.trim());
-    const networks = texts.filter((text) => text !== "");
-    if (networks.every(isNetwork)) return networks;
-    return this.#fault(
-      name,
-      "must be addresses or networks with commas between, for example 10.0.0.0/8,::1",
-      [],
-    );
-  }
-
-  #fault<T>(name: string, message: string, placeholder: T): T {
-    this.#faults.push(`${name} ${message}`);
-    return placeholder;
-  }
-}
-
-function isNetwork(text: string): boolean {
-  const [address = "", prefix = "0", ...rest] = text.split("/");
-  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  return rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits;
 }

@@ -3,9 +3,12 @@
 // `known-migrations`, `way-back NUMBER…`.
 
 import { parseArgs } from "node:util";
+import { pino } from "pino";
 import { SkerryError } from "@skerry/contract/errors";
 import { CertificateError, readKeyPair } from "./tls-certificate.ts";
-import { ConfigError, readClientsFolder, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
+import { readClientsFolder, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
+import { openSandboxCertificate } from "./sandbox-certificate.ts";
+import { ConfigError } from "./settings-reader.ts";
 import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { serve } from "./serve.ts";
@@ -37,8 +40,12 @@ async function main(clients: ClientFiles): Promise<void> {
     case "serve":
       return serve(readConfig(), clients);
     case "check-settings": {
-      const { tls } = readConfig();
+      const { tls, sandboxDomain, logLevel } = readConfig();
       if (tls !== undefined) await readKeyPair(tls);
+      using _certificate = await openSandboxCertificate(sandboxDomain, {
+        everyMs: 60_000,
+        log: pino({ level: logLevel }),
+      });
       return void process.stdout.write("{}\n");
     }
     case "migrate":

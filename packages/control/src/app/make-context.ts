@@ -34,6 +34,7 @@ export function makeContext(
     tokenCache,
     watch: new AccessWatch(tokenCache),
     wake: () => undefined,
+    sandboxDomain: undefined,
     clients: {},
     ...given,
   };

@@ -41,6 +41,7 @@ export async function openContext(
       () => generation.current,
     ),
     limits: config.limits,
+    sandboxDomain: config.sandboxDomain?.domain,
     clients,
     wake: (service) => {
       wakeups

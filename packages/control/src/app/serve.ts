@@ -7,6 +7,7 @@ import { pino, type Logger } from "pino";
 
 import { runSchedule } from "./schedule.ts";
 import { readKeyPair, renewTlsCertificate } from "./tls-certificate.ts";
+import { openSandboxCertificate, type SandboxCertificate } from "./sandbox-certificate.ts";
 import type { Config, TlsConfig } from "./config.ts";
 import { openContext } from "./open-context.ts";
 import { buildMetricsServer } from "../platform/metrics-routes.ts";
@@ -51,7 +52,11 @@ export async function serve(config: Config, clients: ClientFiles): Promise<void>
   });
   cleanup.defer(() => server.stop(STOP_GRACE_MS));
   // First, so that a server with a broken certificate is never reported healthy.
-  if (config.tls !== undefined) cleanup.use(await serveTls(server, config.tls, log));
+  if (config.tls !== undefined) {
+    const looks = { everyMs: CERTIFICATE_LOOK_MS, log };
+    const ofPorts = cleanup.use(await openSandboxCertificate(config.sandboxDomain, looks));
+    cleanup.use(await serveTls(server, config.tls, { ofPorts, log }));
+  }
   // Not before: the process is busy starting until then, and has no clients yet.
   cleanup.use(observeLoopDelay(context.metrics));
   await listen(server.app, config.listen);
@@ -75,9 +80,13 @@ async function closeAtOnce(server: HttpServer): Promise<void> {
   await closed;
 }
 
-async function serveTls(server: Server, tls: TlsConfig, log: Logger): Promise<Disposable> {
+async function serveTls(
+  server: Server,
+  tls: TlsConfig,
+  { ofPorts, log }: { readonly ofPorts: SandboxCertificate | undefined; readonly log: Logger },
+): Promise<Disposable> {
   const pair = await readKeyPair(tls);
-  const secured = server.overTls(pair);
+  const secured = server.overTls(pair, (name) => ofPorts?.contextFor(name));
   await listenBeside("SKERRY_TLS_LISTEN", secured, tls.listen);
   log.info({ address: secured.address() }, "serving HTTPS");
   return renewTlsCertificate(secured, { tls, pair, everyMs: CERTIFICATE_LOOK_MS, log });

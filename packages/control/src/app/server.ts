@@ -11,6 +11,7 @@ import { requireCreation } from "../api/create-idempotently.ts";
 import { answerBrokenHttp, sendError } from "../http/errors.ts";
 import { rejectAmbiguousHeaders } from "../http/request-headers.ts";
 import type { CountedRequest } from "../http/counted-request.ts";
+import { leadByHostName, refuseStrayHosts } from "../vms/ports/port-host.ts";
 import { answerMethodNotAllowed } from "../http/method-not-allowed.ts";
 import { registerOpenapi } from "../docs/openapi.ts";
 import { noteRoutes } from "../http/count-requests.ts";
@@ -20,6 +21,7 @@ import {
   listenerOf,
   httpServer,
   httpsServer,
+  type CertificateFor,
   type ConnectionLimits,
   type KeyPair,
   type Listener,
@@ -45,7 +47,7 @@ export interface ServerOptions {
 export interface Server {
   readonly app: FastifyInstance;
   /** The same over TLS, on a port of its own. The caller makes it listen. */
-  overTls(pair: KeyPair): HttpsServer;
+  overTls(pair: KeyPair, certificateFor?: CertificateFor): HttpsServer;
   /** Stops accepting, answers 503 on kept connections, waits for what is in flight, at most this long. */
   stop(graceMs: number): Promise<void>;
 }
@@ -54,6 +56,7 @@ export async function buildServer(
   context: Context,
   { limits = connectionLimits, corsOrigins = [], trustedProxies = [] }: ServerOptions = {},
 ): Promise<Server> {
+  const { sandboxDomain } = context;
   const lifecycle: Lifecycle = { stopping: false, ending: new AbortController(), secured: [] };
   const listener = Promise.withResolvers<Listener>();
   const app = fastify({
@@ -64,7 +67,8 @@ export async function buildServer(
     }),
     genReqId: (request) => (request as CountedRequest).requestId,
     serverFactory: (handler) => {
-      const served = listenerOf(context, new Set(corsOrigins), handler);
+      const byHostName = sandboxDomain === undefined ? undefined : leadByHostName(sandboxDomain);
+      const served = listenerOf(context, { corsOrigins: new Set(corsOrigins), byHostName }, handler);
       listener.resolve(served);
       return httpServer(served, limits);
     },
@@ -92,6 +96,7 @@ export async function buildServer(
     throw shuttingDown("it begins nothing new");
   });
   rejectAmbiguousHeaders(app);
+  refuseStrayHosts(app);
   takeJsonOnly(app);
   limitJsonBodies(app, limits.bodyMs);
   registerSchemas(app, named);
@@ -101,8 +106,8 @@ export async function buildServer(
   const served = await listener.promise;
   return {
     app,
-    overTls: (pair) => {
-      const server = httpsServer(served, limits, pair);
+    overTls: (pair, certificateFor) => {
+      const server = httpsServer(served, limits, { pair, certificateFor });
       lifecycle.secured.push(server);
       return server;
     },

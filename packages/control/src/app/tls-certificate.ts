@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import type { Server } from "node:https";
 import { createSecureContext } from "node:tls";
 import type { Logger } from "pino";
-import type { TlsConfig } from "./config.ts";
+import type { CertificateFiles } from "./config.ts";
 import type { KeyPair } from "../http/http-server.ts";
 
 /** The files cannot be used; the message says which setting to look at. */
@@ -12,16 +12,27 @@ export class CertificateError extends Error {
   override readonly name = "CertificateError";
 }
 
-export async function readKeyPair({ certFile, keyFile }: TlsConfig): Promise<KeyPair> {
+/** The settings that name the files of a certificate. */
+export interface CertificateSettings {
+  readonly cert: string;
+  readonly key: string;
+}
+
+const ofApi: CertificateSettings = { cert: "SKERRY_TLS_CERT", key: "SKERRY_TLS_KEY" };
+
+export async function readKeyPair(
+  { certFile, keyFile }: CertificateFiles,
+  settings: CertificateSettings = ofApi,
+): Promise<KeyPair> {
   const pair = {
-    cert: await readPem("SKERRY_TLS_CERT", certFile),
-    key: await readPem("SKERRY_TLS_KEY", keyFile),
+    cert: await readPem(settings.cert, certFile),
+    key: await readPem(settings.key, keyFile),
   };
   try {
     createSecureContext(pair);
   } catch (cause) {
     throw new CertificateError(
-      `SKERRY_TLS_CERT and SKERRY_TLS_KEY must be a PEM certificate chain and its private key: ${messageOf(cause)}.`,
+      `${settings.cert} and ${settings.key} must be a PEM certificate chain and its private key: ${messageOf(cause)}.`,
       { cause },
     );
   }
@@ -30,12 +41,24 @@ export async function readKeyPair({ certFile, keyFile }: TlsConfig): Promise<Key
 
 /** Looks at the files every `everyMs`. What cannot be used is reported, and the certificate in use stays. */
 export function renewTlsCertificate(
-  server: Server,
-  { tls, pair, everyMs, log }: { tls: TlsConfig; pair: KeyPair; everyMs: number; log: Logger },
+  server: Pick<Server, "setSecureContext">,
+  {
+    tls,
+    settings = ofApi,
+    pair,
+    everyMs,
+    log,
+  }: {
+    tls: CertificateFiles;
+    settings?: CertificateSettings;
+    pair: KeyPair;
+    everyMs: number;
+    log: Logger;
+  },
 ): Disposable {
   let used = pair;
   const look = async () => {
-    const found = await readKeyPair(tls);
+    const found = await readKeyPair(tls, settings);
     if (found.cert === used.cert && found.key === used.key) return;
     server.setSecureContext(found);
     used = found;

@@ -14,6 +14,8 @@ export class CountedRequest extends IncomingMessage {
   pattern: string | undefined;
   /** Of what its path names otherwise. */
   resourceId: string | undefined;
+  /** The name of the port that it came by, in the place of the API's; `none` where no port can have it. */
+  portHost: string | undefined;
   /** Of the answer, where it is an error. */
   errorCode: ErrorCode | undefined;
   /** Who sent it, once that is known. */

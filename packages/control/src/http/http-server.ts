@@ -2,6 +2,7 @@
 
 import { createServer, type Server as HttpServer } from "node:http";
 import { createServer as createTlsServer, type Server as HttpsServer } from "node:https";
+import type { SecureContext } from "node:tls";
 import type { FastifyServerFactoryHandler } from "fastify";
 import type { Logger } from "pino";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -49,14 +50,21 @@ export interface RequestSinks {
   readonly metrics: Metrics;
 }
 
+export interface ListenerOptions {
+  readonly corsOrigins: ReadonlySet<string>;
+  /** Leads what comes by the name of a port to that port. */
+  readonly byHostName?: ((request: CountedRequest) => void) | undefined;
+}
+
 /** Everything that a route cannot do, because it must also be done where there is none. */
 export function listenerOf(
   { log, metrics }: RequestSinks,
-  corsOrigins: ReadonlySet<string>,
+  { corsOrigins, byHostName = () => undefined }: ListenerOptions,
   handler: FastifyServerFactoryHandler,
 ): Listener {
   return (request, response) => {
     request.url = originForm(request.url ?? "");
+    byHostName(request);
     response.setHeader("x-request-id", request.requestId);
     setResponseHeaders(request, response);
     countRequestBegin(metrics);
@@ -65,7 +73,9 @@ export function listenerOf(
       logRequest(log, request, response);
     });
     cutUnreadBody(request, response);
-    if (!answerCors(corsOrigins, request, response)) handler(request, response);
+    // Who may call a port from a page, what listens there decides.
+    const isApi = request.portHost === undefined;
+    if (!isApi || !answerCors(corsOrigins, request, response)) handler(request, response);
   };
 }
 
@@ -76,8 +86,19 @@ export function httpServer(listener: Listener, limits: ConnectionLimits): HttpSe
   return limited(server as unknown as HttpServer, limits);
 }
 
-export function httpsServer(listener: Listener, limits: ConnectionLimits, pair: KeyPair): HttpsServer {
-  const options = { ...optionsOf(limits), ...pair, handshakeTimeout: limits.headMs };
+/** The certificate for a name that a client wants; undefined: the server's own. */
+export type CertificateFor = (name: string) => SecureContext | undefined;
+
+export function httpsServer(
+  listener: Listener,
+  limits: ConnectionLimits,
+  { pair, certificateFor = () => undefined }: { pair: KeyPair; certificateFor?: CertificateFor | undefined },
+): HttpsServer {
+  const options = {
+    ...{ ...optionsOf(limits), ...pair, handshakeTimeout: limits.headMs },
+    SNICallback: (name: string, done: (error: Error | null, context?: SecureContext) => void) =>
+      done(null, certificateFor(name)),
+  };
   const server = createTlsServer(options, listener) as unknown as HttpsServer;
   acceptUpgrades(server, listener);
   return limited(server, limits).on("clientError", answerBrokenHttp);

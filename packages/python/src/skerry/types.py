@@ -1421,7 +1421,8 @@ class SandboxList(TypedDict):
 
 
 class SignedUrl(TypedDict):
-    #: Needs no token. It is a secret: who has it has what it opens.
+    #: Needs no token. It is a secret: who has it has what it opens. It has the port's own name where the server gives
+    #: ports names.
     url: str
     expires_at: str
 

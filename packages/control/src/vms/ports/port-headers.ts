@@ -2,6 +2,7 @@
 // appear: whatever a browser would do for that origin because of an answer, it must not do.
 
 import { SkerryError } from "@skerry/contract/errors";
+import { VISIT_COOKIE } from "../signed-urls/visit-cookie.ts";
 import { BEARER_PROTOCOL, ORGANIZATION_PROTOCOL } from "../../api/authenticate-hook.ts";
 
 /** Name and value, as often as the name came. */
@@ -51,13 +52,15 @@ export interface ClientFacts {
   readonly address: string;
   readonly host: string;
   readonly protocol: string;
-  /** Of the path, before what the guest sees of it. */
-  readonly prefix: string;
+  /** Of the path, before what the guest sees of it; undefined where the guest sees all of it, at an origin of its own. */
+  readonly prefix: string | undefined;
 }
 
 /** What the guest gets of a request. `Host` is what a server of developers expects; where the request was sent to stands beside it. */
 export function fieldsForGuest(fields: readonly Field[], port: number, client: ClientFacts): Field[] {
   const named = namedByConnection(fields);
+  const isOwnOrigin = client.prefix === undefined;
+  const cookies = isOwnOrigin ? fields.flatMap(ownCookies) : [];
   const passed = fields.flatMap(withoutToken).filter(([name]) => {
     const lower = name.toLowerCase();
     return !hopByHop.has(lower) && !credentials.has(lower) && !ours.has(lower) && !named.has(lower);
@@ -65,11 +68,19 @@ export function fieldsForGuest(fields: readonly Field[], port: number, client: C
   return [
     ["Host", `localhost:${port}`],
     ...passed,
+    ...cookies,
     ["X-Forwarded-For", client.address],
     ["X-Forwarded-Host", client.host],
     ["X-Forwarded-Proto", client.protocol],
-    ["X-Forwarded-Prefix", client.prefix],
+    ...(client.prefix === undefined ? [] : [["X-Forwarded-Prefix", client.prefix] as const]),
   ];
+}
+
+/** At its own origin an app has cookies of its own. The one that lets a visitor in is none of them. */
+function ownCookies([name, value]: Field): Field[] {
+  if (name.toLowerCase() !== "cookie") return [];
+  const others = value.split(";").filter((one) => one.split("=", 1)[0]?.trim() !== VISIT_COOKIE);
+  return others.length === 0 ? [] : [["Cookie", others.join(";").trim()]];
 }
 
 /** A page may offer its token as a subprotocol of a WebSocket. */
@@ -126,24 +137,71 @@ const saidByUs: ReadonlySet<string> = new Set([
 /** A page gets an origin of its own that nothing else has: no cookies, storage or service workers of ours, and no reading of our answers. */
 const POLICY = "sandbox allow-scripts allow-forms";
 
+/** What an app may say at an origin that is its own alone. What acts beyond that origin, or on connections to us, stays ours. */
+const ofItsOwnOrigin: ReadonlySet<string> = new Set([
+  "access-control-allow-credentials",
+  "access-control-allow-headers",
+  "access-control-allow-methods",
+  "access-control-allow-origin",
+  "access-control-expose-headers",
+  "access-control-max-age",
+  "content-security-policy",
+  "content-security-policy-report-only",
+  "cross-origin-resource-policy",
+  "referrer-policy",
+  "service-worker-allowed",
+  "set-cookie",
+  "x-content-type-options",
+]);
+
+/** What we say of our own answers, and an app at its own origin says itself or not at all. */
+export const ofOurAnswers = [
+  "content-security-policy",
+  "cross-origin-resource-policy",
+  "referrer-policy",
+  "x-content-type-options",
+] as const;
+
+export type Fields = Record<string, string | string[]>;
+
 /** What the client gets of an answer. Throws `guest_failed` where the answer cannot be understood in one way only. */
-export function fieldsForClient(fields: readonly Field[]): Record<string, string | string[]> {
-  refuseAmbiguous(fields);
-  const named = namedByConnection(fields);
-  const passed: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
-  for (const [name, value] of fields) {
-    const lower = name.toLowerCase();
-    if (hopByHop.has(lower) || named.has(lower) || ofTheOrigin.has(lower) || saidByUs.has(lower)) continue;
-    if (ofTheOriginPrefixes.some((prefix) => lower.startsWith(prefix))) continue;
-    const before = passed[lower];
-    passed[lower] = before === undefined ? value : [before, value].flat();
-  }
+export function fieldsForClient(fields: readonly Field[]): Fields {
   return {
-    ...passed,
+    ...passedFields(fields, isOfTheOrigin),
     "content-security-policy": POLICY,
     // The page's own pictures and scripts come from another origin than it has.
     "cross-origin-resource-policy": "cross-origin",
   };
+}
+
+/** The same at an origin that nothing else has. A cookie for a whole domain would reach other VMs, and is dropped. */
+export function fieldsAtOwnOrigin(fields: readonly Field[]): Fields {
+  const kept = fields.filter(([name, value]) => name.toLowerCase() !== "set-cookie" || isHostOnly(value));
+  return passedFields(kept, (name) => !ofItsOwnOrigin.has(name) && isOfTheOrigin(name));
+}
+
+function isHostOnly(cookie: string): boolean {
+  const [pair = "", ...attributes] = cookie.split(";");
+  const isForDomain = attributes.some((one) => one.split("=", 1)[0]?.trim().toLowerCase() === "domain");
+  return !isForDomain && pair.split("=", 1)[0]?.trim() !== VISIT_COOKIE;
+}
+
+function isOfTheOrigin(name: string): boolean {
+  if (ofTheOrigin.has(name) || saidByUs.has(name)) return true;
+  return ofTheOriginPrefixes.some((prefix) => name.startsWith(prefix));
+}
+
+function passedFields(fields: readonly Field[], isDropped: (name: string) => boolean): Fields {
+  refuseAmbiguous(fields);
+  const named = namedByConnection(fields);
+  const passed: Fields = Object.create(null) as Fields;
+  for (const [name, value] of fields) {
+    const lower = name.toLowerCase();
+    if (hopByHop.has(lower) || named.has(lower) || isDropped(lower)) continue;
+    const before = passed[lower];
+    passed[lower] = before === undefined ? value : [before, value].flat();
+  }
+  return passed;
 }
 
 /** What the client of an accepted WebSocket gets. */

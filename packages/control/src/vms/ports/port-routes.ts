@@ -6,7 +6,9 @@ import type { Handler } from "../../api/routes.ts";
 import type { Context } from "../../context.ts";
 import { countedRequestOf, type CountedResponse } from "../../http/counted-request.ts";
 import { isUpgrade } from "../../http/upgrades.ts";
+import { publicAddress } from "../../http/public-address.ts";
 import { splitSignature } from "../signed-urls/signature.ts";
+import { visitCookie } from "../signed-urls/visit-cookie.ts";
 import { callVm, vmError, type VmKind } from "../vm-kind.ts";
 import type { listPortsOperation, requestPortOperation, setPortAccessOperation } from "./port-operations.ts";
 import { readPort, splitPortUrl } from "./port-path.ts";
@@ -38,7 +40,10 @@ export function requestPortHandler(
   kind: VmKind,
 ): Handler<ReturnType<typeof requestPortOperation>> {
   return async (request, reply) => {
-    refuseServiceWorkers(request);
+    const isOwnOrigin = countedRequestOf(request).portHost !== undefined;
+    if (!isOwnOrigin) refuseServiceWorkers(request);
+    const visit = isOwnOrigin ? firstVisit(request) : undefined;
+    if (visit !== undefined) return reply.header("set-cookie", visit.cookie).redirect(visit.location, 303);
     const tenant = tenantOf(request);
     const port = readPort(request.params.port);
     const ref = { kind, id: request.params.id };
@@ -62,6 +67,20 @@ export function requestPortHandler(
   };
 }
 
+/** A browser that opens a signed URL. Elsewhere, and without HTTPS, the signature stays in the address. */
+function firstVisit(
+  request: FastifyRequest,
+): { readonly cookie: string; readonly location: string } | undefined {
+  const { signature, rest } = splitSignature(request.raw.url ?? "");
+  const isPage = request.method === "GET" && request.headers["sec-fetch-mode"] === "navigate";
+  if (signature === undefined || !isPage || request.protocol !== "https") return undefined;
+  return {
+    cookie: visitCookie(signature, Date.now()),
+    // Whole, because a path may begin with two slashes.
+    location: publicAddress(request) + splitPortUrl(rest).guestUrl,
+  };
+}
+
 /** A page of a guest is in a sandbox that has none, so a browser that fetches the script of one was told to by something else. */
 function refuseServiceWorkers({ headers }: FastifyRequest): void {
   if (headers["service-worker"] === undefined) return;
@@ -77,7 +96,10 @@ function proxiedOf(request: FastifyRequest, reply: FastifyReply, port: number): 
     response: reply.raw as CountedResponse,
     port,
     guestUrl,
-    client: { address: request.ip, host: request.host, protocol: request.protocol, prefix },
+    client: {
+      ...{ address: request.ip, host: request.host, protocol: request.protocol },
+      prefix: raw.portHost === undefined ? prefix : undefined,
+    },
     isWebSocket: isUpgrade(raw),
     gone: requestSignal(reply),
     limits: proxyLimits,

@@ -10,11 +10,13 @@ import type { CountedRequest, CountedResponse } from "../../http/counted-request
 import { upgradeRaw } from "../../http/upgrades.ts";
 import { PortAgent, type PortTarget } from "./port-agent.ts";
 import {
+  fieldsAtOwnOrigin,
   fieldsForClient,
   fieldsForGuest,
   fieldsOf,
   fieldsOfWebSocket,
   nonsense,
+  ofOurAnswers,
   type ClientFacts,
   type Field,
 } from "./port-headers.ts";
@@ -177,8 +179,10 @@ export function proxyError(error: unknown): unknown {
 async function passAnswer(proxied: Proxied, answer: IncomingMessage): Promise<void> {
   const { response, gone, answering } = proxied;
   try {
-    const fields = fieldsForClient(fieldsOf(answer.rawHeaders));
+    const isOwnOrigin = proxied.client.prefix === undefined;
+    const fields = (isOwnOrigin ? fieldsAtOwnOrigin : fieldsForClient)(fieldsOf(answer.rawHeaders));
     answering();
+    if (isOwnOrigin) for (const name of ofOurAnswers) response.removeHeader(name);
     response.writeHead(answer.statusCode ?? 502, fields);
   } catch (error) {
     answer.destroy();

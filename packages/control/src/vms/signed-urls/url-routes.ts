@@ -7,6 +7,7 @@ import type { Context } from "../../context.ts";
 import { publicAddress } from "../../http/public-address.ts";
 import { readBoundedDuration } from "../../values/durations.ts";
 import type { VmKind } from "../vm-kind.ts";
+import { portHostName } from "../port-host-name.ts";
 import { sign, SIGNATURE_PARAMETER } from "./signature.ts";
 import { portSigned } from "./signed-things.ts";
 import { signingKey } from "./signing-key.ts";
@@ -16,15 +17,28 @@ export function signUrlHandler(context: Context, kind: VmKind): Handler<ReturnTy
   return async (request) => {
     const { orgId } = callerOf(request);
     const { id } = await kind.get(context, callerOf(request), request.params.id);
-    const { what, path } = placeOf(kind, id, request.body);
+    const { what, address } = placeOf(context, request, { kind, id });
     const expiresAtS = Math.floor((Date.now() + lifetimeMs(request.body)) / 1_000);
     const signature = sign(await signingKey(context.db), { orgId, vmId: id, what }, expiresAtS);
-    return signedUrl(request, `${path}?${SIGNATURE_PARAMETER}=${signature}`, expiresAtS);
+    return signedUrl(`${address}?${SIGNATURE_PARAMETER}=${signature}`, expiresAtS);
   };
 }
 
-function placeOf({ table }: VmKind, id: string, { port }: SignedUrlRequest) {
-  return { what: portSigned(port), path: `/v1/${table}/${id}/ports/${port}/` };
+type Place = Pick<FastifyRequest<{ Body: SignedUrlRequest }>, "protocol" | "host" | "body">;
+
+/** Where the port has a name of its own, the URL has it. */
+function placeOf(
+  { sandboxDomain }: Context,
+  request: Place,
+  { kind, id }: { readonly kind: VmKind; readonly id: string },
+) {
+  const { port } = request.body;
+  const server = publicAddress(request);
+  const address =
+    sandboxDomain === undefined
+      ? `${server}/v1/${kind.table}/${id}/ports/${port}/`
+      : `${request.protocol}://${portHostName(sandboxDomain, id, port, request.host)}/`;
+  return { what: portSigned(port), address };
 }
 
 function lifetimeMs({ expires_in: expiresIn }: SignedUrlRequest): number {
@@ -32,6 +46,6 @@ function lifetimeMs({ expires_in: expiresIn }: SignedUrlRequest): number {
   return readBoundedDuration("expires_in", expiresIn, SIGNED_URL_MAX_MS);
 }
 
-function signedUrl(request: FastifyRequest, path: string, expiresAtS: number): SignedUrl {
-  return { url: publicAddress(request) + path, expires_at: new Date(expiresAtS * 1_000).toISOString() };
+function signedUrl(url: string, expiresAtS: number): SignedUrl {
+  return { url, expires_at: new Date(expiresAtS * 1_000).toISOString() };
 }

@@ -3,6 +3,8 @@
 import { sql } from "kysely";
 import type { FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
+import { countedRequestOf } from "../../http/counted-request.ts";
+import { visitOf } from "./visit-cookie.ts";
 import { secretOf } from "../../api/authenticate-hook.ts";
 import type { Visitor } from "../../api/operation.ts";
 import type { Context } from "../../context.ts";
@@ -53,6 +55,13 @@ export async function admitVisitor(
     const check = () => checkSigned(context, wanted, signature);
     return { orgId: await check(), check };
   }
+  const visit = countedRequestOf(request).portHost === undefined ? undefined : visitOf(request);
+  if (visit !== undefined) {
+    const check = () => checkSigned(context, wanted, visit);
+    // One that has expired lets nobody in, and stands in nobody's way.
+    const orgId = await check().catch(unlessRefused);
+    if (orgId !== undefined) return { orgId, check };
+  }
   // What is no token of ours may be one of what listens on the port, which does not get it.
   if (wanted.port === undefined || secretOf(request)?.startsWith("sk_") === true) return undefined;
   const check = async () => {
@@ -62,6 +71,11 @@ export async function admitVisitor(
   };
   const orgId = await ownerOfPublic(context, wanted);
   return orgId === undefined ? undefined : { orgId, check };
+}
+
+function unlessRefused(error: unknown): undefined {
+  if (error instanceof SkerryError && error.status < 500) return undefined;
+  throw error;
 }
 
 async function checkSigned(context: Context, wanted: Wanted, signature: string): Promise<string> {

@@ -1,0 +1,54 @@
+// Ports by names of their own: `3000-sbx-01kb….sandboxes.example.org` is what `/v1/sandboxes/sbx_01kb…/ports/3000/` is, with an origin that
+// is the port's alone. What comes by such a name is led to that path before anything else sees it, and meets all hooks of the API there.
+
+import type { FastifyInstance } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { countedRequestOf, type CountedRequest } from "../../http/counted-request.ts";
+
+const TABLES = { sbx: "sandboxes", mch: "machines" } as const;
+/** Underscores are for ids; in names of hosts some programs do not take them. */
+const LABEL = /^([1-9]\d{0,4})-(sbx|mch)[-_]([0-9a-hjkmnp-tv-z]{26})$/;
+const PORT_MAX = 65_535;
+
+/** Of what a request came by, which is below the domain and names no port. */
+const NO_PORT = "none";
+
+/** For the listener. `domain`: below which ports have names, in lower case. */
+export function leadByHostName(domain: string): (request: CountedRequest) => void {
+  return (request) => {
+    const name = nameOf(request.headers.host);
+    if (name === undefined || !(name === domain || name.endsWith(`.${domain}`))) return;
+    const path = pathOf(name.slice(0, -domain.length - 1));
+    const { url = "" } = request;
+    // `*` is no path.
+    const isLed = path !== undefined && url.startsWith("/");
+    request.portHost = isLed ? name : NO_PORT;
+    if (isLed) request.url = path + url;
+  };
+}
+
+/** Below the domain nothing but ports is served: no page there is to pass for one of the API. */
+export function refuseStrayHosts(app: FastifyInstance): void {
+  app.addHook("onRequest", async (request) => {
+    if (countedRequestOf(request).portHost !== NO_PORT) return;
+    throw new SkerryError("not_found", "No port has this name.", {
+      remediation:
+        "Names of ports are `PORT-ID`, such as `3000-sbx-01kb3x0q9vt5c7r2m8n4p6w1yz`, before the domain.",
+    });
+  });
+}
+
+/** A host without its port and the dot of the root, in lower case. */
+function nameOf(host: string | undefined): string | undefined {
+  return host
+    ?.toLowerCase()
+    .replace(/:\d{0,5}$/, "")
+    .replace(/\.$/, "");
+}
+
+function pathOf(label: string): string | undefined {
+  const [, port, kind, value] = LABEL.exec(label) ?? [];
+  if (port === undefined || kind === undefined || Number(port) > PORT_MAX) return undefined;
+  // The expression lets no other kind pass.
+  return `/v1/${TABLES[kind as keyof typeof TABLES]}/${kind}_${value}/ports/${port}`;
+}
