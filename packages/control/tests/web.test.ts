@@ -221,7 +221,11 @@ test("names of ports have a certificate of their own, which is renewed like the 
 test("a certificate that cannot be used keeps the server from starting, and says which setting it is", async () => {
   const { certFile, keyFile } = makePair("one");
   const listen = { host: "127.0.0.1", port: 0 };
+  const empty = join(folder, "empty");
+  writeFileSync(empty, "\n");
   const wrong = [
+    [{ listen, certFile: empty, keyFile }, "SKERRY_TLS_CERT"],
+    [{ listen, certFile, keyFile: empty }, "SKERRY_TLS_KEY"],
     [{ listen, certFile: join(folder, "none"), keyFile }, "SKERRY_TLS_CERT"],
     [{ listen, certFile, keyFile: join(folder, "none") }, "SKERRY_TLS_KEY"],
     [{ listen, certFile, keyFile: makePair("another").keyFile }, "its private key"],

@@ -72,7 +72,10 @@ export function renewTlsCertificate(
 
 async function readPem(setting: string, file: string): Promise<string> {
   try {
-    return await readFile(file, "utf8");
+    const text = await readFile(file, "utf8");
+    // Of one that is being replaced nothing may be there yet, and TLS would do without a certificate.
+    if (text.trim() === "") throw new Error("it is empty");
+    return text;
   } catch (cause) {
     throw new CertificateError(
       `${setting} names a file that cannot be read by the user of the control plane: ${messageOf(cause)}.`,
