@@ -27,7 +27,8 @@ const SIZE_DEFAULT: Size = { cols: 80, rows: 24 };
 const signals = { SIGHUP: 129, SIGTERM: 143 } as const;
 
 export class RawTerminal {
-  readonly isTerminal = process.stdin.isTTY && process.stdout.isTTY;
+  /** Where there is none, Node has undefined in the place of false. */
+  readonly isTerminal = Boolean(process.stdin.isTTY && process.stdout.isTTY);
 
   get size(): Size {
     if (!this.isTerminal) return SIZE_DEFAULT;
