@@ -14,7 +14,7 @@ DOCUMENT = json.loads((Path(__file__).parents[2] / "control/openapi.json").read_
 
 #: Read by other programs. So is what needs no token, such as this package itself, but for the server's health.
 LEFT_OUT = {"getMetrics", "getOpenapi"}
-#: Commands that run on by themselves, terminals, and what a port answers, which is for browsers and programs of one's own: not among this client's
+#: Commands that run on by themselves, terminals, forwards, and what a port answers, which is for browsers and programs of one's own: not among this client's
 #: abilities, and its documentation says so.
 LEFT_OUT |= {
     name.replace("VM", kind)
@@ -28,6 +28,7 @@ LEFT_OUT |= {
         "sendVMExecutionStdin",
         "killVMExecution",
         "requestVMPort",
+        "forwardVMPort",
     )
 }
 
