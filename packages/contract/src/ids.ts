@@ -18,6 +18,8 @@ export const idKinds = {
   audit: "aud",
   move: "mov",
   snapshot: "snp",
+  /** In the life of a VM. */
+  event: "evt",
   join: "jtk",
 } as const;
 

@@ -31,7 +31,7 @@ const floors: Floors = [
   ["capacity"],
   ["moves"],
   ["vms"],
-  ["vms/signed-urls"],
+  ["vms/signed-urls", "vms/events"],
   ["vms/egress", "vms/executions", "vms/files", "vms/ports"],
   ["vms/exec", "vms/execute", "vms/forward"],
   ["vms/creation"],

@@ -47,6 +47,15 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(server.received[0].target, "/v1/sandboxes?status=running&metadata.job=7+%26+8")
         self.assertEqual((page.items[0].id, page.next_cursor), ("sbx_1", "two"))
 
+    def test_events_come_in_pages(self) -> None:
+        event = {"id": "evt_1", "kind": "paused", "reason": "by request", "count": 1}
+        with ScriptedServer(answering(200, {"items": [event], "next_cursor": "two"})) as server, connected(server) as skerry:
+            page = skerry.sandboxes.events("sbx_0", limit=1)
+            skerry.machines.events("mch_0", cursor="two")
+        self.assertEqual((page.items[0]["kind"], page.next_cursor), ("paused", "two"))
+        targets = [it.target for it in server.received]
+        self.assertEqual(targets, ["/v1/sandboxes/sbx_0/events?limit=1", "/v1/machines/mch_0/events?cursor=two"])
+
     def test_names_of_files_arrive_as_they_are_and_climb_nowhere(self) -> None:
         with ScriptedServer(answering(200, {"path": "/a", "size": 1})) as server, connected(server) as skerry:
             skerry.sandboxes.upload("sbx_0", "/a b/ü%2F?#~.txt", "x", mode="0755")

@@ -3,6 +3,7 @@
 import type { Duration } from "@skerry/contract/durations";
 import type { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+import type { VmEvent } from "@skerry/contract/vms/events";
 import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
@@ -95,6 +96,11 @@ export class Sandbox {
   /** See `Sandboxes.setEgress`. */
   setEgress(request: EgressRequest, options: CallOptions = {}): Promise<EgressReport> {
     return this.#sandboxes.setEgress(this.id, request, options);
+  }
+
+  /** See `Sandboxes.events`. */
+  events(page: PageOptions = {}, options: CallOptions = {}): Promise<Page<VmEvent>> {
+    return this.#sandboxes.events(this.id, page, options);
   }
 
   /** See `Sandboxes.ports`. */

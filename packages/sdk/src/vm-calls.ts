@@ -2,6 +2,7 @@
 
 import type { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+import type { VmEvent } from "@skerry/contract/vms/events";
 import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
@@ -20,7 +21,7 @@ import type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import { Executions, type FollowEvent, type FollowOptions, type ExecutionOptions } from "./executions.ts";
 import { openForward, type Forward, type ForwardOptions } from "./forward.ts";
 import type { CallOptions, HttpClient } from "./http.ts";
-import type { Page, PageOptions } from "./pages.ts";
+import { pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { openShell, type Shell, type ShellOptions } from "./shell.ts";
 import { vmPath, type VmCollection } from "./paths.ts";
 
@@ -56,6 +57,12 @@ export class VmCalls {
       { method: "PUT", path: `${this.at(id)}/egress`, json: request },
       options,
     );
+  }
+
+  /** What has become of it, and why, newest first; one page. */
+  async events(id: string, page: PageOptions = {}, options: CallOptions = {}): Promise<Page<VmEvent>> {
+    const call = { method: "GET", path: `${this.at(id)}/events`, query: pageQuery(page) } as const;
+    return this.http.json<Page<VmEvent>>(call, options);
   }
 
   /** The TCP ports that something listens on, and those that are public; by number. */

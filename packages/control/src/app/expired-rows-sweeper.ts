@@ -7,6 +7,7 @@ import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
 import { sweepJoinTokens } from "../joining/join-host.ts";
 import { sweepMoves } from "../moves/mover.ts";
 import { sweepRateBuckets } from "../rate-limits/rate-limiter.ts";
+import { sweepVmEvents } from "../vms/events/events.ts";
 import { eraseLeftEnv } from "../vms/env.ts";
 
 import type { BackgroundService } from "../background/background-service.ts";
@@ -24,6 +25,7 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
         await sweepJoinTokens(context.db, BATCH),
         await sweepMoves(context.db, BATCH),
         await eraseLeftEnv(context.db, BATCH),
+        await sweepVmEvents(context.db, BATCH),
       ];
       const changed = swept.reduce((sum, count) => sum + count, 0);
       return { examined: changed, changed, failed: 0, more: swept.includes(BATCH) };

@@ -13,6 +13,7 @@ import type { SandboxTables } from "./tables/sandbox-tables.ts";
 import type { MachineTables } from "./tables/machine-tables.ts";
 import type { MoveTables } from "./tables/move-tables.ts";
 import type { SnapshotTables } from "./tables/snapshot-tables.ts";
+import type { EventTables } from "./tables/event-tables.ts";
 import type { BackgroundTables } from "./tables/background-tables.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
@@ -36,6 +37,7 @@ export interface Tables
     MachineTables,
     MoveTables,
     SnapshotTables,
+    EventTables,
     BackgroundTables {}
 
 export type Database = Kysely<Tables>;

@@ -1,6 +1,7 @@
 // A machine that ended without a request: its new status, and whether it is started again, in one transaction.
 
 import type { MachineStatus } from "@skerry/contract/machines/machine-status";
+import type { NextEvent } from "../db/tables/event-tables.ts";
 import type { Queries } from "../db/database.ts";
 import { atRest, changeMachine, transitionMachine, renewed, type MachineRow } from "./machine-store.ts";
 import { queueRestart } from "./restart-queue-store.ts";
@@ -12,6 +13,10 @@ import {
   type EndedMachine,
   type NextStep,
 } from "../values/restart-policy.ts";
+
+const toldAsOutOfMemory = {
+  next_event: JSON.stringify({ kind: "out_of_memory" } satisfies NextEvent),
+};
 
 export interface MachineToEnd extends EndedMachine {
   readonly id: string;
@@ -35,6 +40,7 @@ export async function endMachine(
       host_lost: ending.disk === "later",
       ...(ending.exitCode === null ? {} : { exit_code: ending.exitCode }),
       ...(step.kind === "rest" ? {} : { retries: step.retries }),
+      ...(ending.outOfMemory === true ? toldAsOutOfMemory : {}),
     });
     if (row === undefined) return false;
     if (step.kind === "restart") await queueRestart(transaction, machine.id, step.delayMs);

@@ -12,6 +12,8 @@ export interface ExitReason {
   readonly succeeded: boolean;
   /** Its disk cannot be used, so that another start would end in the same way. `later`: by this host process. */
   readonly disk?: "lost" | "later";
+  /** Its guest's kernel killed the main process for want of memory. */
+  readonly outOfMemory?: boolean;
 }
 
 /** A host may say more than a person wants to read. */
@@ -26,6 +28,7 @@ export function exitReasonOf(vm: Vm | undefined): ExitReason {
     reason: vm.reason?.slice(0, REASON_MAX_CHARS) ?? reasonOf(vm, exitCode),
     exitCode,
     succeeded: vm.cause === "main_exited" && exitCode === 0 && vm.exit?.signal === 0,
+    ...(vm.cause === "out_of_memory" ? { outOfMemory: true } : {}),
   };
 }
 

@@ -11,6 +11,7 @@ import {
 } from "@skerry/contract/machines/machine";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
+import { listEventsOperation } from "../vms/events/event-operations.ts";
 import { execOperation } from "../vms/exec/exec-operations.ts";
 import { forwardPortOperation } from "../vms/forward/forward-operations.ts";
 import { executeOperation } from "../vms/execute/execute-operations.ts";
@@ -191,6 +192,7 @@ export const machineVmOperations = {
   downloadMachineFile: downloadFileOperation(machineVms),
   getMachineEgress: getEgressOperation(machineVms),
   setMachineEgress: setEgressOperation(machineVms),
+  listMachineEvents: listEventsOperation(machineVms),
   listMachinePorts: listPortsOperation(machineVms),
   setMachinePortAccess: setPortAccessOperation(machineVms),
   requestMachinePort: requestPortOperation(machineVms),

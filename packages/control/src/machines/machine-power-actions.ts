@@ -7,6 +7,7 @@ import {
   changeMachine,
   transitionMachine,
   renewed,
+  toldAsRestart,
   type MachineChange,
   type MachineRow,
 } from "./machine-store.ts";
@@ -100,7 +101,7 @@ async function stopNow(
   });
   // The desired state may have changed meanwhile: the row says what it is now.
   return stopped?.status === "stopped" && stopped.desired === "running"
-    ? startMachine(context, stopped, { change: { retries: 0 } })
+    ? startMachine(context, stopped, { change: { retries: 0, ...toldAsRestart } })
     : stopped;
 }
 

@@ -7,6 +7,7 @@ import { withMetadataFilter } from "../http/metadata-filter.ts";
 import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
 import { execHandler } from "../vms/exec/exec-routes.ts";
 import { forwardPortHandler } from "../vms/forward/forward-routes.ts";
+import { listEventsHandler } from "../vms/events/event-routes.ts";
 import { executeHandler } from "../vms/execute/execute-routes.ts";
 import {
   createExecutionHandler,
@@ -73,6 +74,7 @@ export const machineVmRoutes = routes(machineVmOperations, (context) => ({
   killMachineExecution: killExecutionHandler(context, machineVms),
   uploadMachineFile: uploadFileHandler(context, machineVms),
   downloadMachineFile: downloadFileHandler(context, machineVms),
+  listMachineEvents: listEventsHandler(context, machineVms),
   listMachinePorts: listPortsHandler(context, machineVms),
   setMachinePortAccess: setPortAccessHandler(context, machineVms),
   requestMachinePort: requestPortHandler(context, machineVms),

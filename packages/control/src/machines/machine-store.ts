@@ -7,6 +7,7 @@ import {
   type RestartDisk,
   type RestartPolicy,
 } from "@skerry/contract/machines/machine-status";
+import type { NextEvent } from "../db/tables/event-tables.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
@@ -117,6 +118,7 @@ export type MachineChange = Pick<
   | "started_at"
   | "stopped_at"
   | "egress_applied"
+  | "next_event"
 >;
 
 type Seen = Pick<MachineRow, "id" | "version" | "status">;
@@ -140,6 +142,8 @@ export async function transitionMachine(
     // What was tried in vain in the old status says nothing about the new one.
     attempts: 0,
     retry_at: now,
+    // A start that ends is told as it was begun.
+    ...(to === "running" ? {} : { next_event: null }),
     ...(to === "failed" ? { unique_name: nameOfUsable } : {}),
     ...(to === "destroying" ? { env: erasedEnv } : {}),
     ...(to === "destroyed" ? { destroyed_at: now } : {}),
@@ -179,6 +183,11 @@ export const begun = {
   started_at: now,
   restart_wished: false,
   host_lost: false,
+} satisfies MachineChange;
+
+/** Of a start that follows a stop or an end without a new request for it. */
+export const toldAsRestart = {
+  next_event: JSON.stringify({ kind: "restarted" } satisfies NextEvent),
 } satisfies MachineChange;
 
 export const restartedAgain = { restarts: sql<number>`restarts + 1` } satisfies MachineChange;

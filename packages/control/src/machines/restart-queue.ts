@@ -5,7 +5,13 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Context } from "../context.ts";
 import { startMachine } from "./start-machine.ts";
-import { changeMachine, machineById, restartedAgain, type MachineRow } from "./machine-store.ts";
+import {
+  changeMachine,
+  machineById,
+  restartedAgain,
+  toldAsRestart,
+  type MachineRow,
+} from "./machine-store.ts";
 import { cancelRestart, nextRestartInMs, postponeRestart, takeDueRestarts } from "./restart-queue-store.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
@@ -50,7 +56,7 @@ async function restart(context: Context, id: string, stop: AbortSignal): Promise
     return;
   }
   // A restart that was requested is not one by the policy.
-  const change = row.restart_wished ? {} : restartedAgain;
+  const change = row.restart_wished ? toldAsRestart : { ...restartedAgain, ...toldAsRestart };
   try {
     await startMachine(context, row, { change, stop });
   } catch (error) {

@@ -56,7 +56,7 @@ async function forkSandbox(
   { caller, id, count }: ForkRequest,
   attempt: Attempt,
 ): Promise<readonly SandboxRow[]> {
-  const source = await resumeSandbox(context, caller, id);
+  const source = await resumeSandbox(context, caller, { id, why: "for a fork" });
   const { row: begun, address } = await takeRoom(context, { source, count, attempt });
   const { snapshot, forks } = begun;
   const client = context.hosts.client(address);

@@ -2,6 +2,7 @@
 // host looks once more when its guest stands still: a call that has come meanwhile is carried out, and the sandbox goes on; one that comes later finds
 // it paused, and resumes it.
 
+import { formatDuration } from "@skerry/contract/durations";
 import { recordOwnActs } from "../audit/audit-log.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import type { Context } from "../context.ts";
@@ -55,7 +56,12 @@ async function idleOf(
 
 async function pauseIdle(context: Context, row: PausedWhenIdle, stop: AbortSignal): Promise<void> {
   const pausing = await context.db.transaction().execute(async (transaction) => {
-    const marked = await transitionSandbox(transaction, row, "pausing");
+    const marked = await transitionSandbox(transaction, row, "pausing", {
+      next: {
+        kind: "paused",
+        reason: `nothing had used it for ${formatDuration(row.pause_after_idle_ms)}`,
+      },
+    });
     if (marked === undefined) return undefined;
     await recordOwnActs(transaction, { service: SERVICE, action: "sandbox.pause", resource: "sandbox" }, [
       marked,

@@ -22,7 +22,9 @@ export function pauseSandbox(context: Context, caller: Caller, id: string): Prom
       if (row.status === "paused") return row;
       if (row.status !== "running") throw notRunning(row);
       if (row.mode === "ephemeral") throw notPersistent();
-      const pausing = await transitionSandbox(context.db, row, "pausing");
+      const pausing = await transitionSandbox(context.db, row, "pausing", {
+        next: { kind: "paused", reason: "by request" },
+      });
       return pausing && finishPausing(context, pausing);
     },
     () =>

@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import type { Database, Queries } from "../db/database.ts";
 import { backoff } from "../db/backoff.ts";
 import { claimedAnew } from "../db/claims.ts";
+import type { NextEvent } from "../db/tables/event-tables.ts";
 import { isPostponed, RETRY_MAX_S } from "../vms/postpone.ts";
 import { erasedEnv } from "../vms/env.ts";
 import { staysHere, type SandboxRow } from "./sandbox-store.ts";
@@ -57,7 +58,8 @@ export async function pausedWhenIdle(db: Database): Promise<PausedWhenIdle[]> {
 /** Moves up to `limit` persistent sandboxes past their expiry to `pausing`, under a claim, and returns them. */
 export async function pauseExpired(db: Queries, limit: number): Promise<SandboxRow[]> {
   const { rows } = await sql<SandboxRow>`
-    update sandboxes set status = 'pausing', version = version + 1, claimed_until = ${claimedAnew}, reason = null
+    update sandboxes set status = 'pausing', version = version + 1, claimed_until = ${claimedAnew}, reason = null,
+      next_event = ${JSON.stringify({ kind: "paused", reason: "its timeout was over" } satisfies NextEvent)}
     where id in (
       select id from sandboxes
       where expires_at < now() and status = 'running' and mode = 'persistent' and not ${isPostponed} and ${staysHere}

@@ -25,7 +25,11 @@ import { settledSandbox } from "./settled-sandbox.ts";
 import { ended, notRunning } from "./sandboxes.ts";
 
 /** Resolves when it runs; at once where it does already. Without room it stays paused. The time of one that was to be paused begins anew as well. */
-export function resumeSandbox(context: Context, caller: Tenant, id: string): Promise<SandboxRow> {
+export function resumeSandbox(
+  context: Context,
+  caller: Tenant,
+  { id, why }: { readonly id: string; readonly why: string },
+): Promise<SandboxRow> {
   return retryOnConflict(
     async () => {
       const row = await settledSandbox(context, caller, id);
@@ -33,17 +37,17 @@ export function resumeSandbox(context: Context, caller: Tenant, id: string): Pro
       if (row.status === "running" && row.mode === "persistent")
         return keepSandboxAlive(context.db, { orgId: caller.orgId, id, timeoutMs: row.timeout_ms });
       if (row.status !== "paused") throw notRunning(row);
-      return resume(context, row);
+      return resume(context, row, why);
     },
     () => new SkerryError("internal", "The sandbox changed too often to be resumed."),
   );
 }
 
 /** Undefined where another writer was first. */
-async function resume(context: Context, row: SandboxRow): Promise<SandboxRow | undefined> {
+async function resume(context: Context, row: SandboxRow, why: string): Promise<SandboxRow | undefined> {
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size) };
   const { row: resuming, address } = await reserveOn(context, room, (transaction) =>
-    transitionSandbox(transaction, row, "resuming"),
+    transitionSandbox(transaction, row, "resuming", { next: { kind: "resumed", reason: why } }),
   );
   if (resuming === undefined) return undefined;
   using _claim = keepClaim(context, () => extendClaim(context.db, resuming));
@@ -71,7 +75,9 @@ async function resume(context: Context, row: SandboxRow): Promise<SandboxRow | u
 async function putBack(context: Context, resuming: SandboxRow, error: unknown): Promise<unknown> {
   const isLost = error instanceof SkerryError && error.code === "vm_not_found";
   if (isAnswer(error) && !isLost) {
-    await transitionSandbox(context.db, resuming, "paused");
+    await transitionSandbox(context.db, resuming, "paused", {
+      next: { kind: "resume_failed", reason: error.message },
+    });
     return error;
   }
   await dropClaim(context.db, resuming);

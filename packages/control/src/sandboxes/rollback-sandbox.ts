@@ -31,7 +31,7 @@ export async function rollBackSandbox(
       const row = await settledSandbox(context, caller, id);
       if (row.status !== "running" && row.status !== "paused") throw notRunning(row);
       refuseOther(row, snapshot);
-      const resuming = await begin(context, row);
+      const resuming = await begin(context, row, snapshot);
       return resuming && finish(context, { before: row, resuming, snapshot });
     },
     () =>
@@ -63,11 +63,16 @@ function refuseOther(row: SandboxRow, snapshot: SnapshotRow): void {
 }
 
 /** A paused one takes room. Undefined where another writer was first, or where it is on its way to another host. */
-async function begin(context: Context, row: SandboxRow): Promise<SandboxRow | undefined> {
-  if (row.status === "running") return transitionSandbox(context.db, row, "resuming");
+async function begin(
+  context: Context,
+  row: SandboxRow,
+  { id }: SnapshotRow,
+): Promise<SandboxRow | undefined> {
+  const next = { kind: "rolled_back", reason: `to snapshot ${id}` } as const;
+  if (row.status === "running") return transitionSandbox(context.db, row, "resuming", { next });
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size) };
   const reserved = await reserveOn(context, room, (transaction) =>
-    transitionSandbox(transaction, row, "resuming"),
+    transitionSandbox(transaction, row, "resuming", { next }),
   );
   return reserved.row;
 }

@@ -9,6 +9,7 @@ import {
 import { NoFields } from "@skerry/contract/named";
 import type { Operations } from "../api/operation.ts";
 import { getEgressOperation, setEgressOperation } from "../vms/egress/egress-operations.ts";
+import { listEventsOperation } from "../vms/events/event-operations.ts";
 import { execOperation } from "../vms/exec/exec-operations.ts";
 import { forwardPortOperation } from "../vms/forward/forward-operations.ts";
 import { executeOperation } from "../vms/execute/execute-operations.ts";
@@ -193,6 +194,7 @@ export const sandboxVmOperations = {
   downloadFile: downloadFileOperation(sandboxVms),
   getSandboxEgress: getEgressOperation(sandboxVms),
   setSandboxEgress: setEgressOperation(sandboxVms),
+  listSandboxEvents: listEventsOperation(sandboxVms),
   listSandboxPorts: listPortsOperation(sandboxVms),
   setSandboxPortAccess: setPortAccessOperation(sandboxVms),
   requestSandboxPort: requestPortOperation(sandboxVms),

@@ -5,6 +5,7 @@ import { withMetadataFilter } from "../http/metadata-filter.ts";
 import { getEgressHandler, setEgressHandler } from "../vms/egress/egress-routes.ts";
 import { execHandler } from "../vms/exec/exec-routes.ts";
 import { forwardPortHandler } from "../vms/forward/forward-routes.ts";
+import { listEventsHandler } from "../vms/events/event-routes.ts";
 import { executeHandler } from "../vms/execute/execute-routes.ts";
 import {
   createExecutionHandler,
@@ -43,7 +44,10 @@ export const sandboxRoutes = routes(sandboxOperations, (context) => ({
   },
   resumeSandbox: async (request) => {
     const caller = callerOf(request);
-    return sandboxFor(caller, await resumeSandbox(context, caller, request.params.id));
+    return sandboxFor(
+      caller,
+      await resumeSandbox(context, caller, { id: request.params.id, why: "by request" }),
+    );
   },
 }));
 
@@ -61,6 +65,7 @@ export const sandboxVmRoutes = routes(sandboxVmOperations, (context) => ({
   killSandboxExecution: killExecutionHandler(context, sandboxVms),
   uploadFile: uploadFileHandler(context, sandboxVms),
   downloadFile: downloadFileHandler(context, sandboxVms),
+  listSandboxEvents: listEventsHandler(context, sandboxVms),
   listSandboxPorts: listPortsHandler(context, sandboxVms),
   setSandboxPortAccess: setPortAccessHandler(context, sandboxVms),
   requestSandboxPort: requestPortHandler(context, sandboxVms),

@@ -18,7 +18,7 @@ export function sandboxSnapshot(
   return {
     create: async (attempt) => {
       const checked = name === undefined ? null : checkSnapshotName(name);
-      const source = await resumeSandbox(context, caller, id);
+      const source = await resumeSandbox(context, caller, { id, why: "for a snapshot" });
       const taken = takeSnapshot(context, source, {
         name: checked,
         begun: (transaction, row) => attempt.begun(transaction, row.id),

@@ -8,6 +8,7 @@ import {
 } from "@skerry/contract/sandboxes/sandbox-status";
 import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { moveStatusesUnderWay } from "@skerry/contract/moves/move-status";
+import type { NextEvent } from "../db/tables/event-tables.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
 import { claimedAnew, isClaimed } from "../db/claims.ts";
 import { BatchLoader } from "../db/batch-loader.ts";
@@ -63,6 +64,7 @@ const columns = [
   "snapshot_id",
   "forked_by",
   "pause_after_idle_ms",
+  "next_event",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));
 
@@ -152,6 +154,7 @@ export async function transitionSandbox(
     egressVersion = 0,
     executionId,
     snapshotId,
+    next,
   }: {
     readonly reason?: string | null;
     readonly event?: NewAuditEvent | undefined;
@@ -161,6 +164,8 @@ export async function transitionSandbox(
     readonly executionId?: string;
     /** The snapshot that it has begun at. */
     readonly snapshotId?: string;
+    /** What the end of the transition that begins is told as, or the end of this one where it fails. */
+    readonly next?: NextEvent;
   } = {},
 ): Promise<SandboxRow | undefined> {
   if (!canSandboxTransition(seen.status, to))
@@ -172,6 +177,7 @@ export async function transitionSandbox(
       -- Why it failed, or was lost, says more than that it was cleaned up afterwards.
       reason = case when status in ('unreachable', 'failed', 'destroying') then coalesce(reason, ${reason}) else ${reason} end,
       claimed_until = ${claimed.includes(to) ? claimedAnew : null},
+      next_event = ${nextEvent(to, next)},
       -- What was tried in vain in the old status says nothing about the new one.
       attempts = 0,
       retry_at = now()
@@ -187,6 +193,12 @@ export async function transitionSandbox(
           select ${columnsOf("moved")} from moved`;
   const { rows } = await sql<SandboxRow>`${statement} ${prepared}`.execute(db);
   return rows[0];
+}
+
+/** A transition that ends is told as it was begun, unless its writer knows better. */
+function nextEvent(to: SandboxStatus, next: NextEvent | undefined): RawBuilder<unknown> {
+  if (next !== undefined) return sql`${JSON.stringify(next)}::jsonb`;
+  return claimed.includes(to) ? sql`null` : sql`next_event`;
 }
 
 interface Life {

@@ -12,7 +12,7 @@ export const sandboxVms: VmKind = {
   isId: (id) => isId("sandbox", id),
   get: getSandbox,
   settled: settledSandbox,
-  wake: (context, caller, { id }) => resumeSandbox(context, caller, id),
+  wake: (context, caller, { id }) => resumeSandbox(context, caller, { id, why: "a call into it" }),
   notRunning,
   ended,
   busy: (cause) => cause,

@@ -108,6 +108,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
     await world.call("PUT", path, { body: "x" });
     return call("GET", path);
   },
+  listSandboxEvents: async (world) => call("GET", await sandbox(world, "/events")),
   listSandboxPorts: async (world) => call("GET", await sandbox(world, "/ports")),
   setSandboxPortAccess: async (world) => call("PATCH", await sandbox(world, "/ports/3000"), { public: true }),
   signSandboxUrl: async (world) => call("POST", await sandbox(world, "/urls"), { port: 3000 }),
@@ -140,6 +141,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   killMachineExecution: async (world) =>
     call("POST", await execution(world, await machine(world), "/kill"), {}),
   uploadMachineFile: async (world) => call("PUT", await machine(world, "/files/tmp/a"), "x"),
+  listMachineEvents: async (world) => call("GET", await machine(world, "/events")),
   listMachinePorts: async (world) => call("GET", await machine(world, "/ports")),
   setMachinePortAccess: async (world) => call("PATCH", await machine(world, "/ports/3000"), { public: true }),
   signMachineUrl: async (world) => call("POST", await machine(world, "/urls"), { port: 3000 }),

@@ -87,8 +87,14 @@ export async function playCommand(command: string, response: ServerResponse): Pr
       await sleep(0);
       await send(encodeFrame(frameTypes.stderr, STREAM, Buffer.from("warned")));
   }
-  response.end(encodeJson(frameTypes.close, STREAM, cleanExit));
+  response.end(encodeJson(frameTypes.close, STREAM, exitOf(name)));
 }
+
+function exitOf(name: string): ExecuteExit {
+  return name === "oom" ? killedExit : cleanExit;
+}
+
+const killedExit: ExecuteExit = { ...cleanExit, exit_code: 137, signal: "KILL", oom_killed: true };
 
 /** So many bytes of one value, as fast as they are taken, unless the reader goes away. */
 async function print(response: ServerResponse, bytes: number, value: number): Promise<void> {

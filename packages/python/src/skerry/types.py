@@ -316,6 +316,27 @@ TemplateStatus = Literal[
     "failed",
 ]
 
+VmEventKind = Literal[
+    "created",
+    "started",
+    "paused",
+    "pause_failed",
+    "resumed",
+    "resume_failed",
+    "snapshotted",
+    "forked",
+    "rolled_back",
+    "moved",
+    "denied",
+    "out_of_memory",
+    "unreachable",
+    "returned",
+    "stopped",
+    "restarted",
+    "failed",
+    "destroyed",
+]
+
 #: The HTTP status that each error code comes with.
 ERROR_STATUS: Mapping[str, int] = {
     "already_member": 409,
@@ -1576,4 +1597,23 @@ class TokenCreated(TypedDict):
 
 class TokenList(TypedDict):
     items: List[Token]
+    next_cursor: Optional[str]
+
+
+class VmEvent(TypedDict):
+    id: str
+    #: `denied`: its egress rules have refused packets. `out_of_memory`: a program in it was killed for want of memory.
+    #: `unreachable`: its host is silent. `returned`: its host has come back with it.
+    kind: VmEventKind
+    #: Why it was, or what it was about.
+    reason: Optional[str]
+    at: str
+    #: How many equal ones this stands for: packets of `denied`, programs of `out_of_memory`.
+    count: int
+    #: When the last of them was.
+    last_at: str
+
+
+class VmEventList(TypedDict):
+    items: List[VmEvent]
     next_cursor: Optional[str]

@@ -13,6 +13,7 @@ import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { machineNoun } from "../vms/vm-noun.ts";
 import { registerVmForward } from "../vms/vm-forward.ts";
+import { registerVmEvents } from "../vms/vm-events.ts";
 import { registerVmPorts } from "../vms/vm-ports.ts";
 
 export function registerMachineCommands(program: Command, cli: Cli): void {
@@ -34,6 +35,7 @@ export function registerMachineCommands(program: Command, cli: Cli): void {
   registerVmKill(machine, cli, machineNoun);
   registerVmFiles(machine, cli, machineNoun);
   registerVmEgress(machine, cli, machineNoun);
+  registerVmEvents(machine, cli, machineNoun);
   registerVmPorts(machine, cli, machineNoun);
   registerVmForward(machine, cli, machineNoun);
 }

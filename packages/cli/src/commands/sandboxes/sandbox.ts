@@ -14,6 +14,7 @@ import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { sandboxNoun } from "../vms/vm-noun.ts";
 import { registerVmForward } from "../vms/vm-forward.ts";
+import { registerVmEvents } from "../vms/vm-events.ts";
 import { registerVmPorts } from "../vms/vm-ports.ts";
 
 export function registerSandboxCommands(program: Command, cli: Cli): void {
@@ -36,6 +37,7 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerSandboxPower(sandbox, cli);
   registerSandboxSnapshots(sandbox, cli);
   registerVmEgress(sandbox, cli, sandboxNoun);
+  registerVmEvents(sandbox, cli, sandboxNoun);
   registerVmPorts(sandbox, cli, sandboxNoun);
   registerVmForward(sandbox, cli, sandboxNoun);
 }

@@ -8,6 +8,7 @@ import type {
   RestartDisk,
   RestartPolicy,
 } from "@skerry/contract/machines/machine-status";
+import type { NextEvent } from "./event-tables.ts";
 import type { Json, SetTime, Time } from "./columns.ts";
 
 export interface MachineTables {
@@ -53,6 +54,8 @@ export interface MachineTables {
     claimed_until: ColumnType<Date | null, Date | null, Date | null>;
     attempts: Generated<number>;
     retry_at: Generated<Date>;
+    /** What the end of the transition that is under way will be told as. */
+    next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
   };
   restarts: { machine_id: string; due_at: Time; queued_at: Time };
 }

@@ -3,6 +3,7 @@
 import type { ColumnType, Generated } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
 import type { SandboxMode, SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
+import type { NextEvent } from "./event-tables.ts";
 import type { Json, MaybeTime } from "./columns.ts";
 
 export interface SandboxTables {
@@ -48,5 +49,7 @@ export interface SandboxTables {
     forked_by: string | null;
     /** It is paused when nothing has used it for so long. */
     pause_after_idle_ms: number | null;
+    /** What the end of the transition that is under way will be told as. */
+    next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
   };
 }

@@ -16,6 +16,7 @@ import type { Context } from "../../context.ts";
 import { readBoundedDuration } from "../../values/durations.ts";
 import { OutputBudget } from "./output-budget.ts";
 import { OutputCollector } from "./output.ts";
+import { tellOutOfMemory } from "../events/events.ts";
 import { withPath } from "../name-path.ts";
 import { commandOf, sendAll } from "../executions/start-detached.ts";
 import { followOn } from "../executions/follow-execution.ts";
@@ -101,7 +102,8 @@ export async function executeStream(
     const first = await params.timing.measure("start", take);
     await params.begun();
     const follow = { ...params, execution, after: 0, hold: true };
-    return observed(context, followOn(context, caller, follow, first), startedMs, durationOfOutput);
+    const events = followOn(context, caller, follow, first);
+    return observed(context, events, { ref: params, startedMs, exitOf: exitOfOutput });
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");
     throw withPath(await vmError(context, caller, params, error), workdirOf(request));
@@ -134,33 +136,41 @@ async function run(
         return client.execute(id, { command: named, input: params.input }, params.gone);
       });
     const events = await params.timing.measure("start", take);
-    return observed(context, explained(context, caller, params, events), startedMs, durationOfRun);
+    const told = explained(context, caller, params, events);
+    return observed(context, told, { ref: params, startedMs, exitOf: exitOfRun });
   } catch (error) {
     context.metrics.execution.observe((performance.now() - startedMs) / 1_000, "error");
     throw withPath(await vmError(context, caller, params, error), workdirOf(params.request));
   }
 }
 
-/** How long the command took, at its end. */
-const durationOfOutput = (event: OutputEvent): number | undefined =>
-  event.kind === "exit" ? (event.state.exit?.duration_ms ?? 0) : undefined;
-const durationOfRun = (event: ExecutionEvent): number | undefined =>
-  event.type === "exit" ? event.exit.duration_ms : undefined;
+/** How the command ended, at its end. */
+const exitOfOutput = (event: OutputEvent): ExecuteExit | undefined =>
+  event.kind === "exit" ? (event.state.exit ?? undefined) : undefined;
+const exitOfRun = (event: ExecutionEvent): ExecuteExit | undefined =>
+  event.type === "exit" ? event.exit : undefined;
+
+interface Observed<Event> {
+  readonly ref: VmRef;
+  readonly startedMs: number;
+  readonly exitOf: (event: Event) => ExecuteExit | undefined;
+}
 
 /** The events, and the whole counted; a run whose client left before its end counts as an error. */
 async function* observed<Event>(
-  { metrics: { execution, executionOverhead } }: Context,
+  context: Context,
   events: AsyncGenerator<Event>,
-  startedMs: number,
-  durationOf: (event: Event) => number | undefined,
+  { ref, startedMs, exitOf }: Observed<Event>,
 ): AsyncGenerator<Event> {
+  const { execution, executionOverhead } = context.metrics;
   let outcome: Outcome = "error";
   try {
     for await (const event of events) {
-      const durationMs = durationOf(event);
-      if (durationMs !== undefined) {
+      const exit = exitOf(event);
+      if (exit !== undefined) {
         outcome = "ok";
-        executionOverhead.observe(Math.max(0, performance.now() - startedMs - durationMs) / 1_000);
+        executionOverhead.observe(Math.max(0, performance.now() - startedMs - exit.duration_ms) / 1_000);
+        if (exit.oom_killed) tellOutOfMemory(context, ref);
       }
       yield event;
     }

@@ -26,6 +26,7 @@ from ..types import (
     SignedUrl,
     Snapshot,
     SizeName,
+    VmEvent,
 )
 from ._content import AsyncUploadContent
 from ._http import AsyncHttp
@@ -220,6 +221,10 @@ class AsyncSandbox:
     async def egress(self) -> EgressReport:
         """See ``AsyncSandboxes.egress``."""
         return await self._sandboxes.egress(self.id)
+
+    async def events(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[VmEvent]:
+        """See ``AsyncSandboxes.events``."""
+        return await self._sandboxes.events(self.id, limit=limit, cursor=cursor)
 
     async def ports(self) -> PortList:
         """See ``AsyncSandboxes.ports``."""

@@ -7,6 +7,7 @@ from typing import AsyncGenerator, Dict, Mapping, Optional, Sequence, Union
 from .._event_stream import EventReader, EventStreamError
 from .._file_mode import checked_mode
 from .._output import Collected
+from .._page import Page
 from .._paths import directory_path, file_path, segment
 from .._request import CREATE_WITHIN_S, Request
 from .._stdin import stdin_fields
@@ -21,6 +22,8 @@ from ..types import (
     PortAccess,
     PortList,
     SignedUrl,
+    VmEvent,
+    VmEventList,
 )
 from ._content import AsyncUploadContent, pieces_of
 from ._http import AsyncHttp
@@ -44,6 +47,14 @@ class AsyncVmCalls:
     async def egress(self, id: str) -> EgressReport:
         """What it may reach, how much it sent and received, and the last destinations that were denied, newest first."""
         return await self._http.json(Request("GET", f"{self._at(id)}/egress"), EgressReport)
+
+    async def events(
+        self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> Page[VmEvent]:
+        """What has become of it, and why, newest first: one page."""
+        query = {"limit": limit, "cursor": cursor}
+        found = await self._http.json(Request("GET", f"{self._at(id)}/events", query=query), VmEventList)
+        return Page(found["items"], found["next_cursor"])
 
     async def ports(self, id: str) -> PortList:
         """The TCP ports that something listens on, and those that are public; by number."""

@@ -27,6 +27,7 @@ from ..types import (
     SignedUrl,
     Snapshot,
     SizeName,
+    VmEvent,
 )
 from ._content import UploadContent
 from ._http import Http
@@ -221,6 +222,10 @@ class Sandbox:
     def egress(self) -> EgressReport:
         """See ``Sandboxes.egress``."""
         return self._sandboxes.egress(self.id)
+
+    def events(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[VmEvent]:
+        """See ``Sandboxes.events``."""
+        return self._sandboxes.events(self.id, limit=limit, cursor=cursor)
 
     def ports(self) -> PortList:
         """See ``Sandboxes.ports``."""

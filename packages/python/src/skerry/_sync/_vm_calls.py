@@ -8,6 +8,7 @@ from typing import Generator, Dict, Mapping, Optional, Sequence, Union
 from .._event_stream import EventReader, EventStreamError
 from .._file_mode import checked_mode
 from .._output import Collected
+from .._page import Page
 from .._paths import directory_path, file_path, segment
 from .._request import CREATE_WITHIN_S, Request
 from .._stdin import stdin_fields
@@ -22,6 +23,8 @@ from ..types import (
     PortAccess,
     PortList,
     SignedUrl,
+    VmEvent,
+    VmEventList,
 )
 from ._content import UploadContent, pieces_of
 from ._http import Http
@@ -45,6 +48,14 @@ class VmCalls:
     def egress(self, id: str) -> EgressReport:
         """What it may reach, how much it sent and received, and the last destinations that were denied, newest first."""
         return self._http.json(Request("GET", f"{self._at(id)}/egress"), EgressReport)
+
+    def events(
+        self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> Page[VmEvent]:
+        """What has become of it, and why, newest first: one page."""
+        query = {"limit": limit, "cursor": cursor}
+        found = self._http.json(Request("GET", f"{self._at(id)}/events", query=query), VmEventList)
+        return Page(found["items"], found["next_cursor"])
 
     def ports(self, id: str) -> PortList:
         """The TCP ports that something listens on, and those that are public; by number."""
