@@ -34,6 +34,8 @@ const floors: Floors = [
   ["vms/signed-urls", "vms/events"],
   ["vms/egress", "vms/executions", "vms/files", "vms/ports"],
   ["vms/exec", "vms/execute", "vms/forward"],
+  ["vms/egress", "vms/executions", "vms/files", "vms/ports", "vms/metrics"],
+  ["vms/exec", "vms/execute"],
   ["vms/creation"],
   ["snapshots"],
   ["sandboxes", "machines"],

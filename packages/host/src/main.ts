@@ -17,6 +17,7 @@ import { removeHostNetwork } from "./network/host-network.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
 import { systemServers } from "./network/name-servers.ts";
 import { useSpawnHelper } from "./run.ts";
+import { sampleVms } from "./vm/metrics/sampler.ts";
 import { SpawnHelper } from "./spawn-helper.ts";
 
 const silentStep: StepReport = (_title, work) => work();
@@ -55,10 +56,13 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
       : await serveMutualTls(server, { endpoint: config.listen, identity: host.identity, log });
   host.slots.fill();
   void removeUnneeded(host, log, startedMs);
+  const ending = new AbortController();
+  const sampling = sampleVms({ vms: () => host.engine.sampled(), log }, ending.signal);
   void host.library.buildImages().then(() => host.pool.start());
   await stopSignal();
   log.info("stopping; the VMs run on");
-  await host.pool.stop();
+  ending.abort();
+  await Promise.all([host.pool.stop(), sampling]);
   host.engine.close();
   await Promise.all([host.slots.stop(), forwarder.close()]);
   server.server.closeAllConnections();

@@ -3,6 +3,7 @@
 import type { Duration } from "@skerry/contract/durations";
 import type { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+import type { VmMetrics, VmMetricsQuery } from "@skerry/contract/vms/metrics";
 import type { VmEvent } from "@skerry/contract/vms/events";
 import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
@@ -101,6 +102,11 @@ export class Sandbox {
   /** See `Sandboxes.events`. */
   events(page: PageOptions = {}, options: CallOptions = {}): Promise<Page<VmEvent>> {
     return this.#sandboxes.events(this.id, page, options);
+  }
+
+  /** See `Sandboxes.metrics`. */
+  metrics(query: VmMetricsQuery = {}, options: CallOptions = {}): Promise<VmMetrics> {
+    return this.#sandboxes.metrics(this.id, query, options);
   }
 
   /** See `Sandboxes.ports`. */

@@ -2,6 +2,7 @@
 
 import type { EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+import type { VmMetrics, VmMetricsQuery } from "@skerry/contract/vms/metrics";
 import type { VmEvent } from "@skerry/contract/vms/events";
 import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
@@ -63,6 +64,11 @@ export class VmCalls {
   async events(id: string, page: PageOptions = {}, options: CallOptions = {}): Promise<Page<VmEvent>> {
     const call = { method: "GET", path: `${this.at(id)}/events`, query: pageQuery(page) } as const;
     return this.http.json<Page<VmEvent>>(call, options);
+  }
+
+  /** CPU, memory, disk and network over time, oldest first; of the last 24 h at most. `since`: ISO 8601; `step`: from `1m`, by default `5m`. */
+  async metrics(id: string, query: VmMetricsQuery = {}, options: CallOptions = {}): Promise<VmMetrics> {
+    return this.http.json<VmMetrics>({ method: "GET", path: `${this.at(id)}/metrics`, query }, options);
   }
 
   /** The TCP ports that something listens on, and those that are public; by number. */

@@ -3,7 +3,6 @@
 
 import type { AuditAction } from "@skerry/contract/audit/audit-actions";
 import type { AuditEvent, AuditQuery } from "@skerry/contract/audit/audit-event";
-import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import {
   insertAuditEventAfterwards,
@@ -17,6 +16,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkAction } from "./check-action.ts";
 import { checkText } from "../values/check-text.ts";
+import { readTime } from "../values/times.ts";
 import { readPage, type Page } from "../values/page.ts";
 import type { FoldedEvent } from "./refusals.ts";
 
@@ -156,18 +156,6 @@ function filterOf({
     ...(since === undefined ? {} : { since: readTime("since", since) }),
     ...(until === undefined ? {} : { until: readTime("until", until) }),
   };
-}
-
-/** A day, or a time with its offset: a local time would mean another moment to the server than to the caller. */
-const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
-
-function readTime(field: string, text: string): Date {
-  const time = new Date(TIME.test(text) ? text : Number.NaN);
-  if (!Number.isNaN(time.getTime()) && time.getTime() >= 0) return time;
-  throw new SkerryError("bad_request", `"${field}" is not a time.`, {
-    remediation: "Use ISO 8601 in UTC, for example 2026-11-20T16:00:00Z or 2026-11-20.",
-    context: { field },
-  });
 }
 
 function auditEventOf(row: AuditRow): AuditEvent {

@@ -22,6 +22,7 @@ import { ExecutionCalls } from "./execution-calls.ts";
 import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
 import { hostErrorOfCall } from "./host-errors.ts";
 import { HostTransport, readJson, type Call } from "./host-transport.ts";
+import { MetricCalls } from "./metric-calls.ts";
 import { MoveCalls } from "./move-calls.ts";
 import { SnapshotCalls } from "./snapshot-calls.ts";
 import { PortCalls } from "./port-calls.ts";
@@ -77,6 +78,7 @@ export class HostClient {
   /** Commands that run on when their reader goes. */
   readonly executions: ExecutionCalls;
   readonly snapshots: SnapshotCalls;
+  readonly metrics: MetricCalls;
   /** What reaches the ports of guests. */
   readonly ports: PortCalls;
 
@@ -91,6 +93,7 @@ export class HostClient {
     this.moves = new MoveCalls(this.#transport);
     this.executions = new ExecutionCalls(this.#transport, this.#lasting);
     this.snapshots = new SnapshotCalls(this.#transport);
+    this.metrics = new MetricCalls(this.#transport);
     this.ports = new PortCalls(this.#transport);
   }
 

@@ -25,6 +25,7 @@ import {
 } from "../vms/executions/execution-operations.ts";
 import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
 import { egressErrors, startErrors } from "../vms/vm-errors.ts";
+import { getVmMetricsOperation } from "../vms/metrics/metrics-operations.ts";
 import {
   listPortsOperation,
   requestPortOperation,
@@ -193,6 +194,7 @@ export const machineVmOperations = {
   getMachineEgress: getEgressOperation(machineVms),
   setMachineEgress: setEgressOperation(machineVms),
   listMachineEvents: listEventsOperation(machineVms),
+  getMachineMetrics: getVmMetricsOperation(machineVms),
   listMachinePorts: listPortsOperation(machineVms),
   setMachinePortAccess: setPortAccessOperation(machineVms),
   requestMachinePort: requestPortOperation(machineVms),

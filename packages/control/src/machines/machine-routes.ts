@@ -17,6 +17,7 @@ import {
   sendExecutionStdinHandler,
   streamExecutionHandler,
 } from "../vms/executions/execution-routes.ts";
+import { getVmMetricsHandler } from "../vms/metrics/metrics-routes.ts";
 import { listPortsHandler, requestPortHandler, setPortAccessHandler } from "../vms/ports/port-routes.ts";
 import { signUrlHandler } from "../vms/signed-urls/url-routes.ts";
 import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
@@ -75,6 +76,7 @@ export const machineVmRoutes = routes(machineVmOperations, (context) => ({
   uploadMachineFile: uploadFileHandler(context, machineVms),
   downloadMachineFile: downloadFileHandler(context, machineVms),
   listMachineEvents: listEventsHandler(context, machineVms),
+  getMachineMetrics: getVmMetricsHandler(context, machineVms),
   listMachinePorts: listPortsHandler(context, machineVms),
   setMachinePortAccess: setPortAccessHandler(context, machineVms),
   requestMachinePort: requestPortHandler(context, machineVms),

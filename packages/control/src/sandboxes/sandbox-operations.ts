@@ -22,6 +22,7 @@ import {
   streamExecutionOperation,
 } from "../vms/executions/execution-operations.ts";
 import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
+import { getVmMetricsOperation } from "../vms/metrics/metrics-operations.ts";
 import { egressErrors, wakeErrors } from "../vms/vm-errors.ts";
 import {
   listPortsOperation,
@@ -195,6 +196,7 @@ export const sandboxVmOperations = {
   getSandboxEgress: getEgressOperation(sandboxVms),
   setSandboxEgress: setEgressOperation(sandboxVms),
   listSandboxEvents: listEventsOperation(sandboxVms),
+  getSandboxMetrics: getVmMetricsOperation(sandboxVms),
   listSandboxPorts: listPortsOperation(sandboxVms),
   setSandboxPortAccess: setPortAccessOperation(sandboxVms),
   requestSandboxPort: requestPortOperation(sandboxVms),

@@ -15,6 +15,7 @@ import {
   sendExecutionStdinHandler,
   streamExecutionHandler,
 } from "../vms/executions/execution-routes.ts";
+import { getVmMetricsHandler } from "../vms/metrics/metrics-routes.ts";
 import { listPortsHandler, requestPortHandler, setPortAccessHandler } from "../vms/ports/port-routes.ts";
 import { signUrlHandler } from "../vms/signed-urls/url-routes.ts";
 import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
@@ -66,6 +67,7 @@ export const sandboxVmRoutes = routes(sandboxVmOperations, (context) => ({
   uploadFile: uploadFileHandler(context, sandboxVms),
   downloadFile: downloadFileHandler(context, sandboxVms),
   listSandboxEvents: listEventsHandler(context, sandboxVms),
+  getSandboxMetrics: getVmMetricsHandler(context, sandboxVms),
   listSandboxPorts: listPortsHandler(context, sandboxVms),
   setSandboxPortAccess: setPortAccessHandler(context, sandboxVms),
   requestSandboxPort: requestPortHandler(context, sandboxVms),

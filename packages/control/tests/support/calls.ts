@@ -109,6 +109,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
     return call("GET", path);
   },
   listSandboxEvents: async (world) => call("GET", await sandbox(world, "/events")),
+  getSandboxMetrics: async (world) => call("GET", await sandbox(world, "/metrics")),
   listSandboxPorts: async (world) => call("GET", await sandbox(world, "/ports")),
   setSandboxPortAccess: async (world) => call("PATCH", await sandbox(world, "/ports/3000"), { public: true }),
   signSandboxUrl: async (world) => call("POST", await sandbox(world, "/urls"), { port: 3000 }),
@@ -142,6 +143,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
     call("POST", await execution(world, await machine(world), "/kill"), {}),
   uploadMachineFile: async (world) => call("PUT", await machine(world, "/files/tmp/a"), "x"),
   listMachineEvents: async (world) => call("GET", await machine(world, "/events")),
+  getMachineMetrics: async (world) => call("GET", await machine(world, "/metrics")),
   listMachinePorts: async (world) => call("GET", await machine(world, "/ports")),
   setMachinePortAccess: async (world) => call("PATCH", await machine(world, "/ports/3000"), { public: true }),
   signMachineUrl: async (world) => call("POST", await machine(world, "/urls"), { port: 3000 }),

@@ -19,6 +19,7 @@ import { sendFile, storeFile, type StoredFile } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
 import { fakes, FakeMoves } from "./fake-moves.ts";
 import { FakeSnapshots } from "./fake-snapshots.ts";
+import { FakeMetrics } from "./fake-metrics.ts";
 import { FakePauses } from "./fake-pauses.ts";
 import { infoOf } from "./fake-info.ts";
 import { FakeConsole } from "./fake-console.ts";
@@ -56,6 +57,7 @@ export class FakeHost {
   readonly moves = new FakeMoves(() => this.vms);
   readonly snapshots = new FakeSnapshots(() => this.vms);
   readonly pauses = new FakePauses(() => this.vms);
+  readonly metrics = new FakeMetrics(() => this.vms);
   readonly ports = new FakePorts();
   readonly files = new Map<string, StoredFile>();
   /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
@@ -113,6 +115,7 @@ export class FakeHost {
         this.#ofExecutions(request, response) ??
         this.snapshots.serve(request, response) ??
         this.pauses.serve(request, response) ??
+        this.metrics.serve(request, response) ??
         this.#answer(request, response);
       answered.catch((error: unknown) => {
         if (response.headersSent || !response.writable) return void response.destroy();

@@ -17,6 +17,7 @@ import { registerExecute } from "./execute.ts";
 import { registerExecutions } from "./executions.ts";
 import { registerFiles } from "./files.ts";
 import { registerIdentity } from "./identity.ts";
+import { registerMetrics } from "./metrics.ts";
 import { registerMoves, upgradeMove } from "./moves.ts";
 import { registerPorts } from "./ports.ts";
 import { routeUpgrade } from "./upgrades.ts";
@@ -59,6 +60,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerFiles(server, host);
   registerConsole(server, host);
   registerPorts(server, host);
+  registerMetrics(server, host);
   registerMoves(server, host);
   registerCache(server, host);
   server.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {

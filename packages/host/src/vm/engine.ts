@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { EgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostSnapshot, PauseVm, SnapshotVm, UnusedVm } from "@skerry/contract/host-api/snapshots";
+import type { VmSamples } from "@skerry/contract/host-api/metrics";
 import type { EgressChange, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { findSize } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
@@ -34,6 +35,8 @@ import { vmPaths } from "./qemu/qemu-arguments.ts";
 import { allBackingFiles } from "./all-backing-files.ts";
 import { keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
 import { type RecordOwner } from "./read-records.ts";
+import { readSamples } from "./metrics/sample-file.ts";
+import type { SampledVm } from "./metrics/sampler.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { diskGone } from "./lifecycle/unreadable.ts";
 import { EndRequests } from "./end-requests.ts";
@@ -93,6 +96,21 @@ export class VmEngine {
       const unusedMs = machine === undefined ? entry.idlePause.unusedMs : undefined;
       return unusedMs === undefined ? [] : [{ id, execution_id, unused_ms: Math.floor(unusedMs) }];
     });
+  }
+
+  /** What was measured of any life of a VM. */
+  samples(id: string, sinceMs: number): Promise<VmSamples> {
+    return readSamples(this.#table.known(id).record.folder, sinceMs, Date.now());
+  }
+
+  /** Those that run, as the sampler measures them. */
+  sampled(): SampledVm[] {
+    const { slots } = this.#options.resources;
+    return this.#table.all.flatMap(({ state, record: { id, folder, process, slot } }) =>
+      (state === "running" || state === "adopting") && process !== undefined
+        ? [{ id, folder, process, link: slots.slot(slot).link }]
+        : [],
+    );
   }
 
   get(id: string): Vm {

@@ -2,6 +2,7 @@
 // released in reverse order. `releaseResources` works from the record alone, so a restarted host process
 // cleans up exactly like the one that allocated them.
 
+import { SAMPLES_FILE } from "./metrics/sample-file.ts";
 import { chown, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findSize, type Size } from "@skerry/contract/sizes";
@@ -96,7 +97,7 @@ const QMP_DEADLINE_MS = 20_000;
 /** Files that stay of a machine until it is destroyed, and of a paused VM until it goes on. */
 const KEPT: ReadonlySet<string> = new Set([
   ...[RECORD, BELOW_FILE, vmPaths.disk, vmPaths.console],
-  ...["memory", "state", "saved.json"],
+  ...["memory", "state", "saved.json", SAMPLES_FILE],
 ]);
 
 /** QEMU ended before it answered; `message` holds the end of its log. */

@@ -1617,3 +1617,31 @@ class VmEvent(TypedDict):
 class VmEventList(TypedDict):
     items: List[VmEvent]
     next_cursor: Optional[str]
+
+
+class VmMetrics(TypedDict):
+    #: A duration such as `30s`, `10m`, `24h` or `1h30m`.
+    step: str
+    #: Oldest first. A step in which nothing was measured, as while it was paused, is missing.
+    items: List[VmMetricsPoint]
+    #: Samples that the host cannot read any more.
+    damaged: int
+
+
+class VmMetricsPoint(TypedDict):
+    #: Begin of the step.
+    at: str
+    #: CPU time used in the step, with the work for its devices.
+    cpu_seconds: float
+    #: Most memory of the host that it had for itself. What it shares with others of its template is not in it.
+    memory_bytes: int
+    #: What its own layer of the disk takes on the host, at the end of the step.
+    disk_bytes: int
+    #: Read from disks of the host in the step.
+    disk_read_bytes: int
+    #: Written to disks of the host in the step.
+    disk_written_bytes: int
+    #: Received by the guest in the step.
+    network_received_bytes: int
+    #: Sent by the guest in the step.
+    network_sent_bytes: int

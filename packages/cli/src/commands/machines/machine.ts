@@ -14,6 +14,7 @@ import { registerVmFiles } from "../vms/vm-files.ts";
 import { machineNoun } from "../vms/vm-noun.ts";
 import { registerVmForward } from "../vms/vm-forward.ts";
 import { registerVmEvents } from "../vms/vm-events.ts";
+import { registerVmMetrics } from "../vms/vm-metrics.ts";
 import { registerVmPorts } from "../vms/vm-ports.ts";
 
 export function registerMachineCommands(program: Command, cli: Cli): void {
@@ -36,6 +37,7 @@ export function registerMachineCommands(program: Command, cli: Cli): void {
   registerVmFiles(machine, cli, machineNoun);
   registerVmEgress(machine, cli, machineNoun);
   registerVmEvents(machine, cli, machineNoun);
+  registerVmMetrics(machine, cli, machineNoun);
   registerVmPorts(machine, cli, machineNoun);
   registerVmForward(machine, cli, machineNoun);
 }

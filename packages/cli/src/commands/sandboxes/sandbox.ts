@@ -15,6 +15,7 @@ import { registerVmFiles } from "../vms/vm-files.ts";
 import { sandboxNoun } from "../vms/vm-noun.ts";
 import { registerVmForward } from "../vms/vm-forward.ts";
 import { registerVmEvents } from "../vms/vm-events.ts";
+import { registerVmMetrics } from "../vms/vm-metrics.ts";
 import { registerVmPorts } from "../vms/vm-ports.ts";
 
 export function registerSandboxCommands(program: Command, cli: Cli): void {
@@ -38,6 +39,7 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerSandboxSnapshots(sandbox, cli);
   registerVmEgress(sandbox, cli, sandboxNoun);
   registerVmEvents(sandbox, cli, sandboxNoun);
+  registerVmMetrics(sandbox, cli, sandboxNoun);
   registerVmPorts(sandbox, cli, sandboxNoun);
   registerVmForward(sandbox, cli, sandboxNoun);
 }

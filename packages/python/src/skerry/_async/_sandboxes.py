@@ -27,6 +27,7 @@ from ..types import (
     Snapshot,
     SizeName,
     VmEvent,
+    VmMetrics,
 )
 from ._content import AsyncUploadContent
 from ._http import AsyncHttp
@@ -225,6 +226,10 @@ class AsyncSandbox:
     async def events(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[VmEvent]:
         """See ``AsyncSandboxes.events``."""
         return await self._sandboxes.events(self.id, limit=limit, cursor=cursor)
+
+    async def metrics(self, *, since: Optional[str] = None, step: Optional[str] = None) -> VmMetrics:
+        """See ``AsyncSandboxes.metrics``."""
+        return await self._sandboxes.metrics(self.id, since=since, step=step)
 
     async def ports(self) -> PortList:
         """See ``AsyncSandboxes.ports``."""

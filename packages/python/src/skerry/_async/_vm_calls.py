@@ -24,6 +24,7 @@ from ..types import (
     SignedUrl,
     VmEvent,
     VmEventList,
+    VmMetrics,
 )
 from ._content import AsyncUploadContent, pieces_of
 from ._http import AsyncHttp
@@ -55,6 +56,12 @@ class AsyncVmCalls:
         query = {"limit": limit, "cursor": cursor}
         found = await self._http.json(Request("GET", f"{self._at(id)}/events", query=query), VmEventList)
         return Page(found["items"], found["next_cursor"])
+
+    async def metrics(self, id: str, *, since: Optional[str] = None, step: Optional[str] = None) -> VmMetrics:
+        """CPU, memory, disk and network over time, oldest first; of the last 24 h at most. ``since`` is ISO 8601, ``step`` from ``1m``, by default
+        ``5m``."""
+        query = {"since": since, "step": step}
+        return await self._http.json(Request("GET", f"{self._at(id)}/metrics", query=query), VmMetrics)
 
     async def ports(self, id: str) -> PortList:
         """The TCP ports that something listens on, and those that are public; by number."""

@@ -28,6 +28,7 @@ from ..types import (
     Snapshot,
     SizeName,
     VmEvent,
+    VmMetrics,
 )
 from ._content import UploadContent
 from ._http import Http
@@ -226,6 +227,10 @@ class Sandbox:
     def events(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[VmEvent]:
         """See ``Sandboxes.events``."""
         return self._sandboxes.events(self.id, limit=limit, cursor=cursor)
+
+    def metrics(self, *, since: Optional[str] = None, step: Optional[str] = None) -> VmMetrics:
+        """See ``Sandboxes.metrics``."""
+        return self._sandboxes.metrics(self.id, since=since, step=step)
 
     def ports(self) -> PortList:
         """See ``Sandboxes.ports``."""
