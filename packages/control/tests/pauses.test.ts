@@ -131,6 +131,31 @@ test.each([
   expect(await sandbox()).toMatchObject({ status: "running", paused_at: null });
 });
 
+test("a resume that a call has caused is in the audit log, once, by whom; one that finds it running is not", async () => {
+  const resumes = async () =>
+    (
+      await world.call<{ items: { actor: object; resource: object; outcome: string }[] }>(
+        "GET",
+        "/v1/audit?action=sandbox.resume",
+      )
+    ).body.items;
+  await execute();
+  expect(await resumes()).toEqual([]);
+  await pause();
+  await Promise.all([execute(), execute()]);
+  expect(await resumes()).toEqual([
+    expect.objectContaining({
+      actor: expect.objectContaining({
+        kind: "user",
+        user_id: expect.any(String) as string,
+        service: null,
+      }) as object,
+      resource: { kind: "sandbox", id },
+      outcome: "success",
+    }),
+  ]);
+});
+
 test("a route that is known from before the pause leads to a resume as well", async () => {
   await execute();
   const replica = await openReplica(world);

@@ -5,7 +5,8 @@ import { dirname, join } from "node:path";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { expect, test } from "vitest";
 import { cgroupLimits, cpuMax, openCgroups } from "../src/vm/qemu/cgroup.ts";
-import { diskNumberOf, numberOf } from "../src/vm/qemu/disk-number.ts";
+import { deviceNumber } from "@skerry/contract/hosts/device-number";
+import { diskNumberOf } from "../src/vm/qemu/disk-number.ts";
 
 const size = findSize(DEFAULT_SIZE) as Size;
 /** Elsewhere a VM has none. */
@@ -66,16 +67,16 @@ test("limits hold for the whole disk under a folder, and for none where there is
   try {
     await mkdir(join(devices, "sdx/sdx1"), { recursive: true });
     await writeFile(join(devices, "sdx/dev"), "8:16\n");
-    await writeFile(join(devices, "sdx/sdx1/dev"), `${numberOf(dev)}\n`);
-    await symlink("sdx/sdx1", join(devices, numberOf(dev)));
-    expect(await diskNumberOf("/tmp", devices)).toBe(numberOf(dev));
+    await writeFile(join(devices, "sdx/sdx1/dev"), `${deviceNumber(dev)}\n`);
+    await symlink("sdx/sdx1", join(devices, deviceNumber(dev)));
+    expect(await diskNumberOf("/tmp", devices)).toBe(deviceNumber(dev));
     await writeFile(join(devices, "sdx/sdx1/partition"), "1\n");
     expect(await diskNumberOf("/tmp", devices)).toBe("8:16");
   } finally {
     await rm(devices, { recursive: true });
   }
   expect(await diskNumberOf("/proc")).toBeUndefined();
-  expect(numberOf(0xfe00n)).toBe("254:0");
+  expect(deviceNumber(0xfe00n)).toBe("254:0");
   // As `stat -c '%Hd:%Ld'` prints it.
-  expect(numberOf(0x10_0000n + 0x1f05n)).toBe("31:261");
+  expect(deviceNumber(0x10_0000n + 0x1f05n)).toBe("31:261");
 });

@@ -23,7 +23,7 @@ export const AuditEvent = named(
         ),
         token_id: orNull("The token of the request."),
         service: orNull(
-          "The background service that acted, `operator` for what the operator of the platform changed, `migration` for an upgrade; null where a user did.",
+          "The background service that acted, `operator` for what the operator of the platform changed, `migration` for an upgrade, `port-visitor` for a request to a port that needed no token; null where a user did.",
         ),
         address: orNull("Where the request came from."),
       },

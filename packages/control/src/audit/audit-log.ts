@@ -12,7 +12,7 @@ import {
 } from "./insert-audit-events.ts";
 import { listAuditEvents, type AuditFilter } from "./audit-store.ts";
 import type { Queries } from "../db/database.ts";
-import type { Caller } from "../caller.ts";
+import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { checkAction } from "./check-action.ts";
 import { checkText } from "../values/check-text.ts";
@@ -101,6 +101,20 @@ export async function recordOwnActs(
       ...succeeded,
     })),
   );
+}
+
+/** What a call has caused beside what it asked for. `service` says who did it where the request needed no token. */
+export function causedEvent(
+  caller: Tenant & Partial<Pick<Caller, "userId" | "tokenId">>,
+  { action, resource, resourceId, service }: Act & { readonly resourceId: string; readonly service: string },
+): NewAuditEvent {
+  const { orgId, userId = null, tokenId = null } = caller;
+  return {
+    ...{ id: newId("audit"), org_id: orgId, address: null, request_id: null, detail: null },
+    ...{ user_id: userId, token_id: tokenId, service: userId === null ? service : null },
+    ...{ action, resource_kind: resource, resource_id: resourceId },
+    ...succeeded,
+  };
 }
 
 const noCaller = { user_id: null, token_id: null, address: null, request_id: null } as const;

@@ -3,6 +3,7 @@
 
 import { newIdAfter } from "@skerry/contract/ids";
 import { SkerryError } from "@skerry/contract/errors";
+import type { NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { reserveOn } from "../capacity/host-reservation.ts";
 import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
@@ -24,11 +25,19 @@ import {
 import { settledSandbox } from "./settled-sandbox.ts";
 import { ended, notRunning } from "./sandboxes.ts";
 
+interface ResumeParams {
+  readonly id: string;
+  /** In words, for the events of its life. */
+  readonly why: string;
+  /** For the audit log, where the call is not one for a resume: written with the change, if there is one. */
+  readonly event?: NewAuditEvent | undefined;
+}
+
 /** Resolves when it runs; at once where it does already. Without room it stays paused. The time of one that was to be paused begins anew as well. */
 export function resumeSandbox(
   context: Context,
   caller: Tenant,
-  { id, why }: { readonly id: string; readonly why: string },
+  { id, why, event }: ResumeParams,
 ): Promise<SandboxRow> {
   return retryOnConflict(
     async () => {
@@ -37,14 +46,18 @@ export function resumeSandbox(
       if (row.status === "running" && row.mode === "persistent")
         return keepSandboxAlive(context.db, { orgId: caller.orgId, id, timeoutMs: row.timeout_ms });
       if (row.status !== "paused") throw notRunning(row);
-      return resume(context, row, why);
+      return resume(context, row, { why, event });
     },
     () => new SkerryError("internal", "The sandbox changed too often to be resumed."),
   );
 }
 
 /** Undefined where another writer was first. */
-async function resume(context: Context, row: SandboxRow, why: string): Promise<SandboxRow | undefined> {
+async function resume(
+  context: Context,
+  row: SandboxRow,
+  { why, event }: Omit<ResumeParams, "id">,
+): Promise<SandboxRow | undefined> {
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size) };
   const { row: resuming, address } = await reserveOn(context, room, (transaction) =>
     transitionSandbox(transaction, row, "resuming", { next: { kind: "resumed", reason: why } }),
@@ -63,6 +76,7 @@ async function resume(context: Context, row: SandboxRow, why: string): Promise<S
   const running = await transitionSandbox(context.db, resuming, "running", {
     egressVersion: resuming.egress_version,
     executionId: life.execution_id,
+    event,
   });
   if (running !== undefined) {
     context.vmLocations.keep({ ...running, address, left_ms: running.timeout_ms }, askedMs);

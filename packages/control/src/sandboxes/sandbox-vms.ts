@@ -1,6 +1,7 @@
 // Sandboxes, as far as calls into a microVM are concerned.
 
 import { isId } from "@skerry/contract/ids";
+import { causedEvent } from "../audit/audit-log.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
 import { resumeSandbox } from "./resume-sandbox.ts";
 import { ended, getSandbox, notRunning } from "./sandboxes.ts";
@@ -12,7 +13,15 @@ export const sandboxVms: VmKind = {
   isId: (id) => isId("sandbox", id),
   get: getSandbox,
   settled: settledSandbox,
-  wake: (context, caller, { id }) => resumeSandbox(context, caller, { id, why: "a call into it" }),
+  wake: (context, caller, { id }) => {
+    const act = {
+      action: "sandbox.resume",
+      resource: "sandbox",
+      resourceId: id,
+      service: "port-visitor",
+    } as const;
+    return resumeSandbox(context, caller, { id, why: "a call into it", event: causedEvent(caller, act) });
+  },
   notRunning,
   ended,
   busy: (cause) => cause,

@@ -429,7 +429,7 @@ class AuditEventActor(TypedDict):
     #: The token of the request.
     token_id: Optional[str]
     #: The background service that acted, `operator` for what the operator of the platform changed, `migration` for an
-    #: upgrade; null where a user did.
+    #: upgrade, `port-visitor` for a request to a port that needed no token; null where a user did.
     service: Optional[str]
     #: Where the request came from.
     address: Optional[str]

@@ -5,7 +5,8 @@ import type { Finding } from "@skerry/contract/hosts/finding";
 import type { Layout } from "../system/layout.ts";
 import { tryOwnLimits } from "./cgroup-limits.ts";
 import type { Check } from "./check.ts";
-import { isolationChecks } from "./isolation-checks.ts";
+import { deviceOf } from "./disk-encryption.ts";
+import { isolationChecks, type IsolationFacts } from "./isolation-checks.ts";
 import { kernelChecks } from "./kernel-checks.ts";
 import { fault } from "./outcome.ts";
 import { programChecks } from "./program-checks.ts";
@@ -19,9 +20,14 @@ export function checksOf(layout: Layout): readonly (readonly [section: string, c
     ["programs", programChecks(layout)],
     ["kernel", kernelChecks(layout)],
     ["resources", resourceChecks(layout)],
-    ["isolation", isolationChecks({ files: systemFiles, kernelRelease: release(), limitsMemory })],
+    ["isolation", isolationChecks(isolationFactsOf(layout))],
     ["speed", speedChecks(systemFiles)],
   ];
+}
+
+function isolationFactsOf(layout: Layout): IsolationFacts {
+  const stateDevice = () => deviceOf(layout.state);
+  return { files: systemFiles, kernelRelease: release(), limitsMemory, stateDevice };
 }
 
 async function limitsMemory(): Promise<boolean> {

@@ -2,6 +2,7 @@
 // nothing is a fault.
 
 import type { Check } from "./check.ts";
+import { checkDiskEncryption } from "./disk-encryption.ts";
 import { ok, warning, type Outcome } from "./outcome.ts";
 import type { SystemFiles } from "./system-files.ts";
 
@@ -12,15 +13,27 @@ export interface IsolationFacts {
   readonly kernelRelease: string;
   /** Whether a limit of memory holds for a cgroup here; VMs are then kept out of swap. */
   readonly limitsMemory: () => Promise<boolean>;
+  /** `MAJOR:MINOR` of the device that the state folder is on. */
+  readonly stateDevice: () => Promise<string>;
 }
 
-export function isolationChecks({ files, kernelRelease, limitsMemory }: IsolationFacts): readonly Check[] {
+export function isolationChecks({
+  files,
+  kernelRelease,
+  limitsMemory,
+  stateDevice,
+}: IsolationFacts): readonly Check[] {
   return [
     { name: "ksm", shown: "unless_ok", look: () => checkKsm(files) },
     { name: "smt", shown: "unless_ok", look: () => checkSmt(files, kernelRelease) },
     { name: "cpu flaws", shown: "unless_ok", look: () => checkVulnerabilities(files) },
     { name: "swap", shown: "unless_ok", look: async () => checkSwap(files, await limitsMemory()) },
     { name: "selinux", shown: "unless_ok", look: () => checkSelinux(files) },
+    {
+      name: "disk encryption",
+      shown: "thorough",
+      look: async () => checkDiskEncryption(files, await stateDevice()),
+    },
     { name: "nested", shown: "thorough", look: () => checkNested(files) },
     { name: "io_uring", shown: "thorough", look: () => checkIoUring(files) },
     { name: "user namespaces", shown: "thorough", look: () => checkUserNamespaces(files) },

@@ -2,6 +2,7 @@
 
 import { readFile, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { deviceNumber } from "@skerry/contract/hosts/device-number";
 
 const DEVICES = "/sys/dev/block";
 
@@ -10,7 +11,7 @@ const DEVICES = "/sys/dev/block";
 export async function diskNumberOf(folder: string, devices = DEVICES): Promise<string | undefined> {
   try {
     const { dev } = await stat(folder, { bigint: true });
-    const device = await realpath(join(devices, numberOf(dev)));
+    const device = await realpath(join(devices, deviceNumber(dev)));
     const isPart = await stat(join(device, "partition")).then(
       () => true,
       () => false,
@@ -19,11 +20,4 @@ export async function diskNumberOf(folder: string, devices = DEVICES): Promise<s
   } catch {
     return undefined;
   }
-}
-
-/** As glibc takes a device number apart. */
-export function numberOf(dev: bigint): string {
-  const major = ((dev >> 8n) & 0xfffn) | ((dev >> 32n) & 0xfffff000n);
-  const minor = (dev & 0xffn) | ((dev >> 12n) & 0xffffff00n);
-  return `${major}:${minor}`;
 }
