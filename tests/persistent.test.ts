@@ -158,3 +158,63 @@ test("calls at the moment at which it is paused are carried out", async () => {
     expect(await Promise.all(calls)).toEqual(Array.from({ length: 4 }, () => "there"));
   }
 });
+
+/** A packet that its rules decide about. */
+const TRY =
+  "python3 -c 'import socket; socket.create_connection((\"203.0.113.10\", 80), 0.3)' 2> /dev/null; true";
+
+async function wasDenied(sandbox: Sandbox): Promise<boolean> {
+  const { denied } = await sandbox.egress();
+  return denied.some(({ rule, address }) => rule === "deny_all" && address === "203.0.113.10");
+}
+
+async function isDenied(sandbox: Sandbox): Promise<boolean> {
+  await said(sandbox, TRY);
+  return wasDenied(sandbox);
+}
+
+test("rules that were set while it ran are in force after a pause, a snapshot and a rollback, and in a fork", async () => {
+  await using sandbox = await create();
+  expect(await isDenied(sandbox)).toBe(false);
+  await sandbox.setEgress({ mode: "deny_all" });
+  expect(await isDenied(sandbox)).toBe(true);
+  await sandbox.pause();
+  // Its slot is another one, which has counted nothing yet.
+  await sandbox.resume();
+  expect(await wasDenied(sandbox)).toBe(false);
+  expect(await isDenied(sandbox)).toBe(true);
+  const [fork] = await sandbox.fork();
+  if (fork === undefined) throw new Error("there is no fork");
+  await using _fork = fork;
+  expect(await isDenied(fork)).toBe(true);
+  const snapshot = await sandbox.snapshot();
+  expect(await isDenied(sandbox)).toBe(true);
+  await sandbox.rollback(snapshot.id);
+  expect(await wasDenied(sandbox)).toBe(false);
+  expect(await isDenied(sandbox)).toBe(true);
+  expect((await sandbox.events()).items.some(({ kind }) => kind === "denied")).toBe(true);
+});
+
+test("its log tells all that became of it, and its host has measured it", async () => {
+  await using sandbox = await create();
+  await said(sandbox, "head -c 20000000 /dev/urandom > /root/file; sync");
+  await sandbox.pause();
+  await said(sandbox, "true");
+  const { items } = await sandbox.events();
+  expect(items.map(({ kind, reason }) => [kind, reason]).toReversed()).toEqual([
+    ["created", "from template base"],
+    ["started", null],
+    ["paused", "by request"],
+    ["resumed", "a call into it"],
+  ]);
+  let measured = await sandbox.metrics({ step: "24h" });
+  await until("it is measured", async () => {
+    measured = await sandbox.metrics({ step: "24h" });
+    return measured.items.length > 0;
+  });
+  expect(measured.damaged).toBe(0);
+  const [point] = measured.items;
+  expect(point?.cpu_seconds).toBeGreaterThan(0);
+  expect(point?.memory_bytes).toBeGreaterThan(1024 * 1024);
+  expect(point?.disk_bytes).toBeGreaterThan(10_000_000);
+});

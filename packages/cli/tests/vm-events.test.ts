@@ -35,7 +35,7 @@ test.each(["sandbox", "machine"])(
       ["pause failed", "The disk is full."],
       ["pause failed", "-"],
     ]);
-    expect(server.last?.url).toContain(`/${id}/events?limit=500`);
+    expect(server.last.url).toContain(`/${id}/events?limit=500`);
     const json = await shell.run(noun, "events", id, "--json");
     expect(JSON.parse(json.stdout.toString())).toEqual(page);
   },

@@ -34,7 +34,7 @@ test("the metrics of a sandbox are a table, with damaged samples told beside it,
     "1023 B",
   ]);
   expect(shown.stderr).toContain("2 samples are damaged");
-  expect(server.last?.url).toContain("/sbx_0/metrics?since=2026-11-20&step=5m");
+  expect(server.last.url).toContain("/sbx_0/metrics?since=2026-11-20&step=5m");
   const json = await shell.run("machine", "metrics", "mch_0", "--json");
   expect(JSON.parse(json.stdout.toString())).toEqual(metrics);
 });
