@@ -31,7 +31,7 @@ const times = async (sinceMs = 0): Promise<number[]> =>
 const write = (minute: number): Promise<void> => writeSample(folder, sample(NOW_MS + minute * MINUTE_MS));
 
 test("samples come back in order, since a time with the one before it, and only those of the last day", async () => {
-  for (const minute of [0, -3, -1_439, -2, -1_440, 5]) await write(minute);
+  for (const minute of [-1_440, 0, -3, -1_439, -2, 5]) await write(minute);
   expect(await times()).toEqual([-1_439, -3, -2, 0]);
   expect(await times(NOW_MS - 2 * MINUTE_MS)).toEqual([-3, -2, 0]);
   expect(await times(NOW_MS + MINUTE_MS)).toEqual([0]);
