@@ -102,7 +102,7 @@ export type { Machine, MachineCreateRequest } from "@skerry/contract/machines/ma
 export { Sandbox } from "./sandbox.ts";
 export type { VmCalls } from "./vm-calls.ts";
 export type { VmMetrics, VmMetricsPoint, VmMetricsQuery } from "@skerry/contract/vms/metrics";
-export type { VmEvent, VmEventKind } from "@skerry/contract/vms/events";
+export type { VmEvent } from "@skerry/contract/vms/events";
 export type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
 export type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 export type { SignUrlOptions } from "./vm-calls.ts";
