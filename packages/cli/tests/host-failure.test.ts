@@ -8,7 +8,20 @@ const fault = (said: string) => ({
   stderr: "a trace of our code",
 });
 
+/** As mmdebstrap 1.5 ends with an archive at which nothing listens. */
+const REFUSED = `I: running apt-get update...
+Ign:1 http://127.0.0.1:1/debian trixie InRelease
+Err:1 http://127.0.0.1:1/debian trixie InRelease
+  Could not connect to 127.0.0.1:1 (127.0.0.1). - connect (111: Connection refused)
+Reading package lists...
+E: Failed to fetch http://127.0.0.1:1/debian/dists/trixie/InRelease  Could not connect to 127.0.0.1:1 (127.0.0.1). - connect (111: Connection refused)
+E: Some index files failed to download. They have been ignored, or old ones used instead.
+E: apt-get update --error-on=any -oAPT::Status-Fd=<$fd> -oDpkg::Use-Pty=false failed
+I: main() received signal PIPE: waiting for setup...
+E: mmdebstrap failed to run`;
+
 test.each([
+  REFUSED,
   "E: Failed to fetch http://archive.example/debian/pool/x.deb  Connection failed [IP: 192.0.2.1 80]",
   "Err:1 http://archive.example/debian trixie InRelease\n  Temporary failure resolving 'archive.example'",
   "E: The repository 'http://archive.example/debian trixie Release' does not have a Release file.",

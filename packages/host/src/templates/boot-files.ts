@@ -90,7 +90,8 @@ async function downloadKernel(folder: string, mirror: string | undefined): Promi
   try {
     const hook = join(work, "hook.sh");
     await writeFile(hook, downloadHook(work));
-    const options = ["--quiet", "--variant=custom", `--customize-hook=sh ${hook}`];
+    // Not quiet: then what apt says of a failure is not passed on.
+    const options = ["--variant=custom", `--customize-hook=sh ${hook}`];
     const from = mirror === undefined ? [] : [mirror];
     await runProgram("mmdebstrap", [...options, KERNEL_SUITE, join(work, "apt"), ...from], {
       deadlineMs: DOWNLOAD_DEADLINE_MS,

@@ -78,7 +78,8 @@ function mmdebstrapArguments(
   mirror: string | undefined,
 ): string[] {
   return [
-    ...["--quiet", "--variant=minbase", `--include=${description.packages.join(",")}`],
+    // Not quiet: then what apt says of a failure is not passed on.
+    ...["--variant=minbase", `--include=${description.packages.join(",")}`],
     ...['--aptopt=APT::Install-Recommends "false"'],
     ...LEFT_OUT.map((pattern) => `--dpkgopt=path-exclude=${pattern}`),
     ...[description.suite, root],
