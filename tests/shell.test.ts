@@ -1,9 +1,14 @@
 // `skerry sandbox shell` on a real terminal, in a real microVM.
 
-import { createHash } from "node:crypto";
+import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { createSandbox, destroySandbox, outputOf } from "./support/api.ts";
 import { serverPid, skerry, startPlatform, untilReplaced, type Platform } from "./support/platform.ts";
+import { run } from "./support/run.ts";
 import { Terminal } from "./support/terminal.ts";
 
 let platform: Platform;
@@ -122,4 +127,19 @@ test("without a terminal it passes what it reads, and a detached command is foun
   );
   await skerry(platform.env, "sandbox", "kill", id, execution, "--signal", "KILL");
   await expect.poll(() => skerry(platform.env, "sandbox", "executions", id)).toMatch(/exited +SIGKILL/);
+});
+
+test("the client that servers hand out has a shell on a Node without a WebSocket of its own", async () => {
+  const program = join(import.meta.dirname, "../dist/clients/skerry.cjs");
+  const nodes = ["/usr/bin/node", process.execPath];
+  const versions = await Promise.all(nodes.map((node) => run(node, "--version").catch(() => "v0")));
+  const old = nodes[versions.findIndex((version) => Number(/\d+/.exec(version)?.[0]) >= 20)] ?? "";
+  const settings = { SKERRY_API_URL: platform.apiUrl, SKERRY_API_TOKEN: platform.token };
+  const env = { ...process.env, ...platform.env, ...settings };
+  const words = [program, "sandbox", "shell", id, "--", "sh", "-c", "cat; exit 7"];
+  const child = spawn(old, words, { env, stdio: ["pipe", "pipe", "inherit"] });
+  const bytes = randomBytes(1_000_000);
+  child.stdin.end(bytes);
+  const [output, [code]] = await Promise.all([buffer(child.stdout), once(child, "close")]);
+  expect([code, output.equals(bytes)]).toEqual([7, true]);
 });
