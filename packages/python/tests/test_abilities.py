@@ -14,19 +14,13 @@ DOCUMENT = json.loads((Path(__file__).parents[2] / "control/openapi.json").read_
 
 #: Read by other programs. So is what needs no token, such as this package itself, but for the server's health.
 LEFT_OUT = {"getMetrics", "getOpenapi"}
-#: Commands that run on by themselves, terminals, forwards, and what a port answers, which is for browsers and programs of one's own: not among this client's
+#: Terminals, forwards, and what a port answers, which is for browsers and programs of one's own: not among this client's
 #: abilities, and its documentation says so.
 LEFT_OUT |= {
     name.replace("VM", kind)
     for kind in ("Sandbox", "Machine")
     for name in (
         "execInVM",
-        "createVMExecution",
-        "listVMExecutions",
-        "getVMExecution",
-        "streamVMExecution",
-        "sendVMExecutionStdin",
-        "killVMExecution",
         "requestVMPort",
         "forwardVMPort",
     )
@@ -121,6 +115,20 @@ OTHERWISE: Dict[str, Set[str]] = {
 WHOLE_BODY = {"setOrganizationLimits"}
 
 
+METHODS |= {
+    f"{operation.replace('VM', kind)}": f"{kind.lower()}{'es' if kind == 'Sandbox' else 's'}.{method}"
+    for kind in ("Sandbox", "Machine")
+    for operation, method in {
+        "createVMExecution": "start_execution",
+        "listVMExecutions": "list_executions",
+        "getVMExecution": "get_execution",
+        "streamVMExecution": "follow_execution",
+        "sendVMExecutionStdin": "send_execution_stdin",
+        "killVMExecution": "kill_execution",
+    }.items()
+}
+
+
 def operations() -> Iterator[Tuple[str, Set[str]]]:
     """Those that a client calls, each with the names of its query and of its body."""
     schemas = DOCUMENT["components"]["schemas"]
@@ -160,7 +168,7 @@ class AbilitiesTest(unittest.TestCase):
         self.assertEqual(tried, 2 * len(METHODS))
 
     def test_everything_but_what_a_call_is_about_is_named(self) -> None:
-        about = {"self", "id", "user_id", "name_or_id", "command", "path", "content", "changes", "role", "port"}
+        about = {"self", "id", "user_id", "name_or_id", "command", "execution", "stdin", "path", "content", "changes", "role", "port"}
         client = Skerry("http://h", token="sk_test")
         for path in METHODS.values():
             for parameter in inspect.signature(method_of(client, path)).parameters.values():

@@ -40,6 +40,53 @@ class EventReaderTest(unittest.TestCase):
         self.assertLess(4 * len(piece), EVENT_MAX_CHARS + 1)
 
 
+def followed(name: str, data: object, position: int) -> str:
+    return f"id: {position}\n{event(name, data)}"
+
+
+class FollowTest(unittest.TestCase):
+    def test_a_connection_that_breaks_is_made_again_and_goes_on_where_it_was(self) -> None:
+        bodies = [
+            [followed("start", {}, 0), followed("stdout", {"data": "YWI="}, 2)],
+            [followed("dropped", {"from": 2, "to": 9}, 9), followed("stderr", {"data": "Yw=="}, 10)],
+            [event("error", {"code": "vm_moving", "message": "It moves."})],
+            [": alive\n\n", followed("exit", EXIT, 10)],
+        ]
+
+        def script(handler: Handler, _: Received) -> None:
+            handler.begin_events()
+            for text in bodies.pop(0):
+                handler.send_text(text)
+
+        with ScriptedServer(script) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            with skerry.sandboxes.follow_execution("sbx_0", "exe_1") as events:
+                self.assertEqual(
+                    list(events),
+                    [
+                        {"type": "stdout", "data": b"ab", "position": 2},
+                        {"type": "dropped", "from": 2, "to": 9, "position": 9},
+                        {"type": "stderr", "data": b"c", "position": 10},
+                        {**EXIT, "type": "exit", "position": 10},
+                    ],
+                )
+        path = "/v1/sandboxes/sbx_0/executions/exe_1/stream?"
+        self.assertEqual(
+            [request.target for request in server.received],
+            [f"{path}hold=false", *(f"{path}after={at}&hold=false" for at in (2, 10, 10))],
+        )
+
+    def test_what_does_not_pass_or_lasts_too_long_is_an_error(self) -> None:
+        gone = event("error", {"code": "execution_not_found", "message": "None."})
+        with sending(gone) as server, Skerry(server.base_url, token="sk_test") as skerry:
+            with self.assertRaises(SkerryApiError):
+                list(skerry.sandboxes.follow_execution("sbx_0", "exe_1"))
+        broken: List[List[str]] = [[], [output("stdout", b"x")], [followed("stdout", {"data": "YWI="}, -1)]]
+        for texts in broken:
+            with sending(*texts) as server, Skerry(server.base_url, token="sk_test") as skerry:
+                with self.assertRaises(SkerryConnectionError):
+                    list(skerry.sandboxes.follow_execution("sbx_0", "exe_1", reconnect_s=0))
+
+
 class ExecuteTest(unittest.TestCase):
     def test_output_comes_as_exact_bytes_and_then_the_exit(self) -> None:
         texts = (output("stdout", b"a\xff"), ": alive\n\n", event("later", {}), output("stderr", b"b"), event("exit", EXIT))

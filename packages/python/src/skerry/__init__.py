@@ -27,7 +27,7 @@ from .errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from .events import ExecuteEvent, ExitEvent, OutputEvent
+from .events import DroppedEvent, ExecuteEvent, ExitEvent, FollowEvent, FollowedExit, FollowedOutput, OutputEvent
 
 __all__ = [
     "AsyncSandbox",
@@ -35,8 +35,12 @@ __all__ = [
     "AsyncStream",
     "AsyncUploadContent",
     "ConflictError",
+    "DroppedEvent",
     "ExecuteEvent",
     "ExitEvent",
+    "FollowEvent",
+    "FollowedExit",
+    "FollowedOutput",
     "ForbiddenError",
     "ImpossibleError",
     "InvalidRequestError",

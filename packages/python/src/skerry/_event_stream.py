@@ -10,7 +10,7 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, cast
 
 from .errors import SkerryApiError, error_of_body
-from .events import ExecuteEvent, ExitEvent, OutputEvent
+from .events import DroppedEvent, ExecuteEvent, ExitEvent, FollowEvent, OutputEvent
 
 #: Longest event, in characters. A chunk of output is at most 64 KiB before base64; the rest is room.
 EVENT_MAX_CHARS = 4 * 1024 * 1024
@@ -26,6 +26,8 @@ class ServerEvent(NamedTuple):
     #: ``message`` where the stream names none.
     event: str
     data: str
+    #: Its number, where it has one.
+    id: Optional[str] = None
 
     def json(self) -> Dict[str, object]:
         try:
@@ -63,6 +65,22 @@ class ServerEvent(NamedTuple):
             raise self.error()
         return None
 
+    def follow_event(self) -> Optional[FollowEvent]:
+        """None for what only tells that the connection lives, and for events that a newer server may add."""
+        position = self._position()
+        if self.event == "dropped":
+            told = self.json()
+            return cast(DroppedEvent, {**told, "type": "dropped", "position": position})
+        read = self.execute_event()
+        return None if read is None else cast(FollowEvent, {**read, "position": position})
+
+    def _position(self) -> int:
+        if self.id is not None and re.fullmatch("[0-9]{1,16}", self.id):
+            return int(self.id)
+        if self.event in ("stdout", "stderr", "dropped", "exit"):
+            raise EventStreamError("output without a position")
+        return 0
+
     def _bytes(self) -> bytes:
         data = self.json().get("data")
         if not isinstance(data, str):
@@ -84,6 +102,7 @@ class EventReader:
         self._ended_in_cr = False
         self._event = ""
         self._data: List[str] = []
+        self._id: Optional[str] = None
         self._chars = 0
 
     def feed(self, chunk: bytes) -> Iterator[ServerEvent]:
@@ -118,12 +137,14 @@ class EventReader:
             self._event = value
         elif name == "data":
             self._data.append(value)
+        elif name == "id":
+            self._id = value
         self._chars += len(line)
         if self._chars > EVENT_MAX_CHARS:
             raise EventStreamError("an event is too long")
         return None
 
     def _finish(self) -> Optional[ServerEvent]:
-        finished = ServerEvent(self._event or "message", "\n".join(self._data)) if self._data else None
-        self._event, self._data, self._chars = "", [], 0
+        finished = ServerEvent(self._event or "message", "\n".join(self._data), self._id) if self._data else None
+        self._event, self._data, self._id, self._chars = "", [], None, 0
         return finished

@@ -90,6 +90,13 @@ def vm_filter(
     return {"status": status, "template": template, "alive": alive, **labels}
 
 
+def is_passing(error: SkerryError) -> bool:
+    """The connection was lost, or a server or a host is being restarted, or the microVM moves."""
+    if isinstance(error, SkerryApiError):
+        return error.code in ("database_unavailable", "host_unavailable", "shutting_down", "vm_moving")
+    return isinstance(error, SkerryConnectionError)
+
+
 def pause_before_retry(request: Request, error: SkerryError, attempt: int) -> Optional[float]:
     """In seconds; None where the call must not, or should not, be sent again. Only where a second one changes nothing that the first one
     has not, and only after failures that pass by themselves. A call that was too slow is not repeated: a caller that waited that long

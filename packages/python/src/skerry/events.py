@@ -21,3 +21,21 @@ class ExitEvent(ExecuteExit):
 
 
 ExecuteEvent = Union[OutputEvent, ExitEvent]
+
+
+class FollowedOutput(OutputEvent):
+    """``position`` counts the bytes of stdout and stderr together up to its end: what ``after`` takes."""
+
+    position: int
+
+
+class FollowedExit(ExitEvent):
+    position: int
+
+
+#: Bytes between the positions ``from`` and ``to`` are kept no more; ``position`` is ``to``.
+DroppedEvent = TypedDict(
+    "DroppedEvent", {"type": Literal["dropped"], "from": int, "to": int, "position": int}
+)
+
+FollowEvent = Union[FollowedOutput, FollowedExit, DroppedEvent]

@@ -74,9 +74,9 @@ class AsyncHttp:
         except (ValueError, RecursionError) as error:
             raise self.trouble("the answer is not JSON") from error
 
-    async def done(self, request: Request) -> None:
+    async def done(self, request: Request, *, content: Optional[bytes] = None) -> None:
         """For answers without a body that matters."""
-        await self._read(await self.open(request))
+        await self._read(await self.open(request, content=content))
 
     async def open(
         self, request: Request, *, content: Union[bytes, AsyncIterable[bytes], None] = None

@@ -8,14 +8,16 @@ from typing import AsyncIterator, List, Mapping, Optional, Sequence, Type, Union
 from .._create_call import needs_template
 from .._page import Page
 from .._request import CREATE_WITHIN_S, Request, vm_filter
-from ..events import ExecuteEvent
+from ..events import ExecuteEvent, FollowEvent
 from ..types import (
     DirectoryListing,
     EgressReport,
     EgressRequest,
     EgressRequestMode,
     ExecuteResponse,
+    Execution,
     FileWritten,
+    KillRequestSignal,
     PortAccess,
     PortList,
     SandboxCreateRequestMode,
@@ -283,6 +285,57 @@ class AsyncSandbox:
         """See ``AsyncSandboxes.execute_stream``."""
         return self._sandboxes.execute_stream(
             self.id, command, timeout=timeout, workdir=workdir, env=env, stdin=stdin
+        )
+
+    async def start_execution(
+        self,
+        command: str,
+        *,
+        workdir: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        timeout: Optional[str] = None,
+        reattach: Optional[str] = None,
+        stdin_open: Optional[bool] = None,
+        tty: Optional[bool] = None,
+        cols: Optional[int] = None,
+        rows: Optional[int] = None,
+    ) -> Execution:
+        """See ``AsyncSandboxes.start_execution``."""
+        return await self._sandboxes.start_execution(
+            self.id,
+            command,
+            workdir=workdir,
+            env=env,
+            timeout=timeout,
+            reattach=reattach,
+            stdin_open=stdin_open,
+            tty=tty,
+            cols=cols,
+            rows=rows,
+        )
+
+    async def list_executions(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Execution]:
+        """See ``AsyncSandboxes.list_executions``."""
+        return await self._sandboxes.list_executions(self.id, limit=limit, cursor=cursor)
+
+    async def get_execution(self, execution: str) -> Execution:
+        """See ``AsyncSandboxes.get_execution``."""
+        return await self._sandboxes.get_execution(self.id, execution)
+
+    async def kill_execution(self, execution: str, *, signal: Optional[KillRequestSignal] = None) -> Execution:
+        """See ``AsyncSandboxes.kill_execution``."""
+        return await self._sandboxes.kill_execution(self.id, execution, signal=signal)
+
+    async def send_execution_stdin(self, execution: str, stdin: Union[str, bytes], *, end: bool = False) -> None:
+        """See ``AsyncSandboxes.send_execution_stdin``."""
+        await self._sandboxes.send_execution_stdin(self.id, execution, stdin, end=end)
+
+    def follow_execution(
+        self, execution: str, *, after: Optional[int] = None, hold: bool = False, reconnect_s: float = 30.0
+    ) -> AsyncStream[FollowEvent]:
+        """See ``AsyncSandboxes.follow_execution``."""
+        return self._sandboxes.follow_execution(
+            self.id, execution, after=after, hold=hold, reconnect_s=reconnect_s
         )
 
     async def upload(self, path: str, content: AsyncUploadContent, *, mode: Optional[str] = None) -> FileWritten:

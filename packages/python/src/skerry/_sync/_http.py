@@ -75,9 +75,9 @@ class Http:
         except (ValueError, RecursionError) as error:
             raise self.trouble("the answer is not JSON") from error
 
-    def done(self, request: Request) -> None:
+    def done(self, request: Request, *, content: Optional[bytes] = None) -> None:
         """For answers without a body that matters."""
-        self._read(self.open(request))
+        self._read(self.open(request, content=content))
 
     def open(
         self, request: Request, *, content: Union[bytes, Iterable[bytes], None] = None

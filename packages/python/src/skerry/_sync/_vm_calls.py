@@ -13,13 +13,15 @@ from .._paths import directory_path, file_path, segment
 from .._request import CREATE_WITHIN_S, Request
 from .._stdin import stdin_fields
 from ..errors import SkerryConnectionError, SkerryTooLargeError
-from ..events import ExecuteEvent
+from ..events import ExecuteEvent, FollowEvent
 from ..types import (
     DirectoryListing,
     EgressReport,
     EgressRequestMode,
     ExecuteResponse,
+    Execution,
     FileWritten,
+    KillRequestSignal,
     PortAccess,
     PortList,
     SignedUrl,
@@ -28,6 +30,7 @@ from ..types import (
     VmMetrics,
 )
 from ._content import UploadContent, pieces_of
+from ._executions import Executions
 from ._http import Http
 from ._streams import Stream
 
@@ -141,6 +144,75 @@ class VmCalls:
         leaving the ``with`` block around the loop kills it."""
         fields = {"command": command, "timeout": timeout, "workdir": workdir, "env": env, **stdin_fields(stdin)}
         return Stream(self._events(f"{self._at(id)}/execute", fields))
+
+    def start_execution(
+        self,
+        id: str,
+        command: str,
+        *,
+        workdir: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        timeout: Optional[str] = None,
+        reattach: Optional[str] = None,
+        stdin_open: Optional[bool] = None,
+        tty: Optional[bool] = None,
+        cols: Optional[int] = None,
+        rows: Optional[int] = None,
+    ) -> Execution:
+        """Starts a shell command that belongs to no connection: it ends by itself, after ``timeout`` (default: none), when it has had no reader
+        for ``reattach`` (default: it needs none), or with its VM. ``stdin_open``: it reads what ``send_execution_stdin`` sends; ``tty``: it has
+        a terminal of ``cols`` × ``rows``."""
+        fields = {
+            "command": command,
+            "workdir": workdir,
+            "env": env,
+            "timeout": timeout,
+            "reattach": reattach,
+            "stdin_open": stdin_open,
+            "tty": tty,
+            "cols": cols,
+            "rows": rows,
+        }
+        return self._executions(id).start(fields)
+
+    def list_executions(
+        self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> Page[Execution]:
+        """Those that run, and the last ones that have exited; newest first."""
+        return self._executions(id).page(limit, cursor)
+
+    def get_execution(self, id: str, execution: str) -> Execution:
+        """Code ``execution_not_found`` where there is none, or where it ended long ago."""
+        return self._executions(id).get(execution)
+
+    def kill_execution(
+        self, id: str, execution: str, *, signal: Optional[KillRequestSignal] = None
+    ) -> Execution:
+        """``signal`` (default ``TERM``) to its process group; ``KILL`` to all that it has started. Does nothing to one that has exited."""
+        return self._executions(id).kill(execution, signal)
+
+    def send_execution_stdin(
+        self, id: str, execution: str, stdin: Union[str, bytes], *, end: bool = False
+    ) -> None:
+        """Returns when the command's pipe or terminal has taken all of it, at most 10 MiB. ``end``: nothing comes after it."""
+        self._executions(id).send(execution, stdin, end)
+
+    def follow_execution(
+        self,
+        id: str,
+        execution: str,
+        *,
+        after: Optional[int] = None,
+        hold: bool = False,
+        reconnect_s: float = 30.0,
+    ) -> Stream[FollowEvent]:
+        """Its output as exact bytes, then one ``exit``. Each event has a ``position``, which ``after`` goes on from; without it the first byte that
+        is kept comes first. A connection that breaks is made again for ``reconnect_s`` seconds, and not a byte is lost or comes twice; bytes
+        that are kept no more are one event ``dropped``, unless ``hold`` has the command wait for this reader."""
+        return Stream(self._executions(id).follow(execution, after, hold, reconnect_s))
+
+    def _executions(self, id: str) -> Executions:
+        return Executions(self._http, self._at(id))
 
     def upload(
         self, id: str, path: str, content: UploadContent, *, mode: Optional[str] = None

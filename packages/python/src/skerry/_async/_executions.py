@@ -1,0 +1,101 @@
+"""Commands that run on when their reader goes: one microVM's."""
+
+from __future__ import annotations
+
+import asyncio
+import time as clock
+from typing import AsyncGenerator, Mapping, Optional, Union
+
+from .._event_stream import EventReader, EventStreamError
+from .._page import Page
+from .._paths import segment
+from .._request import Request, is_passing
+from ..errors import SkerryApiError, SkerryConnectionError
+from ..events import FollowEvent
+from ..types import Execution, ExecutionList, KillRequestSignal
+from ._http import AsyncHttp
+
+_AGAIN_S = 0.5
+
+
+class AsyncExecutions:
+    """``vm``: its path of the API."""
+
+    def __init__(self, http: AsyncHttp, vm: str) -> None:
+        self._http = http
+        self._path = f"{vm}/executions"
+
+    def _at(self, execution: str) -> str:
+        return f"{self._path}/{segment(execution)}"
+
+    async def start(self, fields: Mapping[str, object]) -> Execution:
+        return await self._http.json(Request("POST", self._path, json=fields, creates=True), Execution)
+
+    async def page(self, limit: Optional[int], cursor: Optional[str]) -> Page[Execution]:
+        request = Request("GET", self._path, query={"limit": limit, "cursor": cursor})
+        found = await self._http.json(request, ExecutionList)
+        return Page(found["items"], found["next_cursor"])
+
+    async def get(self, execution: str) -> Execution:
+        return await self._http.json(Request("GET", self._at(execution)), Execution)
+
+    async def kill(self, execution: str, signal: Optional[KillRequestSignal]) -> Execution:
+        request = Request("POST", f"{self._at(execution)}/kill", json={"signal": signal})
+        return await self._http.json(request, Execution)
+
+    async def send(self, execution: str, stdin: Union[str, bytes], end: bool) -> None:
+        content = stdin.encode() if isinstance(stdin, str) else bytes(stdin)
+        request = Request(
+            "POST",
+            f"{self._at(execution)}/stdin",
+            query={"end": end},
+            headers={"content-type": "application/octet-stream"},
+            # As long as the command does not read.
+            answer_within_s=None,
+        )
+        await self._http.done(request, content=content)
+
+    async def follow(
+        self, execution: str, after: Optional[int], hold: bool, reconnect_s: float
+    ) -> AsyncGenerator[FollowEvent, None]:
+        """A connection that breaks is made again, and goes on where it was."""
+        reached = after
+        away_s = 0.0
+        while True:
+            started_s = clock.monotonic()
+            events = self._follow_once(execution, reached, hold)
+            try:
+                async for event in events:
+                    away_s = 0.0
+                    reached = event["position"]
+                    yield event
+                    if event["type"] == "exit":
+                        return
+            except (SkerryApiError, SkerryConnectionError) as error:
+                away_s += clock.monotonic() - started_s + _AGAIN_S
+                if not is_passing(error) or away_s > reconnect_s:
+                    raise
+            finally:
+                await events.aclose()
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _follow_once(
+        self, execution: str, after: Optional[int], hold: bool
+    ) -> AsyncGenerator[FollowEvent, None]:
+        query = {"after": after, "hold": hold}
+        headers = {"accept": "text/event-stream"}
+        request = Request("GET", f"{self._at(execution)}/stream", query=query, headers=headers)
+        chunks = self._http.chunks(await self._http.open(request))
+        reader = EventReader()
+        try:
+            async for chunk in chunks:
+                for event in reader.feed(chunk):
+                    read = event.follow_event()
+                    if read is not None:
+                        yield read
+        except EventStreamError as error:
+            raise self._http.trouble(f"it sent a stream that is not one of Skerry ({error})") from error
+        finally:
+            await chunks.aclose()
+        base_url = self._http.base_url
+        raise SkerryConnectionError(f"The connection to {base_url} ended before the command did.", base_url=base_url)

@@ -1,0 +1,102 @@
+# Made of ../_async by setup/write-python-client.ts. Do not edit.
+"""Commands that run on when their reader goes: one microVM's."""
+
+from __future__ import annotations
+
+import time
+import time as clock
+from typing import Generator, Mapping, Optional, Union
+
+from .._event_stream import EventReader, EventStreamError
+from .._page import Page
+from .._paths import segment
+from .._request import Request, is_passing
+from ..errors import SkerryApiError, SkerryConnectionError
+from ..events import FollowEvent
+from ..types import Execution, ExecutionList, KillRequestSignal
+from ._http import Http
+
+_AGAIN_S = 0.5
+
+
+class Executions:
+    """``vm``: its path of the API."""
+
+    def __init__(self, http: Http, vm: str) -> None:
+        self._http = http
+        self._path = f"{vm}/executions"
+
+    def _at(self, execution: str) -> str:
+        return f"{self._path}/{segment(execution)}"
+
+    def start(self, fields: Mapping[str, object]) -> Execution:
+        return self._http.json(Request("POST", self._path, json=fields, creates=True), Execution)
+
+    def page(self, limit: Optional[int], cursor: Optional[str]) -> Page[Execution]:
+        request = Request("GET", self._path, query={"limit": limit, "cursor": cursor})
+        found = self._http.json(request, ExecutionList)
+        return Page(found["items"], found["next_cursor"])
+
+    def get(self, execution: str) -> Execution:
+        return self._http.json(Request("GET", self._at(execution)), Execution)
+
+    def kill(self, execution: str, signal: Optional[KillRequestSignal]) -> Execution:
+        request = Request("POST", f"{self._at(execution)}/kill", json={"signal": signal})
+        return self._http.json(request, Execution)
+
+    def send(self, execution: str, stdin: Union[str, bytes], end: bool) -> None:
+        content = stdin.encode() if isinstance(stdin, str) else bytes(stdin)
+        request = Request(
+            "POST",
+            f"{self._at(execution)}/stdin",
+            query={"end": end},
+            headers={"content-type": "application/octet-stream"},
+            # As long as the command does not read.
+            answer_within_s=None,
+        )
+        self._http.done(request, content=content)
+
+    def follow(
+        self, execution: str, after: Optional[int], hold: bool, reconnect_s: float
+    ) -> Generator[FollowEvent, None, None]:
+        """A connection that breaks is made again, and goes on where it was."""
+        reached = after
+        away_s = 0.0
+        while True:
+            started_s = clock.monotonic()
+            events = self._follow_once(execution, reached, hold)
+            try:
+                for event in events:
+                    away_s = 0.0
+                    reached = event["position"]
+                    yield event
+                    if event["type"] == "exit":
+                        return
+            except (SkerryApiError, SkerryConnectionError) as error:
+                away_s += clock.monotonic() - started_s + _AGAIN_S
+                if not is_passing(error) or away_s > reconnect_s:
+                    raise
+            finally:
+                events.close()
+            time.sleep(_AGAIN_S)
+
+    def _follow_once(
+        self, execution: str, after: Optional[int], hold: bool
+    ) -> Generator[FollowEvent, None, None]:
+        query = {"after": after, "hold": hold}
+        headers = {"accept": "text/event-stream"}
+        request = Request("GET", f"{self._at(execution)}/stream", query=query, headers=headers)
+        chunks = self._http.chunks(self._http.open(request))
+        reader = EventReader()
+        try:
+            for chunk in chunks:
+                for event in reader.feed(chunk):
+                    read = event.follow_event()
+                    if read is not None:
+                        yield read
+        except EventStreamError as error:
+            raise self._http.trouble(f"it sent a stream that is not one of Skerry ({error})") from error
+        finally:
+            chunks.close()
+        base_url = self._http.base_url
+        raise SkerryConnectionError(f"The connection to {base_url} ended before the command did.", base_url=base_url)
