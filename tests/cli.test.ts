@@ -253,8 +253,8 @@ test("skerry sandbox ls lists a directory as a table, or as JSON with exact name
   await outputOf(platform, id, "mkdir -p /ls/folder && printf 123 >'/ls/a file'");
   const table = await skerry("sandbox", "ls", id, "/ls");
   expect(table.code).toBe(0);
-  expect(table.stdout).toMatch(/^TYPE +SIZE +MODIFIED +NAME\n/);
-  expect(table.stdout).toMatch(/file +3 +\S.* +a file\n/);
+  expect(table.stdout).toMatch(/^TYPE +MODE +OWNER +SIZE +MODIFIED +NAME\n/);
+  expect(table.stdout).toMatch(/file +0644 +root +3 +\S.* +a file\n/);
   const { entries } = json<DirectoryListing>(await skerry("sandbox", "ls", id, "/ls", "--json"));
   expect(entries.map(({ name, type }) => `${type} ${name}`).toSorted()).toEqual([
     "directory folder",

@@ -176,6 +176,9 @@ test("a directory lists every entry with its name, type, size and time", async (
   expect(byName["file"]).toEqual({
     name: "file",
     type: "file",
+    mode: "0644",
+    owner: "root",
+    group: "root",
     size: 5,
     modified: "2020-02-29T12:34:56.789Z",
   });

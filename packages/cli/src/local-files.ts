@@ -61,6 +61,8 @@ export interface SaveOptions {
   readonly name: string;
   /** Undefined: what fits on the disk, with a reserve. */
   readonly maxBytes: number | undefined;
+  /** Permissions of a file that is new here, less what this machine's umask takes. */
+  readonly mode?: number | undefined;
   /** Told how many bytes more have come. */
   readonly onProgress?: (bytes: number) => void;
 }
@@ -69,7 +71,7 @@ export interface SaveOptions {
 export async function saveLocalFile(
   content: ReadableStream<Uint8Array>,
   target: string,
-  { name, maxBytes, onProgress }: SaveOptions,
+  { name, maxBytes, mode, onProgress }: SaveOptions,
 ): Promise<SavedFile> {
   const chunks = told(content, onProgress);
   try {
@@ -78,7 +80,14 @@ export async function saveLocalFile(
     // A device or a pipe is written to; renaming would put a file in its place.
     if (existing !== undefined && !existing.isFile())
       return { path, bytes: await write(bounded(chunks, maxBytes), path, "w") };
-    return { path, bytes: await replace(chunks, path, { mode: existing?.mode, maxBytes }) };
+    return {
+      path,
+      bytes: await replace(chunks, path, {
+        isThere: existing !== undefined,
+        mode: existing?.mode ?? mode,
+        maxBytes,
+      }),
+    };
   } finally {
     // Data that is not read any more would keep the connection, and this process, alive. After the end it does nothing.
     await content.cancel().catch(() => undefined);
@@ -126,9 +135,17 @@ export async function freeBytes(folder: string): Promise<number | undefined> {
 async function replace(
   content: AsyncIterable<Uint8Array>,
   path: string,
-  { mode, maxBytes }: { readonly mode: number | undefined; readonly maxBytes: number | undefined },
+  {
+    isThere,
+    mode,
+    maxBytes,
+  }: {
+    readonly isThere: boolean;
+    readonly mode: number | undefined;
+    readonly maxBytes: number | undefined;
+  },
 ): Promise<number> {
-  const real = mode === undefined ? path : await realpath(path);
+  const real = isThere ? await realpath(path) : path;
   const beside = join(dirname(real), `.${basename(real)}.${randomBytes(6).toString("hex")}.part`);
   try {
     const bytes = await write(

@@ -26,7 +26,8 @@ const CREATE = "`skerry sandbox create` and `skerry machine create` do that.";
 const POWER = "`skerry machine start`, `stop` and `restart` do that to machines.";
 const FIGURES =
   "`skerry status` counts what there is, `skerry org limits` shows what is taken, and /metrics has figures over time.";
-const WATCH = "No command watches: `watch skerry ps` does, and `skerry logs ID --follow` shows what comes.";
+const WATCH =
+  "No command watches them: `watch skerry ps` does, `skerry logs ID --follow` shows what comes, and `skerry sandbox watch ID DIRECTORY` what changes in one.";
 const SHELL = "`skerry sandbox shell ID` and `skerry machine shell ID` open a terminal.";
 const EXECUTIONS =
   "`skerry sandbox executions ID` and `skerry machine executions ID` list them; `attach` and `kill` take one of them.";
@@ -37,7 +38,6 @@ const ofVm = (noun: string): Words => ({
   cp: "`skerry cp ./file ID:/root/` copies either way.",
   inspect: `\`skerry ${noun} get ID\` shows it.`,
   stats: FIGURES,
-  watch: WATCH,
 });
 
 const hints: Readonly<Record<string, Words>> = {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
@@ -14,12 +15,20 @@ function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
+/** A program that would run as its owner; nothing: there is no such file. */
+function sendInfo(response: ServerResponse, known: { readonly path: string } | undefined): void {
+  if (known === undefined)
+    return sendJson(response, 404, { code: "file_not_found", message: "There is no such file." });
+  sendJson(response, 200, { ...known, name: "x", type: "file", mode: "4751" });
+}
+
 /** Keeps what is uploaded, by path, and gives it back. */
 function fileServer(files = new Map<string, Buffer>()) {
   return ScriptedServer.start((response, { method, url, body }) => {
     const path = decodeURIComponent(
-      new URL(url, "http://host").pathname.replace("/v1/sandboxes/sbx_0/files", ""),
+      new URL(url, "http://host").pathname.replace(/^\/v1\/sandboxes\/sbx_0\/(files|stat)/, ""),
     );
+    if (url.includes("/stat/")) return sendInfo(response, files.has(path) ? { path } : undefined);
     if (method === "PUT") {
       files.set(path, body);
       return sendJson(response, 200, { path, size: body.length });
@@ -142,7 +151,8 @@ test("Ctrl-C during a download leaves no file behind", async () => {
 /** A file without an end. */
 function endless(): Promise<ScriptedServer> {
   const piece = Buffer.alloc(256 * 1024);
-  return ScriptedServer.start((response) => {
+  return ScriptedServer.start((response, { url }) => {
+    if (url.includes("/stat/")) return sendInfo(response, { path: "/endless" });
     const send = () => {
       while (response.write(piece));
     };
@@ -186,6 +196,25 @@ test("--max-size bounds a download to a file and to standard output, and a file 
   expect((await stat(join(other.folder, "out"))).size).toBe(2_048);
 });
 
+test("a new file has the permissions that it has in the VM, but for those that run it as its owner", async () => {
+  await using server = await fileServer(new Map([["/x", Buffer.from("new")]]));
+  await using shell = await Shell.forServer(server);
+  await shell.run("sandbox", "download", "sbx_0", "/x", "out");
+  expect((await stat(join(shell.folder, "out"))).mode & 0o7777).toBe(0o751 & ~process.umask());
+});
+
+test("a server, or a VM, that cannot tell permissions gives the file all the same", async () => {
+  for (const code of ["not_found", "vm_outdated"]) {
+    await using server = await ScriptedServer.start((response, { url }) => {
+      if (url.includes("/stat/")) return sendJson(response, 404, { code, message: "No." });
+      response.end("content");
+    });
+    await using shell = await Shell.forServer(server);
+    expect((await shell.run("sandbox", "download", "sbx_0", "/x", "out")).code).toBe(0);
+    expect(await readFile(join(shell.folder, "out"), "utf8")).toBe("content");
+  }
+});
+
 test("download keeps a link, the permissions behind it, and devices", async () => {
   await using server = await fileServer(new Map([["/x", Buffer.from("new")]]));
   await using shell = await Shell.forServer(server);
@@ -200,7 +229,8 @@ test("download keeps a link, the permissions behind it, and devices", async () =
 });
 
 test("a download that cannot be saved ends with the file's error", async () => {
-  await using server = await ScriptedServer.start((response) => {
+  await using server = await ScriptedServer.start((response, { url }) => {
+    if (url.includes("/stat/")) return sendInfo(response, { path: "/x" });
     response.write("it never ends");
   });
   await using shell = await Shell.forServer(server);
@@ -236,7 +266,7 @@ test("ls shows names of files without letting them touch the terminal; --json ha
   await using shell = await Shell.forServer(server);
   const { stdout, stderr } = await shell.run("sandbox", "ls", "sbx_0");
   expect(stdout.toString()).toMatch(
-    /^TYPE {2}SIZE {2}MODIFIED +NAME\nfile {2}3 {5}\S.* {2}evil\\x1b\[2J\\u202efdp\.exe\n$/,
+    /^TYPE {2}MODE {2}OWNER {2}SIZE {2}MODIFIED +NAME\nfile {2}- {5}- {6}3 {5}\S.* {2}evil\\x1b\[2J\\u202efdp\.exe\n$/,
   );
   expect(stderr).toContain("more entries");
   expect(server.last.url).toBe("/v1/sandboxes/sbx_0/files/root?list=true");

@@ -42,6 +42,9 @@ export const CONSOLE_LINES_MAX = 10_000;
 /** Largest uploaded file, in bytes. 100 MB, not MiB: the document says MiB where it means MiB. */
 export const UPLOAD_MAX_BYTES = 100_000_000;
 
+/** Largest tar archive that is unpacked in one call, in bytes. Nothing holds it; it bounds how long a call lasts. */
+export const ARCHIVE_MAX_BYTES = 10_000_000_000;
+
 /** What an answer of `execute` holds of stdout, and of stderr, in bytes. The rest is dropped and `truncated` says so. */
 export const OUTPUT_MAX_BYTES = 10 * 1024 * 1024;
 
@@ -64,11 +67,23 @@ export const ENV_VALUE_MAX_CHARS = 16_384;
 /** Most entries that a directory listing returns; `truncated` says when there are more. */
 export const LIST_MAX_ENTRIES = 10_000;
 
+/** How many levels below its directory a listing goes at most: the guest holds a descriptor for each. */
+export const LIST_MAX_DEPTH = 64;
+
+/** Of what a guest sends of one listing, in bytes; `guest/src/entries.c` has the same. */
+export const LIST_MAX_BYTES = 4 * 1024 * 1024;
+
 /** Commands and file transfers at once in one sandbox. */
 export const SANDBOX_MAX_STREAMS = 256;
 
 /** Connections at once to the ports of one sandbox, so that commands and files have streams left. */
 export const PORT_CONNECTIONS_MAX = 128;
+
+/** Watches of directories at once in one VM. */
+export const WATCHES_MAX = 32;
+
+/** Most directories that one watch may be of; `guest/src/watch.c` has the same. */
+export const WATCHED_DIRECTORIES_MAX = 8_192;
 
 /** Most listening ports that one answer tells. */
 export const PORTS_MAX = 1_024;

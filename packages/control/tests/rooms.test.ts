@@ -34,6 +34,7 @@ const floors: Floors = [
   ["vms/signed-urls", "vms/events"],
   ["vms/egress", "vms/executions", "vms/files", "vms/ports", "vms/metrics"],
   ["vms/exec", "vms/execute", "vms/forward"],
+  ["vms/watches"],
   ["vms/creation"],
   ["snapshots"],
   ["sandboxes", "machines"],

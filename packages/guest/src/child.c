@@ -53,13 +53,13 @@ static bool open_terminal(struct pipe pipes[PIPES]) {
 }
 
 static bool sends_output(enum operation operation) {
-  return operation == READ || operation == LIST || operation == PORTS;
+  return operation >= READ && operation <= PORTS && operation != REMOVE && operation != UNPACK;
 }
 
 static bool open_pipes(struct pipe pipes[PIPES], const struct request *request) {
   bool start = request->operation == START;
   bool execute = request->operation == EXECUTE || (start && !request->tty);
-  bool wanted[PIPES] = {request->operation == WRITE || (execute && request->wants_stdin),
+  bool wanted[PIPES] = {request->operation == WRITE || request->operation == UNPACK || (execute && request->wants_stdin),
                         execute || sends_output(request->operation), execute, start};
   if (start && request->tty && !open_terminal(pipes)) return false;
   for (int i = 0; i < PIPES; i++) {
@@ -99,6 +99,22 @@ static noreturn void run(const struct request *request, struct outcome *outcome,
     read_child(request, outcome);
   case LIST:
     list_child(request, outcome);
+  case STAT:
+    stat_child(request, outcome);
+  case MKDIR:
+    mkdir_child(request, outcome);
+  case MOVE:
+    move_child(request, outcome);
+  case REMOVE:
+    remove_child(request, outcome);
+  case CHMOD:
+    chmod_child(request, outcome);
+  case PACK:
+    pack_child(request, outcome);
+  case UNPACK:
+    unpack_child(request, outcome);
+  case WATCH:
+    watch_child(request, outcome);
   case PORTS:
     ports_child(request, outcome);
   case IDLE:
@@ -188,6 +204,13 @@ static const char *code_of(int error) {
     return "permission_denied";
   case ENAMETOOLONG:
     return "path_too_long";
+  case ELOOP:
+    return "link_loop";
+  case ENOTEMPTY:
+  case EEXIST:
+    return "not_empty";
+  case EBUSY:
+    return "busy";
   case ENOMEM:
     return "out_of_memory";
   default:

@@ -37,6 +37,14 @@ noreturn void execute_child(const struct request *request, struct outcome *outco
 noreturn void write_child(const struct request *request, struct outcome *outcome);
 noreturn void read_child(const struct request *request, struct outcome *outcome);
 noreturn void list_child(const struct request *request, struct outcome *outcome);
+noreturn void stat_child(const struct request *request, struct outcome *outcome);
+noreturn void mkdir_child(const struct request *request, struct outcome *outcome);
+noreturn void move_child(const struct request *request, struct outcome *outcome);
+noreturn void remove_child(const struct request *request, struct outcome *outcome);
+noreturn void chmod_child(const struct request *request, struct outcome *outcome);
+noreturn void pack_child(const struct request *request, struct outcome *outcome);
+noreturn void unpack_child(const struct request *request, struct outcome *outcome);
+noreturn void watch_child(const struct request *request, struct outcome *outcome);
 noreturn void ports_child(const struct request *request, struct outcome *outcome);
 noreturn void idle_child(const struct request *request, struct outcome *outcome);
 noreturn void shutdown_child(const struct request *request, struct outcome *outcome);

@@ -1,11 +1,8 @@
-// Reading, writing and listing files, each in a child of its own: everything here may block.
-#include "child.h"
-#include "json.h"
+// Reading and writing files, each in a child of its own: everything here may block.
+#include "entries.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,24 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COPY_BYTES = 64 * 1024, LINES_BYTES = 32 * 1024, LINE_MAX_BYTES = 6 * NAME_MAX + 160 };
+enum { COPY_BYTES = 64 * 1024 };
 
 static char temporary[NAME_MAX + 1]; // in the working directory, "" for none
-
-static int64_t modified_ms(const struct stat *stat) {
-  return (int64_t)stat->st_mtim.tv_sec * 1000 + stat->st_mtim.tv_nsec / 1000000;
-}
-
-static bool write_all(int fd, const char *bytes, size_t length) {
-  while (length > 0) {
-    ssize_t written = write(fd, bytes, length);
-    if (written < 0 && errno != EINTR) return false;
-    if (written < 0) continue;
-    bytes += written;
-    length -= (size_t)written;
-  }
-  return true;
-}
 
 // Moves everything from one to the other, one of them a pipe: by splice where the file system can, else by
 // hand.
@@ -70,9 +52,7 @@ static noreturn void give_up(struct outcome *outcome, const char *doing) {
   child_fail_errno(outcome, doing);
 }
 
-// Enters the folder of `path`, making what is missing, and answers the last name. From there on every path is
-// a single name, so no other process can replace a folder of the path.
-static const char *enter_parent(char *path, struct outcome *outcome) {
+const char *enter_parent(char *path, struct outcome *outcome) {
   if (strlen(path) >= PATH_MAX) child_fail(outcome, "path_too_long", "the path is too long");
   char *name = strrchr(path, '/') + 1;
   if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
@@ -157,39 +137,4 @@ void read_child(const struct request *request, struct outcome *outcome) {
            (long long)status.st_size, (unsigned)status.st_mode & 07777, (long long)modified_ms(&status));
   if (copy_all(fd, 1) < 0) child_fail_errno(outcome, "cannot read the file");
   child_succeed(outcome, "{}");
-}
-
-// ---- list
-
-static const char *type_of(mode_t mode) {
-  if (S_ISREG(mode)) return "file";
-  if (S_ISDIR(mode)) return "directory";
-  return S_ISLNK(mode) ? "symlink" : "other";
-}
-
-void list_child(const struct request *request, struct outcome *outcome) {
-  static char lines[LINES_BYTES];
-  size_t used = 0;
-  int64_t count = 0;
-  DIR *folder = opendir(request->path);
-  if (!folder) child_fail_errno(outcome, "cannot open the folder");
-  for (;;) {
-    errno = 0;
-    struct dirent *entry = readdir(folder);
-    struct stat stat;
-    if (!entry && errno != 0) child_fail_errno(outcome, "cannot read the folder");
-    if (!entry) break;
-    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    if (fstatat(dirfd(folder), entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) != 0) continue; // gone meanwhile
-    if (count++ == request->limit) break;
-    used += (size_t)sprintf(lines + used, "{\"name\":");
-    used += json_quote(lines + used, entry->d_name);
-    used += (size_t)sprintf(lines + used, ",\"size\":%lld,\"type\":\"%s\",\"modified_ms\":%lld}\n",
-                            (long long)stat.st_size, type_of(stat.st_mode), (long long)modified_ms(&stat));
-    if (used <= sizeof lines - LINE_MAX_BYTES) continue;
-    if (!write_all(1, lines, used)) child_fail_errno(outcome, "cannot send the list");
-    used = 0;
-  }
-  if (!write_all(1, lines, used)) child_fail_errno(outcome, "cannot send the list");
-  child_succeed(outcome, count > request->limit ? "{\"truncated\":true}" : "{\"truncated\":false}");
 }

@@ -6,6 +6,7 @@
 enum kind { STRING, INTEGER, BOOLEAN, ENV };
 
 static const int64_t TIMEOUT_MAX_MS = 24 * 3600 * 1000, PORT_MAX = 65535;
+static const int64_t DEPTH_MAX = 64; // each level of a list holds a descriptor
 
 static const struct field {
   const char *name;
@@ -22,6 +23,10 @@ static const struct field {
     {"path", STRING, offsetof(struct request, path)},
     {"mode", INTEGER, offsetof(struct request, mode)},
     {"limit", INTEGER, offsetof(struct request, limit)},
+    {"depth", INTEGER, offsetof(struct request, depth)},
+    {"to", STRING, offsetof(struct request, to)},
+    {"follow", BOOLEAN, offsetof(struct request, follow)},
+    {"recursive", BOOLEAN, offsetof(struct request, recursive)},
     {"hostname", STRING, offsetof(struct request, hostname)},
     {"machine_id", STRING, offsetof(struct request, machine_id)},
     {"clock_us", INTEGER, offsetof(struct request, clock_us)},
@@ -50,6 +55,14 @@ static const struct shape {
     [WRITE] = {"write", {"path", "mode"}},
     [READ] = {"read", {"path"}},
     [LIST] = {"list", {"path", "limit"}},
+    [STAT] = {"stat", {"path", "follow"}},
+    [MKDIR] = {"mkdir", {"path", "mode"}},
+    [MOVE] = {"move", {"path", "to"}},
+    [REMOVE] = {"remove", {"path", "recursive"}},
+    [CHMOD] = {"chmod", {"path", "mode"}},
+    [PACK] = {"pack", {"path"}},
+    [UNPACK] = {"unpack", {"path"}},
+    [WATCH] = {"watch", {"path", "recursive"}},
     [START] = {"start", {"execution", "command", "env", "timeout_ms", "stdin", "tty", "cols", "rows", "reattach_ms"}},
     [FOLLOW] = {"follow", {"execution", "after", "hold"}},
     [INPUT] = {"input", {"execution", "end"}},
@@ -179,12 +192,23 @@ static const char *find_problem(const struct request *request) {
   case SHUTDOWN:
     return NULL;
   case WRITE:
+  case MKDIR:
+  case CHMOD:
     if (request->mode < 0 || request->mode > 07777) return "mode is out of range";
     break;
   case LIST:
     if (request->limit < 1) return "limit is out of range";
+    if (request->depth < 0 || request->depth > DEPTH_MAX) return "depth is out of range";
+    break;
+  case MOVE:
+    if (request->to[0] != '/') return "to is not absolute";
     break;
   case READ:
+  case STAT:
+  case REMOVE:
+  case PACK:
+  case UNPACK:
+  case WATCH:
     break;
   }
   return request->path[0] != '/' ? "path is not absolute" : NULL;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 // From CONFIGURE on they are the host's own, and run in no cgroup of the user's.
-enum operation { EXECUTE, MAIN, WRITE, READ, LIST, CONNECT, PORTS,
+enum operation { EXECUTE, MAIN, WRITE, READ, LIST, STAT, MKDIR, MOVE, REMOVE, CHMOD, PACK, UNPACK, WATCH, CONNECT, PORTS,
                  START, FOLLOW, INPUT, SIGNAL, RESIZE, EXECUTION, EXECUTIONS, // executions.h
                  CONFIGURE, WAKE, CLOCK, IDLE, TERMINATE, SHUTDOWN };
 
@@ -16,9 +16,9 @@ enum { ENV_MAX_ENTRIES = 288, EXECUTION_ID_BYTES = 64 };
 
 struct request {
   enum operation operation;
-  char *op, *command, *workdir, *path, *hostname, *machine_id, *entropy;
-  int64_t timeout_ms, output_limit, mode, limit, clock_us, adjust_us, signal, port;
-  bool wants_stdin;
+  char *op, *command, *workdir, *path, *to, *hostname, *machine_id, *entropy;
+  int64_t timeout_ms, output_limit, mode, limit, depth, clock_us, adjust_us, signal, port;
+  bool wants_stdin, follow, recursive;
   char *execution; // shorter than EXECUTION_ID_BYTES
   int64_t reattach_ms, after, cols, rows;
   bool tty, hold, end;

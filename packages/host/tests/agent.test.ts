@@ -7,7 +7,6 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import {
   exitOf,
   clockAndEntropy,
-  listDirectory,
   firstPiece,
   startExecute,
   startMain,
@@ -17,6 +16,7 @@ import {
   writtenBytes,
 } from "../src/guest/agent.ts";
 import type { GuestChannel } from "../src/guest/channel.ts";
+import { listDirectory } from "../src/guest/entries.ts";
 import type { GuestStream } from "../src/guest/stream.ts";
 import { FakeGuest, type Peer } from "./support/fake-guest.ts";
 
@@ -194,7 +194,7 @@ test("a file that cannot be read says so before its first byte, and an empty one
 
 /** Answers a listing with these bytes, as fast as there is credit for them. */
 async function lists(...chunks: (string | Buffer)[]): Promise<DirectoryListing> {
-  const listing = listDirectory(channel, "/d");
+  const listing = listDirectory(channel, { path: "/d" });
   listing.catch(() => undefined); // awaited by the test
   const { id } = await peer.opened();
   for (const chunk of chunks) await peer.send(encodeFrame(frameTypes.data, id, Buffer.from(chunk)));

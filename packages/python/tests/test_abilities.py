@@ -6,7 +6,7 @@ import inspect
 import json
 import unittest
 from pathlib import Path
-from typing import Callable, Dict, Iterator, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, Set, Tuple, cast
 
 from skerry import AsyncSkerry, Skerry
 
@@ -43,6 +43,20 @@ METHODS = {
     "execute": "sandboxes.execute",
     "uploadFile": "sandboxes.upload",
     "downloadFile": "sandboxes.download",
+    "statFile": "sandboxes.files().stat",
+    "changeFile": "sandboxes.files().set_mode",
+    "removeFile": "sandboxes.files().remove",
+    "makeDirectory": "sandboxes.files().make_directory",
+    "downloadDirectory": "sandboxes.files().pack",
+    "uploadDirectory": "sandboxes.files().unpack",
+    "watchDirectory": "sandboxes.files().watch",
+    "statMachineFile": "machines.files().stat",
+    "changeMachineFile": "machines.files().set_mode",
+    "removeMachineFile": "machines.files().remove",
+    "makeMachineDirectory": "machines.files().make_directory",
+    "downloadMachineDirectory": "machines.files().pack",
+    "uploadMachineDirectory": "machines.files().unpack",
+    "watchMachineDirectory": "machines.files().watch",
     "getSandboxEgress": "sandboxes.egress",
     "setSandboxEgress": "sandboxes.set_egress",
     "listSandboxEvents": "sandboxes.events",
@@ -105,9 +119,13 @@ OTHERWISE: Dict[str, Set[str]] = {
     # It is text or bytes; and executions of their own are not among this client's abilities.
     "execute": {"encoding", "stdin_encoding", "detach", "reattach"},
     "executeInMachine": {"encoding", "stdin_encoding", "detach", "reattach"},
-    # `list_directory` and `follow_logs`.
-    "downloadFile": {"list"},
-    "downloadMachineFile": {"list"},
+    # `files().list`, `files().sign_url` and `follow_logs`.
+    "downloadFile": {"list", "depth", "limit", "_skerry"},
+    "downloadMachineFile": {"list", "depth", "limit", "_skerry"},
+    "uploadFile": {"_skerry"},
+    "uploadMachineFile": {"_skerry"},
+    "signSandboxUrl": {"path", "method"},
+    "signMachineUrl": {"path", "method"},
     "getMachineLogs": {"follow"},
 }
 
@@ -147,11 +165,13 @@ def operations() -> Iterator[Tuple[str, Set[str]]]:
 
 
 def method_of(client: object, path: str) -> Callable[..., object]:
-    found = client
+    found: Any = client
     for name in path.split("."):
-        found = getattr(found, name)
+        found = getattr(found, name.rstrip("()"))
+        if name.endswith("()"):
+            found = found("sbx_0")
     assert callable(found)
-    return found
+    return cast(Callable[..., object], found)
 
 
 class AbilitiesTest(unittest.TestCase):
@@ -169,6 +189,7 @@ class AbilitiesTest(unittest.TestCase):
 
     def test_everything_but_what_a_call_is_about_is_named(self) -> None:
         about = {"self", "id", "user_id", "name_or_id", "command", "execution", "stdin", "path", "content", "changes", "role", "port"}
+        about |= {"mode", "archive"}
         client = Skerry("http://h", token="sk_test")
         for path in METHODS.values():
             for parameter in inspect.signature(method_of(client, path)).parameters.values():

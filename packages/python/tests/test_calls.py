@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Callable, Iterator, List
 
 from scripted_server import SANDBOX, Handler, Received, ScriptedServer, answering
-from skerry import Skerry, SkerryInputError, SkerryTooLargeError, UploadContent
+from skerry import (
+    Skerry,
+    SkerryApiError,
+    SkerryConnectionError,
+    SkerryInputError,
+    SkerryTooLargeError,
+    UploadContent,
+)
 
 
 def connected(server: ScriptedServer) -> Skerry:
@@ -55,6 +62,70 @@ class CallsTest(unittest.TestCase):
         self.assertEqual((page.items[0]["kind"], page.next_cursor), ("paused", "two"))
         targets = [it.target for it in server.received]
         self.assertEqual(targets, ["/v1/sandboxes/sbx_0/events?limit=1", "/v1/machines/mch_0/events?cursor=two"])
+
+    def test_the_file_system_is_changed_at_the_paths_that_were_given(self) -> None:
+        info = {"path": "/a", "name": "a", "type": "file", "size": 1}
+        with ScriptedServer(answering(200, info)) as server, connected(server) as skerry:
+            files = skerry.sandboxes.files("sbx_0")
+            self.assertEqual(files.stat("/a b", follow=True)["path"], "/a")
+            files.stat("/a")
+            files.list("/etc/", depth=3, limit=5)
+            files.make_directory("/srv/data/", mode="0700")
+            files.move("/a", "/b")
+            files.set_mode("/a", "0600")
+            files.remove("/a", recursive=True)
+            files.sign_url("/a", method="PUT", expires_in="1m")
+            with self.assertRaises(SkerryInputError):
+                files.move("/a", "b")
+            with self.assertRaises(SkerryInputError):
+                files.stat("a")
+            with self.assertRaises(SkerryInputError):
+                files.remove("/a/../b")
+        at = "/v1/sandboxes/sbx_0"
+        self.assertEqual(
+            [(it.method, it.target) for it in server.received],
+            [
+                ("GET", f"{at}/stat/a%20b?follow=true"),
+                ("GET", f"{at}/stat/a"),
+                ("GET", f"{at}/files/etc?list=true&depth=3&limit=5"),
+                ("PUT", f"{at}/directories/srv/data?mode=0700"),
+                ("PATCH", f"{at}/files/a"),
+                ("PATCH", f"{at}/files/a"),
+                ("DELETE", f"{at}/files/a?recursive=true"),
+                ("POST", f"{at}/urls"),
+            ],
+        )
+        self.assertEqual(server.received[7].json(), {"path": "/a", "method": "PUT", "expires_in": "1m"})
+        self.assertEqual(server.received[4].json(), {"path": "/b"})
+
+    def test_an_archive_goes_through_as_it_comes_both_ways(self) -> None:
+        def script(handler: Handler, request: Received) -> None:
+            handler.answer(200, b"an archive")
+
+        with ScriptedServer(script) as server, connected(server) as skerry:
+            files = skerry.sandboxes.files("sbx_0")
+            files.unpack("/into", iter([b"one", b"two"]))
+            with files.pack("/etc") as chunks:
+                self.assertEqual(b"".join(chunks), b"an archive")
+        self.assertEqual([it.target for it in server.received], [f"/v1/sandboxes/sbx_0/archives/{at}" for at in ("into", "etc")])
+        self.assertEqual(server.received[0].body, b"onetwo")
+
+    def test_a_watch_gives_its_events_and_ends_with_the_directory_or_an_error(self) -> None:
+        create = b'event: create\ndata: {"event": "create", "path": "a", "type": "file"}\n\n'
+        ends = [b"event: end\ndata: {}\n\n", b'event: error\ndata: {"code": "sandbox_not_running", "message": "No."}\n\n', b""]
+
+        def script(handler: Handler, request: Received) -> None:
+            handler.answer(200, b"event: keepalive\ndata: {}\n\n" + create + ends.pop(0))
+
+        with ScriptedServer(script) as server, connected(server) as skerry:
+            files = skerry.sandboxes.files("sbx_0")
+            with files.watch("/work", recursive=True) as events:
+                self.assertEqual([event["path"] for event in events], ["a"])
+            with self.assertRaises(SkerryApiError), files.watch("/work") as events:
+                list(events)
+            with self.assertRaises(SkerryConnectionError), files.watch("/work") as events:
+                list(events)
+        self.assertEqual(server.received[0].target, "/v1/sandboxes/sbx_0/watch/work?recursive=true")
 
     def test_names_of_files_arrive_as_they_are_and_climb_nowhere(self) -> None:
         with ScriptedServer(answering(200, {"path": "/a", "size": 1})) as server, connected(server) as skerry:

@@ -1,9 +1,9 @@
 // Files in a microVM. Streams go through as they come; nothing here holds a file, except where the caller asks for one.
 
-import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+import type { FileWritten } from "@skerry/contract/vms/files";
 import { SkerryInputError, SkerryTooLargeError } from "./errors.ts";
 import { collect, type CallOptions, type HttpClient } from "./http.ts";
-import { directoryPath, filePath } from "./paths.ts";
+import { filePath } from "./paths.ts";
 
 /** A file's content. In browsers a stream needs HTTP/2; a `Blob` (such as a `File`) streams everywhere. */
 export type UploadContent = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
@@ -72,12 +72,22 @@ function checkContent(content: unknown): void {
 }
 
 /** A number is as often meant in octal as not. */
-function checkMode(mode: string | number | undefined): void {
+export function checkMode(mode: string | number | undefined): void {
   if (mode === undefined || (typeof mode === "string" && /^0?[0-7]{3,4}$/.test(mode))) return;
   throw new SkerryInputError(
     `The mode "${mode}" is not the permissions of a file.`,
     'Give them in octal as text, such as "0755".',
   );
+}
+
+/** The body of a request, whose answer comes after its last byte. */
+export function bytesToSend(content: UploadContent) {
+  checkContent(content);
+  return {
+    headers: { "content-type": "application/octet-stream" },
+    body: bodyOf(content),
+    answerWithinMs: Infinity,
+  };
 }
 
 function bodyOf(content: UploadContent): Exclude<UploadContent, Uint8Array> | Uint8Array<ArrayBuffer> {
@@ -116,7 +126,7 @@ export async function downloadBytes(
       "`maxBytes` is not a number of bytes.",
       "Give a number, or `Infinity` for as much as there is.",
     );
-  return collect(atMost(await openFile(http, file, { signal }), maxBytes));
+  return collect(atMost(await openBytes(http, filePath(file.vm, file.path), { signal }), maxBytes));
 }
 
 /** Leaving the loop over the chunks closes the connection. */
@@ -132,6 +142,15 @@ async function* atMost(chunks: AsyncIterable<Uint8Array>, maxBytes: number): Asy
 export async function downloadAsStream(
   http: HttpClient,
   file: FileAddress,
+  options: CallOptions,
+): Promise<ReadableStream<Uint8Array>> {
+  return streamOf(http, filePath(file.vm, file.path), options);
+}
+
+/** The bytes at this path of the API. */
+export async function streamOf(
+  http: HttpClient,
+  path: string,
   { signal }: CallOptions,
 ): Promise<ReadableStream<Uint8Array>> {
   signal?.throwIfAborted();
@@ -140,7 +159,7 @@ export async function downloadAsStream(
   const onAbort = () => own.abort(signal?.reason);
   signal?.addEventListener("abort", onAbort, { once: true });
   const letGo = () => signal?.removeEventListener("abort", onAbort);
-  const chunks = await openFile(http, file, { signal: own.signal }).catch((error: unknown) => {
+  const chunks = await openBytes(http, path, { signal: own.signal }).catch((error: unknown) => {
     letGo();
     throw error;
   });
@@ -170,20 +189,6 @@ export async function downloadAsStream(
   );
 }
 
-export async function listFiles(
-  http: HttpClient,
-  directory: FileAddress,
-  options: CallOptions,
-): Promise<DirectoryListing> {
-  return http.json<DirectoryListing>(
-    { method: "GET", path: directoryPath(directory.vm, directory.path), query: { list: "true" } },
-    options,
-  );
-}
-
-function openFile(http: HttpClient, file: FileAddress, options: CallOptions) {
-  return http.open(
-    { method: "GET", path: filePath(file.vm, file.path), headers: { accept: "application/octet-stream" } },
-    options,
-  );
+function openBytes(http: HttpClient, path: string, options: CallOptions) {
+  return http.open({ method: "GET", path, headers: { accept: "application/octet-stream" } }, options);
 }

@@ -60,13 +60,22 @@ export function filePath(vm: string, path: string): string {
 
 /** A directory of a sandbox: `/` is the root, a slash at the end says nothing more. */
 export function directoryPath(vm: string, path: string): string {
-  if (!path.startsWith("/"))
-    throw new SkerryInputError(
-      `The path "${path}" is not absolute.`,
-      "Begin it with a slash, such as /root/data.",
-    );
+  return pathUnder(`${vm}/files`, path);
+}
+
+/** What this path of the API has for a path in the VM. */
+export function pathUnder(base: string, path: string): string {
+  checkAbsolute(path);
   const segments = path.split("/").filter((part) => part !== "" && part !== ".");
-  return `${vm}/files/${segments.map(segment).join("/")}`;
+  return `${base}/${segments.map(segment).join("/")}`;
+}
+
+export function checkAbsolute(path: string): void {
+  if (path.startsWith("/")) return;
+  throw new SkerryInputError(
+    `The path "${path}" is not absolute.`,
+    "Begin it with a slash, such as /root/data.",
+  );
 }
 
 function segment(text: string): string {

@@ -19,6 +19,7 @@ import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
 import type { SignUrlOptions } from "./vm-calls.ts";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import type { Forward, ForwardOptions } from "./forward.ts";
+import type { FileSystem } from "./file-system.ts";
 import type { CallOptions, CreateOptions } from "./http.ts";
 import type { Sandboxes, SnapshotOptions } from "./sandboxes.ts";
 
@@ -186,6 +187,11 @@ export class Sandbox {
   /** See `Sandboxes.listDirectory`. */
   listDirectory(path: string, options: CallOptions = {}): Promise<DirectoryListing> {
     return this.#sandboxes.listDirectory(this.id, path, options);
+  }
+
+  /** Its file system: see `Sandboxes.files`. */
+  get files(): FileSystem {
+    return this.#sandboxes.files(this.id);
   }
 
   toJSON(): SandboxInfo {

@@ -91,6 +91,16 @@ export { Shell, type ShellOptions, type ShellOutput } from "./shell.ts";
 export type { Execution } from "@skerry/contract/vms/execution";
 export type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
+export type {
+  FileSystem,
+  ListFilesOptions,
+  MakeDirectoryOptions,
+  RemoveOptions,
+  SignFileUrlOptions,
+  StatOptions,
+} from "./file-system.ts";
+export type { WatchOptions } from "./watch.ts";
+export type { FileEvent } from "@skerry/contract/vms/watches";
 export type { Page, PageOptions } from "./pages.ts";
 export type { Size } from "./sizes.ts";
 export type { Timing } from "@skerry/contract/server-timing";
@@ -107,7 +117,7 @@ export type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
 export type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 export type { SignUrlOptions } from "./vm-calls.ts";
 export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
-export type { DirectoryEntry, DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
+export type { DirectoryEntry, DirectoryListing, FileInfo, FileWritten } from "@skerry/contract/vms/files";
 export type { ExecuteResponse } from "@skerry/contract/vms/execute";
 export type { Sandbox as SandboxInfo, SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 export type { AuditFilter } from "./audit.ts";

@@ -11,12 +11,12 @@ import { collectCommand, streamCommand, type ExecuteEvent, type ExecuteOptions }
 import {
   downloadAsStream,
   downloadBytes,
-  listFiles,
   uploadFile,
   type DownloadOptions,
   type UploadContent,
   type UploadOptions,
 } from "./files.ts";
+import { FileSystem } from "./file-system.ts";
 import type { Execution } from "@skerry/contract/vms/execution";
 import type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import { Executions, type FollowEvent, type FollowOptions, type ExecutionOptions } from "./executions.ts";
@@ -220,6 +220,11 @@ export class VmCalls {
 
   /** `entries` of a directory, each with `name`, `size` in bytes, `type` and `modified`; at most 10,000, then `truncated`. */
   async listDirectory(id: string, path: string, options: CallOptions = {}): Promise<DirectoryListing> {
-    return listFiles(this.http, { vm: this.at(id), path }, options);
+    return this.files(id).list(path, options);
+  }
+
+  /** Its file system: `stat`, `list`, `makeDirectory`, `move`, `setMode`, `remove`, `pack`, `unpack`, `watch` and `signUrl`. */
+  files(id: string): FileSystem {
+    return new FileSystem(this.http, this.at(id));
   }
 }

@@ -175,3 +175,81 @@ test("a directory is listed with the query that asks for it", async () => {
   expect(await client(server).sandboxes.listDirectory("sbx_0", "/")).toEqual(listing);
   expect(server.last.url).toBe("/v1/sandboxes/sbx_0/files/?list=true");
 });
+
+test("the file system is changed at the paths that were given", async () => {
+  await using server = await ScriptedServer.start((response, { method }) => {
+    if (method === "DELETE") return void response.writeHead(204).end();
+    sendJson(response, 200, { path: "/a" });
+  });
+  const files = client(server).sandboxes.files("sbx_0");
+  const last = () => [server.last.method, server.last.url, server.last.body.toString()];
+  await files.stat("/a b", { follow: true });
+  expect(last()).toEqual(["GET", "/v1/sandboxes/sbx_0/stat/a%20b?follow=true", ""]);
+  await files.list("/etc/", { depth: 3, limit: 5 });
+  expect(last()).toEqual(["GET", "/v1/sandboxes/sbx_0/files/etc?list=true&depth=3&limit=5", ""]);
+  await files.makeDirectory("/srv/data/", { mode: "0700" });
+  expect(last()).toEqual(["PUT", "/v1/sandboxes/sbx_0/directories/srv/data?mode=0700", ""]);
+  await files.move("/a", "/b");
+  expect(last()).toEqual(["PATCH", "/v1/sandboxes/sbx_0/files/a", '{"path":"/b"}']);
+  await files.setMode("/a", "0600");
+  expect(last()).toEqual(["PATCH", "/v1/sandboxes/sbx_0/files/a", '{"mode":"0600"}']);
+  await files.signUrl("/a", { method: "PUT", expiresIn: "1m" });
+  expect(last()).toEqual([
+    "POST",
+    "/v1/sandboxes/sbx_0/urls",
+    '{"path":"/a","method":"PUT","expires_in":"1m"}',
+  ]);
+  await files.remove("/a", { recursive: true });
+  expect(last()).toEqual(["DELETE", "/v1/sandboxes/sbx_0/files/a?recursive=true", ""]);
+  for (const wrong of [
+    files.move("/a", "b"),
+    files.signUrl("a"),
+    files.stat("a"),
+    files.remove("/a/../b"),
+    files.setMode("/a", "rwx"),
+    files.makeDirectory("/a", { mode: "8" }),
+  ])
+    await expect(wrong).rejects.toThrow(SkerryInputError);
+});
+
+test("an archive goes through as it comes, both ways", async () => {
+  await using server = await ScriptedServer.start((response, { method }) => {
+    if (method === "PUT") return void response.writeHead(204).end();
+    response.end("an archive");
+  });
+  const files = client(server).sandboxes.files("sbx_0");
+  await files.unpack("/into", ReadableStream.from([Buffer.from("one"), Buffer.from("two")]));
+  expect([server.last.url, server.last.body.toString()]).toEqual([
+    "/v1/sandboxes/sbx_0/archives/into",
+    "onetwo",
+  ]);
+  let text = "";
+  for await (const chunk of await files.pack("/etc")) text += Buffer.from(chunk).toString();
+  expect([server.last.url, text]).toEqual(["/v1/sandboxes/sbx_0/archives/etc", "an archive"]);
+  await expect(files.unpack("/into", {} as string)).rejects.toThrow(SkerryInputError);
+});
+
+const sse = (event: string, data: object): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+
+test("a watch gives its events, and ends with the directory, an error or the connection", async () => {
+  const told = { event: "create", path: "a", type: "file" };
+  let last = sse("end", {});
+  await using server = await ScriptedServer.start((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.end(sse("keepalive", {}) + sse("create", told) + last);
+  });
+  const events = async (): Promise<unknown[]> => {
+    const seen: unknown[] = [];
+    const files = client(server).sandboxes.files("sbx_0");
+    for await (const event of files.watch("/work", { recursive: true })) seen.push(event);
+    return seen;
+  };
+  expect(await events()).toEqual([told]);
+  expect(server.last.url).toBe("/v1/sandboxes/sbx_0/watch/work?recursive=true");
+  last = sse("error", { code: "sandbox_not_running", message: "It has ended." });
+  await expect(events()).rejects.toMatchObject({ code: "sandbox_not_running" });
+  last = "";
+  await expect(events()).rejects.toThrow("ended before the watch did");
+  last = "event: create\ndata: {\n\n";
+  await expect(events()).rejects.toThrow("not one of Skerry");
+});

@@ -163,12 +163,73 @@ export interface ReadOperation {
   readonly path: string;
 }
 
-/** DATA is one JSON object per line: `{name, size, type, modified_ms}`, type
- *  `file|directory|symlink|other`, sorted by no order; at most `limit` lines; CLOSE `{truncated}`. */
+/** DATA is one JSON object per line, `{name, size, type, mode, modified_ms, owner, group}`, of a link also `target`; type
+ *  `file|directory|symlink|other`, sorted by no order; at most `limit` lines, and 4 MiB; CLOSE `{truncated}`. */
 export interface ListOperation {
   readonly op: "list";
   readonly path: string;
   readonly limit: number;
+  /** How many levels below, at most 64; then names are paths from the folder. Absent: 1, which agents of every version understand. */
+  readonly depth?: number;
+}
+
+/** DATA is one line as of a list, whose name says nothing; CLOSE `{}`. */
+export interface StatOperation {
+  readonly op: "stat";
+  readonly path: string;
+  /** Of a link, what it leads to. */
+  readonly follow: boolean;
+}
+
+/** Makes a folder, and the missing ones above it; one that is there stays as it is. Answers like a stat. */
+export interface MkdirOperation {
+  readonly op: "mkdir";
+  readonly path: string;
+  /** Permission bits. */
+  readonly mode: number;
+}
+
+/** Renames, in the place of a file or an empty folder that is there; the missing folders above `to` are made. Answers like a stat. */
+export interface MoveOperation {
+  readonly op: "move";
+  readonly path: string;
+  readonly to: string;
+}
+
+/** CLOSE `{}`. A folder that is not empty needs `recursive`. */
+export interface RemoveOperation {
+  readonly op: "remove";
+  readonly path: string;
+  readonly recursive: boolean;
+}
+
+/** Sets the permissions of a file or a folder; of a link, of what it leads to. Answers like a stat. */
+export interface ChmodOperation {
+  readonly op: "chmod";
+  readonly path: string;
+  /** Permission bits. */
+  readonly mode: number;
+}
+
+/** DATA is a tar archive of what is in the folder, by the guest's own tar; CLOSE `{}`. */
+export interface PackOperation {
+  readonly op: "pack";
+  readonly path: string;
+}
+
+/** DATA in is a tar archive that is unpacked into the folder, which is made where it is missing; the host's CLOSE ends it. CLOSE `{}`. */
+export interface UnpackOperation {
+  readonly op: "unpack";
+  readonly path: string;
+}
+
+/** DATA is one JSON object per line, `{event, name, type}`: first `start`, then `create|write|remove|rename|chmod|overflow`; type
+ *  `file|directory`. CLOSE `{reason}` when the folder itself is gone. */
+export interface WatchOperation {
+  readonly op: "watch";
+  readonly path: string;
+  /** Also the folders below it, at most 8,192. */
+  readonly recursive: boolean;
 }
 
 /** A TCP connection to this port of the guest's loopback, IPv4 or else IPv6. Answered by the agent itself: HEAD `{}` when it is there, then
@@ -237,6 +298,14 @@ export type GuestOperation =
   | WriteOperation
   | ReadOperation
   | ListOperation
+  | StatOperation
+  | MkdirOperation
+  | MoveOperation
+  | RemoveOperation
+  | ChmodOperation
+  | PackOperation
+  | UnpackOperation
+  | WatchOperation
   | StartOperation
   | FollowOperation
   | InputOperation
@@ -263,6 +332,15 @@ export const guestErrorCodes = [
   "permission_denied",
   "no_space",
   "path_too_long",
+  "link_loop",
+  "not_empty",
+  "busy",
+  "into_itself",
+  "mv_missing",
+  "mv_failed",
+  "tar_missing",
+  "tar_failed",
+  "too_many_watches",
   "out_of_memory",
   "too_many_streams",
   "too_many_executions",

@@ -20,7 +20,7 @@
 //   GET    /vms/{id}/file?path=                     raw bytes
 //   PUT    /vms/{id}/egress     EgressChange        EgressReport of what is in force: this policy, or a later one
 //   GET    /vms/{id}/egress?execution_id=           EgressReport
-//   GET    /vms/{id}/directory?path=                DirectoryListing
+//   …      /vms/{id}/directory, …/entry             files.ts
 //   …      /vms/{id}/executions…                    executions.ts
 //
 // Pauses and snapshots are in `snapshots.ts`, moves in `move-calls.ts`.

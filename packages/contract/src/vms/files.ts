@@ -2,7 +2,13 @@
 
 import { Type, type Static } from "typebox";
 import { OneOf, OTHERWISE, Timestamp } from "../fields.ts";
-import { LIST_MAX_ENTRIES, UPLOAD_MAX_BYTES } from "../bounds.ts";
+import {
+  LIST_MAX_BYTES,
+  LIST_MAX_DEPTH,
+  LIST_MAX_ENTRIES,
+  PATH_MAX_BYTES,
+  UPLOAD_MAX_BYTES,
+} from "../bounds.ts";
 import { exampleOf, named } from "../named.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -17,36 +23,142 @@ export const FileWritten = named(
 );
 export type FileWritten = Static<typeof FileWritten>;
 
-export const FileQuery = Type.Object(
-  {
-    list: Type.Optional(Type.Boolean({ description: "List the directory instead of reading a file." })),
-  },
-  closed,
+const Signature = Type.Optional(
+  Type.String({ maxLength: 100, description: "Of a signed URL, which needs no token." }),
 );
 
-export const FileWriteQuery = Type.Object(
+export const FileQuery = Type.Object(
   {
-    mode: Type.Optional(
-      Type.String({
-        pattern: "^0?[0-7]{3,4}$",
-        default: "0644",
-        description: "Permissions, octal.",
-        [OTHERWISE]: "Give permissions in octal, such as `0755`.",
+    _skerry: Signature,
+    list: Type.Optional(Type.Boolean({ description: "List the directory instead of reading a file." })),
+    depth: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIST_MAX_DEPTH,
+        default: 1,
+        description: "Of a list: how many levels below the directory. Links are not followed.",
+      }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIST_MAX_ENTRIES,
+        default: LIST_MAX_ENTRIES,
+        description: "Of a list: how many entries it has at most; `truncated` says that there are more.",
       }),
     ),
   },
   closed,
 );
 
+const Mode = Type.String({
+  pattern: "^0?[0-7]{3,4}$",
+  description: "Permissions, octal.",
+  [OTHERWISE]: "Give permissions in octal, such as `0755`.",
+});
+
+export const FileWriteQuery = Type.Object(
+  { mode: Type.Optional(Type.String({ ...Mode, default: "0644" })), _skerry: Signature },
+  closed,
+);
+
+export const DirectoryQuery = Type.Object(
+  { mode: Type.Optional(Type.String({ ...Mode, default: "0755" })) },
+  closed,
+);
+
+export const StatQuery = Type.Object(
+  {
+    follow: Type.Optional(
+      Type.Boolean({ default: false, description: "Of a symbolic link, tell what it leads to." }),
+    ),
+  },
+  closed,
+);
+
+export const RemoveQuery = Type.Object(
+  {
+    recursive: Type.Optional(
+      Type.Boolean({ default: false, description: "Remove a directory with all that is in it." }),
+    ),
+  },
+  closed,
+);
+
+export const FileChange = named(
+  "FileChange",
+  {
+    path: Type.Optional(
+      Type.String({
+        maxLength: PATH_MAX_BYTES,
+        description:
+          "Move it here: an absolute path. A file, or an empty directory, that is there is replaced.",
+      }),
+    ),
+    mode: Type.Optional(Mode),
+  },
+  { path: "/work/answers/first.py" },
+);
+export type FileChange = Static<typeof FileChange>;
+
+const entryFields = {
+  name: Type.String(),
+  size: Type.Integer({ minimum: 0, description: "Bytes." }),
+  type: OneOf(["file", "directory", "symlink", "other"]),
+  modified: Timestamp,
+};
+const ShownMode = Type.String({ description: "Permissions, octal, such as `0644`." });
+const Owner = Type.String({ description: "Name of the user that it belongs to, or its number." });
+const Group = Type.String({ description: "Name of the group that it belongs to, or its number." });
+const Target = Type.Optional(
+  Type.String({ description: "Of a symbolic link: where it leads, as it is written there." }),
+);
+
+export const FileInfo = named(
+  "FileInfo",
+  {
+    path: Type.String({ description: "Absolute path in the microVM." }),
+    ...entryFields,
+    mode: ShownMode,
+    owner: Owner,
+    group: Group,
+    target: Target,
+  },
+  {
+    path: "/work/answer.py",
+    name: "answer.py",
+    size: 13,
+    type: "file",
+    modified: "2026-11-20T16:21:40.208Z",
+    mode: "0644",
+    owner: "root",
+    group: "root",
+  },
+);
+export type FileInfo = Static<typeof FileInfo>;
+
 export const DirectoryEntry = named(
   "DirectoryEntry",
   {
-    name: Type.String(),
-    size: Type.Integer({ minimum: 0 }),
-    type: OneOf(["file", "directory", "symlink", "other"]),
-    modified: Timestamp,
+    ...entryFields,
+    path: Type.Optional(
+      Type.String({ description: "From the directory that is listed, where the list goes below it." }),
+    ),
+    // A microVM that was started by an earlier version does not tell them.
+    mode: Type.Optional(ShownMode),
+    owner: Type.Optional(Owner),
+    group: Type.Optional(Group),
+    target: Target,
   },
-  { name: "answer.py", size: 13, type: "file", modified: "2026-11-20T16:21:40.208Z" },
+  {
+    name: "answer.py",
+    size: 13,
+    type: "file",
+    modified: "2026-11-20T16:21:40.208Z",
+    mode: "0644",
+    owner: "root",
+    group: "root",
+  },
 );
 export type DirectoryEntry = Static<typeof DirectoryEntry>;
 
@@ -54,7 +166,9 @@ export const DirectoryListing = named(
   "DirectoryListing",
   {
     entries: Type.Array(DirectoryEntry),
-    truncated: Type.Boolean({ description: `The directory has more than ${LIST_MAX_ENTRIES} entries.` }),
+    truncated: Type.Boolean({
+      description: `There are more entries than \`limit\`, or than ${LIST_MAX_BYTES / 1024 / 1024} MiB of them.`,
+    }),
   },
   { entries: [exampleOf(DirectoryEntry)], truncated: false },
 );

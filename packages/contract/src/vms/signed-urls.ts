@@ -1,13 +1,29 @@
 // URLs that need no token, because they are signed.
 
 import { Type, type Static } from "typebox";
-import { Duration, Timestamp } from "../fields.ts";
+import { PATH_MAX_BYTES } from "../bounds.ts";
+import { Duration, OneOf, Timestamp } from "../fields.ts";
 import { named } from "../named.ts";
 
 export const SignedUrlRequest = named(
   "SignedUrlRequest",
   {
-    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+    port: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 65_535,
+        description: "The URL opens this port, with all its paths.",
+      }),
+    ),
+    path: Type.Optional(
+      Type.String({
+        maxLength: PATH_MAX_BYTES,
+        description: "The URL reads or writes the file at this absolute path.",
+      }),
+    ),
+    method: Type.Optional(
+      OneOf(["GET", "PUT"], { default: "GET", description: "Of a file: whether it is read or written." }),
+    ),
     expires_in: Type.Optional(
       Type.String({ ...Duration, default: "1h", description: "How long the URL is valid, at most 168h." }),
     ),

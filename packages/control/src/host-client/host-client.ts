@@ -16,12 +16,12 @@ import {
   type StopVm,
   type VmSpec,
 } from "@skerry/contract/host-api/vm";
-import { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
 import { Deadline } from "./deadline.ts";
 import { ExecutionCalls } from "./execution-calls.ts";
 import { executionEvents, type ExecutionEvent } from "./execution-events.ts";
+import { FileCalls } from "./file-calls.ts";
 import { hostErrorOfCall } from "./host-errors.ts";
-import { HostTransport, readJson, type Call } from "./host-transport.ts";
+import { HostTransport, type Call } from "./host-transport.ts";
 import { MetricCalls } from "./metric-calls.ts";
 import { MoveCalls } from "./move-calls.ts";
 import { SnapshotCalls } from "./snapshot-calls.ts";
@@ -31,12 +31,6 @@ import { PortCalls } from "./port-calls.ts";
 export interface VmRef {
   readonly id: string;
   readonly execution_id: string;
-}
-
-export interface FileBody {
-  /** Undefined where the host does not know it before the end. */
-  readonly sizeBytes: number | undefined;
-  readonly content: Readable;
 }
 
 export interface VmStartOptions {
@@ -57,7 +51,6 @@ const STOP_DEADLINE_MS = 30_000;
 const EXECUTE_GRACE_MS = 30_000;
 /** A transfer in which nothing moves for this long is dead. */
 const TRANSFER_IDLE_MS = 60_000;
-const LIST_DEADLINE_MS = 30_000;
 
 const shapes = {
   info: Compile(HostInfo),
@@ -66,8 +59,6 @@ const shapes = {
   vms: Compile(VmList),
   swept: Compile(CacheSwept),
   egress: Compile(EgressReport),
-  written: Compile(FileWritten),
-  listing: Compile(DirectoryListing),
 };
 
 export class HostClient {
@@ -77,6 +68,7 @@ export class HostClient {
   readonly moves: MoveCalls;
   /** Commands that run on when their reader goes. */
   readonly executions: ExecutionCalls;
+  readonly files: FileCalls;
   readonly snapshots: SnapshotCalls;
   readonly metrics: MetricCalls;
   /** What reaches the ports of guests. */
@@ -92,6 +84,7 @@ export class HostClient {
     this.#lasting = new HostTransport(lasting, headers);
     this.moves = new MoveCalls(this.#transport);
     this.executions = new ExecutionCalls(this.#transport, this.#lasting);
+    this.files = new FileCalls(this.#transport, this.#lasting);
     this.snapshots = new SnapshotCalls(this.#transport);
     this.metrics = new MetricCalls(this.#transport);
     this.ports = new PortCalls(this.#transport);
@@ -211,45 +204,6 @@ export class HostClient {
       deadline[Symbol.dispose]();
       throw input === undefined ? error : orInputRefused(error);
     }
-  }
-
-  /** `content` is read as fast as the guest takes it. Abort `gone`, or let `content` throw, and the guest drops the file. */
-  async writeFile(
-    vm: VmRef,
-    file: { path: string; mode: number; sizeBytes: number | undefined; content: AsyncIterable<Uint8Array> },
-    gone: AbortSignal,
-  ): Promise<FileWritten> {
-    const length = file.sizeBytes === undefined ? {} : { "content-length": String(file.sizeBytes) };
-    const call = {
-      method: "PUT",
-      path: `${vmPath(vm.id)}/file`,
-      query: { execution_id: vm.execution_id, path: file.path, mode: file.mode },
-      headers: { "content-type": "application/octet-stream", ...length },
-      content: file.content,
-    } as const;
-    const answer = await this.#transport.open(call, gone);
-    return readJson(answer, shapes.written);
-  }
-
-  async readFile(vm: VmRef, path: string, gone: AbortSignal): Promise<FileBody> {
-    const call = {
-      method: "GET",
-      path: `${vmPath(vm.id)}/file`,
-      query: { execution_id: vm.execution_id, path },
-      idleMs: TRANSFER_IDLE_MS,
-    } as const;
-    const answer = await this.#transport.open(call, gone);
-    const length = Number(answer.headers["content-length"]);
-    return { sizeBytes: Number.isSafeInteger(length) ? length : undefined, content: answer.body };
-  }
-
-  listDirectory(vm: VmRef, path: string, gone: AbortSignal): Promise<DirectoryListing> {
-    const call = {
-      method: "GET",
-      path: `${vmPath(vm.id)}/directory`,
-      query: { execution_id: vm.execution_id, path },
-    } as const;
-    return this.#transport.json(call, shapes.listing, new Deadline(LIST_DEADLINE_MS, gone));
   }
 
   async close(): Promise<void> {

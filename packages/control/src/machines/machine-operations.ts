@@ -23,7 +23,16 @@ import {
   sendExecutionStdinOperation,
   streamExecutionOperation,
 } from "../vms/executions/execution-operations.ts";
-import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
+import {
+  changeFileOperation,
+  downloadFileOperation,
+  makeDirectoryOperation,
+  packDirectoryOperation,
+  removeFileOperation,
+  statFileOperation,
+  unpackArchiveOperation,
+  uploadFileOperation,
+} from "../vms/files/file-operations.ts";
 import { egressErrors, startErrors } from "../vms/vm-errors.ts";
 import { getVmMetricsOperation } from "../vms/metrics/metrics-operations.ts";
 import {
@@ -32,6 +41,7 @@ import {
   setPortAccessOperation,
 } from "../vms/ports/port-operations.ts";
 import { signUrlOperation } from "../vms/signed-urls/url-operations.ts";
+import { watchOperation } from "../vms/watches/watch-operations.ts";
 import { vmPath } from "../vms/vm-path.ts";
 import { machineVms } from "./machines.ts";
 
@@ -191,6 +201,13 @@ export const machineVmOperations = {
   killMachineExecution: killExecutionOperation(machineVms),
   uploadMachineFile: uploadFileOperation(machineVms),
   downloadMachineFile: downloadFileOperation(machineVms),
+  changeMachineFile: changeFileOperation(machineVms),
+  removeMachineFile: removeFileOperation(machineVms),
+  statMachineFile: statFileOperation(machineVms),
+  makeMachineDirectory: makeDirectoryOperation(machineVms),
+  watchMachineDirectory: watchOperation(machineVms),
+  downloadMachineDirectory: packDirectoryOperation(machineVms),
+  uploadMachineDirectory: unpackArchiveOperation(machineVms),
   getMachineEgress: getEgressOperation(machineVms),
   setMachineEgress: setEgressOperation(machineVms),
   listMachineEvents: listEventsOperation(machineVms),

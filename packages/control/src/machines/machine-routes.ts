@@ -20,7 +20,17 @@ import {
 import { getVmMetricsHandler } from "../vms/metrics/metrics-routes.ts";
 import { listPortsHandler, requestPortHandler, setPortAccessHandler } from "../vms/ports/port-routes.ts";
 import { signUrlHandler } from "../vms/signed-urls/url-routes.ts";
-import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
+import { watchHandler } from "../vms/watches/watch-routes.ts";
+import {
+  changeFileHandler,
+  downloadFileHandler,
+  makeDirectoryHandler,
+  packDirectoryHandler,
+  removeFileHandler,
+  statFileHandler,
+  unpackArchiveHandler,
+  uploadFileHandler,
+} from "../vms/files/file-routes.ts";
 import { machineCreation } from "./machine-creation.ts";
 import { destroyMachine } from "./destroy-machine.ts";
 import { machineOperations, machinePowerOperations, machineVmOperations } from "./machine-operations.ts";
@@ -77,6 +87,13 @@ export const machineVmRoutes = routes(machineVmOperations, (context) => ({
   downloadMachineFile: downloadFileHandler(context, machineVms),
   listMachineEvents: listEventsHandler(context, machineVms),
   getMachineMetrics: getVmMetricsHandler(context, machineVms),
+  changeMachineFile: changeFileHandler(context, machineVms),
+  removeMachineFile: removeFileHandler(context, machineVms),
+  statMachineFile: statFileHandler(context, machineVms),
+  makeMachineDirectory: makeDirectoryHandler(context, machineVms),
+  watchMachineDirectory: watchHandler(context, machineVms),
+  downloadMachineDirectory: packDirectoryHandler(context, machineVms),
+  uploadMachineDirectory: unpackArchiveHandler(context, machineVms),
   listMachinePorts: listPortsHandler(context, machineVms),
   setMachinePortAccess: setPortAccessHandler(context, machineVms),
   requestMachinePort: requestPortHandler(context, machineVms),

@@ -21,7 +21,16 @@ import {
   sendExecutionStdinOperation,
   streamExecutionOperation,
 } from "../vms/executions/execution-operations.ts";
-import { downloadFileOperation, uploadFileOperation } from "../vms/files/file-operations.ts";
+import {
+  changeFileOperation,
+  downloadFileOperation,
+  makeDirectoryOperation,
+  packDirectoryOperation,
+  removeFileOperation,
+  statFileOperation,
+  unpackArchiveOperation,
+  uploadFileOperation,
+} from "../vms/files/file-operations.ts";
 import { getVmMetricsOperation } from "../vms/metrics/metrics-operations.ts";
 import { egressErrors, wakeErrors } from "../vms/vm-errors.ts";
 import {
@@ -30,6 +39,7 @@ import {
   setPortAccessOperation,
 } from "../vms/ports/port-operations.ts";
 import { signUrlOperation } from "../vms/signed-urls/url-operations.ts";
+import { watchOperation } from "../vms/watches/watch-operations.ts";
 import { vmPath } from "../vms/vm-path.ts";
 import { sandboxVms } from "./sandbox-vms.ts";
 
@@ -193,6 +203,13 @@ export const sandboxVmOperations = {
   killSandboxExecution: killExecutionOperation(sandboxVms),
   uploadFile: uploadFileOperation(sandboxVms),
   downloadFile: downloadFileOperation(sandboxVms),
+  changeFile: changeFileOperation(sandboxVms),
+  removeFile: removeFileOperation(sandboxVms),
+  statFile: statFileOperation(sandboxVms),
+  makeDirectory: makeDirectoryOperation(sandboxVms),
+  watchDirectory: watchOperation(sandboxVms),
+  downloadDirectory: packDirectoryOperation(sandboxVms),
+  uploadDirectory: unpackArchiveOperation(sandboxVms),
   getSandboxEgress: getEgressOperation(sandboxVms),
   setSandboxEgress: setEgressOperation(sandboxVms),
   listSandboxEvents: listEventsOperation(sandboxVms),

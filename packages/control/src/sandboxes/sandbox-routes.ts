@@ -18,7 +18,17 @@ import {
 import { getVmMetricsHandler } from "../vms/metrics/metrics-routes.ts";
 import { listPortsHandler, requestPortHandler, setPortAccessHandler } from "../vms/ports/port-routes.ts";
 import { signUrlHandler } from "../vms/signed-urls/url-routes.ts";
-import { downloadFileHandler, uploadFileHandler } from "../vms/files/file-routes.ts";
+import { watchHandler } from "../vms/watches/watch-routes.ts";
+import {
+  changeFileHandler,
+  downloadFileHandler,
+  makeDirectoryHandler,
+  packDirectoryHandler,
+  removeFileHandler,
+  statFileHandler,
+  unpackArchiveHandler,
+  uploadFileHandler,
+} from "../vms/files/file-routes.ts";
 import { pauseSandbox } from "./pause-sandbox.ts";
 import { resumeSandbox } from "./resume-sandbox.ts";
 import { sandboxCreation } from "./sandbox-creation.ts";
@@ -68,6 +78,13 @@ export const sandboxVmRoutes = routes(sandboxVmOperations, (context) => ({
   downloadFile: downloadFileHandler(context, sandboxVms),
   listSandboxEvents: listEventsHandler(context, sandboxVms),
   getSandboxMetrics: getVmMetricsHandler(context, sandboxVms),
+  changeFile: changeFileHandler(context, sandboxVms),
+  removeFile: removeFileHandler(context, sandboxVms),
+  statFile: statFileHandler(context, sandboxVms),
+  makeDirectory: makeDirectoryHandler(context, sandboxVms),
+  watchDirectory: watchHandler(context, sandboxVms),
+  downloadDirectory: packDirectoryHandler(context, sandboxVms),
+  uploadDirectory: unpackArchiveHandler(context, sandboxVms),
   listSandboxPorts: listPortsHandler(context, sandboxVms),
   setSandboxPortAccess: setPortAccessHandler(context, sandboxVms),
   requestSandboxPort: requestPortHandler(context, sandboxVms),

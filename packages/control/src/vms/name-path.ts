@@ -10,6 +10,7 @@ const sentences: { readonly [Code in ErrorCode]?: (path: string) => string } = {
   workdir_not_found: (path) => `The working directory "${path}" does not exist in the VM.`,
   path_is_directory: (path) => `"${path}" is a directory.`,
   path_not_directory: (path) => `A part of "${path}", or all of it, is not a directory.`,
+  directory_not_empty: (path) => `The directory "${path}" is not empty.`,
   path_not_file: (path) => `"${path}" is not a regular file.`,
   permission_denied: (path) => `The VM's file system does not permit this at "${path}".`,
 };

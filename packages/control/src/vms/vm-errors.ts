@@ -24,6 +24,7 @@ export function inVmErrors({ noun }: VmKind) {
     `${noun}_busy`,
     ...expired,
     "vm_moving",
+    "vm_outdated",
     ...ofGuest,
   ] as const;
 }

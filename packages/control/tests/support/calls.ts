@@ -110,6 +110,25 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   },
   listSandboxEvents: async (world) => call("GET", await sandbox(world, "/events")),
   getSandboxMetrics: async (world) => call("GET", await sandbox(world, "/metrics")),
+  changeFile: async (world) => {
+    const path = await sandbox(world, "/files/tmp/there");
+    await world.call("PUT", path, { body: "x" });
+    return call("PATCH", path, { mode: "0600" });
+  },
+  removeFile: async (world) => {
+    const path = await sandbox(world, "/files/tmp/there");
+    await world.call("PUT", path, { body: "x" });
+    return call("DELETE", path);
+  },
+  statFile: async (world) => {
+    const path = await sandbox(world, "/files/tmp/there");
+    await world.call("PUT", path, { body: "x" });
+    return call("GET", path.replace("/files/", "/stat/"));
+  },
+  downloadDirectory: async (world) => call("GET", await sandbox(world, "/archives/tmp")),
+  uploadDirectory: async (world) => call("PUT", await sandbox(world, "/archives/tmp/into"), "x"),
+  watchDirectory: async (world) => call("GET", await sandbox(world, "/watch/gone")),
+  makeDirectory: async (world) => call("PUT", await sandbox(world, "/directories/tmp/made")),
   listSandboxPorts: async (world) => call("GET", await sandbox(world, "/ports")),
   setSandboxPortAccess: async (world) => call("PATCH", await sandbox(world, "/ports/3000"), { public: true }),
   signSandboxUrl: async (world) => call("POST", await sandbox(world, "/urls"), { port: 3000 }),
@@ -144,6 +163,25 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   uploadMachineFile: async (world) => call("PUT", await machine(world, "/files/tmp/a"), "x"),
   listMachineEvents: async (world) => call("GET", await machine(world, "/events")),
   getMachineMetrics: async (world) => call("GET", await machine(world, "/metrics")),
+  changeMachineFile: async (world) => {
+    const path = await machine(world, "/files/tmp/there");
+    await world.call("PUT", path, { body: "x" });
+    return call("PATCH", path, { mode: "0600" });
+  },
+  removeMachineFile: async (world) => {
+    const path = await machine(world, "/files/tmp/there");
+    await world.call("PUT", path, { body: "x" });
+    return call("DELETE", path);
+  },
+  statMachineFile: async (world) => {
+    const path = await machine(world, "/files/tmp/there");
+    await world.call("PUT", path, { body: "x" });
+    return call("GET", path.replace("/files/", "/stat/"));
+  },
+  downloadMachineDirectory: async (world) => call("GET", await machine(world, "/archives/tmp")),
+  uploadMachineDirectory: async (world) => call("PUT", await machine(world, "/archives/tmp/into"), "x"),
+  watchMachineDirectory: async (world) => call("GET", await machine(world, "/watch/gone")),
+  makeMachineDirectory: async (world) => call("PUT", await machine(world, "/directories/tmp/made")),
   listMachinePorts: async (world) => call("GET", await machine(world, "/ports")),
   setMachinePortAccess: async (world) => call("PATCH", await machine(world, "/ports/3000"), { public: true }),
   signMachineUrl: async (world) => call("POST", await machine(world, "/urls"), { port: 3000 }),

@@ -1,10 +1,14 @@
 // Files of the VMs of a fake host.
 
 import { createHash } from "node:crypto";
+import { basename } from "node:path";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkerryError } from "@skerry/contract/errors";
+import type { ChangeEntry } from "@skerry/contract/host-api/files";
+import type { FileInfo } from "@skerry/contract/vms/files";
 import { sendAll } from "./fake-commands.ts";
-import { sendJson } from "./fake-http.ts";
+import { readBody, sendJson } from "./fake-http.ts";
+import { FakeWatches } from "./fake-watches.ts";
 
 /** A file as a guest would have it: its bytes are not kept, only what a test wants to know of them. */
 export interface StoredFile {
@@ -17,7 +21,118 @@ export interface StoredFile {
 
 const KEPT_BYTES = 1024 * 1024;
 
-export async function storeFile(
+export interface FileCall {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly url: URL;
+}
+
+/** What is in every directory. */
+const entry = { name: "a", size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" } as const;
+
+/** Watches of all fake hosts. */
+export const watches = new FakeWatches();
+
+/** `method` and the last part of the path. A directory is a file of no bytes whose path ends with a slash. */
+export async function serveFiles(
+  files: Map<string, StoredFile>,
+  method: string,
+  { request, response, url }: FileCall,
+): Promise<void> {
+  const path = url.searchParams.get("path") ?? "";
+  switch (method) {
+    case "PUT file":
+      return storeFile(files, path, { request, response, mode: Number(url.searchParams.get("mode")) });
+    case "GET file":
+      return sendFile(files, path, response);
+    case "GET archive":
+      return sendFile(new Map([[path, files.get(`${path}.tar`) ?? empty]]), path, response);
+    case "GET watch":
+      return watches.serve(path, response);
+    case "PUT archive":
+      return storeArchive(files, path, request, response);
+    default:
+      return serveEntries(files, method, { request, response, url });
+  }
+}
+
+async function serveEntries(
+  files: Map<string, StoredFile>,
+  method: string,
+  { request, response, url }: FileCall,
+): Promise<void> {
+  const asked = (name: string) => url.searchParams.get(name);
+  const path = asked("path") ?? "";
+  const mode = Number(asked("mode"));
+  switch (method) {
+    case "GET directory": {
+      const depth = Number(asked("depth") ?? "1");
+      const entries = depth === 1 ? [entry] : [entry, { ...entry, path: `${depth}/a` }];
+      return sendJson(response, 200, { entries, truncated: asked("limit") === "1" });
+    }
+    case "PUT directory":
+      files.set(`${path}/`, { size: 0, mode, sha256: "", content: Buffer.alloc(0) });
+      return sendJson(response, 200, infoOf(files, path));
+    case "GET entry":
+      return sendJson(response, 200, infoOf(files, path));
+    case "PATCH entry":
+      return sendJson(response, 200, change(files, await readBody<ChangeEntry>(request)));
+    case "DELETE entry":
+      remove(files, path, asked("recursive") === "true");
+      return void response.writeHead(204).end();
+    default:
+      throw new SkerryError("not_found", "no such call");
+  }
+}
+
+const empty: StoredFile = { size: 0, sha256: "", mode: 0o644, content: Buffer.alloc(0) };
+
+/** As a file beside the directory. */
+async function storeArchive(
+  files: Map<string, StoredFile>,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const content: Buffer[] = [];
+  for await (const chunk of request as AsyncIterable<Buffer>) content.push(chunk);
+  const whole = Buffer.concat(content);
+  files.set(`${path}.tar`, { ...empty, size: whole.length, content: whole });
+  response.writeHead(204).end();
+}
+
+function infoOf(files: ReadonlyMap<string, StoredFile>, path: string): FileInfo {
+  const directory = files.get(`${path}/`);
+  const { size, mode } = directory ?? found(files, path);
+  return {
+    ...{ path, name: basename(path), size, modified: entry.modified, owner: "root", group: "root" },
+    type: directory === undefined ? "file" : "directory",
+    mode: mode.toString(8).padStart(4, "0"),
+  };
+}
+
+function found(files: ReadonlyMap<string, StoredFile>, path: string): StoredFile {
+  const file = files.get(path);
+  if (file === undefined) throw new SkerryError("file_not_found", "There is no such file.");
+  return file;
+}
+
+function change(files: Map<string, StoredFile>, { path, to = path, mode }: ChangeEntry): FileInfo {
+  const file = found(files, path);
+  if (files.has(`${to}/`)) throw new SkerryError("directory_not_empty", "It is not empty.");
+  files.delete(path);
+  files.set(to, { ...file, mode: mode ?? file.mode });
+  return infoOf(files, to);
+}
+
+function remove(files: Map<string, StoredFile>, path: string, recursive: boolean): void {
+  const isDirectory = files.delete(`${path}/`);
+  if (!isDirectory) found(files, path);
+  if (isDirectory && !recursive) throw new SkerryError("directory_not_empty", "It is not empty.");
+  files.delete(path);
+}
+
+async function storeFile(
   files: Map<string, StoredFile>,
   path: string,
   { request, response, mode }: { request: IncomingMessage; response: ServerResponse; mode: number },
@@ -35,7 +150,7 @@ export async function storeFile(
   sendJson(response, 200, { path, size });
 }
 
-export async function sendFile(
+async function sendFile(
   files: ReadonlyMap<string, StoredFile>,
   path: string,
   response: ServerResponse,
@@ -45,7 +160,6 @@ export async function sendFile(
     response.writeHead(200, { "content-length": endless });
     return sendAll(response, Number(endless));
   }
-  const file = files.get(path);
-  if (file === undefined) throw new SkerryError("file_not_found", "There is no such file.");
+  const file = found(files, path);
   response.writeHead(200, { "content-length": file.size }).end(file.content);
 }

@@ -15,7 +15,7 @@ import type { EgressChange, ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/c
 import type { HostUsage } from "@skerry/contract/host-api/host-info";
 import type { Template } from "@skerry/contract/templates/template";
 import { playCommand } from "./fake-commands.ts";
-import { sendFile, storeFile, type StoredFile } from "./fake-files.ts";
+import { serveFiles, type StoredFile } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
 import { fakes, FakeMoves } from "./fake-moves.ts";
 import { FakeSnapshots } from "./fake-snapshots.ts";
@@ -27,9 +27,9 @@ import { FakePorts } from "./fake-ports.ts";
 import { readBody, readCommand, sendJson } from "./fake-http.ts";
 
 /** Calls whose body names the incarnation. */
-const NAMED_IN_BODY: ReadonlySet<string> = new Set(["POST execute", "PUT egress"]);
+const NAMED_IN_BODY: ReadonlySet<string> = new Set(["POST execute", "PUT egress", "PATCH entry"]);
 
-type FailingCall = "start" | "stop" | "destroy" | "list" | "execute" | "write" | "egress";
+type FailingCall = "files" | "start" | "stop" | "destroy" | "list" | "execute" | "write" | "egress";
 
 export const denial: EgressDenial = {
   address: "203.0.113.9",
@@ -42,9 +42,6 @@ export const denial: EgressDenial = {
 
 type CallInVm = Record<"id", string> & Record<"request", IncomingMessage> & Answering;
 type Answering = Record<"response", ServerResponse> & Record<"url", URL>;
-
-/** What is in every directory. */
-const entry = { name: "a", size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" };
 
 export class FakeHost {
   readonly folder = mkdtempSync(join(tmpdir(), "skerry-fake-host-"));
@@ -60,6 +57,8 @@ export class FakeHost {
   readonly metrics = new FakeMetrics(() => this.vms);
   readonly ports = new FakePorts();
   readonly files = new Map<string, StoredFile>();
+  /** Of every call. */
+  readonly urls: string[] = [];
   /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
   readonly calls: string[] = [];
   readonly commands: ExecuteCommand[] = [];
@@ -164,6 +163,7 @@ export class FakeHost {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "", "http://host");
+    this.urls.push(url.href);
     if (!url.pathname.startsWith("/vms")) return this.#ofHost(url.pathname, request, response);
     const [, , id = "", part] = url.pathname.split("/");
     const method = `${request.method} ${part ?? (id === "" ? "/vms" : "vm")}`;
@@ -214,7 +214,6 @@ export class FakeHost {
   }
 
   async #inVm(method: string, { id, request, response, url }: CallInVm): Promise<void> {
-    const path = url.searchParams.get("path") ?? "";
     switch (method) {
       case "POST execute":
         return this.#execute(await readCommand(request, this.passesInput), { request, response });
@@ -223,21 +222,11 @@ export class FakeHost {
       case "GET egress":
         this.#fail("egress");
         return sendJson(response, 200, this.#report(id));
-      case "PUT file":
-        this.#fail("write");
-        return storeFile(this.files, path, {
-          request,
-          response,
-          mode: Number(url.searchParams.get("mode")),
-        });
-      case "GET file":
-        return sendFile(this.files, path, response);
       case "GET ports":
         return sendJson(response, 200, { items: this.ports.listening, truncated: false });
-      case "GET directory":
-        return sendJson(response, 200, { entries: [entry], truncated: false });
       default:
-        throw new SkerryError("not_found", "no such call");
+        this.#fail(method === "PUT file" ? "write" : "files");
+        return serveFiles(this.files, method, { request, response, url });
     }
   }
 

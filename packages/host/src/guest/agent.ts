@@ -1,24 +1,21 @@
 // What a host can ask of a guest, in TypeScript. Checks the shape of every answer and turns the guest's
 // refusals into errors of the API.
 
-import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
+import { SkerryError } from "@skerry/contract/errors";
 import type {
   ConfigureOperation,
   ExecuteOperation,
-  GuestErrorCode,
   GuestOperation,
 } from "@skerry/contract/guest-api/guest-operations";
 import { FrameError } from "@skerry/contract/frames";
 import type { MainExit } from "@skerry/contract/host-api/vm";
-import { LIST_MAX_ENTRIES } from "@skerry/contract/bounds";
-import type { DirectoryListing } from "@skerry/contract/vms/files";
 import type { ExecuteExit } from "@skerry/contract/vms/execute";
 import { randomBytes } from "node:crypto";
 import { signalName } from "../signals.ts";
 import type { GuestChannel } from "./channel.ts";
-import { directoryEntryOf } from "./directory-entry.ts";
-import { JsonLines, ListFault } from "./json-lines.ts";
+import { JsonLines, ListFault, type LineBounds } from "./json-lines.ts";
 import { integer, natural } from "./numbers.ts";
+import { errorOfRefusal } from "./refusals.ts";
 import { GuestRefusal, type GuestStream, type Output } from "./stream.ts";
 
 /** A guest that has not answered a short request by then is taken for dead. */
@@ -177,11 +174,6 @@ export async function firstPiece(
   return first;
 }
 
-export async function listDirectory(channel: GuestChannel, path: string): Promise<DirectoryListing> {
-  const listing = await readList(channel, { op: "list", path, limit: LIST_MAX_ENTRIES }, directoryEntryOf);
-  return { entries: listing.entries, truncated: listing.truncated };
-}
-
 export interface GuestList<Entry> {
   readonly entries: Entry[];
   /** There are more than were asked for. */
@@ -191,11 +183,17 @@ export interface GuestList<Entry> {
 /** The lines that an operation answers. A guest that sends something else is dropped. */
 export async function readList<Entry>(
   channel: GuestChannel,
-  operation: GuestOperation & { readonly limit: number },
-  entryOf: (line: Readonly<Record<string, unknown>>) => Entry,
+  operation: GuestOperation,
+  {
+    bounds,
+    entryOf,
+  }: {
+    readonly bounds: LineBounds;
+    readonly entryOf: (line: Readonly<Record<string, unknown>>) => Entry;
+  },
 ): Promise<GuestList<Entry>> {
   const stream = channel.open(operation);
-  const lines = new JsonLines(operation.limit, entryOf);
+  const lines = new JsonLines(bounds, entryOf);
   const read = async (): Promise<GuestList<Entry>> => {
     for (let part = await stream.read(); part !== undefined; part = await stream.read())
       lines.push(part.bytes);
@@ -251,37 +249,4 @@ export async function withDeadline<T>(
   } finally {
     clearTimeout(timer);
   }
-}
-
-const refusals: { readonly [Code in GuestErrorCode]: readonly [ErrorCode, string] } = {
-  bad_request: ["internal", "The VM's agent did not understand the request."],
-  not_found: ["file_not_found", "There is no such file or directory in the VM."],
-  is_a_directory: ["path_is_directory", "The path is a directory."],
-  not_a_directory: ["path_not_directory", "A part of the path, or the path itself, is not a directory."],
-  not_a_file: ["path_not_file", "The path is not a regular file."],
-  workdir_not_found: ["workdir_not_found", "The working directory does not exist in the VM."],
-  permission_denied: ["permission_denied", "The VM's file system does not permit this."],
-  no_space: ["disk_full", "The VM's disk is full."],
-  path_too_long: ["invalid_path", "The path, or a part of it, is too long."],
-  out_of_memory: ["guest_failed", "The VM has no memory left for this."],
-  too_many_streams: ["sandbox_busy", "Too many operations are under way in this VM."],
-  too_many_executions: ["sandbox_busy", "Too many executions run in this VM."],
-  execution_not_found: [
-    "execution_not_found",
-    "There is no such execution in the VM, or it has been forgotten.",
-  ],
-  input_closed: ["execution_input_closed", "The execution reads no input, or no more of it."],
-  position_ahead: ["bad_request", "The execution has not written so much yet."],
-  canceled: ["canceled", "The operation was canceled."],
-  io_error: ["guest_failed", "The VM's file system failed."],
-  connection_refused: ["port_not_listening", "Nothing listens on this port in the VM."],
-  connection_timed_out: ["guest_timeout", "What listens on this port in the VM accepts no connection."],
-  connection_reset: ["guest_failed", "The connection was reset in the VM."],
-  connection_failed: ["guest_failed", "The VM's agent cannot connect to this port."],
-};
-
-function errorOfRefusal(refusal: GuestRefusal): SkerryError {
-  const known = Object.hasOwn(refusals, refusal.code) ? refusals[refusal.code as GuestErrorCode] : undefined;
-  const [code, message] = known ?? ["guest_failed", "The VM's agent failed."];
-  return new SkerryError(code, message, { cause: refusal });
 }

@@ -8,31 +8,39 @@ export class ListFault extends Error {
   override readonly name = "ListFault";
 }
 
-/** A name has 255 bytes, six times as many where each needs an escape; the other fields are numbers and
- *  one word. */
-const LINE_MAX_BYTES = 2_048;
+/** What a guest may send. */
+export interface LineBounds {
+  readonly entriesMax: number;
+  readonly lineMaxBytes: number;
+  /** Of all lines together. */
+  readonly maxBytes: number;
+}
+
 const NEWLINE = 0x0a;
 
 export class JsonLines<Entry> {
   readonly entries: Entry[] = [];
-  readonly #entriesMax: number;
+  readonly #bounds: LineBounds;
+  #bytes = 0;
   readonly #entryOf: (line: Readonly<Record<string, unknown>>) => Entry;
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(entriesMax: number, entryOf: (line: Readonly<Record<string, unknown>>) => Entry) {
-    this.#entriesMax = entriesMax;
+  constructor(bounds: LineBounds, entryOf: (line: Readonly<Record<string, unknown>>) => Entry) {
+    this.#bounds = bounds;
     this.#entryOf = entryOf;
   }
 
   /** Throws ListFault, or FrameError where a line is not a JSON object. */
   push(bytes: Buffer): void {
+    this.#bytes += bytes.length;
+    if (this.#bytes > this.#bounds.maxBytes) throw new ListFault("there are too many bytes");
     const text = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
     let from = 0;
     for (let end = text.indexOf(NEWLINE); end >= 0; end = text.indexOf(NEWLINE, from)) {
       this.#take(text.subarray(from, end));
       from = end + 1;
     }
-    if (text.length - from > LINE_MAX_BYTES) throw new ListFault("a line is too long");
+    if (text.length - from > this.#bounds.lineMaxBytes) throw new ListFault("a line is too long");
     this.#rest = Buffer.from(text.subarray(from));
   }
 
@@ -42,8 +50,8 @@ export class JsonLines<Entry> {
   }
 
   #take(line: Buffer): void {
-    if (line.length > LINE_MAX_BYTES) throw new ListFault("a line is too long");
-    if (this.entries.length === this.#entriesMax) throw new ListFault("there are too many lines");
+    if (line.length > this.#bounds.lineMaxBytes) throw new ListFault("a line is too long");
+    if (this.entries.length === this.#bounds.entriesMax) throw new ListFault("there are too many lines");
     this.entries.push(this.#entryOf(parseJsonPayload(line)));
   }
 }

@@ -1,11 +1,9 @@
 // Executions of a guest. Their output is passed on as it comes; a reader that is slow makes the guest wait, and no memory here grows.
 
 import type { ServerResponse } from "node:http";
-import { setTimeout as sleep } from "node:timers/promises";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import {
   InputQuery,
-  OUTPUT_PING_MS,
   OutputQuery,
   ResizeExecution,
   SignalExecution,
@@ -26,14 +24,13 @@ import {
 import type { Host } from "../host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
+import { STREAM, withPings } from "./pings.ts";
 
 const ExecutionParams = Type.Object({
   ...VmParams.properties,
   execution: Type.String({ pattern: "^[a-z0-9_]{1,63}$" }),
 });
 
-/** Each answer carries one execution. */
-const STREAM = 1;
 /** A guest that says nothing for so many pings is asked whether it is there. */
 const PINGS_PER_QUESTION = 3;
 
@@ -177,7 +174,11 @@ async function relay(
   response.writeHead(200, { "content-type": FRAMES_CONTENT_TYPE });
   response.write(encodeJson(frameTypes.head, STREAM, reader.state));
   try {
-    for await (const records of recordsOf(channel, reader, response)) {
+    // A command may be silent for as long as it likes; its caller gets pings, and its agent is asked now and then whether it is there.
+    const { execution } = reader.state;
+    const ask = async (pings: number) =>
+      pings % PINGS_PER_QUESTION === 0 && askExecution(channel, { op: "execution", execution });
+    for await (const records of withPings(() => reader.read(), response, ask)) {
       if (!(await writeBodyPiece(response, encodeFrame(frameTypes.data, STREAM, records)))) return;
     }
     const state = await reader.end();
@@ -185,36 +186,6 @@ async function relay(
     response.end(encodeJson(frameTypes.close, STREAM, state));
   } catch (error) {
     response.end(encodeJson(frameTypes.reset, STREAM, asSkerryError(error as Error).toBody()));
-  }
-}
-
-/** A command may be silent for as long as it likes; its caller gets pings, and its agent is asked now and then whether it is there. */
-async function* recordsOf(
-  channel: GuestChannel,
-  reader: ExecutionReader,
-  response: ServerResponse,
-): AsyncGenerator<Buffer, void> {
-  for (let pings = 0; ;) {
-    const read = reader.read();
-    read.catch(() => undefined); // it is awaited below
-    for (;;) {
-      const over = new AbortController();
-      const silence = sleep(OUTPUT_PING_MS, "silent" as const, { signal: over.signal }).catch(
-        () => "silent" as const,
-      );
-      const next = await Promise.race([read, silence]);
-      over.abort();
-      if (next === undefined || response.destroyed) return;
-      if (next !== "silent") {
-        pings = 0;
-        yield next;
-        break;
-      }
-      response.write(encodeFrame(frameTypes.ping, STREAM));
-      pings += 1;
-      if (pings % PINGS_PER_QUESTION === 0)
-        await askExecution(channel, { op: "execution", execution: reader.state.execution });
-    }
   }
 }
 

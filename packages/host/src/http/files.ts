@@ -3,14 +3,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkerryError } from "@skerry/contract/errors";
 import { FileWriteHostQuery, PathQuery } from "@skerry/contract/host-api/vm";
-import {
-  firstPiece,
-  listDirectory,
-  startRead,
-  startWrite,
-  withDeadline,
-  writtenBytes,
-} from "../guest/agent.ts";
+import { firstPiece, startRead, startWrite, withDeadline, writtenBytes } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import type { GuestStream, Output } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
@@ -47,16 +40,6 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
       reply.hijack();
       reply.raw.writeHead(200, { "content-type": "application/octet-stream" });
       await send(channel, stream, { first, response: reply.raw });
-    },
-  );
-
-  server.get(
-    "/vms/:id/directory",
-    { schema: { params: VmParams, querystring: PathQuery } },
-    async (request) => {
-      const { execution_id, path } = request.query;
-      using guest = await engine.use(request.params.id, execution_id);
-      return await listDirectory(guest.channel, path);
     },
   );
 }

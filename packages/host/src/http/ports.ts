@@ -4,7 +4,6 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { Type } from "typebox";
 import { PORT_CONNECTIONS_MAX, PORTS_MAX } from "@skerry/contract/bounds";
-import { SkerryError } from "@skerry/contract/errors";
 import {
   encodeFrame,
   encodeHeader,
@@ -24,21 +23,29 @@ import type { GuestStream } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
 import { asSkerryError, VmParams, type HostServer } from "./conventions.ts";
 import { acceptUpgrade } from "./upgrades.ts";
+import { VmCounts } from "./vm-counts.ts";
 
 const PortParams = Type.Object({
   ...VmParams.properties,
   port: Type.Integer({ minimum: 1, maximum: 65_535 }),
 });
 
+/** An address and a program's name, which has 16 bytes. */
+const PORT_LINES = { entriesMax: PORTS_MAX, lineMaxBytes: 2_048, maxBytes: PORTS_MAX * 2_048 };
+
 export function registerPorts(server: HostServer, { engine }: Host): void {
-  const connections = new ConnectionCount(PORT_CONNECTIONS_MAX);
+  const connections = new VmCounts(PORT_CONNECTIONS_MAX, "connections to ports");
 
   server.get(
     "/vms/:id/ports",
     { schema: { params: VmParams, querystring: ExecutionQuery } },
     async (request): Promise<ListeningPorts> => {
       using guest = await engine.use(request.params.id, request.query.execution_id);
-      const list = await readList(guest.channel, { op: "ports", limit: PORTS_MAX }, listeningPortOf);
+      const list = await readList(
+        guest.channel,
+        { op: "ports", limit: PORTS_MAX },
+        { bounds: PORT_LINES, entryOf: listeningPortOf },
+      );
       // A port that is none was told by an agent that is not ours.
       return { items: list.entries.filter(({ port }) => port > 0), truncated: list.truncated };
     },
@@ -176,33 +183,4 @@ const TEXT_MAX_CHARS = 50;
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value.slice(0, TEXT_MAX_CHARS).toWellFormed() : "";
-}
-
-/** How many connections each VM has. */
-class ConnectionCount {
-  readonly #max: number;
-  readonly #counts = new Map<string, number>();
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  /** One more, until it is disposed of. */
-  take(id: string): Disposable {
-    const count = this.#counts.get(id) ?? 0;
-    if (count >= this.#max) {
-      throw new SkerryError("sandbox_busy", `${this.#max} connections to ports of this VM are open.`, {
-        remediation: "Close some of them.",
-        retryAfterS: 1,
-      });
-    }
-    this.#counts.set(id, count + 1);
-    return {
-      [Symbol.dispose]: () => {
-        const left = (this.#counts.get(id) ?? 1) - 1;
-        if (left === 0) this.#counts.delete(id);
-        else this.#counts.set(id, left);
-      },
-    };
-  }
 }

@@ -5,11 +5,13 @@
 
 from ._async._client import AsyncSkerry
 from ._async._content import AsyncUploadContent
+from ._async._file_system import AsyncFileSystem
 from ._async._sandboxes import AsyncSandbox
 from ._async._streams import AsyncStream
 from ._page import Page
 from ._sync._client import Skerry
 from ._sync._content import UploadContent
+from ._sync._file_system import FileSystem
 from ._sync._sandboxes import Sandbox
 from ._sync._streams import Stream
 from .errors import (
@@ -30,6 +32,7 @@ from .errors import (
 from .events import DroppedEvent, ExecuteEvent, ExitEvent, FollowEvent, FollowedExit, FollowedOutput, OutputEvent
 
 __all__ = [
+    "AsyncFileSystem",
     "AsyncSandbox",
     "AsyncSkerry",
     "AsyncStream",
@@ -38,6 +41,7 @@ __all__ = [
     "DroppedEvent",
     "ExecuteEvent",
     "ExitEvent",
+    "FileSystem",
     "FollowEvent",
     "FollowedExit",
     "FollowedOutput",

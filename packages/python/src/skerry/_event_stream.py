@@ -11,6 +11,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, cast
 
 from .errors import SkerryApiError, error_of_body
 from .events import DroppedEvent, ExecuteEvent, ExitEvent, FollowEvent, OutputEvent
+from .types import FileEvent
 
 #: Longest event, in characters. A chunk of output is at most 64 KiB before base64; the rest is room.
 EVENT_MAX_CHARS = 4 * 1024 * 1024
@@ -51,6 +52,14 @@ class ServerEvent(NamedTuple):
         if not isinstance(line, str):
             raise EventStreamError("a line without text")
         return line
+
+    def file_event(self) -> Optional[FileEvent]:
+        """None for what only tells that the connection lives. Raises what an event ``error`` says."""
+        if self.event == "error":
+            raise self.error()
+        told = self.json()
+        # The server's word for it; the client does not validate.
+        return cast(FileEvent, told) if isinstance(told.get("path"), str) else None
 
     def execute_event(self) -> Optional[ExecuteEvent]:
         """None for events that a newer server may add. Raises what an event ``error`` says."""

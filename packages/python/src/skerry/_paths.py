@@ -34,9 +34,19 @@ def file_path(vm: str, path: str) -> str:
 
 def directory_path(vm: str, path: str) -> str:
     """``/`` is the root, a slash at the end says nothing more."""
+    return path_under(f"{vm}/files", path)
+
+
+def path_under(base: str, path: str) -> str:
+    """What this path of the API has for a path in the VM."""
+    checked_absolute(path)
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return f"{base}/{'/'.join(segment(part) for part in parts)}"
+
+
+def checked_absolute(path: str) -> str:
     if not path.startswith("/"):
         raise SkerryInputError(
             f'The path "{path}" is not absolute.', remediation="Begin it with a slash, such as /root/data."
         )
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    return f"{vm}/files/{'/'.join(segment(part) for part in parts)}"
+    return path

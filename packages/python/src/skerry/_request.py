@@ -19,6 +19,8 @@ ANSWER_WITHIN_S = 60.0
 CREATE_WITHIN_S = 240.0
 #: How long a program that has given a creation up waits for what comes of it.
 SETTLE_WITHIN_S = 60.0
+#: A tree is removed, or moved to another file system, within this or not at all.
+TREE_WITHIN_S = 180.0
 #: The longest grace of a machine, and what comes after it.
 STOP_WITHIN_S = 360.0
 

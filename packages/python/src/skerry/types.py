@@ -133,6 +133,8 @@ ErrorCode = Literal[
     "path_is_directory",
     "path_not_directory",
     "path_not_file",
+    "directory_not_empty",
+    "vm_outdated",
     "port_not_listening",
     "upload_incomplete",
     "payload_too_large",
@@ -150,6 +152,9 @@ ErrorCode = Literal[
     "stdin_not_supported",
     "permission_denied",
     "disk_full",
+    "program_missing",
+    "archive_refused",
+    "too_many_watches",
     "headers_too_large",
     "sandbox_busy",
     "machine_busy",
@@ -175,6 +180,28 @@ ExecuteRequestStdinEncoding = Literal[
 ExecutionStatus = Literal[
     "running",
     "exited",
+]
+
+FileEventEvent = Literal[
+    "start",
+    "create",
+    "write",
+    "remove",
+    "rename",
+    "chmod",
+    "overflow",
+]
+
+FileEventType = Literal[
+    "file",
+    "directory",
+]
+
+FileInfoType = Literal[
+    "file",
+    "directory",
+    "symlink",
+    "other",
 ]
 
 HealthStatus = Literal[
@@ -293,6 +320,11 @@ SandboxCreateRequestMode = Literal[
     "persistent",
 ]
 
+SignedUrlRequestMethod = Literal[
+    "GET",
+    "PUT",
+]
+
 SizeCpu = Literal[
     "shared",
     "performance",
@@ -340,8 +372,10 @@ VmEventKind = Literal[
 #: The HTTP status that each error code comes with.
 ERROR_STATUS: Mapping[str, int] = {
     "already_member": 409,
+    "archive_refused": 422,
     "bad_request": 400,
     "database_unavailable": 503,
+    "directory_not_empty": 409,
     "disk_full": 422,
     "disk_gone": 409,
     "disk_unreadable": 409,
@@ -389,6 +423,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "payload_too_large": 413,
     "permission_denied": 422,
     "port_not_listening": 409,
+    "program_missing": 422,
     "quota_exceeded": 403,
     "rate_limited": 429,
     "request_timeout": 408,
@@ -407,6 +442,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "template_not_ready": 503,
     "timeout_too_long": 422,
     "token_not_found": 404,
+    "too_many_watches": 422,
     "unauthorized": 401,
     "unknown_field": 400,
     "unknown_size": 422,
@@ -418,6 +454,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "url_expired": 403,
     "user_not_found": 404,
     "vm_moving": 503,
+    "vm_outdated": 409,
     "workdir_not_found": 422,
 }
 
@@ -493,16 +530,30 @@ class AuthorityRotateRequest(TypedDict, total=False):
     leave_offline: bool
 
 
-class DirectoryEntry(TypedDict):
+class _DirectoryEntryRequired(TypedDict):
     name: str
+    #: Bytes.
     size: int
     type: DirectoryEntryType
     modified: str
 
 
+class DirectoryEntry(_DirectoryEntryRequired, total=False):
+    #: From the directory that is listed, where the list goes below it.
+    path: str
+    #: Permissions, octal, such as `0644`.
+    mode: str
+    #: Name of the user that it belongs to, or its number.
+    owner: str
+    #: Name of the group that it belongs to, or its number.
+    group: str
+    #: Of a symbolic link: where it leads, as it is written there.
+    target: str
+
+
 class DirectoryListing(TypedDict):
     entries: List[DirectoryEntry]
-    #: The directory has more than 10000 entries.
+    #: There are more entries than `limit`, or than 4 MiB of them.
     truncated: bool
 
 
@@ -713,6 +764,45 @@ class ExecutionRequest(_ExecutionRequestRequired, total=False):
     cols: int
     #: Of the terminal. Default: `24`.
     rows: int
+
+
+class FileChange(TypedDict, total=False):
+    #: Move it here: an absolute path. A file, or an empty directory, that is there is replaced.
+    path: str
+    #: Permissions, octal.
+    mode: str
+
+
+class FileEvent(TypedDict):
+    #: `start`: it watches from here on. `rename`: it was moved away from this path; where it went within the
+    #: directory, a `create` says so. `chmod`: its permissions, owner or times. `overflow`: events were lost, so look
+    #: again what is there.
+    event: FileEventEvent
+    #: From the directory that is watched; empty for the directory itself.
+    path: str
+    #: `file` is all that is no directory.
+    type: FileEventType
+
+
+class _FileInfoRequired(TypedDict):
+    #: Absolute path in the microVM.
+    path: str
+    name: str
+    #: Bytes.
+    size: int
+    type: FileInfoType
+    modified: str
+    #: Permissions, octal, such as `0644`.
+    mode: str
+    #: Name of the user that it belongs to, or its number.
+    owner: str
+    #: Name of the group that it belongs to, or its number.
+    group: str
+
+
+class FileInfo(_FileInfoRequired, total=False):
+    #: Of a symbolic link: where it leads, as it is written there.
+    target: str
 
 
 class FileWritten(TypedDict):
@@ -1448,11 +1538,13 @@ class SignedUrl(TypedDict):
     expires_at: str
 
 
-class _SignedUrlRequestRequired(TypedDict):
+class SignedUrlRequest(TypedDict, total=False):
+    #: The URL opens this port, with all its paths.
     port: int
-
-
-class SignedUrlRequest(_SignedUrlRequestRequired, total=False):
+    #: The URL reads or writes the file at this absolute path.
+    path: str
+    #: Of a file: whether it is read or written. Default: `GET`.
+    method: SignedUrlRequestMethod
     #: How long the URL is valid, at most 168h. Default: `1h`.
     expires_in: str
 

@@ -10,12 +10,14 @@ import { registerVmEgress } from "../vms/vm-egress.ts";
 import { registerVmExec } from "../vms/vm-exec.ts";
 import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
 import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
+import { registerVmFile } from "../vms/vm-file.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { machineNoun } from "../vms/vm-noun.ts";
 import { registerVmForward } from "../vms/vm-forward.ts";
 import { registerVmEvents } from "../vms/vm-events.ts";
 import { registerVmMetrics } from "../vms/vm-metrics.ts";
 import { registerVmPorts } from "../vms/vm-ports.ts";
+import { registerVmWatch } from "../vms/vm-watch.ts";
 
 export function registerMachineCommands(program: Command, cli: Cli): void {
   const machine = program.command("machine").description("MicroVMs that are meant to keep running.");
@@ -35,6 +37,8 @@ export function registerMachineCommands(program: Command, cli: Cli): void {
   registerVmAttach(machine, cli, machineNoun);
   registerVmKill(machine, cli, machineNoun);
   registerVmFiles(machine, cli, machineNoun);
+  registerVmFile(machine, cli, machineNoun);
+  registerVmWatch(machine, cli, machineNoun);
   registerVmEgress(machine, cli, machineNoun);
   registerVmEvents(machine, cli, machineNoun);
   registerVmMetrics(machine, cli, machineNoun);

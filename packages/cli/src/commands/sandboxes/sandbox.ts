@@ -11,12 +11,14 @@ import { registerVmEgress } from "../vms/vm-egress.ts";
 import { registerVmExec } from "../vms/vm-exec.ts";
 import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
 import { registerVmAttach, registerVmShell } from "../vms/vm-shell.ts";
+import { registerVmFile } from "../vms/vm-file.ts";
 import { registerVmFiles } from "../vms/vm-files.ts";
 import { sandboxNoun } from "../vms/vm-noun.ts";
 import { registerVmForward } from "../vms/vm-forward.ts";
 import { registerVmEvents } from "../vms/vm-events.ts";
 import { registerVmMetrics } from "../vms/vm-metrics.ts";
 import { registerVmPorts } from "../vms/vm-ports.ts";
+import { registerVmWatch } from "../vms/vm-watch.ts";
 
 export function registerSandboxCommands(program: Command, cli: Cli): void {
   const sandbox = program.command("sandbox").description("Short-lived microVMs to run code in.");
@@ -34,6 +36,8 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerVmAttach(sandbox, cli, sandboxNoun);
   registerVmKill(sandbox, cli, sandboxNoun);
   registerVmFiles(sandbox, cli, sandboxNoun);
+  registerVmFile(sandbox, cli, sandboxNoun);
+  registerVmWatch(sandbox, cli, sandboxNoun);
   registerSandboxLife(sandbox, cli);
   registerSandboxPower(sandbox, cli);
   registerSandboxSnapshots(sandbox, cli);

@@ -1,7 +1,7 @@
 // `upload`, `download` and `ls` of sandboxes and machines.
 
 import { posix } from "node:path";
-import { SkerryApiError } from "@skerry/sdk";
+import { SkerryApiError, type DirectoryEntry, type FileSystem } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
@@ -93,7 +93,7 @@ function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
   const command = parent
     .command("download")
     .description(
-      `Read a file of a ${noun}. A download that breaks off, or is too large, leaves no local file. Permissions come with \`skerry cp\`.`,
+      `Read a file of a ${noun}, with its permissions. A download that breaks off, or is too large, leaves no local file.`,
     )
     .argument("<id>", idArgument(vm))
     .argument("<remote>", `absolute path in the ${noun}`)
@@ -110,16 +110,20 @@ function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
   command.action(async (text: string, remote: string, local: string) => {
     const { maxSize: maxBytes } = command.opts<{ readonly maxSize?: number }>();
     const client = await cli.client(command);
-    const content = await onTarget(vm.target(client, cli.signal, "download"), text, (id) =>
-      vm.calls(client).downloadStream(id, remote, { signal: cli.signal }),
-    );
+    const options = { signal: cli.signal };
+    const { content, mode } = await onTarget(vm.target(client, cli.signal, "download"), text, async (id) => {
+      const calls = vm.calls(client);
+      const stream = await calls.downloadStream(id, remote, options);
+      const mode = local === STDIO ? undefined : await modeOf(calls.files(id), remote, cli.signal);
+      return { content: stream, mode };
+    });
     if (local === STDIO) {
       for await (const chunk of bounded(content, maxBytes)) await cli.output.bytes("stdout", chunk);
       return;
     }
     const { path, bytes } = await cli.waits.during(`Downloading ${remote}`, (transfer) =>
       saveLocalFile(content, local, {
-        ...{ name: posix.basename(remote), maxBytes },
+        ...{ name: posix.basename(remote), maxBytes, mode },
         onProgress: (more) => transfer.add(more),
       }),
     );
@@ -132,6 +136,18 @@ function registerDownload(parent: Command, cli: Cli, vm: VmNoun): void {
   );
 }
 
+/** Without those that would run a program as its owner: who wrote it in the VM is not its owner here. */
+async function modeOf(files: FileSystem, path: string, signal: AbortSignal): Promise<number | undefined> {
+  try {
+    const { mode } = await files.stat(path, { follow: true, signal });
+    return Number.parseInt(mode, 8) & 0o777;
+  } catch (error) {
+    // A server, or a VM, of an earlier version does not tell; and what the download says of the file counts.
+    if (error instanceof SkerryApiError) return undefined;
+    throw error;
+  }
+}
+
 function registerLs(parent: Command, cli: Cli, vm: VmNoun): void {
   const { noun, id: example } = vm;
   const command = parent
@@ -140,23 +156,46 @@ function registerLs(parent: Command, cli: Cli, vm: VmNoun): void {
     .showHelpAfterError(`This lists a directory of one; \`skerry ${noun} list\` lists them all. See --help.`)
     .argument("<id>", idArgument(vm))
     .argument("[directory]", `absolute path in the ${noun}`, "/root")
+    .option("--depth <levels>", "also list what is below it, as many levels as this, at most 64", levels)
     .option("--json", "print JSON, with names exactly as they are")
-    .action(async (text: string, path: string, flags: { readonly json?: boolean }, self: Command) => {
+    .action(async (text: string, path: string, flags: LsFlags, self: Command) => {
       const client = await cli.client(self);
       const listing = await onTarget(vm.target(client, cli.signal, "ls"), text, (id) =>
-        vm.calls(client).listDirectory(id, path, { signal: cli.signal }),
+        vm.calls(client).files(id).list(path, { depth: flags.depth, signal: cli.signal }),
       );
       if (flags.json === true) return cli.output.json(listing);
       await cli.output.table(
-        ["TYPE", "SIZE", "MODIFIED", "NAME"],
-        listing.entries.map(({ type, size, modified, name }) => [
-          type,
-          String(size),
-          relativeTime(modified),
-          name,
-        ]),
+        ["TYPE", "MODE", "OWNER", "SIZE", "MODIFIED", "NAME"],
+        listing.entries.map(entryRow),
       );
-      if (listing.truncated) await cli.output.note("The directory has more entries than the server lists.");
+      if (listing.truncated) await cli.output.note("There are more entries than the server lists.");
     });
-  addExamples(command, `skerry ${noun} ls ${example}`, `skerry ${noun} ls ${example} /var/log --json`);
+  addExamples(
+    command,
+    `skerry ${noun} ls ${example}`,
+    `skerry ${noun} ls ${example} /var/log --json`,
+    `skerry ${noun} ls ${example} /srv --depth 3`,
+  );
+}
+
+interface LsFlags {
+  readonly depth?: number;
+  readonly json?: boolean;
+}
+
+const DEPTH_MAX = 64;
+
+function levels(text: string): number {
+  const depth = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (depth >= 1 && depth <= DEPTH_MAX) return depth;
+  throw new CliError("invalid_input", `"${text}" is not a number of levels.`, {
+    remediation: `Give a number from 1 to ${DEPTH_MAX}.`,
+    exitCode: exitCodes.usage,
+  });
+}
+
+/** A VM that an earlier version has started tells neither permissions nor owner. */
+function entryRow({ type, mode, owner, size, modified, name, path, target }: DirectoryEntry): string[] {
+  const shown = (path ?? name) + (target === undefined ? "" : ` -> ${target}`);
+  return [type, mode ?? "-", owner ?? "-", String(size), relativeTime(modified), shown];
 }

@@ -56,6 +56,7 @@ function rowOf(port: Port): string[] {
 
 interface UrlFlags {
   readonly expiresIn?: string;
+  readonly write?: boolean;
   readonly json?: boolean;
 }
 
@@ -63,16 +64,22 @@ function registerUrl(parent: Command, cli: Cli, vm: VmNoun): void {
   const { noun, id: example, calls, target } = vm;
   const command = parent
     .command("url")
-    .description(`Sign a URL of a port of a ${noun}: who has it needs no token until it expires.`)
+    .description(`Sign a URL of a port or a file of a ${noun}: who has it needs no token until it expires.`)
     .argument("<id>", idArgument(vm))
-    .argument("<port>", "1 to 65535", portNumber)
+    .argument("<what>", "1 to 65535 for a port, or the absolute path of a file", portOrPath)
+    .option("--write", "of a file: the URL writes it, with PUT, and does not read it")
     .option("--expires-in <duration>", "how long it is valid, at most 168h (default: 1h)")
     .option("--json", "print JSON, with when it expires")
-    .action(async (text: string, port: number, flags: UrlFlags, self: Command) => {
+    .action(async (text: string, what: number | string, flags: UrlFlags, self: Command) => {
       const client = await cli.client(self);
       const options = { expiresIn: flags.expiresIn, signal: cli.signal };
+      if (typeof what === "number" && flags.write === true) throw noPortIsWritten();
       const signed = await onTarget(target(client, cli.signal, "url"), text, (id) =>
-        calls(client).signPortUrl(id, port, options),
+        typeof what === "number"
+          ? calls(client).signPortUrl(id, what, options)
+          : calls(client)
+              .files(id)
+              .signUrl(what, { ...options, method: flags.write === true ? "PUT" : undefined }),
       );
       if (flags.json === true) return cli.output.json(signed);
       await cli.output.line(signed.url);
@@ -81,7 +88,19 @@ function registerUrl(parent: Command, cli: Cli, vm: VmNoun): void {
     command,
     `skerry ${noun} url ${example} 3000`,
     `curl "$(skerry ${noun} url ${example} 3000 --expires-in 10m)"`,
+    `curl -T ./data "$(skerry ${noun} url ${example} /root/data --write)"`,
   );
+}
+
+function portOrPath(text: string): number | string {
+  return text.startsWith("/") ? text : portNumber(text);
+}
+
+function noPortIsWritten(): CliError {
+  return new CliError("invalid_input", "A URL of a port takes every method.", {
+    remediation: "Leave --write out, or give the path of a file.",
+    exitCode: exitCodes.usage,
+  });
 }
 
 const PORT_MAX = 65_535;
@@ -90,7 +109,7 @@ function portNumber(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port >= 1 && port <= PORT_MAX) return port;
   throw new CliError("invalid_input", `"${text}" is not a port.`, {
-    remediation: "Give a number from 1 to 65535.",
+    remediation: "Give a number from 1 to 65535; the path of a file begins with a slash.",
     exitCode: exitCodes.usage,
   });
 }

@@ -5,32 +5,34 @@ import { UPLOAD_MAX_BYTES } from "@skerry/contract/bounds";
 export class BoundedUpload implements AsyncIterable<Buffer> {
   exceeded = false;
   readonly #content: AsyncIterable<Buffer>;
+  readonly #maxBytes: number;
 
-  constructor(content: AsyncIterable<Buffer>) {
+  constructor(content: AsyncIterable<Buffer>, maxBytes = UPLOAD_MAX_BYTES) {
     this.#content = content;
+    this.#maxBytes = maxBytes;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
     let bytes = 0;
     for await (const chunk of this.#content) {
       bytes += chunk.length;
-      if (bytes > UPLOAD_MAX_BYTES) {
+      if (bytes > this.#maxBytes) {
         this.exceeded = true;
-        throw uploadTooLarge();
+        throw uploadTooLarge(this.#maxBytes);
       }
       yield chunk;
     }
   }
 }
 
-export function uploadTooLarge(): SkerryError {
+export function uploadTooLarge(maxBytes = UPLOAD_MAX_BYTES): SkerryError {
   return new SkerryError(
     "payload_too_large",
-    `The file is larger than ${UPLOAD_MAX_BYTES} bytes, the largest upload.`,
+    `What is uploaded is larger than ${maxBytes} bytes, the largest upload.`,
     {
       remediation:
-        "Split the file, or have a command in the microVM fetch it. `skerry cp` takes larger ones.",
-      context: { max_bytes: UPLOAD_MAX_BYTES },
+        "Split it, or have a command in the microVM fetch it. `skerry cp` takes larger files than an upload.",
+      context: { max_bytes: maxBytes },
     },
   );
 }

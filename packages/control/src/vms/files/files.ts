@@ -1,7 +1,7 @@
 import { UPLOAD_MAX_BYTES } from "@skerry/contract/bounds";
 import type { DirectoryListing, FileWritten } from "@skerry/contract/vms/files";
-import type { FileBody } from "../../host-client/host-client.ts";
-import type { Caller } from "../../caller.ts";
+import type { FileBody } from "../../host-client/file-calls.ts";
+import type { Tenant } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readUrlPath } from "../../values/paths.ts";
 import { BoundedUpload, uploadTooLarge } from "./bounded-upload.ts";
@@ -20,7 +20,7 @@ const DEFAULT_MODE = 0o644;
 /** The file appears whole or not at all. */
 export async function uploadFile(
   context: Context,
-  caller: Caller,
+  caller: Tenant,
   params: FileParams & {
     /** Octal digits. */
     readonly mode: string | undefined;
@@ -34,7 +34,7 @@ export async function uploadFile(
   const { row, client } = await runningVm(context, caller, params);
   const upload = new BoundedUpload(params.content);
   try {
-    return await client.writeFile(
+    return await client.files.write(
       row,
       {
         path,
@@ -51,9 +51,9 @@ export async function uploadFile(
   }
 }
 
-export async function downloadFile(context: Context, caller: Caller, params: FileParams): Promise<FileBody> {
+export async function downloadFile(context: Context, caller: Tenant, params: FileParams): Promise<FileBody> {
   const path = readUrlPath(params.encodedPath);
-  return callVm(context, caller, params, (row, client) => client.readFile(row, path, params.gone)).catch(
+  return callVm(context, caller, params, (row, client) => client.files.read(row, path, params.gone)).catch(
     async (error: unknown) => {
       throw withPath(await vmError(context, caller, params, error), path);
     },
@@ -62,13 +62,13 @@ export async function downloadFile(context: Context, caller: Caller, params: Fil
 
 export async function listDirectory(
   context: Context,
-  caller: Caller,
-  params: FileParams,
+  caller: Tenant,
+  params: FileParams & { readonly depth: number | undefined; readonly limit: number | undefined },
 ): Promise<DirectoryListing> {
   const path = readUrlPath(params.encodedPath);
-  return callVm(context, caller, params, (row, client) => client.listDirectory(row, path, params.gone)).catch(
-    async (error: unknown) => {
-      throw withPath(await vmError(context, caller, params, error), path);
-    },
-  );
+  return callVm(context, caller, params, (row, client) =>
+    client.files.list(row, path, params, params.gone),
+  ).catch(async (error: unknown) => {
+    throw withPath(await vmError(context, caller, params, error), path);
+  });
 }

@@ -4,6 +4,7 @@
 import { SkerryError } from "@skerry/contract/errors";
 import { VISIT_COOKIE } from "../signed-urls/visit-cookie.ts";
 import { BEARER_PROTOCOL, ORGANIZATION_PROTOCOL } from "../../api/authenticate-hook.ts";
+import { GUEST_CONTENT_POLICY } from "../guest-content.ts";
 
 /** Name and value, as often as the name came. */
 export type Field = readonly [name: string, value: string];
@@ -134,9 +135,6 @@ const saidByUs: ReadonlySet<string> = new Set([
   "x-request-id",
 ]);
 
-/** A page gets an origin of its own that nothing else has: no cookies, storage or service workers of ours, and no reading of our answers. */
-const POLICY = "sandbox allow-scripts allow-forms";
-
 /** What an app may say at an origin that is its own alone. What acts beyond that origin, or on connections to us, stays ours. */
 const ofItsOwnOrigin: ReadonlySet<string> = new Set([
   "access-control-allow-credentials",
@@ -168,7 +166,7 @@ export type Fields = Record<string, string | string[]>;
 export function fieldsForClient(fields: readonly Field[]): Fields {
   return {
     ...passedFields(fields, isOfTheOrigin),
-    "content-security-policy": POLICY,
+    "content-security-policy": GUEST_CONTENT_POLICY,
     // The page's own pictures and scripts come from another origin than it has.
     "cross-origin-resource-policy": "cross-origin",
   };

@@ -10,7 +10,7 @@ export const SIGNATURE_PARAMETER = "_skerry";
 export interface SignedThing {
   readonly orgId: string;
   readonly vmId: string;
-  /** `port 3000`, or what else there is. */
+  /** Such as `port 3000`: signed-things.ts. */
   readonly what: string;
 }
 
@@ -39,7 +39,7 @@ export function invalidSignature(): SkerryError {
   });
 }
 
-/** Of fields without a newline in them, so no two things have the same text. */
+/** Only the last field may have a newline in it, so no two things have the same text. */
 function codeOf(key: Buffer, { orgId, vmId, what }: SignedThing, expiresAtS: number): Buffer {
   return createHmac("sha256", key).update(`${orgId}\n${vmId}\n${expiresAtS}\n${what}`).digest();
 }

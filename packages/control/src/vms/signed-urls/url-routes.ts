@@ -1,15 +1,17 @@
 import type { FastifyRequest } from "fastify";
 import type { SignedUrl, SignedUrlRequest } from "@skerry/contract/vms/signed-urls";
 import { SIGNED_URL_DEFAULT_MS, SIGNED_URL_MAX_MS } from "@skerry/contract/bounds";
+import { SkerryError } from "@skerry/contract/errors";
 import { callerOf } from "../../api/authenticate-hook.ts";
 import type { Handler } from "../../api/routes.ts";
 import type { Context } from "../../context.ts";
 import { publicAddress } from "../../http/public-address.ts";
+import { checkPath } from "../../values/paths.ts";
 import { readBoundedDuration } from "../../values/durations.ts";
 import type { VmKind } from "../vm-kind.ts";
 import { portHostName } from "../port-host-name.ts";
 import { sign, SIGNATURE_PARAMETER } from "./signature.ts";
-import { portSigned } from "./signed-things.ts";
+import { fileSigned, portSigned } from "./signed-things.ts";
 import { signingKey } from "./signing-key.ts";
 import type { signUrlOperation } from "./url-operations.ts";
 
@@ -24,21 +26,47 @@ export function signUrlHandler(context: Context, kind: VmKind): Handler<ReturnTy
   };
 }
 
-type Place = Pick<FastifyRequest<{ Body: SignedUrlRequest }>, "protocol" | "host" | "body">;
+type Asked = Pick<FastifyRequest<{ Body: SignedUrlRequest }>, "protocol" | "host" | "body">;
+
+interface Place {
+  /** What the signature is of. */
+  readonly what: string;
+  /** The URL without it. */
+  readonly address: string;
+}
+
+interface VmOfUrl {
+  readonly kind: VmKind;
+  readonly id: string;
+}
+
+function placeOf(context: Context, request: Asked, vm: VmOfUrl): Place {
+  const { port, path, method } = request.body;
+  if (port !== undefined && path === undefined && method === undefined)
+    return { what: portSigned(port), address: portAddress(context, request, { ...vm, port }) };
+  if (path === undefined || port !== undefined)
+    throw new SkerryError("bad_request", "A URL is of one port, or of one file.", {
+      remediation: "Give `port`, or `path` and where it is to be written `method`.",
+    });
+  // As clients send it: they leave out what says nothing.
+  const steps = checkPath("path", path)
+    .split("/")
+    .filter((step) => step !== "" && step !== ".");
+  return {
+    what: fileSigned(method ?? "GET", `/${steps.join("/")}`),
+    address: `${publicAddress(request)}/v1/${vm.kind.table}/${vm.id}/files/${steps.map(encodeURIComponent).join("/")}`,
+  };
+}
 
 /** Where the port has a name of its own, the URL has it. */
-function placeOf(
+function portAddress(
   { sandboxDomain }: Context,
-  request: Place,
-  { kind, id }: { readonly kind: VmKind; readonly id: string },
-) {
-  const { port } = request.body;
-  const server = publicAddress(request);
-  const address =
-    sandboxDomain === undefined
-      ? `${server}/v1/${kind.table}/${id}/ports/${port}/`
-      : `${request.protocol}://${portHostName(sandboxDomain, id, port, request.host)}/`;
-  return { what: portSigned(port), address };
+  request: Asked,
+  { kind, id, port }: VmOfUrl & { readonly port: number },
+): string {
+  return sandboxDomain === undefined
+    ? `${publicAddress(request)}/v1/${kind.table}/${id}/ports/${port}/`
+    : `${request.protocol}://${portHostName(sandboxDomain, id, port, request.host)}/`;
 }
 
 function lifetimeMs({ expires_in: expiresIn }: SignedUrlRequest): number {

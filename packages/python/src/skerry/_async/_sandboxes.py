@@ -32,6 +32,7 @@ from ..types import (
     VmMetrics,
 )
 from ._content import AsyncUploadContent
+from ._file_system import AsyncFileSystem
 from ._http import AsyncHttp
 from ._streams import AsyncStream, every_item
 from ._vm_calls import DOWNLOAD_MAX_BYTES, AsyncVmCalls
@@ -353,6 +354,11 @@ class AsyncSandbox:
     async def list_directory(self, path: str) -> DirectoryListing:
         """See ``AsyncSandboxes.list_directory``."""
         return await self._sandboxes.list_directory(self.id, path)
+
+    @property
+    def files(self) -> AsyncFileSystem:
+        """Its file system: see ``AsyncSandboxes.files``."""
+        return self._sandboxes.files(self.id)
 
     async def __aenter__(self) -> AsyncSandbox:
         return self

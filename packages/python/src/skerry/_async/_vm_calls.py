@@ -8,7 +8,7 @@ from .._event_stream import EventReader, EventStreamError
 from .._file_mode import checked_mode
 from .._output import Collected
 from .._page import Page
-from .._paths import directory_path, file_path, segment
+from .._paths import file_path, segment
 from .._request import CREATE_WITHIN_S, Request
 from .._stdin import stdin_fields
 from ..errors import SkerryConnectionError, SkerryTooLargeError
@@ -28,8 +28,10 @@ from ..types import (
     VmEventList,
     VmMetrics,
 )
+from ._bytes import bytes_at
 from ._content import AsyncUploadContent, pieces_of
 from ._executions import AsyncExecutions
+from ._file_system import AsyncFileSystem
 from ._http import AsyncHttp
 from ._streams import AsyncStream
 
@@ -246,12 +248,16 @@ class AsyncVmCalls:
     def download_stream(self, id: str, path: str) -> AsyncStream[bytes]:
         """A file as it comes, however long: what is in a VM decides about its length, so the caller that stores it bounds it. One that breaks
         off is an error."""
-        return AsyncStream(self._file(file_path(self._at(id), path)))
+        return AsyncStream(bytes_at(self._http, file_path(self._at(id), path)))
 
     async def list_directory(self, id: str, path: str) -> DirectoryListing:
         """``entries`` of a directory, each with ``name``, ``size`` in bytes, ``type`` and ``modified``; at most 10,000, then ``truncated``."""
-        request = Request("GET", directory_path(self._at(id), path), query={"list": True})
-        return await self._http.json(request, DirectoryListing)
+        return await self.files(id).list(path)
+
+    def files(self, id: str) -> AsyncFileSystem:
+        """Its file system: ``stat``, ``list``, ``make_directory``, ``move``, ``set_mode``, ``remove``, ``pack``, ``unpack``, ``watch`` and
+        ``sign_url``."""
+        return AsyncFileSystem(self._http, self._at(id))
 
     async def _events(self, path: str, fields: Mapping[str, object]) -> AsyncGenerator[ExecuteEvent, None]:
         request = Request("POST", path, headers={"accept": "text/event-stream"}, json=fields)
@@ -274,12 +280,3 @@ class AsyncVmCalls:
         if not exited:
             base_url = self._http.base_url
             raise SkerryConnectionError(f"The connection to {base_url} ended before the command did.", base_url=base_url)
-
-    async def _file(self, path: str) -> AsyncGenerator[bytes, None]:
-        request = Request("GET", path, headers={"accept": "application/octet-stream"})
-        chunks = self._http.chunks(await self._http.open(request))
-        try:
-            async for chunk in chunks:
-                yield chunk
-        finally:
-            await chunks.aclose()

@@ -33,6 +33,7 @@ from ..types import (
     VmMetrics,
 )
 from ._content import UploadContent
+from ._file_system import FileSystem
 from ._http import Http
 from ._streams import Stream, every_item
 from ._vm_calls import DOWNLOAD_MAX_BYTES, VmCalls
@@ -354,6 +355,11 @@ class Sandbox:
     def list_directory(self, path: str) -> DirectoryListing:
         """See ``Sandboxes.list_directory``."""
         return self._sandboxes.list_directory(self.id, path)
+
+    @property
+    def files(self) -> FileSystem:
+        """Its file system: see ``Sandboxes.files``."""
+        return self._sandboxes.files(self.id)
 
     def __enter__(self) -> Sandbox:
         return self

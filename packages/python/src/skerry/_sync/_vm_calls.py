@@ -9,7 +9,7 @@ from .._event_stream import EventReader, EventStreamError
 from .._file_mode import checked_mode
 from .._output import Collected
 from .._page import Page
-from .._paths import directory_path, file_path, segment
+from .._paths import file_path, segment
 from .._request import CREATE_WITHIN_S, Request
 from .._stdin import stdin_fields
 from ..errors import SkerryConnectionError, SkerryTooLargeError
@@ -29,8 +29,10 @@ from ..types import (
     VmEventList,
     VmMetrics,
 )
+from ._bytes import bytes_at
 from ._content import UploadContent, pieces_of
 from ._executions import Executions
+from ._file_system import FileSystem
 from ._http import Http
 from ._streams import Stream
 
@@ -247,12 +249,16 @@ class VmCalls:
     def download_stream(self, id: str, path: str) -> Stream[bytes]:
         """A file as it comes, however long: what is in a VM decides about its length, so the caller that stores it bounds it. One that breaks
         off is an error."""
-        return Stream(self._file(file_path(self._at(id), path)))
+        return Stream(bytes_at(self._http, file_path(self._at(id), path)))
 
     def list_directory(self, id: str, path: str) -> DirectoryListing:
         """``entries`` of a directory, each with ``name``, ``size`` in bytes, ``type`` and ``modified``; at most 10,000, then ``truncated``."""
-        request = Request("GET", directory_path(self._at(id), path), query={"list": True})
-        return self._http.json(request, DirectoryListing)
+        return self.files(id).list(path)
+
+    def files(self, id: str) -> FileSystem:
+        """Its file system: ``stat``, ``list``, ``make_directory``, ``move``, ``set_mode``, ``remove``, ``pack``, ``unpack``, ``watch`` and
+        ``sign_url``."""
+        return FileSystem(self._http, self._at(id))
 
     def _events(self, path: str, fields: Mapping[str, object]) -> Generator[ExecuteEvent, None, None]:
         request = Request("POST", path, headers={"accept": "text/event-stream"}, json=fields)
@@ -275,12 +281,3 @@ class VmCalls:
         if not exited:
             base_url = self._http.base_url
             raise SkerryConnectionError(f"The connection to {base_url} ended before the command did.", base_url=base_url)
-
-    def _file(self, path: str) -> Generator[bytes, None, None]:
-        request = Request("GET", path, headers={"accept": "application/octet-stream"})
-        chunks = self._http.chunks(self._http.open(request))
-        try:
-            for chunk in chunks:
-                yield chunk
-        finally:
-            chunks.close()
