@@ -201,7 +201,8 @@ test.each<[string, Vm | undefined, string, number | null]>([
   ["its host is of an earlier version", gone, "its microVM ended, and its host does not know why", null],
   ["nobody knows", undefined, "its host does not have its microVM any more", null],
 ])("the reason says when %s", (_, listed, reason, exitCode) => {
-  expect(exitReasonOf(listed)).toEqual({ reason, exitCode, succeeded: exitCode === 0 });
+  const memory = listed?.cause === "out_of_memory" ? { outOfMemory: true } : {};
+  expect(exitReasonOf(listed)).toEqual({ reason, exitCode, succeeded: exitCode === 0, ...memory });
 });
 
 function mainEnded(exit_code: number, signal: number): Vm {
