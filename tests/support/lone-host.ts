@@ -127,6 +127,11 @@ export class LoneHost {
       .join("");
   }
 
+  /** Without its samples, which come with the minute. */
+  async filesWithoutSamples(id: string): Promise<string[]> {
+    return (await this.files(id)).filter((name) => name !== "samples");
+  }
+
   /** Files of a VM's folder; none where it has no folder. */
   files(id: string): Promise<string[]> {
     return readdir(this.#vm(id)).then(
