@@ -70,6 +70,7 @@ const breaches: readonly (readonly [what: string, messages: readonly (Uint8Array
     ],
   ],
   ["too large a frame", [...opened, forwardMessage("data", 1, Buffer.alloc(FORWARD_WINDOW_BYTES / 4 + 1))]],
+  ["data that is empty", [...opened, forwardMessage("data", 1)]],
   ["a window that is none", [...opened, forwardMessage("window", 1, Buffer.from("x"))]],
   ["more credit than there can be", [...opened, windowMessage(1, 2 ** 32 - 1)]],
 ];
@@ -87,6 +88,39 @@ test.each(breaches)(
     await eventually(() => world.host.ports.open === 0, "nothing is left");
   },
 );
+
+test("a client that asks and asks and reads no answer is cut off", async () => {
+  const raw = await Raw.open(guest.listen(() => undefined));
+  raw.socket.pause();
+  const closed = once(raw.socket, "close");
+  let isCut = false;
+  void closed.then(() => (isCut = true));
+  for (let stream = 1; !isCut && stream <= 1_000_000; stream += 1) {
+    raw.socket.send(forwardMessage("open", stream), () => undefined);
+    // oxlint-disable-next-line no-await-in-loop
+    if (stream % 1_000 === 0) await new Promise(setImmediate);
+  }
+  await eventually(() => world.host.ports.open === 0, "its connections have ended");
+  raw.socket.resume();
+  await closed;
+});
+
+test("single bytes arrive in order, and connections that are given up while they are made still count", async () => {
+  const got: Buffer[] = [];
+  const raw = await Raw.open(
+    guest.listen((connection) => connection.on("data", (chunk: Buffer) => got.push(chunk))),
+  );
+  raw.socket.send(forwardMessage("open", 1));
+  const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, at) => at % 251));
+  for (const byte of bytes) raw.socket.send(forwardMessage("data", 1, Buffer.of(byte)));
+  await eventually(() => Buffer.concat(got).length === bytes.length, "all has arrived");
+  expect(Buffer.concat(got)).toEqual(bytes);
+  for (let stream = 2; stream <= 400; stream += 1) {
+    raw.socket.send(forwardMessage("open", stream));
+    raw.socket.send(forwardMessage("reset", stream));
+  }
+  await eventually(() => raw.of("reset", 400).length === 1, "the last one is refused");
+});
 
 test("more connections than there may be are refused one by one, and what is sent to an ended one is dropped", async () => {
   const silent = guest.listen(() => undefined);

@@ -4,8 +4,9 @@ import { PATH_MAX_BYTES } from "@skerry/contract/bounds";
 import { SkerryError } from "@skerry/contract/errors";
 import { FrameError, parseJsonPayload } from "@skerry/contract/frames";
 import { fileEvents, type FileEvent } from "@skerry/contract/vms/watches";
-import { resultOf, SHORT_DEADLINE_MS, withDeadline } from "./agent.ts";
+import { resultOf, SHORT_DEADLINE_MS } from "./agent.ts";
 import type { GuestChannel } from "./channel.ts";
+import { patiently } from "./patience.ts";
 import type { GuestStream } from "./stream.ts";
 
 /** A path, of which each byte may need an escape, and two words. */
@@ -26,8 +27,9 @@ export class GuestWatch {
 
   /** Resolves when it watches. Throws SkerryError where the folder is none, or is too much to watch. */
   static async open(channel: GuestChannel, path: string, recursive: boolean): Promise<GuestWatch> {
-    const watch = new GuestWatch(channel, channel.open({ op: "watch", path, recursive }));
-    const first = await withDeadline(channel, SHORT_DEADLINE_MS, watch.read());
+    const stream = channel.open({ op: "watch", path, recursive });
+    const watch = new GuestWatch(channel, stream);
+    const first = await patiently(channel, stream, { deadlineMs: SHORT_DEADLINE_MS }, watch.read());
     if (first === undefined) await watch.end();
     if (first?.event !== "start") return watch.#lied("it told events of a watch before its beginning");
     return watch;

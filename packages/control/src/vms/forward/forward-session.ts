@@ -19,6 +19,10 @@ import { ForwardStream } from "./forward-stream.ts";
 const PING_MS = 15_000;
 /** What a client that reads gets to see before its connection is cut. */
 const LAST_WORD_MS = 500;
+/** Pings in which a client neither answers nor takes anything of what waits for it: two minutes. */
+const UNANSWERED_MAX = 8;
+/** More than all connections together may have waiting for a client: the rest is answers to what it sends while it does not read. */
+const UNSENT_MAX_BYTES = 16 * 1024 * 1024;
 
 export interface ForwardTarget {
   /** One connection more. Throws a `SkerryError` where there is none. */
@@ -49,6 +53,9 @@ class Session {
   readonly #pinging: NodeJS.Timeout;
   #last = 0;
   #hasAnswered = true;
+  #unanswered = 0;
+  #unsentBytes = 0;
+  #isEnding = false;
 
   constructor(socket: WebSocket, target: ForwardTarget) {
     this.#socket = socket;
@@ -75,12 +82,19 @@ class Session {
   }
 
   #ping(): void {
-    if (!this.#hasAnswered && this.#socket.bufferedAmount === 0) return this.#socket.terminate();
+    const { bufferedAmount } = this.#socket;
+    const isThere = this.#hasAnswered || bufferedAmount < this.#unsentBytes;
+    this.#unanswered = isThere ? 0 : this.#unanswered + 1;
+    this.#unsentBytes = bufferedAmount;
+    // What waits for a client that is slow waits before the ping.
+    if (this.#unanswered >= (bufferedAmount === 0 ? 1 : UNANSWERED_MAX)) return this.#socket.terminate();
     this.#hasAnswered = false;
     this.#socket.ping();
   }
 
   #close(code: number): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
     this.release();
     this.#socket.close(code);
     const cut = setTimeout(() => this.#socket.terminate(), LAST_WORD_MS);
@@ -88,6 +102,8 @@ class Session {
   }
 
   #take(data: Buffer, isBinary: boolean): void {
+    if (this.#isEnding) return;
+    if (this.#socket.bufferedAmount > UNSENT_MAX_BYTES) return this.#socket.terminate();
     const frame = isBinary ? readForwardFrame(data) : undefined;
     if (frame === undefined || !this.#passOn(frame)) this.#breach();
   }

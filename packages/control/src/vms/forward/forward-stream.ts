@@ -27,38 +27,55 @@ export class ForwardStream {
   #clientCredit = FORWARD_WINDOW_BYTES;
   #credit = FORWARD_WINDOW_BYTES;
   #ungranted = 0;
+  readonly #unwritten = new GatheredBytes();
+  #isWriting = false;
   #inputEnded = false;
   #isOver = false;
+  #hasSettled = false;
   #hasRoom: (() => void) | undefined;
 
   constructor(socket: WebSocket, number: number, target: ForwardTarget, onEnd: () => void) {
     this.#socket = socket;
     this.#number = number;
     this.#onEnd = onEnd;
-    this.#connected = target.connect(this.#left.signal);
+    this.#connected = target.connect(this.#left.signal).finally(() => (this.#hasSettled = true));
     void this.#run(target);
   }
 
   /** False where the client sends what it may not. */
   take(payload: Uint8Array): boolean {
-    if (this.#inputEnded || payload.length > this.#clientCredit) return false;
+    if (this.#isOver) return true;
+    if (this.#inputEnded || payload.length === 0 || payload.length > this.#clientCredit) return false;
     this.#clientCredit -= payload.length;
-    // In the order in which they were asked for.
-    void this.#connected.then(
-      (connection) => connection.write(payload, (error) => this.#grantBack(error, payload.length)),
-      () => undefined,
-    );
+    this.#unwritten.push(payload);
+    void this.#writeOn();
     return true;
   }
 
   takeEnd(): boolean {
+    if (this.#isOver) return true;
     if (this.#inputEnded) return false;
     this.#inputEnded = true;
-    void this.#connected.then(
-      (connection) => connection.end(),
-      () => undefined,
-    );
+    void this.#writeOn();
     return true;
+  }
+
+  /** One write after the other, each of all that has come meanwhile. */
+  async #writeOn(): Promise<void> {
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    try {
+      const connection = await this.#connected;
+      while (this.#unwritten.length > 0) {
+        const piece = this.#unwritten.takeAll();
+        await written(connection, piece);
+        this.#grantBack(piece.length);
+      }
+      if (this.#inputEnded) connection.end();
+    } catch {
+      return; // `#run` has the reason
+    }
+    this.#isWriting = false;
   }
 
   grant(bytes: number | undefined): boolean {
@@ -132,8 +149,7 @@ export class ForwardStream {
   }
 
   /** The guest's host has taken them. */
-  #grantBack(error: Error | null | undefined, bytes: number): void {
-    if (error != null) return;
+  #grantBack(bytes: number): void {
     this.#ungranted += bytes;
     if (this.#ungranted < GRANT_BYTES) return;
     this.#clientCredit += this.#ungranted;
@@ -145,6 +161,38 @@ export class ForwardStream {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#hasRoom?.();
-    this.#onEnd();
+    // What is being connected counts as one of those that the client may have.
+    if (this.#hasSettled) this.#onEnd();
+    else void this.#connected.then(this.#onEnd, this.#onEnd);
+  }
+}
+
+function written(connection: PortConnection, piece: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    connection.write(piece, (error) => (error == null ? resolve() : reject(error)));
+  });
+}
+
+/** Pieces in one buffer, so that a run of single bytes costs no object each. */
+class GatheredBytes {
+  #buffer: Buffer = Buffer.alloc(0);
+  length = 0;
+
+  push(piece: Uint8Array): void {
+    const length = this.length + piece.length;
+    if (length > this.#buffer.length) {
+      const grown = Buffer.alloc(Math.max(length, 2 * this.length));
+      this.#buffer.copy(grown, 0, 0, this.length);
+      this.#buffer = grown;
+    }
+    this.#buffer.set(piece, this.length);
+    this.length = length;
+  }
+
+  takeAll(): Buffer {
+    const all = this.#buffer.subarray(0, this.length);
+    this.#buffer = Buffer.alloc(0);
+    this.length = 0;
+    return all;
   }
 }
