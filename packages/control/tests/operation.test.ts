@@ -63,7 +63,7 @@ test("the domain of ports is a domain, and its certificate stands beside that of
       return (error as ConfigError).faults;
     }
   };
-  const SKERRY_SANDBOX_DOMAIN = "sandboxes.example.org";
+  const SKERRY_SANDBOX_DOMAIN = "sandboxes.example.net";
   for (const domain of [
     "*.example.org",
     ".example.org",

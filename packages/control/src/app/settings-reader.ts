@@ -77,7 +77,7 @@ export class Reader {
   domain(name: string): string {
     const value = this.#environment[name] ?? "";
     const isDomain = value.length <= DOMAIN_MAX_CHARS && DOMAIN.test(value);
-    return isDomain ? value : this.#fault(name, "must be a domain such as sandboxes.example.org", value);
+    return isDomain ? value : this.#fault(name, "must be a domain such as sandboxes.example.net", value);
   }
 
   /** For what several settings together are wrong about. */

@@ -1,4 +1,4 @@
-// Ports by names of their own: `3000-sbx-01kb….sandboxes.example.org` is what `/v1/sandboxes/sbx_01kb…/ports/3000/` is, with an origin that
+// Ports by names of their own: `3000-sbx-01kb….sandboxes.example.net` is what `/v1/sandboxes/sbx_01kb…/ports/3000/` is, with an origin that
 // is the port's alone. What comes by such a name is led to that path before anything else sees it, and meets all hooks of the API there.
 
 import type { FastifyInstance } from "fastify";
