@@ -20,13 +20,16 @@ void mkdir_child(const struct request *request, struct outcome *outcome) {
   strcpy(path, request->path);
   if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) send_entry(path, true, outcome);
   const char *name = enter_parent(request->path, outcome);
-  if (mkdir(name, (mode_t)request->mode & 0777) != 0 && errno != EEXIST) {
-    child_fail_errno(outcome, "cannot make the folder");
+  bool is_made = mkdir(name, (mode_t)request->mode & 0777) == 0;
+  if (!is_made && errno != EEXIST) child_fail_errno(outcome, "cannot make the folder");
+  if (is_made) {
+    // mkdir leaves the special bits out, and takes some from the folder above. Who may write there may have put a link in its place.
+    int folder = open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0 || fchmod(folder, (mode_t)request->mode) != 0) child_fail_errno(outcome, "cannot set the permissions");
+    close(folder);
   }
   if (stat(path, &status) != 0) child_fail_errno(outcome, "cannot find the folder");
   if (!S_ISDIR(status.st_mode)) child_fail(outcome, "not_a_directory", "it is there, and is no folder");
-  // mkdir leaves the special bits out, and takes some from the folder above.
-  if (chmod(path, (mode_t)request->mode) != 0) child_fail_errno(outcome, "cannot set the permissions");
   send_entry(path, true, outcome);
 }
 
@@ -55,7 +58,7 @@ void move_child(const struct request *request, struct outcome *outcome) {
     if (errno != EXDEV) fail_move(outcome);
     // Between two file systems it is copied, and what was there is removed.
     char *const arguments[] = {"mv", "-f", "-T", "--", request->path, target, NULL};
-    program_run(arguments, "mv", outcome);
+    program_run(arguments, "mv", 0, outcome);
   }
   send_entry(target, false, outcome);
 }
