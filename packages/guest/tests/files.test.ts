@@ -1,47 +1,21 @@
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
-import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
+import { useAgentInFolder } from "./support/agent-in-folder.ts";
 
-const BUILD_MS = 120_000;
-let build: Build;
-let agent: RunningAgent;
-let folder: string;
-beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
-beforeEach(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), "skerry-guest-files-"));
-  agent = await startAgent(build);
-});
-afterEach(async () => {
-  expect(await agent.stop()).toBe("");
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const inside = (name: string): string => path.join(folder, name);
+const world = useAgentInFolder("files");
 const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
 test("random bytes of every size come back as they were written", async () => {
   for (const size of [0, 1, 65_535, 65_536, 65_537, 3_000_001]) {
     const data = randomBytes(size);
     // oxlint-disable-next-line no-await-in-loop
-    expect((await agent.link.write(inside("data"), data)).result).toEqual({ size });
+    expect((await world.agent.link.write(world.inside("data"), data)).result).toEqual({ size });
     // oxlint-disable-next-line no-await-in-loop
-    const read = await agent.link.read(inside("data"));
+    const read = await world.agent.link.read(world.inside("data"));
     expect(read.head).toMatchObject({ size, mode: 0o644 });
     expect(read.result).toEqual({});
     expect(sha256(read.stdout)).toBe(sha256(data));
@@ -49,41 +23,41 @@ test("random bytes of every size come back as they were written", async () => {
 });
 
 test("missing folders are made, permissions are exact, and an existing file is replaced whole", async () => {
-  const target = inside("a/b/c/run.sh");
-  await agent.link.write(target, Buffer.from("a longer first version"), 0o600);
-  await agent.link.write(target, Buffer.from("second"), 0o4777);
+  const target = world.inside("a/b/c/run.sh");
+  await world.agent.link.write(target, Buffer.from("a longer first version"), 0o600);
+  await world.agent.link.write(target, Buffer.from("second"), 0o4777);
   expect(readFileSync(target, "utf8")).toBe("second");
   expect(statSync(target).mode & 0o7777).toBe(0o4777);
-  expect(statSync(inside("a/b")).mode & 0o7777).toBe(0o755);
-  expect(readdirSync(inside("a/b/c"))).toEqual(["run.sh"]);
+  expect(statSync(world.inside("a/b")).mode & 0o7777).toBe(0o755);
+  expect(readdirSync(world.inside("a/b/c"))).toEqual(["run.sh"]);
 });
 
 test("a broken upload leaves the old file, and nothing beside it", async () => {
-  await agent.link.write(inside("kept"), Buffer.from("old"));
-  const canceled = agent.link.open({ op: "write", path: inside("kept"), mode: 0o644 });
+  await world.agent.link.write(world.inside("kept"), Buffer.from("old"));
+  const canceled = world.agent.link.open({ op: "write", path: world.inside("kept"), mode: 0o644 });
   await canceled.write(Buffer.alloc(500_000));
   canceled.cancel();
   expect((await canceled.ended).result).toMatchObject({ code: "canceled" });
-  const abandoned = agent.link.open({ op: "write", path: inside("new"), mode: 0o644 });
+  const abandoned = world.agent.link.open({ op: "write", path: world.inside("new"), mode: 0o644 });
   await abandoned.write(Buffer.alloc(500_000));
-  await agent.link.hello();
-  await agent.link.execute("true");
-  expect(readdirSync(folder)).toEqual(["kept"]);
-  expect(readFileSync(inside("kept"), "utf8")).toBe("old");
+  await world.agent.link.hello();
+  await world.agent.link.execute("true");
+  expect(readdirSync(world.folder)).toEqual(["kept"]);
+  expect(readFileSync(world.inside("kept"), "utf8")).toBe("old");
 });
 
 test("a file of the kernel that has no size is read to its end", async () => {
-  const read = await agent.link.read("/proc/self/status");
+  const read = await world.agent.link.read("/proc/self/status");
   expect(read.stdout.toString()).toContain("VmRSS");
 });
 
 test("a listing tells name, type and size, and does not follow links", async () => {
-  writeFileSync(inside('file é "quoted"\n'), "12345");
-  mkdirSync(inside("sub"));
-  symlinkSync("/nowhere", inside("link"));
-  execFileSync("mkfifo", [inside("fifo")]);
-  execFileSync("bash", ["-c", String.raw`touch $'bad\xff\xc3name'`], { cwd: folder });
-  const listed = await agent.link.list(folder);
+  writeFileSync(world.inside('file é "quoted"\n'), "12345");
+  mkdirSync(world.inside("sub"));
+  symlinkSync("/nowhere", world.inside("link"));
+  execFileSync("mkfifo", [world.inside("fifo")]);
+  execFileSync("bash", ["-c", String.raw`touch $'bad\xff\xc3name'`], { cwd: world.folder });
+  const listed = await world.agent.link.list(world.folder);
   const entries = listed.stdout
     .toString()
     .trimEnd()
@@ -100,38 +74,38 @@ test("a listing tells name, type and size, and does not follow links", async () 
 });
 
 test("a listing stops at its limit and says so", async () => {
-  for (let i = 0; i < 300; i += 1) writeFileSync(inside(`${i}-${"n".repeat(200)}`), "");
-  const cut = await agent.link.list(folder, 299);
+  for (let i = 0; i < 300; i += 1) writeFileSync(world.inside(`${i}-${"n".repeat(200)}`), "");
+  const cut = await world.agent.link.list(world.folder, 299);
   expect(cut.stdout.toString().trimEnd().split("\n")).toHaveLength(299);
   expect(cut.result).toEqual({ truncated: true });
-  expect((await agent.link.list(folder, 300)).result).toEqual({ truncated: false });
+  expect((await world.agent.link.list(world.folder, 300)).result).toEqual({ truncated: false });
 });
 
 test("every failure has its own code", async () => {
-  writeFileSync(inside("file"), "");
-  mkdirSync(inside("sub"));
-  execFileSync("mkfifo", [inside("fifo")]);
+  writeFileSync(world.inside("file"), "");
+  mkdirSync(world.inside("sub"));
+  execFileSync("mkfifo", [world.inside("fifo")]);
   const code = async (
     ended: Promise<{ done: boolean; result: Readonly<Record<string, unknown>> }>,
   ): Promise<unknown> => {
     const { done, result } = await ended;
     return done ? "done" : result["code"];
   };
-  const { link } = agent;
+  const { link } = world.agent;
   const x = Buffer.from("x");
-  expect(await code(link.read(inside("none")))).toBe("not_found");
-  expect(await code(link.read(inside("sub")))).toBe("is_a_directory");
-  expect(await code(link.read(inside("fifo")))).toBe("not_a_file");
+  expect(await code(link.read(world.inside("none")))).toBe("not_found");
+  expect(await code(link.read(world.inside("sub")))).toBe("is_a_directory");
+  expect(await code(link.read(world.inside("fifo")))).toBe("not_a_file");
   expect(await code(link.read("/dev/zero"))).toBe("not_a_file");
-  expect(await code(link.read(inside("file/below")))).toBe("not_a_directory");
-  expect(await code(link.list(inside("none")))).toBe("not_found");
-  expect(await code(link.list(inside("file")))).toBe("not_a_directory");
-  expect(await code(link.write(inside("sub"), x))).toBe("is_a_directory");
-  expect(await code(link.write(inside("sub/"), x))).toBe("is_a_directory");
+  expect(await code(link.read(world.inside("file/below")))).toBe("not_a_directory");
+  expect(await code(link.list(world.inside("none")))).toBe("not_found");
+  expect(await code(link.list(world.inside("file")))).toBe("not_a_directory");
+  expect(await code(link.write(world.inside("sub"), x))).toBe("is_a_directory");
+  expect(await code(link.write(world.inside("sub/"), x))).toBe("is_a_directory");
   expect(await code(link.write("/", x))).toBe("is_a_directory");
-  expect(await code(link.write(inside("fifo"), x))).toBe("not_a_file");
-  expect(await code(link.write(inside("file/below"), x))).toBe("not_a_directory");
-  expect(await code(link.write(inside("n".repeat(256)), x))).toBe("path_too_long");
+  expect(await code(link.write(world.inside("fifo"), x))).toBe("not_a_file");
+  expect(await code(link.write(world.inside("file/below"), x))).toBe("not_a_directory");
+  expect(await code(link.write(world.inside("n".repeat(256)), x))).toBe("path_too_long");
   expect(await code(link.write(`/tmp${"/d".repeat(2100)}`, x))).toBe("path_too_long");
   expect(await code(link.write("/proc/none", x))).toMatch(/permission_denied|not_found|io_error/u);
   expect(await code(link.write("/dev/full/x", x))).toBe("not_a_directory");

@@ -11,35 +11,20 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { userInfo } from "node:os";
 import path from "node:path";
 
 import type { GuestOperation } from "@skerry/contract/guest-api/guest-operations";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
-import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
+import { useAgentInFolder } from "./support/agent-in-folder.ts";
 
-const BUILD_MS = 120_000;
-let build: Build;
-let agent: RunningAgent;
-let folder: string;
-beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
-beforeEach(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), "skerry-guest-trees-"));
-  agent = await startAgent(build);
-});
-afterEach(async () => {
-  expect(await agent.stop()).toBe("");
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const inside = (name: string): string => path.join(folder, name);
+const world = useAgentInFolder("trees");
 
 type Line = Readonly<Record<string, unknown>>;
 
 async function ask(operation: GuestOperation): Promise<{ lines: Line[]; result: Line; done: boolean }> {
-  const { stdout, result, done } = await agent.link.open(operation).ended;
+  const { stdout, result, done } = await world.agent.link.open(operation).ended;
   const lines = stdout
     .toString()
     .split("\n")
@@ -54,46 +39,46 @@ async function codeOf(operation: GuestOperation): Promise<unknown> {
 }
 
 test("one file is told of with its permissions, its owner and where it leads", async () => {
-  writeFileSync(inside("file"), "12345", { mode: 0o640 });
-  symlinkSync("file", inside("link"));
-  const { lines } = await ask({ op: "stat", path: inside("file"), follow: false });
+  writeFileSync(world.inside("file"), "12345", { mode: 0o640 });
+  symlinkSync("file", world.inside("link"));
+  const { lines } = await ask({ op: "stat", path: world.inside("file"), follow: false });
   expect(lines).toEqual([
     expect.objectContaining({ size: 5, type: "file", mode: 0o640, owner: userInfo().username }),
   ]);
   expect(lines[0]).not.toHaveProperty("target");
-  const link = await ask({ op: "stat", path: inside("link"), follow: false });
+  const link = await ask({ op: "stat", path: world.inside("link"), follow: false });
   expect(link.lines[0]).toMatchObject({ type: "symlink", target: "file" });
-  const followed = await ask({ op: "stat", path: inside("link"), follow: true });
+  const followed = await ask({ op: "stat", path: world.inside("link"), follow: true });
   expect(followed.lines[0]).toMatchObject({ type: "file", size: 5 });
-  execFileSync("chown", ["61234:61235", inside("file")]);
-  const stranger = await ask({ op: "stat", path: inside("file"), follow: false });
+  execFileSync("chown", ["61234:61235", world.inside("file")]);
+  const stranger = await ask({ op: "stat", path: world.inside("file"), follow: false });
   expect(stranger.lines[0]).toMatchObject({ owner: "61234", group: "61235" });
 });
 
 test("a list goes as deep as it is told, and follows no link", async () => {
-  mkdirSync(inside("a/b/c"), { recursive: true });
-  writeFileSync(inside("a/b/c/deep"), "x");
-  symlinkSync(folder, inside("a/b/loop"));
+  mkdirSync(world.inside("a/b/c"), { recursive: true });
+  writeFileSync(world.inside("a/b/c/deep"), "x");
+  symlinkSync(world.folder, world.inside("a/b/loop"));
   const names = async (depth: number): Promise<string[]> => {
-    const { lines } = await ask({ op: "list", path: folder, limit: 1_000, depth });
+    const { lines } = await ask({ op: "list", path: world.folder, limit: 1_000, depth });
     return lines.map(({ name }) => name as string).toSorted();
   };
   expect(await names(1)).toEqual(["a"]);
   expect(await names(3)).toEqual(["a", "a/b", "a/b/c", "a/b/loop"]);
   expect(await names(64)).toEqual(["a", "a/b", "a/b/c", "a/b/c/deep", "a/b/loop"]);
-  expect(await codeOf({ op: "list", path: folder, limit: 1, depth: 65 })).toBe("bad_request");
+  expect(await codeOf({ op: "list", path: world.folder, limit: 1, depth: 65 })).toBe("bad_request");
 });
 
 test("a list of very many and of very long names is cut, and says so", async () => {
-  mkdirSync(inside("many"));
-  execFileSync("bash", ["-c", "cd many; seq 1 3000 | xargs touch"], { cwd: folder });
-  const cut = await ask({ op: "list", path: folder, limit: 1_000, depth: 2 });
+  mkdirSync(world.inside("many"));
+  execFileSync("bash", ["-c", "cd many; seq 1 3000 | xargs touch"], { cwd: world.folder });
+  const cut = await ask({ op: "list", path: world.folder, limit: 1_000, depth: 2 });
   expect(cut.lines).toHaveLength(1_000);
   expect(cut.result).toEqual({ truncated: true });
   // Each byte of such a name takes six in the list.
-  mkdirSync(inside("long"));
-  for (let i = 0; i < 4_000; i += 1) writeFileSync(inside(`long/${i}${"\u0001".repeat(250)}`), "");
-  const long = await ask({ op: "list", path: inside("long"), limit: 10_000 });
+  mkdirSync(world.inside("long"));
+  for (let i = 0; i < 4_000; i += 1) writeFileSync(world.inside(`long/${i}${"\u0001".repeat(250)}`), "");
+  const long = await ask({ op: "list", path: world.inside("long"), limit: 10_000 });
   expect(long.result).toEqual({ truncated: true });
   expect(JSON.stringify(long.lines).length).toBeLessThan(4 * 1024 * 1024);
 });
@@ -102,57 +87,65 @@ test("a path deeper than any path may be is left out of a list, and removed all 
   execFileSync(
     "bash",
     ["-c", 'for i in $(seq 30); do d=$(printf "d%.0s" {1..200}); mkdir $d && cd $d; done; touch x'],
-    { cwd: folder },
+    { cwd: world.folder },
   );
-  const { lines, result } = await ask({ op: "list", path: folder, limit: 1_000, depth: 64 });
+  const { lines, result } = await ask({ op: "list", path: world.folder, limit: 1_000, depth: 64 });
   expect(lines.length).toBeLessThan(30);
   expect(result).toEqual({ truncated: true });
-  expect(await codeOf({ op: "remove", path: inside("d".repeat(200)), recursive: true })).toBe("done");
-  expect(readdirSync(folder)).toEqual([]);
+  expect(await codeOf({ op: "remove", path: world.inside("d".repeat(200)), recursive: true })).toBe("done");
+  expect(readdirSync(world.folder)).toEqual([]);
 });
 
 test("a folder is made with those above it, and one that is there stays as it is", async () => {
-  const { lines } = await ask({ op: "mkdir", path: inside("a/b/c/"), mode: 0o1777 });
+  const { lines } = await ask({ op: "mkdir", path: world.inside("a/b/c/"), mode: 0o1777 });
   expect(lines).toEqual([expect.objectContaining({ type: "directory", mode: 0o1777 })]);
-  expect(statSync(inside("a/b")).mode & 0o7777).toBe(0o755);
-  const again = await ask({ op: "mkdir", path: inside("a/b/c"), mode: 0o700 });
+  expect(statSync(world.inside("a/b")).mode & 0o7777).toBe(0o755);
+  const again = await ask({ op: "mkdir", path: world.inside("a/b/c"), mode: 0o700 });
   expect(again.lines[0]).toMatchObject({ mode: 0o1777 });
-  symlinkSync("a", inside("link"));
-  expect(await codeOf({ op: "mkdir", path: inside("link"), mode: 0o755 })).toBe("done");
-  writeFileSync(inside("file"), "");
-  symlinkSync("nowhere", inside("dangling"));
-  expect(await codeOf({ op: "mkdir", path: inside("file"), mode: 0o755 })).toBe("not_a_directory");
-  expect(await codeOf({ op: "mkdir", path: inside("file/x"), mode: 0o755 })).toBe("not_a_directory");
-  expect(await codeOf({ op: "mkdir", path: inside("dangling"), mode: 0o755 })).toBe("not_found");
+  symlinkSync("a", world.inside("link"));
+  expect(await codeOf({ op: "mkdir", path: world.inside("link"), mode: 0o755 })).toBe("done");
+  writeFileSync(world.inside("file"), "");
+  symlinkSync("nowhere", world.inside("dangling"));
+  expect(await codeOf({ op: "mkdir", path: world.inside("file"), mode: 0o755 })).toBe("not_a_directory");
+  expect(await codeOf({ op: "mkdir", path: world.inside("file/x"), mode: 0o755 })).toBe("not_a_directory");
+  expect(await codeOf({ op: "mkdir", path: world.inside("dangling"), mode: 0o755 })).toBe("not_found");
   expect(await codeOf({ op: "mkdir", path: "/", mode: 0o755 })).toBe("done");
 });
 
 test("permissions are set exactly, and those of a link's target", async () => {
-  writeFileSync(inside("file"), "");
-  symlinkSync("file", inside("link"));
-  const { lines } = await ask({ op: "chmod", path: inside("link"), mode: 0o4750 });
+  writeFileSync(world.inside("file"), "");
+  symlinkSync("file", world.inside("link"));
+  const { lines } = await ask({ op: "chmod", path: world.inside("link"), mode: 0o4750 });
   expect(lines[0]).toMatchObject({ type: "file", mode: 0o4750 });
-  expect(statSync(inside("file")).mode & 0o7777).toBe(0o4750);
-  expect(await codeOf({ op: "chmod", path: inside("none"), mode: 0o644 })).toBe("not_found");
+  expect(statSync(world.inside("file")).mode & 0o7777).toBe(0o4750);
+  expect(await codeOf({ op: "chmod", path: world.inside("none"), mode: 0o644 })).toBe("not_found");
 });
 
 test("a move renames, replaces a file, makes the folders above, and moves a link itself", async () => {
-  writeFileSync(inside("old"), "new content");
-  writeFileSync(inside("there"), "x");
-  expect((await ask({ op: "move", path: inside("old"), to: inside("there") })).lines[0]).toMatchObject({
+  writeFileSync(world.inside("old"), "new content");
+  writeFileSync(world.inside("there"), "x");
+  expect(
+    (await ask({ op: "move", path: world.inside("old"), to: world.inside("there") })).lines[0],
+  ).toMatchObject({
     size: 11,
   });
-  expect(readFileSync(inside("there"), "utf8")).toBe("new content");
-  symlinkSync("there", inside("link"));
-  await ask({ op: "move", path: inside("link"), to: inside("x/y/link") });
-  expect(lstatSync(inside("x/y/link")).isSymbolicLink()).toBe(true);
-  mkdirSync(inside("full/sub"), { recursive: true });
-  mkdirSync(inside("other"));
-  expect(await codeOf({ op: "move", path: inside("other"), to: inside("full") })).toBe("not_empty");
-  expect(await codeOf({ op: "move", path: inside("full"), to: inside("full/sub/x") })).toBe("into_itself");
-  expect(await codeOf({ op: "move", path: inside("there"), to: inside("full") })).toBe("is_a_directory");
-  expect(await codeOf({ op: "move", path: inside("none"), to: inside("z") })).toBe("not_found");
-  expect(await codeOf({ op: "move", path: inside("there"), to: inside("n".repeat(256)) })).toBe(
+  expect(readFileSync(world.inside("there"), "utf8")).toBe("new content");
+  symlinkSync("there", world.inside("link"));
+  await ask({ op: "move", path: world.inside("link"), to: world.inside("x/y/link") });
+  expect(lstatSync(world.inside("x/y/link")).isSymbolicLink()).toBe(true);
+  mkdirSync(world.inside("full/sub"), { recursive: true });
+  mkdirSync(world.inside("other"));
+  expect(await codeOf({ op: "move", path: world.inside("other"), to: world.inside("full") })).toBe(
+    "not_empty",
+  );
+  expect(await codeOf({ op: "move", path: world.inside("full"), to: world.inside("full/sub/x") })).toBe(
+    "into_itself",
+  );
+  expect(await codeOf({ op: "move", path: world.inside("there"), to: world.inside("full") })).toBe(
+    "is_a_directory",
+  );
+  expect(await codeOf({ op: "move", path: world.inside("none"), to: world.inside("z") })).toBe("not_found");
+  expect(await codeOf({ op: "move", path: world.inside("there"), to: world.inside("n".repeat(256)) })).toBe(
     "path_too_long",
   );
 });
@@ -160,10 +153,12 @@ test("a move renames, replaces a file, makes the folders above, and moves a link
 test("a move to another file system takes the whole folder", async () => {
   const shared = mkdtempSync("/dev/shm/skerry-guest-");
   try {
-    mkdirSync(inside("tree/sub"), { recursive: true });
-    writeFileSync(inside("tree/sub/run"), "x", { mode: 0o755 });
-    expect(await codeOf({ op: "move", path: inside("tree"), to: path.join(shared, "tree") })).toBe("done");
-    expect(existsSync(inside("tree"))).toBe(false);
+    mkdirSync(world.inside("tree/sub"), { recursive: true });
+    writeFileSync(world.inside("tree/sub/run"), "x", { mode: 0o755 });
+    expect(await codeOf({ op: "move", path: world.inside("tree"), to: path.join(shared, "tree") })).toBe(
+      "done",
+    );
+    expect(existsSync(world.inside("tree"))).toBe(false);
     expect(statSync(path.join(shared, "tree/sub/run")).mode & 0o777).toBe(0o755);
   } finally {
     rmSync(shared, { recursive: true });
@@ -171,28 +166,28 @@ test("a move to another file system takes the whole folder", async () => {
 });
 
 test("what is removed is a file, a link and not its target, an empty folder, and a full one only where that is said", async () => {
-  mkdirSync(inside("full/a/b"), { recursive: true });
-  writeFileSync(inside("full/a/b/file"), "");
-  writeFileSync(inside("kept"), "");
-  symlinkSync(inside("kept"), inside("full/a/link"));
-  symlinkSync(folder, inside("full/a/up"));
-  expect(await codeOf({ op: "remove", path: inside("full"), recursive: false })).toBe("not_empty");
-  expect(existsSync(inside("full/a/b/file"))).toBe(true);
-  expect(await codeOf({ op: "remove", path: inside("full/a/link"), recursive: true })).toBe("done");
-  expect(await codeOf({ op: "remove", path: inside("full/"), recursive: true })).toBe("done");
-  expect(readdirSync(folder)).toEqual(["kept"]);
-  expect(await codeOf({ op: "remove", path: inside("full"), recursive: true })).toBe("not_found");
+  mkdirSync(world.inside("full/a/b"), { recursive: true });
+  writeFileSync(world.inside("full/a/b/file"), "");
+  writeFileSync(world.inside("kept"), "");
+  symlinkSync(world.inside("kept"), world.inside("full/a/link"));
+  symlinkSync(world.folder, world.inside("full/a/up"));
+  expect(await codeOf({ op: "remove", path: world.inside("full"), recursive: false })).toBe("not_empty");
+  expect(existsSync(world.inside("full/a/b/file"))).toBe(true);
+  expect(await codeOf({ op: "remove", path: world.inside("full/a/link"), recursive: true })).toBe("done");
+  expect(await codeOf({ op: "remove", path: world.inside("full/"), recursive: true })).toBe("done");
+  expect(readdirSync(world.folder)).toEqual(["kept"]);
+  expect(await codeOf({ op: "remove", path: world.inside("full"), recursive: true })).toBe("not_found");
   expect(await codeOf({ op: "remove", path: "/", recursive: true })).toBe("permission_denied");
-  expect(await codeOf({ op: "remove", path: inside("kept"), recursive: false })).toBe("done");
+  expect(await codeOf({ op: "remove", path: world.inside("kept"), recursive: false })).toBe("done");
 });
 
 test("a loop of links, a path that is too long and one through a file each have their code", async () => {
-  symlinkSync("two", inside("one"));
-  symlinkSync("one", inside("two"));
-  writeFileSync(inside("file"), "");
-  expect(await codeOf({ op: "stat", path: inside("one/x"), follow: true })).toBe("link_loop");
+  symlinkSync("two", world.inside("one"));
+  symlinkSync("one", world.inside("two"));
+  writeFileSync(world.inside("file"), "");
+  expect(await codeOf({ op: "stat", path: world.inside("one/x"), follow: true })).toBe("link_loop");
   expect(await codeOf({ op: "stat", path: `/${"d/".repeat(3_000)}`, follow: true })).toBe("path_too_long");
-  expect(await codeOf({ op: "stat", path: inside("file/x"), follow: true })).toBe("not_a_directory");
+  expect(await codeOf({ op: "stat", path: world.inside("file/x"), follow: true })).toBe("not_a_directory");
   expect(await codeOf({ op: "stat", path: "relative", follow: true })).toBe("bad_request");
-  expect(await codeOf({ op: "move", path: inside("file"), to: "relative" })).toBe("bad_request");
+  expect(await codeOf({ op: "move", path: world.inside("file"), to: "relative" })).toBe("bad_request");
 });

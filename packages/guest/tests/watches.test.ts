@@ -2,36 +2,18 @@ import {
   appendFileSync,
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
 import type { Operation } from "./support/agent-link.ts";
-import { type Build, buildSanitized, type RunningAgent, startAgent } from "./support/sanitized.ts";
+import { useAgentInFolder } from "./support/agent-in-folder.ts";
 
-const BUILD_MS = 120_000;
-let build: Build;
-let agent: RunningAgent;
-let folder: string;
-beforeAll(async () => void (build = await buildSanitized()), BUILD_MS);
-afterAll(async () => await build[Symbol.asyncDispose]());
-beforeEach(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), "skerry-guest-watches-"));
-  agent = await startAgent(build);
-});
-afterEach(async () => {
-  expect(await agent.stop()).toBe("");
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const inside = (name: string): string => path.join(folder, name);
+const world = useAgentInFolder("watches");
 
 const lines = (operation: Operation): string[] =>
   operation.stdout
@@ -44,18 +26,18 @@ const lines = (operation: Operation): string[] =>
     });
 
 async function watch(at: string, recursive = false): Promise<Operation> {
-  const operation = agent.link.open({ op: "watch", path: at, recursive });
+  const operation = world.agent.link.open({ op: "watch", path: at, recursive });
   await operation.until(() => lines(operation).includes("start  /"));
   return operation;
 }
 
 test("a watch tells what is made, written, changed, renamed and removed", async () => {
-  const watching = await watch(folder);
-  writeFileSync(inside("a"), "x");
-  appendFileSync(inside("a"), "y");
-  chmodSync(inside("a"), 0o600);
-  renameSync(inside("a"), inside("b"));
-  rmSync(inside("b"));
+  const watching = await watch(world.folder);
+  writeFileSync(world.inside("a"), "x");
+  appendFileSync(world.inside("a"), "y");
+  chmodSync(world.inside("a"), 0o600);
+  renameSync(world.inside("a"), world.inside("b"));
+  rmSync(world.inside("b"));
   await watching.until(() => lines(watching).includes("remove b"));
   expect([...new Set(lines(watching))]).toEqual([
     "start  /",
@@ -69,43 +51,46 @@ test("a watch tells what is made, written, changed, renamed and removed", async 
 });
 
 test("a recursive watch sees folders that come, with what is in them already, and forgets those that go", async () => {
-  mkdirSync(inside("old/deep"), { recursive: true });
-  symlinkSync(folder, inside("old/loop"));
-  const watching = await watch(folder, true);
-  writeFileSync(inside("old/deep/x"), "");
-  mkdirSync(inside("new/a/b"), { recursive: true });
-  writeFileSync(inside("new/a/b/y"), "");
+  mkdirSync(world.inside("old/deep"), { recursive: true });
+  symlinkSync(world.folder, world.inside("old/loop"));
+  const watching = await watch(world.folder, true);
+  writeFileSync(world.inside("old/deep/x"), "");
+  mkdirSync(world.inside("new/a/b"), { recursive: true });
+  writeFileSync(world.inside("new/a/b/y"), "");
   await watching.until(() => lines(watching).includes("create new/a/b/y"));
   expect(lines(watching)).toEqual(
     expect.arrayContaining(["create old/deep/x", "create new /", "create new/a/b /"]),
   );
-  renameSync(inside("new/a"), inside("moved"));
-  writeFileSync(inside("moved/b/z"), "");
+  renameSync(world.inside("new/a"), world.inside("moved"));
+  writeFileSync(world.inside("moved/b/z"), "");
   await watching.until(() => lines(watching).includes("create moved/b/z"));
-  rmSync(inside("old"), { recursive: true });
+  rmSync(world.inside("old"), { recursive: true });
   await watching.until(() => lines(watching).includes("remove old /"));
   expect(lines(watching).filter((line) => line.startsWith("create new/a/b/z"))).toEqual([]);
   expect(lines(watching).join("\n")).not.toContain("loop/");
 });
 
 test("a watch ends when its folder goes, and when it is canceled", async () => {
-  mkdirSync(inside("going"));
-  const watching = await watch(inside("going"), true);
-  rmSync(inside("going"), { recursive: true });
+  mkdirSync(world.inside("going"));
+  const watching = await watch(world.inside("going"), true);
+  rmSync(world.inside("going"), { recursive: true });
   expect((await watching.ended).result).toEqual({ reason: "removed" });
-  const other = await watch(folder);
+  const other = await watch(world.folder);
   other.cancel();
   expect((await other.ended).result).toMatchObject({ code: "canceled" });
 });
 
 test("events that no one takes are dropped by the kernel, and that is an event", async () => {
-  const watching = agent.link.open({ op: "watch", path: folder, recursive: false }, { grants: false });
+  const watching = world.agent.link.open(
+    { op: "watch", path: world.folder, recursive: false },
+    { grants: false },
+  );
   await watching.until(() => lines(watching).length > 0);
   const names = ["a".repeat(200), "b".repeat(200)];
   // Its queue holds 16,384 events; beside them are those in the pipe and in the window.
   for (let i = 0; i < 40_000; i += 1) {
-    chmodSync(folder, 0o700 + (i % 2));
-    writeFileSync(inside(names[i % 2] ?? ""), "");
+    chmodSync(world.folder, 0o700 + (i % 2));
+    writeFileSync(world.inside(names[i % 2] ?? ""), "");
   }
   const taken = lines(watching).length;
   expect(taken).toBeLessThan(40_000);
@@ -116,9 +101,9 @@ test("events that no one takes are dropped by the kernel, and that is an event",
 });
 
 test("what is no folder, or not there, cannot be watched", async () => {
-  writeFileSync(inside("file"), "");
+  writeFileSync(world.inside("file"), "");
   const code = async (at: string): Promise<unknown> =>
-    (await agent.link.open({ op: "watch", path: at, recursive: true }).ended).result["code"];
-  expect(await code(inside("file"))).toBe("not_a_directory");
-  expect(await code(inside("none"))).toBe("not_found");
+    (await world.agent.link.open({ op: "watch", path: at, recursive: true }).ended).result["code"];
+  expect(await code(world.inside("file"))).toBe("not_a_directory");
+  expect(await code(world.inside("none"))).toBe("not_found");
 });

@@ -10,6 +10,7 @@ import { readList, resultOf, type GuestList } from "./agent.ts";
 import type { GuestChannel } from "./channel.ts";
 import { JsonLines, ListFault, type LineBounds } from "./json-lines.ts";
 import { integer, natural } from "./numbers.ts";
+import { isPathBelow } from "./path-below.ts";
 import { patiently } from "./patience.ts";
 
 /** A path and the target of a link, of which each byte may need an escape, and the other fields. */
@@ -107,13 +108,10 @@ function entryOfLine(line: Line): DirectoryEntry {
   return { name: typeof name === "string" ? name : "", ...detailsOf(line), ...ownershipOf(line) };
 }
 
-/** A client may join the path to one of its own, so one that climbs is no path. */
 function entryBelow(line: Line): DirectoryEntry {
   const { name: path } = line;
-  const steps = typeof path === "string" ? path.split("/") : [];
-  if (typeof path !== "string" || steps.some((step) => step === "" || step === "." || step === ".."))
-    throw new ListFault("a path is none");
-  return { ...entryOfLine({ ...line, name: steps.at(-1) }), path };
+  if (typeof path !== "string" || !isPathBelow(path)) throw new ListFault("a path is none");
+  return { ...entryOfLine({ ...line, name: basename(path) }), path };
 }
 
 function infoOf(line: Line, path: string): FileInfo {

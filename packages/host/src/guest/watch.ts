@@ -6,6 +6,7 @@ import { FrameError, parseJsonPayload } from "@skerry/contract/frames";
 import { fileEvents, type FileEvent } from "@skerry/contract/vms/watches";
 import { resultOf, SHORT_DEADLINE_MS } from "./agent.ts";
 import type { GuestChannel } from "./channel.ts";
+import { isPathBelow } from "./path-below.ts";
 import { patiently } from "./patience.ts";
 import type { GuestStream } from "./stream.ts";
 
@@ -70,10 +71,8 @@ export class GuestWatch {
     const { event: told, name: path, type } = this.#jsonOf(line);
     const event = fileEvents.find((one) => one === told);
     if (event === undefined || typeof path !== "string") return this.#lied("it told an event that is none");
-    // A client may join the path to one of its own, so one that climbs is no path.
-    const steps = path === "" ? [] : path.split("/");
-    const isPath = steps.every((step) => step !== "" && step !== "." && step !== "..");
-    if (!isPath || Buffer.byteLength(path) > PATH_MAX_BYTES + NAME_MAX_BYTES)
+    // Of the folder itself it is empty.
+    if ((path !== "" && !isPathBelow(path)) || Buffer.byteLength(path) > PATH_MAX_BYTES + NAME_MAX_BYTES)
       return this.#lied("it told an event of a path that is none");
     return { event, path, type: type === "directory" ? "directory" : "file" };
   }
