@@ -164,14 +164,15 @@ static bool serve_follow(struct stream *stream) {
   return channel_send_json(FRAME_CLOSE, stream->id, view(execution, stream->position));
 }
 
+// A command that has taken all and exits before the end of its input is heard of has missed nothing, so the end is waited for.
 static bool serve_input(struct stream *stream) {
   struct execution *execution = stream->execution;
-  bool is_done = stream->input.ended && stream->input.fd < 0;
-  if (!is_done && (execution->exited || stream->input.fd < 0)) {
+  const struct input *input = &stream->input;
+  if (input->refused || (execution->exited && input->bytes > 0)) {
     return channel_send_json(FRAME_RESET, stream->id,
                              "{\"code\":\"input_closed\",\"message\":\"the command reads no more input\"}");
   }
-  if (!is_done || !channel_send_json(FRAME_CLOSE, stream->id, "{}")) return false;
+  if (!input->ended || input->bytes > 0 || !channel_send_json(FRAME_CLOSE, stream->id, "{}")) return false;
   if (stream->ends_input) execution_end_input(execution);
   return true;
 }

@@ -40,6 +40,12 @@ void input_grant(struct stream *stream, size_t bytes) {
   input->owed = 0;
 }
 
+// The reader is gone: what it did not take is thrown away, as is all that comes later.
+static void input_refuse(struct input *input) {
+  input->refused = true;
+  input_close(input);
+}
+
 void input_flush(struct stream *stream) {
   struct input *input = &stream->input;
   uint32_t first = WINDOW_BYTES - input->at < input->bytes ? WINDOW_BYTES - input->at : input->bytes;
@@ -48,7 +54,7 @@ void input_flush(struct stream *stream) {
   if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
   uint32_t consumed = written < 0 ? input->bytes : (uint32_t)written;
   if (written < 0)
-    input_close(input); // the reader is gone: the rest is thrown away
+    input_refuse(input);
   else
     input->bytes -= consumed;
   input->at = (input->at + consumed) % WINDOW_BYTES;
@@ -77,7 +83,7 @@ void input_take(struct stream *stream, const struct frame *frame) {
   if (input->fd >= 0 && !input->ended) {
     ssize_t written = input->bytes > 0 ? 0 : write(input->fd, frame->payload, frame->length);
     if (written < 0 && errno != EAGAIN && errno != EINTR) {
-      input_close(input);
+      input_refuse(input);
     } else {
       consumed = written > 0 ? (uint32_t)written : 0;
       if (consumed < frame->length && !keep(input, frame->payload + consumed, frame->length - consumed)) {

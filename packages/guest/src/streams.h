@@ -21,7 +21,7 @@ struct input {
   uint8_t *ring; // WINDOW_BYTES, once the pipe has been full
   uint32_t at, bytes;
   uint32_t credit, owed; // what the host may send, and what has been consumed but not granted again
-  bool ended;
+  bool ended, refused;   // `refused`: the reader went before it had taken all
 };
 
 enum connecting { NOT_CONNECTING, CONNECTING_IPV4, CONNECTING_IPV6 };

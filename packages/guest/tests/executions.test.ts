@@ -148,6 +148,18 @@ test("input goes to the execution from several streams, and ends when one says s
   expect((await send("three", false)).result).toMatchObject({ code: "input_closed" });
 });
 
+test("input that was all taken is taken, also when the command exits before it is told of the end", async () => {
+  await run.start("read line; echo $line", { stdin: true });
+  const early = run.input("exe_one", true);
+  const late = run.input("exe_one");
+  await early.write(Buffer.from("hello\n"));
+  expect(outputOf(await run.follow().ended).stdout.toString()).toBe("hello\n");
+  await late.write(Buffer.from("more\n"));
+  expect((await late.ended).result).toMatchObject({ code: "input_closed" });
+  early.close();
+  expect((await early.ended).done).toBe(true);
+});
+
 test("ten megabytes of input go through an execution and back unchanged", async () => {
   const data = Buffer.alloc(10_000_000, "skerry ");
   await run.start("cat", { stdin: true });
