@@ -16,6 +16,7 @@ import { Identity } from "./identity.ts";
 import { Layers } from "./move/layers.ts";
 import { HostMoves, type MovesOptions } from "./move/moves.ts";
 import { Peers } from "./move/peers.ts";
+import { SavedMoves, type SavedMovesOptions } from "./move/saved-moves.ts";
 import { EgressLoader } from "./network/egress-loader.ts";
 import { connectionsPerGuest } from "./network/guest-connections.ts";
 import { openHostNetwork } from "./network/host-network.ts";
@@ -48,6 +49,7 @@ export interface Host {
   readonly boot: BootFiles;
   readonly engine: VmEngine;
   readonly moves: HostMoves;
+  readonly savedMoves: SavedMoves;
   readonly pool: WarmPool;
   readonly snapshots: Snapshots;
   readonly slots: Slots;
@@ -108,7 +110,9 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const identity = await Identity.open(config.stateFolder);
   const generation = await ControlGeneration.open(config.stateFolder);
   const compatibility = async (): Promise<HostCompatibility> => compatibilityOf(await qemu.current());
-  const moves = openMoves(config, { engine, resources, library, vmsFolder, log, compatibility, identity });
+  const moves = openMoves(config, identity, {
+    ...{ engine, snapshots, resources, library, vmsFolder, owner, log, compatibility },
+  });
   const info = async (): Promise<HostInfo> => ({
     ...namesOf(config),
     version: VERSION,
@@ -124,7 +128,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     config,
     boot,
     engine,
-    moves,
+    ...moves,
     pool,
     snapshots,
     slots,
@@ -219,15 +223,16 @@ async function choose(config: HostConfig, { found, program, boot }: Choice): Pro
 }
 
 function openMoves(
-  config: HostConfig,
-  { identity, ...parts }: Omit<MovesOptions, "instance" | "layers" | "peers"> & { identity: Identity },
-): HostMoves {
-  return new HostMoves({
+  { stateFolder, nativeFolder, instance }: HostConfig,
+  identity: Identity,
+  parts: Omit<MovesOptions & SavedMovesOptions, "instance" | "layers" | "peers">,
+): Pick<Host, "moves" | "savedMoves"> {
+  const shared = {
     ...parts,
-    instance: config.instance,
-    layers: new Layers(join(config.stateFolder, "layers"), join(config.nativeFolder, "data-ranges")),
+    layers: new Layers(join(stateFolder, "layers"), join(nativeFolder, "data-ranges")),
     peers: new Peers(() => identity.credentials),
-  });
+  };
+  return { moves: new HostMoves({ ...shared, instance }), savedMoves: new SavedMoves(shared) };
 }
 
 /** The template and size of a request that names neither. */

@@ -1,4 +1,4 @@
-// ConntrackFlush to a host that refuses, falls silent or is not there: nobody waits for it for ever, and nothing of it ends this process, for
+// Connections to a host that refuses, falls silent or is not there: nobody waits for it for ever, and nothing of it ends this process, for
 // which the test runner looks itself: an error that nobody handles fails the run.
 
 import { once } from "node:events";
@@ -27,7 +27,7 @@ beforeEach(async () => {
   peers = new Peers(() => ({}), limits);
   server = createServer().listen(join(folder, "target.sock"));
   await once(server, "listening");
-  to = { address: `unix:${join(folder, "target.sock")}`, vmId: "sbx_a", ticket: "0".repeat(64) };
+  to = { address: `unix:${join(folder, "target.sock")}`, path: "/vms/sbx_a/arrival", ticket: "0".repeat(64) };
 });
 
 afterEach(async () => {

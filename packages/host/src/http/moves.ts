@@ -98,7 +98,8 @@ function refuse(socket: Duplex, error: SkerryError): void {
   socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }
 
-function ticketOf({ headers }: IncomingMessage): string | undefined {
+/** What the source shows. */
+export function ticketOf({ headers }: IncomingMessage): string | undefined {
   const ticket = headers[TICKET_HEADER];
   return typeof ticket === "string" ? ticket : undefined;
 }

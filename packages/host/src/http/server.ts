@@ -22,6 +22,7 @@ import { registerIdentity } from "./identity.ts";
 import { registerMetrics } from "./metrics.ts";
 import { registerMoves, upgradeMove } from "./moves.ts";
 import { registerPorts } from "./ports.ts";
+import { registerSavedMoves } from "./saved-moves.ts";
 import { routeUpgrade } from "./upgrades.ts";
 import { validatorCompiler } from "./validator-compiler.ts";
 import { refuseSuperseded } from "./superseded.ts";
@@ -68,6 +69,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerPorts(server, host);
   registerMetrics(server, host);
   registerMoves(server, host);
+  registerSavedMoves(server, host);
   registerCache(server, host);
   server.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upgrade = { request, socket, head };

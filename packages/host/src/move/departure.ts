@@ -161,7 +161,7 @@ export class Departure {
 
   get #destination(): Destination {
     const { record, order } = this.#options;
-    return { address: order.address, vmId: record.id, ticket: order.ticket };
+    return { address: order.address, path: `/vms/${record.id}/arrival`, ticket: order.ticket };
   }
 }
 

@@ -1,16 +1,16 @@
-// The layers that an arriving VM's disk is based on and that this host does not have: asked of the source, and
+// The layers that an arriving disk is based on and that this host does not have: asked of the source, and
 // received within what the order allows.
 
 import type { Readable } from "node:stream";
 import { SkerryError } from "@skerry/contract/errors";
-import type { ArrivalOrder } from "@skerry/contract/host-api/move-calls";
+import type { VmManifest } from "@skerry/contract/host-api/move-calls";
 import type { TemplateLibrary } from "../templates/library.ts";
 import { withinDiskReserve } from "../vm/disk/disk-reserve.ts";
 import type { BackingFiles } from "../vm/disk/backing-files.ts";
 import { fileMibOf } from "../vm/vm-resources.ts";
 import type { Layers } from "./layers.ts";
 
-type Manifest = ArrivalOrder["manifest"];
+type Manifest = Pick<VmManifest, "template" | "below" | "disk_gib">;
 
 interface LayerReceiverOptions {
   readonly library: TemplateLibrary;

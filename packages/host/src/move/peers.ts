@@ -1,10 +1,10 @@
-// ConntrackFlush to the target of a move. The ticket proves that control ordered the move; between machines both
+// Connections to the target of a move. The ticket proves that control ordered the move; between machines both
 // sides have also shown their certificates.
 
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
-import type { Duplex, Readable } from "node:stream";
+import { Readable, type Duplex } from "node:stream";
 import { connect as connectTls, type SecureContextOptions, type TLSSocket } from "node:tls";
 import { SkerryError } from "@skerry/contract/errors";
 import { peerNamed } from "@skerry/contract/joining/host-certificate";
@@ -12,13 +12,15 @@ import { MOVE_PROTOCOL, TICKET_HEADER, type MoveStream } from "@skerry/contract/
 
 export interface Destination {
   readonly address: string;
-  readonly vmId: string;
+  /** Of the arrival there. */
+  readonly path: string;
   readonly ticket: string;
 }
 
 const UNIX = "unix:";
 const SECURED = /^https:\/\/([a-z0-9_]+)@\[?([^\]]+?)\]?:(\d{1,5})$/;
-const ERROR_MAX_BYTES = 4_096;
+const ANSWER_MAX_CHARS = 4_096;
+const BYTES = "application/octet-stream";
 
 /** Deadline of a connection to the other host. */
 export interface PeerLimits {
@@ -64,16 +66,42 @@ export class Peers {
   }
 
   async sendLayer(to: Destination, digest: string, content: Readable, signal: AbortSignal): Promise<void> {
-    const call = await this.#call(to, `layers/${digest}`, { method: "PUT", signal });
-    call.setHeader("content-type", "application/octet-stream");
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    await this.#put(to, `layers/${digest}`, { content, type: BYTES, signal });
+  }
+
+  /** Resolves with what the target says of the file. */
+  async sendFile(to: Destination, name: string, content: Readable, signal: AbortSignal): Promise<unknown> {
+    const answer = await this.#put(to, `files/${name}`, { content, type: BYTES, signal });
+    try {
+      return JSON.parse(answer) as unknown;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async seal(to: Destination, files: object, signal: AbortSignal): Promise<void> {
+    const content = Readable.from([Buffer.from(JSON.stringify(files))]);
+    await this.#put(to, "seal", { content, type: "application/json", signal });
+  }
+
+  /** Resolves with the body of the answer. */
+  async #put(
+    to: Destination,
+    what: string,
+    { content, type, signal }: { content: Readable; type: string; signal: AbortSignal },
+  ): Promise<string> {
+    const call = await this.#call(to, what, { method: "PUT", signal });
+    call.setHeader("content-type", type);
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
     call.once("response", (answer) => {
-      if (answer.statusCode !== 204) void refusalOf(answer).then(reject);
-      else answer.resume().once("end", () => resolve());
+      if (answer.statusCode !== 200 && answer.statusCode !== 204) void refusalOf(answer).then(reject);
+      else textOf(answer).then(resolve, (error: unknown) => reject(unreachable(error)));
     });
     call.once("error", (error) => reject(unreachable(error)));
     call.setTimeout(this.#limits.silentMs, () => call.destroy(new Error("it has fallen silent")));
     content.once("error", (error) => call.destroy(error));
+    // Or the files that it is read from stay open.
+    call.once("close", () => content.destroy());
     content.pipe(call);
     return promise;
   }
@@ -84,7 +112,7 @@ export class Peers {
     });
     return request({
       ...init,
-      path: `/vms/${to.vmId}/arrival/${what}`,
+      path: `${to.path}/${what}`,
       headers: { host: "host", [TICKET_HEADER]: to.ticket },
       createConnection: () => connection,
     });
@@ -150,17 +178,24 @@ function unreachable(cause: unknown): SkerryError {
   return new SkerryError("move_failed", "The target cannot be reached by the source.", { cause });
 }
 
-async function refusalOf(answer: IncomingMessage): Promise<SkerryError> {
+/** Its beginning, where it is longer than an answer of a host is. */
+async function textOf(answer: IncomingMessage): Promise<string> {
   let text = "";
+  for await (const part of answer.setEncoding("utf8") as AsyncIterable<string>) {
+    text += part;
+    if (text.length > ANSWER_MAX_CHARS) break;
+  }
+  answer.destroy();
+  return text;
+}
+
+async function refusalOf(answer: IncomingMessage): Promise<SkerryError> {
+  let text: string;
   try {
-    for await (const part of answer.setEncoding("utf8") as AsyncIterable<string>) {
-      text += part;
-      if (text.length > ERROR_MAX_BYTES) break;
-    }
+    text = await textOf(answer);
   } catch (error) {
     return unreachable(error);
   }
-  answer.destroy();
   const why = /"message":"([^"\\]{1,300})"/.exec(text)?.[1] ?? `status ${answer.statusCode}`;
   return new SkerryError("move_failed", `The target refuses it: ${why}`);
 }

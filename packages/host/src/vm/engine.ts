@@ -183,6 +183,19 @@ export class VmEngine {
     return this.#pauses.pause(id, order);
   }
 
+  /** The record of the sandbox that is paused under this id. */
+  paused(id: string): VmRecord {
+    const entry = this.#table.known(id);
+    const isPaused = entry.state === "ended" && entry.pendingCleanup === undefined;
+    if (isPaused && entry.record.status === "paused") return entry.record;
+    throw new SkerryError("vm_not_running", "Nothing is paused under this id on this host.");
+  }
+
+  /** A sandbox that was paused elsewhere and whose files have come. */
+  addPaused(record: VmRecord): void {
+    this.#table.set({ state: "ended", record });
+  }
+
   /** A snapshot of this incarnation, which goes on. */
   async snapshot(
     id: string,

@@ -44,6 +44,8 @@ const SavedGuest = Type.Object(
     /** What its QEMU was when it was started. */
     runs_on: HostCompatibility,
     files: Type.Object({ memory: SavedFile, state: SavedFile, disk: Type.Optional(SavedFile) }, closed),
+    /** The move that it came to this host with; absent where it was saved here. */
+    move_id: Type.Optional(Type.String()),
   },
   closed,
 );
@@ -83,6 +85,12 @@ export async function sealSaved(
     saved_at: new Date().toISOString(),
     files: { memory, state, ...(disk === undefined ? {} : { disk }) },
   };
+  await writeSaved(folder, saved);
+  return saved;
+}
+
+/** Its files are on the disk when this is called, and it is when this resolves. */
+export async function writeSaved(folder: string, saved: SavedGuest): Promise<void> {
   const manifest = join(folder, savedPaths.manifest);
   const part = await open(`${manifest}.part`, "w", 0o600);
   try {
@@ -93,7 +101,6 @@ export async function sealSaved(
   }
   await rename(`${manifest}.part`, manifest);
   await syncFolder(folder);
-  return saved;
 }
 
 /** The VM goes on, or did not stand still after all. */

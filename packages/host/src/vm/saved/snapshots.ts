@@ -103,6 +103,24 @@ export class Snapshots {
     return kept;
   }
 
+  /** Of this id, without a look at its files. */
+  find(id: string): SavedFolder | undefined {
+    return this.#kept.get(id);
+  }
+
+  /** Where the files of a saved guest lie while they arrive: what is there when a host starts is removed. */
+  partOf(name: string): string {
+    return join(this.#options.folder, `${name}${PART}`);
+  }
+
+  /** A snapshot whose files have all arrived in the folder `part`, which becomes its own. */
+  async add(id: string, part: string, saved: SavedGuest): Promise<void> {
+    const { folder } = this.#options;
+    await rename(part, join(folder, id));
+    await syncFolder(folder);
+    this.#kept.set(id, { folder: join(folder, id), saved });
+  }
+
   /** Succeeds also where there is none, and where it is one that could not be read. */
   async delete(id: string): Promise<void> {
     if (!isId("snapshot", id)) return;
