@@ -125,7 +125,14 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     // Of a server elsewhere, which the local `status` shows where it is not this machine's.
     ["commands/server-status.ts"],
     ["local", "commands/vms"],
-    ["commands/copy", "commands/hosts", "commands/machines", "commands/organizations", "commands/sandboxes"],
+    [
+      "commands/copy",
+      "commands/hosts",
+      "commands/machines",
+      "commands/organizations",
+      "commands/sandboxes",
+      "commands/snapshots",
+    ],
     ["commands"],
     ["program.ts"],
     ["main.ts", "client-main.ts"],

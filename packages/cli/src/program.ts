@@ -10,7 +10,7 @@ import { registerEitherVmCommands } from "./commands/either-vm.ts";
 import { registerHostCommands } from "./commands/hosts/host.ts";
 import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
-import { registerSnapshotCommands } from "./commands/sandboxes/sandbox-snapshots.ts";
+import { registerSnapshotCommands } from "./commands/snapshots/snapshot.ts";
 import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
 import { registerRun } from "./commands/run.ts";

@@ -30,6 +30,8 @@ test("a snapshot is taken under the name that was given, and its id is printed",
   expect([server.last.url, sent(server)]).toEqual(["/v1/sandboxes/sbx_0/snapshots", { name: "ready" }]);
   await shell.run("sandbox", "snapshot", "sbx_0");
   expect(sent(server)).toEqual({});
+  await shell.run("machine", "snapshot", "mch_0", "--name", "loaded");
+  expect([server.last.url, sent(server)]).toEqual(["/v1/machines/mch_0/snapshots", { name: "loaded" }]);
 });
 
 test("a fork makes one, or as many as were asked for, and prints their ids", async () => {
@@ -57,6 +59,9 @@ test("snapshots are listed, shown and deleted by id or name", async () => {
   await using server = await start();
   await using shell = await Shell.forServer(server);
   expect((await shell.run("snapshot", "list")).stdout.toString()).toContain("snp_0  ready  sbx_0");
+  await shell.run("snapshot", "list", "--of", "machine");
+  expect(server.last.url).toBe("/v1/snapshots?of=machine");
+  expect((await shell.run("snapshot", "list", "--of", "volume")).code).toBe(2);
   const shown = await shell.run("snapshot", "get", "snp_0");
   expect(JSON.parse(shown.stdout.toString())).toMatchObject({ id: "snp_0", name: "ready" });
   const deleted = await shell.run("snapshot", "delete", "snp_0", "ready");

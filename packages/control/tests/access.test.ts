@@ -37,8 +37,9 @@ test("every operation of the API has a route, and is in the OpenAPI document", (
     const { access } = operations[operation.operationId as OperationId];
     if (access === "public") expect(operation.security).toEqual([]);
     else {
-      const needed = access.scope === null ? [] : [access.scope];
-      expect(operation.security).toEqual([{ bearer: needed }, { apiKey: needed }]);
+      const { scope, orScope } = access;
+      const needed = [scope === null ? [] : [scope], ...(orScope === undefined ? [] : [[orScope]])];
+      expect(operation.security).toEqual(needed.flatMap((one) => [{ bearer: one }, { apiKey: one }]));
       expect(operation["x-required-role"]).toBe(access.role);
     }
   }
@@ -49,7 +50,8 @@ test("a call never asks for a lower role than its scope can be used with", () =>
   expect(declared.length).toBeGreaterThan(15);
   for (const [name, { access }] of declared) {
     if (access === "public" || access.scope === null) continue;
-    expect(hasRole(access.role, lowestRole[access.scope]), name).toBe(true);
+    for (const scope of [access.scope, access.orScope ?? access.scope])
+      expect(hasRole(access.role, lowestRole[scope]), name).toBe(true);
   }
 });
 

@@ -35,6 +35,7 @@ METHODS = {
     "pauseSandbox": "sandboxes.pause",
     "resumeSandbox": "sandboxes.resume",
     "createSnapshot": "sandboxes.snapshot",
+    "createMachineSnapshot": "machines.snapshot",
     "forkSandbox": "sandboxes.fork",
     "rollBackSandbox": "sandboxes.rollback",
     "listSnapshots": "snapshots.page",

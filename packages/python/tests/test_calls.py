@@ -173,6 +173,14 @@ class CallsTest(unittest.TestCase):
                 self.assertIn("0755", raised.exception.remediation)
             self.assertEqual(server.received, [])
 
+    def test_a_sandbox_begins_at_a_snapshot_and_snapshots_are_listed_by_what_they_are_of(self) -> None:
+        with ScriptedServer(answering(201, SANDBOX)) as server, connected(server) as skerry:
+            skerry.sandboxes.create(snapshot="ready")
+            self.assertEqual(server.received[0].json(), {"snapshot": "ready"})
+        with ScriptedServer(answering(200, {"items": [], "next_cursor": None})) as server, connected(server) as skerry:
+            self.assertEqual(list(skerry.snapshots.list(of="machine")), [])
+            self.assertEqual(server.received[0].target, "/v1/snapshots?of=machine")
+
     def test_a_creation_without_a_template_says_which_to_give(self) -> None:
         with ScriptedServer(answering(201, SANDBOX)) as server, connected(server) as skerry:
             calls: List[Callable[[], object]] = [

@@ -16,12 +16,12 @@ import type { FollowEvent, FollowOptions, ExecutionOptions } from "./executions.
 import type { Page, PageOptions } from "./pages.ts";
 import type { Shell, ShellOptions } from "./shell.ts";
 import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
-import type { SignUrlOptions } from "./vm-calls.ts";
+import type { SignUrlOptions, SnapshotOptions } from "./vm-calls.ts";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import type { Forward, ForwardOptions } from "./forward.ts";
 import type { FileSystem } from "./file-system.ts";
 import type { CallOptions, CreateOptions } from "./http.ts";
-import type { Sandboxes, SnapshotOptions } from "./sandboxes.ts";
+import type { Sandboxes } from "./sandboxes.ts";
 
 /** `await using sandbox = await skerry.sandboxes.create(…)` destroys it at the end of the block. */
 export class Sandbox {

@@ -7,7 +7,6 @@ import type {
   Sandbox as SandboxInfo,
   SandboxListQuery,
 } from "@skerry/contract/sandboxes/sandbox";
-import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import { orDestroyed } from "./abandoned-creation.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
@@ -23,11 +22,6 @@ export interface SandboxFilter {
   readonly template?: string | undefined;
   /** Labels that must all be there with these values. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-}
-
-export interface SnapshotOptions extends CreateOptions {
-  /** Unique among the snapshots of the organization. */
-  readonly name?: string | undefined;
 }
 
 /** A first use of a template freezes it, which takes as long as a cold boot. The server itself gives up before this. */
@@ -126,20 +120,6 @@ export class Sandboxes extends VmCalls {
   /** Resumes a paused sandbox and waits until it runs; its timeout begins anew. Code `no_capacity` where there is no room for it now: it stays paused. */
   resume(id: string, options: CallOptions = {}): Promise<Sandbox> {
     return this.#act(id, "resume", options);
-  }
-
-  /** Takes a snapshot of its memory and its disk; it goes on. `sandboxes.create({ snapshot })` begins there, `rollback` goes back to it. */
-  snapshot(id: string, options: SnapshotOptions = {}): Promise<Snapshot> {
-    const { name, ...own } = options;
-    const call = {
-      method: "POST",
-      path: `${this.at(id)}/snapshots`,
-      json: name === undefined ? {} : { name },
-      creates: true,
-      headers: keyHeader(own),
-      answerWithinMs: CREATE_WITHIN_MS,
-    } as const;
-    return this.http.json<Snapshot>(call, own);
   }
 
   /** Makes `count` sandboxes, at most 100, that go on from its memory and its disk as they are now: all or none. It goes on itself. */

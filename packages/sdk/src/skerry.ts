@@ -115,7 +115,8 @@ export type { VmMetrics, VmMetricsPoint, VmMetricsQuery } from "@skerry/contract
 export type { VmEvent } from "@skerry/contract/vms/events";
 export type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
 export type { SignedUrl } from "@skerry/contract/vms/signed-urls";
-export type { SignUrlOptions } from "./vm-calls.ts";
+export type { SignUrlOptions, SnapshotOptions } from "./vm-calls.ts";
+export type { SnapshotFilter } from "./snapshots.ts";
 export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 export type { DirectoryEntry, DirectoryListing, FileInfo, FileWritten } from "@skerry/contract/vms/files";
 export type { ExecuteResponse } from "@skerry/contract/vms/execute";

@@ -1,9 +1,14 @@
-import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import type { Snapshot, SnapshotListQuery } from "@skerry/contract/snapshots/snapshot";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { snapshotPath } from "./paths.ts";
 
-/** Snapshots of the organization, by id or name. `sandbox.snapshot()` takes one. */
+export interface SnapshotFilter {
+  /** Only those of sandboxes, or of machines. */
+  readonly of?: SnapshotListQuery["of"];
+}
+
+/** Snapshots of the organization, by id or name. `sandbox.snapshot()` takes one, and `machines.snapshot(id)`. */
 export class Snapshots {
   readonly #http: HttpClient;
 
@@ -16,14 +21,15 @@ export class Snapshots {
     return this.#http.json<Snapshot>({ method: "GET", path: snapshotPath(id) }, options);
   }
 
-  /** Every snapshot, newest first, read page by page as you go. */
-  list(options: CallOptions = {}): AsyncGenerator<Snapshot, void> {
-    return everyItem((cursor) => this.page({ cursor }, options));
+  /** Every snapshot that passes the filter, newest first, read page by page as you go. */
+  list(filter: SnapshotFilter = {}, options: CallOptions = {}): AsyncGenerator<Snapshot, void> {
+    return everyItem((cursor) => this.page({ ...filter, cursor }, options));
   }
 
   /** One page of the list. */
-  page(query: PageOptions = {}, options: CallOptions = {}): Promise<Page<Snapshot>> {
-    const call = { method: "GET", path: "/v1/snapshots", query: pageQuery(query) } as const;
+  page(query: SnapshotFilter & PageOptions = {}, options: CallOptions = {}): Promise<Page<Snapshot>> {
+    const all = { ...pageQuery(query), of: query.of };
+    const call = { method: "GET", path: "/v1/snapshots", query: all } as const;
     return this.#http.json<Page<Snapshot>>(call, options);
   }
 

@@ -21,7 +21,8 @@ import type { Execution } from "@skerry/contract/vms/execution";
 import type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import { Executions, type FollowEvent, type FollowOptions, type ExecutionOptions } from "./executions.ts";
 import { openForward, type Forward, type ForwardOptions } from "./forward.ts";
-import type { CallOptions, HttpClient } from "./http.ts";
+import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { openShell, type Shell, type ShellOptions } from "./shell.ts";
 import { vmPath, type VmCollection } from "./paths.ts";
@@ -30,6 +31,14 @@ export interface SignUrlOptions extends CallOptions {
   /** A duration such as `10m`. */
   readonly expiresIn?: string | undefined;
 }
+
+export interface SnapshotOptions extends CreateOptions {
+  /** Unique among the snapshots of the organization. */
+  readonly name?: string | undefined;
+}
+
+/** A sandbox that is paused is resumed first. */
+const SNAPSHOT_WITHIN_MS = 240_000;
 
 export class VmCalls {
   protected readonly http: HttpClient;
@@ -58,6 +67,20 @@ export class VmCalls {
       { method: "PUT", path: `${this.at(id)}/egress`, json: request },
       options,
     );
+  }
+
+  /** Takes a snapshot of its memory and its disk; it goes on. `create({ snapshot })` begins there, and a sandbox's `rollback` goes back to it. */
+  snapshot(id: string, options: SnapshotOptions = {}): Promise<Snapshot> {
+    const { name, ...own } = options;
+    const call = {
+      method: "POST",
+      path: `${this.at(id)}/snapshots`,
+      json: name === undefined ? {} : { name },
+      creates: true,
+      headers: keyHeader(own),
+      answerWithinMs: SNAPSHOT_WITHIN_MS,
+    } as const;
+    return this.http.json<Snapshot>(call, own);
   }
 
   /** What has become of it, and why, newest first; one page. */

@@ -27,6 +27,20 @@ test("a snapshot, forks and a rollback of a sandbox in hand are its own", async 
   expect(sandbox.info.snapshot_id).toBe("snp_0");
 });
 
+test("snapshots are taken of machines too, and listed by what they are of", async () => {
+  await using server = await ScriptedServer.start((response, { method }) => {
+    if (method === "POST") return sendJson(response, 201, { id: "snp_0", machine_id: "mch_0" });
+    return sendJson(response, 200, { items: [{ id: "snp_0" }], next_cursor: null });
+  });
+  const { machines, snapshots } = connected(server);
+  expect(await machines.snapshot("mch_0", { name: "loaded" })).toMatchObject({ machine_id: "mch_0" });
+  expect(server.last.url).toBe("/v1/machines/mch_0/snapshots");
+  for await (const one of snapshots.list({ of: "machine" })) expect(one.id).toBe("snp_0");
+  expect(server.last.url).toBe("/v1/snapshots?of=machine");
+  await snapshots.page();
+  expect(server.last.url).toBe("/v1/snapshots");
+});
+
 test("a fork that was cut off is sent again under the same key, so that it is made once", async () => {
   let calls = 0;
   await using server = await ScriptedServer.start((response) => {

@@ -131,6 +131,11 @@ export const Machine = named(
     ),
     stop_timeout: Duration,
     host_id: Nullable(Type.String({ description: "Where it runs, or where its disk is." })),
+    snapshot_id: Nullable(
+      Type.String({
+        description: "The snapshot that it comes from, or that was taken of it last. It may be deleted.",
+      }),
+    ),
     restarts: Type.Integer({ minimum: 0, description: "How often it was started again by its policy." }),
     exit_code: Nullable(
       Type.Integer({ description: "Of the main process, when it last ended; null while it runs." }),
@@ -161,6 +166,7 @@ export const Machine = named(
     restart: { policy: "on-failure", max_retries: 10, disk: "keep" },
     stop_timeout: "10s",
     host_id: exampleIds.host,
+    snapshot_id: null,
     restarts: 1,
     exit_code: null,
     created_at: "2026-11-20T16:21:09.123Z",

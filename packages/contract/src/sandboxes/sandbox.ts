@@ -173,36 +173,9 @@ export const KeepaliveRequest = named(
 );
 export type KeepaliveRequest = Static<typeof KeepaliveRequest>;
 
-/** Most sandboxes that one fork makes. */
-const FORKS_MAX = 100;
-
-export const ForkRequest = named(
-  "ForkRequest",
-  {
-    count: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: FORKS_MAX, default: 1, description: "How many are made." }),
-    ),
-  },
-  { count: 3 },
-);
-export type ForkRequest = Static<typeof ForkRequest>;
-
 export const SandboxForks = named(
   "SandboxForks",
   { items: Type.Array(Sandbox) },
   { items: [exampleOf(Sandbox)] },
 );
 export type SandboxForks = Static<typeof SandboxForks>;
-
-export const RollbackRequest = named(
-  "RollbackRequest",
-  {
-    snapshot: Type.String({
-      minLength: 1,
-      maxLength: 100,
-      description: "Id or name of a snapshot of the same template and size.",
-    }),
-  },
-  { snapshot: exampleIds.snapshot },
-);
-export type RollbackRequest = Static<typeof RollbackRequest>;

@@ -6,7 +6,7 @@ import { exampleIds } from "../example-ids.ts";
 import { Nullable, OneOf, Timestamp } from "../fields.ts";
 import { HostCompatibility } from "../moves/host-compatibility.ts";
 import { named } from "../named.ts";
-import { pageOf } from "../page.ts";
+import { pageOf, PageQuery } from "../page.ts";
 import { snapshotStatuses } from "./snapshot-status.ts";
 
 export const SnapshotCreateRequest = named(
@@ -31,11 +31,22 @@ export const Snapshot = named(
     id: Type.String(),
     name: Nullable(Type.String()),
     status: OneOf(snapshotStatuses),
-    sandbox_id: Type.String({ description: "What it was taken of." }),
+    sandbox_id: Nullable(
+      Type.String({ description: "The sandbox that it was taken of; null where it is of a machine." }),
+    ),
+    machine_id: Nullable(
+      Type.String({ description: "The machine that it was taken of; null where it is of a sandbox." }),
+    ),
     parent_id: Nullable(
       Type.String({
         description:
-          "The snapshot that its sandbox had come from, or that was taken of it before. It may be deleted.",
+          "The snapshot that its sandbox or machine had come from, or that was taken of it before. It may be deleted.",
+      }),
+    ),
+    command: Nullable(
+      Type.String({
+        description:
+          "Of a machine's main process, which goes on in machines that begin here; null where there was none.",
       }),
     ),
     template: Type.String({ description: "Name of the template." }),
@@ -54,7 +65,9 @@ export const Snapshot = named(
     name: "with all packages",
     status: "ready",
     sandbox_id: exampleIds.sandbox,
+    machine_id: null,
     parent_id: null,
+    command: null,
     template: "base",
     size: "shared-cpu-1x",
     memory_bytes: 12_582_912,
@@ -74,3 +87,14 @@ export type Snapshot = Static<typeof Snapshot>;
 
 export const SnapshotList = pageOf(Snapshot, "SnapshotList");
 export type SnapshotList = Static<typeof SnapshotList>;
+
+export const SnapshotListQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    of: Type.Optional(
+      OneOf(["sandbox", "machine"], { description: "Only snapshots of sandboxes, or of machines." }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type SnapshotListQuery = Static<typeof SnapshotListQuery>;

@@ -54,7 +54,7 @@ interface Admitted {
   readonly caller: Caller;
   readonly as: Credentials;
   /** What the caller must have. */
-  readonly needed: Pick<Access, "scope" | "role">;
+  readonly needed: Pick<Access, "scope" | "orScope" | "role">;
 }
 
 async function callerFor(context: Context, credentials: Credentials, access: Access): Promise<Admitted> {

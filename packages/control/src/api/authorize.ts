@@ -4,7 +4,10 @@ import type { Caller } from "../caller.ts";
 import type { Access } from "./operation.ts";
 
 /** Throws `forbidden` where the caller lacks what the call needs, and says what that is. */
-export function authorize(caller: Caller, { scope, role }: Pick<Access, "scope" | "role">): void {
+export function authorize(
+  caller: Caller,
+  { scope, orScope, role }: Pick<Access, "scope" | "orScope" | "role">,
+): void {
   if (!hasRole(caller.role, role)) {
     throw new SkerryError(
       "forbidden",
@@ -15,9 +18,10 @@ export function authorize(caller: Caller, { scope, role }: Pick<Access, "scope" 
       },
     );
   }
-  if (scope !== null && !caller.scopes.has(scope)) {
-    throw new SkerryError("forbidden", `The token does not have the scope "${scope}" in this organization.`, {
-      remediation: `Use a token with the scope "${scope}"; \`GET /v1/auth/me\` shows what yours has.`,
+  if (scope !== null && !caller.scopes.has(scope) && !(orScope !== undefined && caller.scopes.has(orScope))) {
+    const needed = orScope === undefined ? `"${scope}"` : `"${scope}" or "${orScope}"`;
+    throw new SkerryError("forbidden", `The token does not have the scope ${needed} in this organization.`, {
+      remediation: `Use a token with the scope ${needed}; \`GET /v1/auth/me\` shows what yours has.`,
       context: { required_scope: scope, organization_id: caller.orgId },
     });
   }

@@ -23,6 +23,8 @@ export const isDocumented: Readonly<Record<Surface, boolean>> = { v1: true, web:
 export interface Access {
   /** Null: any valid token. */
   readonly scope: NeededScope | null;
+  /** A scope that does as well. The handler shows and changes only what each of them is for. */
+  readonly orScope?: NeededScope;
   /** In the organization that the request is for. */
   readonly role: Role;
   readonly rate: RateClass;

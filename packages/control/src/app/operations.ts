@@ -8,6 +8,7 @@ import { hostRoutes } from "../hosts/host-routes.ts";
 import { joinRoutes } from "../joining/join-routes.ts";
 import { machineLogRoutes } from "../machines/machine-log-routes.ts";
 import { machinePowerRoutes, machineRoutes, machineVmRoutes } from "../machines/machine-routes.ts";
+import { machineSnapshotRoutes } from "../machines/machine-snapshot-routes.ts";
 import { drainRoutes } from "../moves/drain-routes.ts";
 import { auditRoutes } from "../organizations/audit-routes.ts";
 import { memberRoutes } from "../organizations/member-routes.ts";
@@ -30,6 +31,7 @@ export const allRoutes = [
   machinePowerRoutes,
   machineLogRoutes,
   machineVmRoutes,
+  machineSnapshotRoutes,
   templateRoutes,
   tokenRoutes,
   organizationRoutes,

@@ -10,14 +10,16 @@ export function documentAccess(operation: Json, access: Access | "public"): void
     operation["security"] = [];
     return;
   }
-  const { scope, role, rate, organization } = access;
-  const needed = scope === null ? [] : [scope];
+  const { scope, orScope, role, rate, organization } = access;
+  const needed =
+    scope === null ? [[]] : [scope, orScope].flatMap((one) => (one === undefined ? [] : [[one]]));
   // Since OpenAPI 3.1 the list beside a scheme that is not OAuth names the roles that a call needs.
-  operation["security"] = [{ bearer: needed }, { apiKey: needed }];
+  operation["security"] = needed.flatMap((roles) => [{ bearer: roles }, { apiKey: roles }]);
   operation["x-required-scope"] = scope;
   operation["x-required-role"] = role;
   operation["x-rate-class"] = rate;
-  const token = scope === null ? "Any token will do" : `Needs a token with the scope \`${scope}\``;
+  const words = needed.flat().map((one) => `\`${one}\``);
+  const token = scope === null ? "Any token will do" : `Needs a token with the scope ${words.join(" or ")}`;
   const sentence = `${token}${role === "viewer" ? "" : `, of a user with the role \`${role}\` or a higher one`}.`;
   const description = operation["description"];
   operation["description"] = typeof description === "string" ? `${description}\n\n${sentence}` : sentence;

@@ -9,7 +9,7 @@ import type { Context } from "../context.ts";
 import type { Page } from "../values/page.ts";
 import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
 import { mayReadEnv, withoutValues } from "../vms/env.ts";
-import type { VmKind } from "../vms/vm-kind.ts";
+import { takesWork, type VmKind } from "../vms/vm-kind.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
 export async function listMachinesOf(
@@ -30,6 +30,13 @@ export async function getMachine(context: Context, caller: Tenant, id: string): 
   // No resource has an id of another shape; looking for it would only carry odd bytes into SQL.
   const row = isId("machine", id) ? await findMachine(context.db, caller.orgId, id) : undefined;
   if (row === undefined) throw vmNotFound(machineVms, id);
+  return row;
+}
+
+/** One that runs. Throws `machine_not_running`. */
+export async function getRunningMachine(context: Context, caller: Tenant, id: string): Promise<MachineRow> {
+  const row = await getMachine(context, caller, id);
+  if (!takesWork(row)) throw machineVms.notRunning(row);
   return row;
 }
 
@@ -90,6 +97,7 @@ export function machineOf(row: MachineRow): Machine {
     },
     stop_timeout: formatDuration(row.stop_timeout_ms),
     host_id: row.host_id,
+    snapshot_id: row.snapshot_id,
     restarts: row.restarts,
     // Of the run before nothing is told while it runs again.
     exit_code: runs(row) ? null : row.exit_code,

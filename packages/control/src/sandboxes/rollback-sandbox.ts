@@ -25,7 +25,7 @@ export async function rollBackSandbox(
 ): Promise<SandboxRow> {
   // What the path names comes first.
   await getSandbox(context, caller, id);
-  const snapshot = await usableSnapshot(context, caller, asked);
+  const snapshot = await usableSnapshot(context, caller, { asked, of: "sandbox" });
   return retryOnConflict(
     async () => {
       const row = await settledSandbox(context, caller, id);

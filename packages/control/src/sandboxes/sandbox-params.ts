@@ -54,7 +54,10 @@ async function readOrigin(
   if (template !== undefined && snapshot === undefined)
     return { kind: "template", template: checkText("template", template) };
   if (snapshot !== undefined && template === undefined)
-    return { kind: "snapshot", snapshot: await usableSnapshot(context, caller, snapshot) };
+    return {
+      kind: "snapshot",
+      snapshot: await usableSnapshot(context, caller, { asked: snapshot, of: "sandbox" }),
+    };
   if (template === undefined)
     throw new SkerryError("bad_request", '"template" is missing, and so is "snapshot".', {
       remediation: "Give it: Template name or id, such as `base`; `GET /v1/templates` lists them.",

@@ -1,6 +1,7 @@
 // Snapshots of sandboxes, and what is done with them.
 
-import { ForkRequest, RollbackRequest, Sandbox, SandboxForks } from "@skerry/contract/sandboxes/sandbox";
+import { Sandbox, SandboxForks } from "@skerry/contract/sandboxes/sandbox";
+import { ForkRequest, RollbackRequest } from "@skerry/contract/vms/forks";
 import type { Operations } from "../api/operation.ts";
 import { createSnapshotOperation } from "../snapshots/snapshot-operations.ts";
 import { inVmErrors } from "../vms/vm-errors.ts";

@@ -1,6 +1,10 @@
 import { Type } from "typebox";
-import { PageQuery } from "@skerry/contract/page";
-import { Snapshot, SnapshotCreateRequest, SnapshotList } from "@skerry/contract/snapshots/snapshot";
+import {
+  Snapshot,
+  SnapshotCreateRequest,
+  SnapshotList,
+  SnapshotListQuery,
+} from "@skerry/contract/snapshots/snapshot";
 import type { IdOf, Operation, Operations } from "../api/operation.ts";
 import { inVmErrors } from "../vms/vm-errors.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
@@ -15,6 +19,12 @@ const path = {
   idOf,
 };
 
+const uses = {
+  sandbox:
+    "New sandboxes can begin there, and it can be rolled back to it. One that is paused is resumed first.",
+  machine: "New machines can begin there.",
+} as const;
+
 export function createSnapshotOperation(kind: VmKind) {
   return {
     surface: "v1",
@@ -22,15 +32,21 @@ export function createSnapshotOperation(kind: VmKind) {
     path: `/v1/${kind.table}/:id/snapshots`,
     tag: kind.table,
     summary: `Take a snapshot of a ${kind.noun}`,
-    description:
-      "Of its memory and its disk at one moment; it goes on. New sandboxes can begin there, and it can be rolled back to it. One that is paused is resumed first.",
+    description: `Of its memory and its disk at one moment; it goes on. ${uses[kind.noun]}`,
     ...vmPath(kind),
     body: SnapshotCreateRequest,
     isBodyOptional: true,
     answers: { 201: Snapshot },
     access: { scope: `${kind.table}:write`, role: "member", rate: "expensive" },
     audit: { action: "snapshot.create", resource: "snapshot" },
-    errors: [...inVmErrors(kind), "name_taken", "not_snapshotable", "snapshot_not_found"],
+    errors: [
+      ...inVmErrors(kind),
+      "disk_full",
+      "name_taken",
+      "not_snapshotable",
+      "quota_exceeded",
+      "snapshot_not_found",
+    ],
   } as const satisfies Operation;
 }
 
@@ -41,10 +57,11 @@ export const snapshotOperations = {
     path: "/v1/snapshots",
     tag: "snapshots",
     summary: "List snapshots",
-    description: "The snapshots of the organization, newest first.",
-    query: PageQuery,
+    description:
+      "The snapshots of the organization, newest first: those of sandboxes for a token with a scope for sandboxes, and those of machines for one with a scope for machines.",
+    query: SnapshotListQuery,
     answers: { 200: SnapshotList },
-    access: { scope: "sandboxes:read", role: "viewer", rate: "read" },
+    access: { scope: "sandboxes:read", orScope: "machines:read", role: "viewer", rate: "read" },
     audit: { action: "snapshot.list", resource: "snapshot" },
     errors: [],
   },
@@ -56,7 +73,7 @@ export const snapshotOperations = {
     summary: "Get a snapshot",
     ...path,
     answers: { 200: Snapshot },
-    access: { scope: "sandboxes:read", role: "viewer", rate: "read" },
+    access: { scope: "sandboxes:read", orScope: "machines:read", role: "viewer", rate: "read" },
     audit: { action: "snapshot.get", resource: "snapshot" },
     errors: ["snapshot_not_found"],
   },
@@ -69,7 +86,7 @@ export const snapshotOperations = {
     description: "What was made of it stays, and so do the snapshots that have it as their parent.",
     ...path,
     answers: { 204: Type.Null({ description: "It is deleted." }) },
-    access: { scope: "sandboxes:write", role: "member", rate: "write" },
+    access: { scope: "sandboxes:write", orScope: "machines:write", role: "member", rate: "write" },
     audit: { action: "snapshot.delete", resource: "snapshot" },
     errors: ["snapshot_not_found"],
   },

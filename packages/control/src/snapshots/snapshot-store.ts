@@ -4,10 +4,12 @@ import { sql, type Selectable } from "kysely";
 import type { HostSnapshot } from "@skerry/contract/host-api/snapshots";
 import { canSnapshotTransition, type SnapshotStatus } from "@skerry/contract/snapshots/snapshot-status";
 import { SkerryError } from "@skerry/contract/errors";
+import { idKinds } from "@skerry/contract/ids";
 import { auditEventFrom, type NewAuditEvent } from "../audit/insert-audit-events.ts";
 import { backoff } from "../db/backoff.ts";
 import { claimedAnew, isClaimed } from "../db/claims.ts";
 import type { Database, Queries, Tables } from "../db/database.ts";
+import { vmTable } from "../db/vm-table.ts";
 import { quoted } from "../values/quoted.ts";
 import { isPostponed, RETRY_MAX_S } from "../vms/postpone.ts";
 
@@ -26,6 +28,7 @@ export type NewSnapshot = Pick<
   | "disk_gib"
   | "host_id"
   | "is_internal"
+  | "command"
 >;
 
 const UNIQUE_VIOLATION = "23505";
@@ -59,31 +62,40 @@ export async function extendSnapshotClaim(db: Database, id: string): Promise<voi
     where id = ${id} and (status = 'creating' or is_internal)`.execute(db);
 }
 
-/** By id or name. Undefined where the organization has none that is shown. */
+/** What snapshots are of. */
+export type SnapshotOf = "sandbox" | "machine";
+
+/** Those that a caller may know of. */
+export interface ShownSnapshots {
+  readonly orgId: string;
+  readonly of: readonly SnapshotOf[];
+}
+
+const isShown = ({ orgId, of }: ShownSnapshots) => sql`
+  org_id = ${orgId} and status <> 'deleted' and not is_internal
+  and split_part(vm_id, '_', 1) = any(${of.map((noun) => idKinds[noun])}::text[])`;
+
+/** By id or name. Undefined where there is none. */
 export async function findSnapshot(
   db: Queries,
-  orgId: string,
+  shown: ShownSnapshots,
   asked: string,
 ): Promise<SnapshotRow | undefined> {
   const { rows } = await sql<SnapshotRow>`
     select * from snapshots
-    where org_id = ${orgId} and (id = ${asked} or name = ${asked} and status <> 'failed')
-      and status <> 'deleted' and not is_internal
+    where ${isShown(shown)} and (id = ${asked} or name = ${asked} and status <> 'failed')
     order by id = ${asked} desc limit 1`.execute(db);
   return rows[0];
 }
 
 export async function listSnapshots(
   db: Queries,
-  {
-    orgId,
-    before,
-    limit,
-  }: { readonly orgId: string; readonly before: string | undefined; readonly limit: number },
+  shown: ShownSnapshots,
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
 ): Promise<SnapshotRow[]> {
   const { rows } = await sql<SnapshotRow>`
     select * from snapshots
-    where org_id = ${orgId} and status <> 'deleted' and not is_internal
+    where ${isShown(shown)}
       and (${before ?? null}::text is null or id < ${before ?? null})
     order by id desc limit ${limit}`.execute(db);
   return rows;
@@ -113,7 +125,7 @@ export async function transitionSnapshot(
   return rows[0];
 }
 
-/** It is there. Its sandbox goes on from it, where that is still the life that it was taken of. */
+/** It is there. Its sandbox, or its machine, goes on from it, where that is still the life that it was taken of. */
 export async function snapshotTaken(
   db: Database,
   seen: Seen,
@@ -123,7 +135,7 @@ export async function snapshotTaken(
     const ready = await transitionSnapshot(transaction, seen, "ready", { taken });
     if (ready === undefined || ready.is_internal) return ready;
     await sql`
-      update sandboxes set snapshot_id = ${ready.id}
+      update ${vmTable(ready.vm_id)} set snapshot_id = ${ready.id}
       where id = ${ready.vm_id} and execution_id = ${ready.execution_id}`.execute(transaction);
     if (event !== undefined) await auditEventFrom(sql`(select 1) as taken`, event).execute(transaction);
     return ready;

@@ -1,32 +1,57 @@
 import { SkerryError } from "@skerry/contract/errors";
-import { idKinds, isId } from "@skerry/contract/ids";
-import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import { idKinds, isId, kindOf } from "@skerry/contract/ids";
+import type { Snapshot, SnapshotListQuery } from "@skerry/contract/snapshots/snapshot";
+import { authorize } from "../api/authorize.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import type { Outcome } from "../idempotency/create-once.ts";
 import { checkText } from "../values/check-text.ts";
-import { readPage, type Page, type PageParams } from "../values/page.ts";
+import { readPage, type Page } from "../values/page.ts";
 import { quoted } from "../values/quoted.ts";
-import { findSnapshot, listSnapshots, transitionSnapshot, type SnapshotRow } from "./snapshot-store.ts";
+import {
+  findSnapshot,
+  listSnapshots,
+  transitionSnapshot,
+  type ShownSnapshots,
+  type SnapshotOf,
+  type SnapshotRow,
+} from "./snapshot-store.ts";
 
 export type { SnapshotRow } from "./snapshot-store.ts";
 
 export async function listSnapshotsOf(
   context: Context,
-  { orgId }: Caller,
-  params: PageParams,
+  caller: Caller,
+  { of, ...params }: SnapshotListQuery,
 ): Promise<Page<Snapshot>> {
+  const shown = shownTo(caller);
+  const wanted = { ...shown, of: shown.of.filter((noun) => (of ?? noun) === noun) };
   const page = await readPage("snapshot", params, (before, limit) =>
-    listSnapshots(context.db, { orgId, before, limit }),
+    listSnapshots(context.db, wanted, { before, limit }),
   );
   return { ...page, items: page.items.map(snapshotOf) };
 }
 
+const tables = { sandbox: "sandboxes", machine: "machines" } as const;
+
+/** A token for sandboxes alone says nothing about machines, and the other way round. */
+function shownTo({ orgId, scopes }: Caller): ShownSnapshots {
+  const nouns: readonly SnapshotOf[] = ["sandbox", "machine"];
+  const of = nouns.filter(
+    (noun) => scopes.has(`${tables[noun]}:read`) || scopes.has(`${tables[noun]}:write`),
+  );
+  return { orgId, of };
+}
+
+function nounOf({ vm_id }: Pick<SnapshotRow, "vm_id">): SnapshotOf {
+  return kindOf(vm_id) === "machine" ? "machine" : "sandbox";
+}
+
 /** By id or name. Throws `snapshot_not_found`, also where it is another organization's. */
-export async function getSnapshot(context: Context, { orgId }: Caller, asked: string): Promise<SnapshotRow> {
-  const row = isSane(asked) ? await findSnapshot(context.db, orgId, asked) : undefined;
+export async function getSnapshot(context: Context, caller: Caller, asked: string): Promise<SnapshotRow> {
+  const row = isSane(asked) ? await findSnapshot(context.db, shownTo(caller), asked) : undefined;
   if (row === undefined) {
     throw new SkerryError("snapshot_not_found", `There is no snapshot ${quoted(asked)}.`, {
       remediation: "`GET /v1/snapshots` lists those of the organization.",
@@ -35,13 +60,15 @@ export async function getSnapshot(context: Context, { orgId }: Caller, asked: st
   return row;
 }
 
-/** One that a request names in its body, to start from. Throws `unknown_snapshot` where it cannot be. */
+/** One that a request names in its body, to start from. Throws `unknown_snapshot` where it cannot be, and `snapshot_incompatible` where it is
+ *  not of such a VM. */
 export async function usableSnapshot(
   context: Context,
-  { orgId }: Caller,
-  asked: string,
+  caller: Caller,
+  { asked, of }: { readonly asked: string; readonly of: SnapshotOf },
 ): Promise<SnapshotRow> {
-  const row = isSane(asked) ? await findSnapshot(context.db, orgId, asked) : undefined;
+  const row = isSane(asked) ? await findSnapshot(context.db, shownTo(caller), asked) : undefined;
+  if (row !== undefined && nounOf(row) !== of) throw ofOther(asked, nounOf(row));
   if (row?.status === "ready") return row;
   const why =
     row === undefined
@@ -51,6 +78,17 @@ export async function usableSnapshot(
     remediation: "`GET /v1/snapshots` lists those of the organization; one that is `ready` can be used.",
     context: { field: "snapshot" },
   });
+}
+
+function ofOther(asked: string, noun: SnapshotOf): SkerryError {
+  return new SkerryError(
+    "snapshot_incompatible",
+    `The snapshot ${quoted(asked)} is of a ${noun}, and nothing but ${tables[noun]} can begin there.`,
+    {
+      remediation: `Create a ${noun} from it, or name another snapshot.`,
+      context: { field: "snapshot", value: asked },
+    },
+  );
 }
 
 function isSane(asked: string): boolean {
@@ -76,6 +114,7 @@ export async function deleteSnapshot(context: Context, caller: Caller, asked: st
   const row = await retryOnConflict(
     async () => {
       const seen = await getSnapshot(context, caller, asked);
+      authorize(caller, { scope: `${tables[nounOf(seen)]}:write`, role: "member" });
       return seen.status === "deleting" ? seen : transitionSnapshot(context.db, seen, "deleting");
     },
     () => new SkerryError("internal", "The snapshot changed too often to be deleted."),
@@ -105,8 +144,10 @@ export function snapshotOf(row: SnapshotRow): Snapshot {
     id: row.id,
     name: row.name,
     status,
-    sandbox_id: row.vm_id,
+    sandbox_id: nounOf(row) === "sandbox" ? row.vm_id : null,
+    machine_id: nounOf(row) === "machine" ? row.vm_id : null,
     parent_id: row.parent_id,
+    command: row.command,
     template: row.template,
     size: row.size,
     memory_bytes: row.memory_bytes === null ? null : Number(row.memory_bytes),
@@ -126,10 +167,10 @@ export function isSnapshotId(asked: string): boolean {
 /** Of a request that took one and was not answered. */
 export async function snapshotOutcome(
   context: Context,
-  { orgId }: Caller,
+  caller: Caller,
   id: string,
 ): Promise<Outcome<Snapshot>> {
-  const row = await findSnapshot(context.db, orgId, id);
+  const row = await findSnapshot(context.db, shownTo(caller), id);
   if (row?.status === "ready") return { kind: "ready", answer: snapshotOf(row) };
   if (row?.status !== "creating") return { kind: "nothing" };
   context.wake("vm-cleanup");

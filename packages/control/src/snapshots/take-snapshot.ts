@@ -19,7 +19,7 @@ import {
   type SnapshotRow,
 } from "./snapshot-store.ts";
 
-/** The row of a sandbox that runs. */
+/** The row of a sandbox or of a machine that runs. */
 export interface SnapshotSource {
   readonly id: string;
   readonly org_id: string;
@@ -30,6 +30,8 @@ export interface SnapshotSource {
   readonly disk_gib: number;
   /** The snapshot that it comes from, or that was taken of it last. */
   readonly snapshot_id: string | null;
+  /** Of a machine's main process. */
+  readonly command?: string | null;
 }
 
 export interface TakeOptions {
@@ -40,7 +42,7 @@ export interface TakeOptions {
   readonly event: (row: SnapshotRow) => NewAuditEvent | undefined;
 }
 
-/** Resolves when its files are there; the sandbox goes on meanwhile. */
+/** Resolves when its files are there; the VM goes on meanwhile. */
 export async function takeSnapshot(
   context: Context,
   source: SnapshotSource,
@@ -62,7 +64,7 @@ export function newInternalSnapshot(transaction: Queries, source: SnapshotSource
 }
 
 function newSnapshot(source: SnapshotSource, name: string | null, isInternal: boolean) {
-  const { id: vmId, org_id, execution_id, host_id, template, size, disk_gib, snapshot_id } = source;
+  const { id: vmId, org_id, execution_id, host_id, template, size, disk_gib, snapshot_id, command } = source;
   return {
     id: newId("snapshot"),
     org_id,
@@ -75,6 +77,7 @@ function newSnapshot(source: SnapshotSource, name: string | null, isInternal: bo
     disk_gib,
     host_id,
     is_internal: isInternal,
+    command: command ?? null,
   };
 }
 

@@ -82,6 +82,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   listSnapshots: async () => call("GET", "/v1/snapshots"),
   getSnapshot: async (world) => call("GET", `/v1/snapshots/${(await snapshot(world)).id}`),
   deleteSnapshot: async (world) => call("DELETE", `/v1/snapshots/${(await snapshot(world)).id}`),
+  createMachineSnapshot: async (world) => call("POST", await machine(world, "/snapshots"), {}),
   forkSandbox: async (world) => call("POST", await sandbox(world, "/fork"), { count: 2 }),
   rollBackSandbox: async (world) => {
     const { id, sandbox_id } = await snapshot(world);

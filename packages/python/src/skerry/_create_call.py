@@ -1,4 +1,4 @@
-"""How a creation is called: by the names of its fields, and with a template."""
+"""How a creation is called: by the names of its fields, and with a template or a snapshot."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def needs_template(create: Create) -> Create:
     def checked(self: object, *args: object, **fields: object) -> Any:
         if args:
             raise SkerryInputError("`create` takes its fields by name.", remediation='Write `create(template="base")`.')
-        template = fields.get("template")
-        if not isinstance(template, str) or template == "":
+        named = [fields.get("template"), fields.get("snapshot")]
+        if not any(isinstance(name, str) and name != "" for name in named):
             raise SkerryInputError(
                 "`create` needs the name of a template.",
                 remediation='Write `create(template="base")`; `templates.list()` says which templates there are.',

@@ -1125,6 +1125,8 @@ class Machine(TypedDict):
     stop_timeout: str
     #: Where it runs, or where its disk is.
     host_id: Optional[str]
+    #: The snapshot that it comes from, or that was taken of it last. It may be deleted.
+    snapshot_id: Optional[str]
     #: How often it was started again by its policy.
     restarts: int
     #: Of the main process, when it last ended; null while it runs.
@@ -1572,10 +1574,14 @@ class Snapshot(TypedDict):
     id: str
     name: Optional[str]
     status: SnapshotStatus
-    #: What it was taken of.
-    sandbox_id: str
-    #: The snapshot that its sandbox had come from, or that was taken of it before. It may be deleted.
+    #: The sandbox that it was taken of; null where it is of a machine.
+    sandbox_id: Optional[str]
+    #: The machine that it was taken of; null where it is of a sandbox.
+    machine_id: Optional[str]
+    #: The snapshot that its sandbox or machine had come from, or that was taken of it before. It may be deleted.
     parent_id: Optional[str]
+    #: Of a machine's main process, which goes on in machines that begin here; null where there was none.
+    command: Optional[str]
     #: Name of the template.
     template: str
     size: SizeName

@@ -46,6 +46,10 @@ export interface MachineTables {
     host_lost: Generated<boolean>;
     /** Ports that need no token. */
     public_ports: Generated<number[]>;
+    /** The snapshot that it comes from, or that was taken of it last. */
+    snapshot_id: string | null;
+    /** The internal snapshot of the fork that made it. */
+    forked_by: string | null;
     created_at: Generated<Date>;
     started_at: SetTime;
     stopped_at: SetTime;

@@ -1,4 +1,4 @@
-// Snapshots of sandboxes.
+// Snapshots of sandboxes and machines.
 
 import type { Generated } from "kysely";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
@@ -11,9 +11,11 @@ export interface SnapshotTables {
     org_id: string;
     name: string | null;
     vm_id: string;
-    /** Of the life of its sandbox that it was taken of. */
+    /** Of the life of its sandbox, or of its machine, that it was taken of. */
     execution_id: string;
     parent_id: string | null;
+    /** Of a machine's main process. */
+    command: string | null;
     template: string;
     size: string;
     disk_gib: number;

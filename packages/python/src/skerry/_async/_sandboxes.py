@@ -144,12 +144,6 @@ class AsyncSandboxes(AsyncVmCalls):
         request = Request("POST", f"{self._at(id)}/resume", json={}, answer_within_s=CREATE_WITHIN_S)
         return AsyncSandbox(self, await self._http.json(request, SandboxInfo))
 
-    async def snapshot(self, id: str, *, name: Optional[str] = None) -> Snapshot:
-        """Takes a snapshot of its memory and its disk; it goes on. ``create(snapshot=…)`` begins there, ``rollback`` goes back to it."""
-        path = f"{self._at(id)}/snapshots"
-        request = Request("POST", path, json={"name": name}, creates=True, answer_within_s=CREATE_WITHIN_S)
-        return await self._http.json(request, Snapshot)
-
     async def fork(self, id: str, *, count: int = 1) -> List[AsyncSandbox]:
         """Makes ``count`` sandboxes, at most 100, that go on from its memory and its disk as they are now: all or none. It goes on itself."""
         path = f"{self._at(id)}/fork"

@@ -1,8 +1,8 @@
-"""Snapshots of sandboxes."""
+"""Snapshots of sandboxes and machines."""
 
 from __future__ import annotations
 
-from typing import AsyncIterator, Optional
+from typing import AsyncIterator, Literal, Optional
 
 from .._page import Page
 from .._paths import segment
@@ -13,7 +13,7 @@ from ._streams import every_item
 
 
 class AsyncSnapshots:
-    """Snapshots of the organization, by id or name. ``sandbox.snapshot()`` takes one."""
+    """Snapshots of the organization, by id or name. ``sandbox.snapshot()`` takes one, and ``machines.snapshot(id)``."""
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
@@ -22,14 +22,20 @@ class AsyncSnapshots:
         """Code ``snapshot_not_found`` where there is none, or where it belongs to another organization."""
         return await self._http.json(Request("GET", f"/v1/snapshots/{segment(id)}"), Snapshot)
 
-    async def list(self) -> AsyncIterator[Snapshot]:
-        """Every snapshot, newest first, read page by page as you go."""
-        async for snapshot in every_item(lambda cursor: self.page(cursor=cursor)):
+    async def list(self, *, of: Optional[Literal["sandbox", "machine"]] = None) -> AsyncIterator[Snapshot]:
+        """Every snapshot, or only those of sandboxes or of machines, newest first, read page by page as you go."""
+        async for snapshot in every_item(lambda cursor: self.page(of=of, cursor=cursor)):
             yield snapshot
 
-    async def page(self, *, limit: Optional[int] = None, cursor: Optional[str] = None) -> Page[Snapshot]:
+    async def page(
+        self,
+        *,
+        of: Optional[Literal["sandbox", "machine"]] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+    ) -> Page[Snapshot]:
         """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
-        query = {"limit": limit, "cursor": cursor}
+        query = {"of": of, "limit": limit, "cursor": cursor}
         found = await self._http.json(Request("GET", "/v1/snapshots", query=query), SnapshotList)
         return Page(found["items"], found["next_cursor"])
 

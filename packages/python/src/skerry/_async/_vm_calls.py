@@ -24,6 +24,7 @@ from ..types import (
     PortAccess,
     PortList,
     SignedUrl,
+    Snapshot,
     VmEvent,
     VmEventList,
     VmMetrics,
@@ -53,6 +54,12 @@ class AsyncVmCalls:
     async def egress(self, id: str) -> EgressReport:
         """What it may reach, how much it sent and received, and the last destinations that were denied, newest first."""
         return await self._http.json(Request("GET", f"{self._at(id)}/egress"), EgressReport)
+
+    async def snapshot(self, id: str, *, name: Optional[str] = None) -> Snapshot:
+        """Takes a snapshot of its memory and its disk; it goes on. ``create(snapshot=…)`` begins there, and a sandbox's ``rollback`` goes back to it."""
+        path = f"{self._at(id)}/snapshots"
+        request = Request("POST", path, json={"name": name}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        return await self._http.json(request, Snapshot)
 
     async def events(
         self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None

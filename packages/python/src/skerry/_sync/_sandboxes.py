@@ -145,12 +145,6 @@ class Sandboxes(VmCalls):
         request = Request("POST", f"{self._at(id)}/resume", json={}, answer_within_s=CREATE_WITHIN_S)
         return Sandbox(self, self._http.json(request, SandboxInfo))
 
-    def snapshot(self, id: str, *, name: Optional[str] = None) -> Snapshot:
-        """Takes a snapshot of its memory and its disk; it goes on. ``create(snapshot=…)`` begins there, ``rollback`` goes back to it."""
-        path = f"{self._at(id)}/snapshots"
-        request = Request("POST", path, json={"name": name}, creates=True, answer_within_s=CREATE_WITHIN_S)
-        return self._http.json(request, Snapshot)
-
     def fork(self, id: str, *, count: int = 1) -> List[Sandbox]:
         """Makes ``count`` sandboxes, at most 100, that go on from its memory and its disk as they are now: all or none. It goes on itself."""
         path = f"{self._at(id)}/fork"

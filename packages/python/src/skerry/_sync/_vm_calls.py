@@ -25,6 +25,7 @@ from ..types import (
     PortAccess,
     PortList,
     SignedUrl,
+    Snapshot,
     VmEvent,
     VmEventList,
     VmMetrics,
@@ -54,6 +55,12 @@ class VmCalls:
     def egress(self, id: str) -> EgressReport:
         """What it may reach, how much it sent and received, and the last destinations that were denied, newest first."""
         return self._http.json(Request("GET", f"{self._at(id)}/egress"), EgressReport)
+
+    def snapshot(self, id: str, *, name: Optional[str] = None) -> Snapshot:
+        """Takes a snapshot of its memory and its disk; it goes on. ``create(snapshot=…)`` begins there, and a sandbox's ``rollback`` goes back to it."""
+        path = f"{self._at(id)}/snapshots"
+        request = Request("POST", path, json={"name": name}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        return self._http.json(request, Snapshot)
 
     def events(
         self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None

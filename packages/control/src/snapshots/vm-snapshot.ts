@@ -1,31 +1,34 @@
-// POST /v1/sandboxes/{id}/snapshots.
+// POST /v1/sandboxes/{id}/snapshots, and the same of machines.
 
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Creation } from "../idempotency/create-once.ts";
-import { checkSnapshotName, snapshotOf, snapshotOutcome } from "../snapshots/snapshots.ts";
-import { takeSnapshot } from "../snapshots/take-snapshot.ts";
-import { vmError } from "../vms/vm-kind.ts";
-import { resumeSandbox } from "./resume-sandbox.ts";
-import { sandboxVms } from "./sandbox-vms.ts";
+import { vmError, type VmRef } from "../vms/vm-kind.ts";
+import { checkSnapshotName, snapshotOf, snapshotOutcome } from "./snapshots.ts";
+import { takeSnapshot, type SnapshotSource } from "./take-snapshot.ts";
 
-export function sandboxSnapshot(
+export interface SnapshotRequest extends VmRef {
+  readonly name: string | undefined;
+  /** Its row, when it runs. */
+  readonly running: () => Promise<SnapshotSource>;
+}
+
+export function vmSnapshot(
   context: Context,
   caller: Caller,
-  { id, name }: { readonly id: string; readonly name: string | undefined },
+  { kind, id, name, running }: SnapshotRequest,
 ): Creation<Snapshot> {
   return {
     create: async (attempt) => {
       const checked = name === undefined ? null : checkSnapshotName(name);
-      const source = await resumeSandbox(context, caller, { id, why: "for a snapshot" });
-      const taken = takeSnapshot(context, source, {
+      const taken = takeSnapshot(context, await running(), {
         name: checked,
         begun: (transaction, row) => attempt.begun(transaction, row.id),
         event: (row) => attempt.ready(row),
       });
       return taken.then(snapshotOf, async (error: unknown) => {
-        throw await vmError(context, caller, { kind: sandboxVms, id }, error);
+        throw await vmError(context, caller, { kind, id }, error);
       });
     },
     outcome: (snapshotId) => snapshotOutcome(context, caller, snapshotId),

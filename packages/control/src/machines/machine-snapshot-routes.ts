@@ -1,0 +1,14 @@
+import { callerOf } from "../api/authenticate-hook.ts";
+import { routes } from "../api/routes.ts";
+import { vmSnapshot } from "../snapshots/vm-snapshot.ts";
+import { machineSnapshotOperations } from "./machine-snapshot-operations.ts";
+import { getRunningMachine, machineVms } from "./machines.ts";
+
+export const machineSnapshotRoutes = routes(machineSnapshotOperations, (context) => ({
+  createMachineSnapshot: (request) => {
+    const caller = callerOf(request);
+    const { id } = request.params;
+    const running = () => getRunningMachine(context, caller, id);
+    return vmSnapshot(context, caller, { kind: machineVms, id, name: request.body.name, running });
+  },
+}));
