@@ -79,6 +79,17 @@ export const SANDBOX_MAX_STREAMS = 256;
 /** Connections at once to the ports of one sandbox, so that commands and files have streams left. */
 export const PORT_CONNECTIONS_MAX = 128;
 
+/**
+ * What one control process has open at once for as long as clients like: followed executions and logs, watches and terminals of one VM, and
+ * of all VMs of an organization. Fewer than a VM has operations, so that calls are left.
+ */
+export const VM_STREAMS_MAX = 100;
+export const ORGANIZATION_STREAMS_MAX = 1_000;
+
+/** The same of forwards, of which each may have 16 MiB waiting for a client that does not read. */
+export const VM_FORWARDS_MAX = 16;
+export const ORGANIZATION_FORWARDS_MAX = 128;
+
 /** Watches of directories at once in one VM. */
 export const WATCHES_MAX = 32;
 

@@ -86,6 +86,7 @@ export const errorStatus = {
   sandbox_busy: 429,
   machine_busy: 429,
   rate_limited: 429,
+  too_many_streams: 429,
   canceled: 499,
   internal: 500,
   guest_failed: 502,

@@ -7,6 +7,7 @@ import type { AccessWatch } from "./auth/access-watch.ts";
 import type { CertificateAuthority } from "./joining/certificate-authority.ts";
 import type { TokenCache } from "./auth/token-cache.ts";
 import type { HostCapacity } from "./capacity/host-capacity.ts";
+import type { OpenStreams } from "./vms/open-streams.ts";
 import type { VmLocations } from "./vms/vm-locations.ts";
 import type { ClientFiles } from "./clients/client-files.ts";
 
@@ -18,6 +19,9 @@ export interface Context {
   readonly hostCapacity: HostCapacity;
   /** Where VMs are. */
   readonly vmLocations: VmLocations;
+  /** Followed output and logs, watches and terminals. */
+  readonly openStreams: OpenStreams;
+  readonly openForwards: OpenStreams;
   readonly authority: CertificateAuthority;
   readonly log: Logger;
   readonly metrics: Metrics;

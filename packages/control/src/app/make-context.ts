@@ -1,6 +1,12 @@
 // The one place that makes a context.
 
 import type { Logger } from "pino";
+import {
+  ORGANIZATION_FORWARDS_MAX,
+  ORGANIZATION_STREAMS_MAX,
+  VM_FORWARDS_MAX,
+  VM_STREAMS_MAX,
+} from "@skerry/contract/bounds";
 import { AccessWatch } from "../auth/access-watch.ts";
 import { TokenCache } from "../auth/token-cache.ts";
 import { HostCapacity } from "../capacity/host-capacity.ts";
@@ -9,6 +15,7 @@ import type { Database } from "../db/database.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
 import { CertificateAuthority } from "../joining/certificate-authority.ts";
 import { Metrics } from "../metrics/metrics.ts";
+import { OpenStreams } from "../vms/open-streams.ts";
 import { VmLocations } from "../vms/vm-locations.ts";
 
 type Parts = Omit<Context, "db" | "log">;
@@ -30,6 +37,14 @@ export function makeContext(
     hosts: new HostDirectory(() => authority.credentials()),
     hostCapacity: new HostCapacity(db),
     vmLocations: new VmLocations(),
+    openStreams: new OpenStreams("streams", {
+      perVm: VM_STREAMS_MAX,
+      perOrganization: ORGANIZATION_STREAMS_MAX,
+    }),
+    openForwards: new OpenStreams("forwards", {
+      perVm: VM_FORWARDS_MAX,
+      perOrganization: ORGANIZATION_FORWARDS_MAX,
+    }),
     metrics: new Metrics(),
     tokenCache,
     watch: new AccessWatch(tokenCache),

@@ -9,6 +9,7 @@ import { EventStream } from "../http/event-stream.ts";
 import { requestSignal } from "../api/request-signal.ts";
 import { routes } from "../api/routes.ts";
 import { machineLogOperations } from "./machine-operations.ts";
+import { machineVms } from "./machines.ts";
 
 export const machineLogRoutes = routes(machineLogOperations, (context) => ({
   getMachineLogs: async (request, reply) => {
@@ -18,6 +19,7 @@ export const machineLogRoutes = routes(machineLogOperations, (context) => ({
       gone: requestSignal(reply),
     };
     if (request.query.follow !== true) return readMachineLogs(context, callerOf(request), params);
+    using _open = context.openStreams.take(callerOf(request), { kind: machineVms, id: params.id });
     await sendLines(await followMachineLogs(context, callerOf(request), params), request, reply);
     return reply;
   },

@@ -184,7 +184,7 @@ export const machineLogOperations = {
     // A program chooses what it prints, as its owner chooses labels and names; what readers are not to see belongs into its environment.
     access: { scope: "machines:read", role: "viewer", rate: "read" },
     audit: { action: "machine.logs", resource: "machine" },
-    errors: ["machine_not_found", "machine_destroyed", "host_unavailable"],
+    errors: ["machine_not_found", "machine_destroyed", "host_unavailable", "too_many_streams"],
   },
 } as const satisfies Operations;
 

@@ -27,7 +27,13 @@ export function execOperation(kind: VmKind) {
     answers: { 101: Type.Null({ description: "The connection is a WebSocket." }) },
     access: { scope: `${table}:execute`, role: "member", rate: "write" },
     audit: { action: `${noun}.execute`, resource: noun, isOfPath: true, detail: commandInQuery },
-    errors: [...inVmErrors(kind), ...startExecutionErrors, "execution_not_found", "upgrade_required"],
+    errors: [
+      ...inVmErrors(kind),
+      ...startExecutionErrors,
+      "execution_not_found",
+      "too_many_streams",
+      "upgrade_required",
+    ],
   } as const satisfies Operation;
 }
 

@@ -35,6 +35,7 @@ export function execHandler(context: Context, kind: VmKind): Handler<ReturnType<
     // First, so that a stranger is told no more than by any other call.
     await kind.get(context, caller, request.params.id);
     checkUpgrade(request, CHANNEL_PROTOCOL);
+    using _open = context.openStreams.take(caller, { kind, id: request.params.id });
     const gone = requestSignal(reply);
     const execution = query.execution ?? newId("execution");
     const params = { kind, id: request.params.id, execution, gone };

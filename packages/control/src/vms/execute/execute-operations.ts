@@ -38,6 +38,12 @@ export function executeOperation(kind: VmKind) {
     events: [ExecuteExit],
     access: { scope: `${table}:execute`, role: "member", rate: "write" },
     audit: { action: `${noun}.execute`, resource: noun, isOfPath: true, detail: commandInBody },
-    errors: [...inVmErrors(kind), ...startExecutionErrors, "no_capacity", "stdin_not_supported"],
+    errors: [
+      ...inVmErrors(kind),
+      ...startExecutionErrors,
+      "no_capacity",
+      "stdin_not_supported",
+      "too_many_streams",
+    ],
   } as const satisfies Operation;
 }

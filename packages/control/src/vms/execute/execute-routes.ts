@@ -40,6 +40,7 @@ export function executeHandler(context: Context, kind: VmKind): Handler<ReturnTy
       begun: () => recordBegun(context, request),
     };
     if (request.headers.accept?.includes("text/event-stream") === true) {
+      using _open = context.openStreams.take(callerOf(request), params);
       const events = await executeStream(context, callerOf(request), params);
       await sendExecutionEvents(events, request, reply);
       return reply;

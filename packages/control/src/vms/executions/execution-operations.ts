@@ -102,7 +102,7 @@ export function streamExecutionOperation(kind: VmKind) {
       '`{"data": "<base64>"}`; `dropped` with `{"from", "to"}` where bytes between two positions are not kept any more; `keepalive` ' +
       "every 15 s in which nothing comes; at the end one `exit` with an `ExecuteExit`, or one `error` with an `Error`. The `id` of an event is " +
       "the position that it reaches: how many bytes of stdout and stderr together were written up to there. A client that comes back " +
-      "with it as `after`, or as `Last-Event-ID`, gets what follows, each byte once. Any number of clients may follow.",
+      "with it as `after`, or as `Last-Event-ID`, gets what follows, each byte once. Several clients may follow.",
     ...executionPath(kind),
     query: ExecutionStreamQuery,
     answers: {
@@ -114,7 +114,7 @@ export function streamExecutionOperation(kind: VmKind) {
     events: [ExecuteExit],
     access: { scope: `${table}:execute`, role: "member", rate: "read" },
     audit: { action: `${noun}.execution.stream`, resource: noun, isOfPath: true },
-    errors: [...inVmErrors(kind), "execution_not_found"],
+    errors: [...inVmErrors(kind), "execution_not_found", "too_many_streams"],
   } as const satisfies Operation;
 }
 

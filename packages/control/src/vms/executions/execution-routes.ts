@@ -83,7 +83,9 @@ export function streamExecutionHandler(
     checkId(params.execution);
     const { hold = false } = request.query;
     const after = request.query.after ?? lastEventId(request) ?? 0;
-    const events = await followExecution(context, callerOf(request), { ...params, after, hold });
+    const caller = callerOf(request);
+    using _open = context.openStreams.take(caller, params);
+    const events = await followExecution(context, caller, { ...params, after, hold });
     await sendExecutionEvents(events, request, reply);
     return reply;
   };

@@ -28,6 +28,6 @@ export function forwardPortOperation(kind: VmKind) {
     answers: { 101: Type.Null({ description: "The connection is a WebSocket." }) },
     access: { scope: `${table}:execute`, role: "member", rate: "write" },
     audit: { action: `${noun}.port.forward`, resource: noun },
-    errors: [...inVmErrors(kind), "port_not_listening", "upgrade_required"],
+    errors: [...inVmErrors(kind), "port_not_listening", "too_many_streams", "upgrade_required"],
   } as const satisfies Operation;
 }

@@ -25,6 +25,7 @@ export function forwardPortHandler(
     const row = await kind.get(context, caller, ref.id);
     if (isOver(kind, row)) throw kind.notRunning(row);
     checkUpgrade(request, FORWARD_PROTOCOL);
+    using _open = context.openForwards.take(caller, ref);
     const gone = requestSignal(reply);
     await recordBegun(context, request);
     reply.hijack();

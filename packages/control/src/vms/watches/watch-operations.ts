@@ -29,6 +29,6 @@ export function watchOperation(kind: VmKind) {
     events: [FileEvent],
     access: { scope: `${table}:execute`, role: "member", rate: "read" },
     audit: { action: `${noun}.directory.watch`, resource: noun, detail: filePathOf },
-    errors: [...inVmErrors(kind), ...ofPath, "too_many_watches"],
+    errors: [...inVmErrors(kind), ...ofPath, "too_many_watches", "too_many_streams"],
   } as const satisfies Operation;
 }

@@ -12,7 +12,9 @@ export function watchHandler(context: Context, kind: VmKind): Handler<ReturnType
   return async (request, reply) => {
     const recursive = request.query.recursive ?? false;
     const params = { ...fileParams(kind, request, reply), recursive };
-    const events = await watchFiles(context, callerOf(request), params);
+    const caller = callerOf(request);
+    using _open = context.openStreams.take(caller, params);
+    const events = await watchFiles(context, caller, params);
     await using stream = new EventStream(reply, () => ({ event: "keepalive", data: {} }));
     try {
       for await (const event of events) await stream.send(event.event, event);
