@@ -1,7 +1,7 @@
 // The log of the life of a sandbox or a machine: what is in it, why, and for how long.
 
 import { sql } from "kysely";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import type { Machine } from "@skerry/contract/machines/machine";
@@ -12,6 +12,7 @@ import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
 import { restartQueue } from "../src/machines/restart-queue.ts";
 import { idlePauser } from "../src/sandboxes/idle-pauser.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
+import { listVmEvents, tellRecurring, type Recurring } from "../src/vms/events/event-store.ts";
 import { denial, type FakeHost } from "./support/fake-host.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 import { eventually, type World } from "./support/world.ts";
@@ -170,6 +171,49 @@ test("what is denied is one event for each destination, however often the log is
       ...{ at: denial.last_at, last_at: denial.last_at, count: denial.count },
     },
   ]);
+});
+
+test("what 50 destinations were denied is written in one statement, in order, also where the log is full", async () => {
+  const { id } = await world.createSandbox();
+  const executeQuery = vi.spyOn(world.db.getExecutor(), "executeQuery");
+  onTestFinished(() => executeQuery.mockRestore());
+  const deny = (from: number, count: number): Recurring[] =>
+    Array.from({ length: 50 }, (_, at) => ({
+      kind: "denied",
+      reason: `tcp to 203.0.113.${from + at} port 25, by the rule deny_all`,
+      lastAt: new Date(at * 1_000).toISOString(),
+      count: { all: count },
+    }));
+  const tell = (events: readonly Recurring[]) => tellRecurring(world.db, { id, table: "sandboxes" }, events);
+  for (const from of [0, 50, 75]) {
+    executeQuery.mockClear();
+    await tell(deny(from, from + 1));
+    expect(executeQuery).toHaveBeenCalledTimes(1);
+  }
+  const rows = await listVmEvents(world.db, { orgId: world.orgId, vmId: id, before: undefined, limit: 500 });
+  const denied = rows.filter(({ kind }) => kind === "denied").toReversed();
+  // 100 are kept; 75 to 99 were told twice.
+  expect(denied.map(({ reason, count }) => [reason?.split(" ")[2], Number(count)])).toEqual(
+    Array.from({ length: 100 }, (_, at) => [`203.0.113.${25 + at}`, at < 25 ? 1 : at < 50 ? 51 : 76]),
+  );
+});
+
+test("a host is asked for denials at most once in 10 seconds, and all readers at once get its answer", async () => {
+  const { id } = await world.createSandbox();
+  const asked = () => host.calls.filter((call) => call === `GET /vms/${id}/egress`).length;
+  const destinations = async () =>
+    (await page(id)).items.filter(({ kind }) => kind === "denied").map(({ count }) => count);
+  expect(await Promise.all([destinations(), destinations(), destinations()])).toEqual([[3], [3], [3]]);
+  host.denied = [{ ...denial, count: 9 }];
+  const now = vi.spyOn(performance, "now");
+  onTestFinished(() => now.mockRestore());
+  const startMs = performance.now();
+  now.mockReturnValue(startMs);
+  expect(await destinations()).toEqual([3]);
+  expect(asked()).toBe(1);
+  now.mockReturnValue(startMs + 60_000);
+  expect(await destinations()).toEqual([9]);
+  expect(asked()).toBe(2);
 });
 
 test("a host that does not answer keeps nobody from reading the log", async () => {

@@ -70,6 +70,8 @@ export class FakeHost {
   beforeEgress: (id: string) => Promise<void> = async () => undefined;
   /** Requests whose caller went away before the answer. */
   aborted = 0;
+  /** Of each VM, newest first. */
+  denied: readonly EgressDenial[] = [denial];
   name = "fake";
   cpus = 2;
   memoryMib = 4096;
@@ -249,7 +251,7 @@ export class FakeHost {
     return {
       ...policy,
       counters: { bytes_out: 1, packets_out: 2, bytes_in: 3, packets_in: 4 },
-      denied: [denial],
+      denied: [...this.denied],
     };
   }
 

@@ -14,7 +14,7 @@ export function listEventsOperation(kind: VmKind) {
     path: `/v1/${table}/:id/events`,
     tag: table,
     summary: `List the events of a ${noun}`,
-    description: `What has become of it, and why, newest first; also when it is destroyed, for 30 days. The last 500 are kept. What its egress rules refuse is asked of its host when the list is read.`,
+    description: `What has become of it, and why, newest first; also when it is destroyed, for 30 days. The last 500 are kept. What its egress rules refuse is asked of its host when the list is read, at most once in 10 s.`,
     ...vmPath(kind),
     query: PageQuery,
     answers: { 200: VmEventList },

@@ -35,28 +35,41 @@ export interface Recurring {
   readonly count: { readonly all: number } | { readonly more: number };
 }
 
-/** Rows of VMs that do not exist tell nothing. */
+/** In their order, in one statement. No two of them are equal. Rows of VMs that do not exist tell nothing. */
 export async function tellRecurring(
   db: Queries,
   { id, table }: { readonly id: string; readonly table: "sandboxes" | "machines" },
-  event: Recurring,
+  events: readonly Recurring[],
 ): Promise<void> {
-  const { kind, reason, lastAt, count } = event;
-  const [all, more] = "all" in count ? [count.all, 0] : [0, count.more];
+  const all = events.map(({ count }) => ("all" in count ? count.all : 0));
+  const more = events.map(({ count }) => ("all" in count ? 0 : count.more));
+  // Counting comes first: adding one may delete old ones, of which a statement could change none any more.
   await sql`
-    with last as (select coalesce(${lastAt}::timestamptz, now()) as at),
+    with given as (
+      select place, kind, reason, coalesce(at, now()) as at, every, more
+      from unnest(
+        ${events.map(({ kind }) => kind)}::text[], ${events.map(({ reason }) => reason)}::text[],
+        ${events.map(({ lastAt }) => lastAt)}::timestamptz[], ${all}::bigint[], ${more}::bigint[]
+      ) with ordinality as given (kind, reason, at, every, more, place)
+    ),
     known as (
-      select id from vm_events
-      where vm_id = ${id} and kind = ${kind} and reason = ${reason} and at > (select at from last) - interval '1 hour'
-      order by id desc limit 1
+      select distinct on (place) given.*, vm_events.id
+      from given join vm_events on vm_id = ${id} and vm_events.kind = given.kind and vm_events.reason = given.reason
+        and vm_events.at > given.at - interval '1 hour'
+      order by place, vm_events.id desc
     ),
     counted as (
-      update vm_events set count = greatest(count + ${more}::bigint, ${all}::bigint), last_at = greatest(last_at, (select at from last))
-      where id = (select id from known) and (${more}::bigint > 0 or ${all}::bigint > count)
+      update vm_events set
+        count = greatest(vm_events.count + known.more, known.every),
+        last_at = greatest(vm_events.last_at, known.at)
+      from known
+      where vm_events.id = known.id and (known.more > 0 or known.every > vm_events.count)
+      returning 1
     )
-    select tell_vm_event(org_id, id, ${kind}, ${reason}, (select at from last), ${all + more}::bigint)
-    from ${sql.table(table)}
-    where id = ${id} and not exists (select from known)`.execute(db);
+    select tell_vm_event(vm.org_id, vm.id, given.kind, given.reason, given.at, given.every + given.more)
+    from given, ${sql.table(table)} as vm
+    where vm.id = ${id} and (select count(*) from counted) >= 0 and given.place not in (select known.place from known)
+    order by given.place`.execute(db);
 }
 
 /** How long the log of a VM is kept after its end. */

@@ -1,52 +1,32 @@
 // The log of a VM's life, as its owner reads it.
 
-import type { EgressDenial } from "@skerry/contract/vms/egress";
 import type { VmEvent } from "@skerry/contract/vms/events";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
 import { readPage, type Page, type PageParams } from "../../values/page.ts";
-import { clientOf, type VmKind, type VmRef } from "../vm-kind.ts";
+import type { VmKind, VmRef } from "../vm-kind.ts";
+import type { Denials } from "./denials.ts";
 import { listVmEvents, sweepVmEvents, tellRecurring, type VmEventRow } from "./event-store.ts";
 
-/** Destinations of one report that the log tells apart. */
-const DENIALS_MAX = 50;
+export interface ListParams extends VmRef {
+  readonly page: PageParams;
+  readonly denials: Denials;
+}
 
 /** Also of one that was destroyed, for as long as its log is kept. */
 export async function listEvents(
   context: Context,
   caller: Caller,
-  { kind, id, page }: VmRef & { readonly page: PageParams },
+  { kind, id, page, denials }: ListParams,
 ): Promise<Page<VmEvent>> {
   const row = await kind.get(context, caller, id);
   // Only its host knows what it was denied.
-  if (row.status === "running" && page.cursor === undefined) {
-    const client = await clientOf(context, row);
-    await client
-      .egress(row)
-      .then(({ denied }) => tellDenied(context, { kind, id }, denied))
-      .catch((error: unknown) =>
-        context.log.debug({ err: error, vm_id: id }, "a VM's denials are not known"),
-      );
-  }
+  if (row.status === "running" && page.cursor === undefined) await denials.tell(row);
   const { orgId } = caller;
   const found = await readPage("event", page, (before, limit) =>
     listVmEvents(context.db, { orgId, vmId: id, before, limit }),
   );
   return { ...found, items: found.items.map(eventOf) };
-}
-
-/** What a host has counted, as one event for each destination. */
-async function tellDenied(
-  context: Context,
-  { kind, id }: VmRef,
-  denied: readonly EgressDenial[],
-): Promise<void> {
-  for (const { address, port, protocol, rule, count, last_at } of denied.slice(0, DENIALS_MAX).toReversed()) {
-    const where = port === 0 ? address : `${address} port ${port}`;
-    const reason = `${protocol} to ${where}, by the rule ${rule}`;
-    const event = { kind: "denied", reason, lastAt: last_at, count: { all: count } } as const;
-    await tellRecurring(context.db, { id, table: kind.table }, event);
-  }
 }
 
 /** A command was killed for want of memory. Its caller has been told, and does not wait for this. */
@@ -59,7 +39,7 @@ export function tellOutOfMemory(
     reason: "a command was killed",
     ...{ lastAt: null, count: { more: 1 } },
   } as const;
-  tellRecurring(context.db, { id, table: kind.table }, event).catch((error: unknown) => {
+  tellRecurring(context.db, { id, table: kind.table }, [event]).catch((error: unknown) => {
     context.log.warn({ err: error, vm_id: id }, "that a VM was out of memory could not be written down");
   });
 }
