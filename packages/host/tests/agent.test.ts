@@ -12,9 +12,9 @@ import {
   startMain,
   startRead,
   startWrite,
-  withDeadline,
   writtenBytes,
 } from "../src/guest/agent.ts";
+import { withDeadline } from "../src/guest/patience.ts";
 import type { GuestChannel } from "../src/guest/channel.ts";
 import { listDirectory } from "../src/guest/entries.ts";
 import type { GuestStream } from "../src/guest/stream.ts";

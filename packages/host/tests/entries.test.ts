@@ -5,6 +5,7 @@ import { FileInfo } from "@skerry/contract/vms/files";
 import { Value } from "typebox/value";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { GuestChannel } from "../src/guest/channel.ts";
+import { firstPiece, startRead, startWrite, writtenBytes } from "../src/guest/agent.ts";
 import {
   listDirectory,
   makeDirectory,
@@ -152,4 +153,22 @@ test("a tree that takes too long is left as it is, and only an agent that hangs 
   hanging.catch(() => undefined); // awaited below
   vi.advanceTimersByTime(140_000);
   await expect(hanging).rejects.toThrow("did not answer");
+});
+
+test.each([
+  ["listed", 30_000, () => listDirectory(channel, { path: "/hangs" })],
+  ["opened", 30_000, () => startRead(channel, "/hangs")],
+  ["read", 60_000, () => firstPiece(channel, channel.open({ op: "read", path: "/hangs" }), 60_000)],
+  ["written out", 30_000, () => writtenBytes(channel, startWrite(channel, "/hangs", 0o644))],
+])("a file system that hangs when a file is %s ends no VM", async (_what, deadlineMs, ask) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const asked: Promise<unknown> = ask();
+  asked.catch(() => undefined); // awaited below
+  const { id } = await peer.opened();
+  vi.advanceTimersByTime(deadlineMs);
+  await peer.next("reset");
+  await peer.send(encodeJson(frameTypes.reset, id, { code: "canceled" }));
+  await expect(asked).rejects.toMatchObject({ code: "guest_timeout" });
+  // The channel is there for the next call.
+  expect(await told(statEntry(channel, "/x", false), honest)).toMatchObject({ name: "x" });
 });

@@ -1,4 +1,5 @@
-import { startExecute, exitOf, withDeadline } from "../guest/agent.ts";
+import { startExecute, exitOf } from "../guest/agent.ts";
+import { withDeadline } from "../guest/patience.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 
 const OUTPUT_MAX_BYTES = 64 * 1024;

@@ -15,11 +15,10 @@ import { signalName } from "../signals.ts";
 import type { GuestChannel } from "./channel.ts";
 import { JsonLines, ListFault, type LineBounds } from "./json-lines.ts";
 import { integer, natural } from "./numbers.ts";
+import { patiently, SHORT_DEADLINE_MS, withDeadline } from "./patience.ts";
 import { errorOfRefusal } from "./refusals.ts";
 import { GuestRefusal, type GuestStream, type Output } from "./stream.ts";
 
-/** A guest that has not answered a short request by then is taken for dead. */
-export const SHORT_DEADLINE_MS = 30_000;
 const ENTROPY_BYTES = 64;
 /** On top of a command's own timeout: for killing it and telling us. */
 const EXECUTE_GRACE_MS = 15_000;
@@ -146,7 +145,8 @@ export function startWrite(channel: GuestChannel, path: string, mode: number): G
 
 /** Bytes written, as the guest counted them. Call it after the stream's `end()`. */
 export async function writtenBytes(channel: GuestChannel, stream: GuestStream): Promise<number> {
-  return natural((await withDeadline(channel, SHORT_DEADLINE_MS, resultOf(stream)))["size"]);
+  const patience = { deadlineMs: SHORT_DEADLINE_MS };
+  return natural((await patiently(channel, stream, patience, resultOf(stream)))["size"]);
 }
 
 /** Opens a file for reading. Throws SkerryError where it is missing or no file. */
@@ -155,7 +155,7 @@ export async function startRead(
   path: string,
 ): Promise<{ stream: GuestStream; head: FileHead }> {
   const stream = channel.open({ op: "read", path });
-  const head = await withDeadline(channel, SHORT_DEADLINE_MS, stream.head());
+  const head = await patiently(channel, stream, { deadlineMs: SHORT_DEADLINE_MS }, stream.head());
   if (head === undefined) {
     await resultOf(stream);
     throw new SkerryError("guest_failed", "The VM's agent ended a download before it began.");
@@ -169,7 +169,7 @@ export async function firstPiece(
   stream: GuestStream,
   deadlineMs: number,
 ): Promise<Output | undefined> {
-  const first = await withDeadline(channel, deadlineMs, stream.read());
+  const first = await patiently(channel, stream, { deadlineMs }, stream.read());
   if (first === undefined) await resultOf(stream);
   return first;
 }
@@ -202,7 +202,7 @@ export async function readList<Entry>(
     return { entries: lines.entries, truncated: result["truncated"] === true };
   };
   try {
-    return await withDeadline(channel, SHORT_DEADLINE_MS, read());
+    return await patiently(channel, stream, { deadlineMs: SHORT_DEADLINE_MS }, read());
   } catch (error) {
     if (!(error instanceof ListFault || error instanceof FrameError)) throw error;
     channel.close("the guest's agent sent a list that is not one");
@@ -232,21 +232,4 @@ export async function resultOf(stream: GuestStream): Promise<Readonly<Record<str
 export function streamError(error: unknown): Error {
   if (error instanceof GuestRefusal) return errorOfRefusal(error);
   return error instanceof Error ? error : new Error(String(error));
-}
-
-/** A guest that lets a deadline pass is dropped: its channel is closed, and with it every operation. */
-export async function withDeadline<T>(
-  channel: GuestChannel,
-  deadlineMs: number,
-  work: Promise<T>,
-): Promise<T> {
-  const timer = setTimeout(
-    () => channel.close(`the guest's agent did not answer within ${deadlineMs} ms`),
-    deadlineMs,
-  );
-  try {
-    return await work;
-  } finally {
-    clearTimeout(timer);
-  }
 }

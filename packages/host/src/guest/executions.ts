@@ -12,7 +12,8 @@ import type {
 } from "@skerry/contract/guest-api/guest-operations";
 import { ExecutionRecordParser, RecordError } from "@skerry/contract/guest-api/execution-records";
 import type { ExecutionState } from "@skerry/contract/host-api/executions";
-import { resultOf, SHORT_DEADLINE_MS, withDeadline } from "./agent.ts";
+import { resultOf } from "./agent.ts";
+import { SHORT_DEADLINE_MS, withDeadline } from "./patience.ts";
 import type { GuestChannel } from "./channel.ts";
 import { integer, natural } from "./numbers.ts";
 import { signalName } from "../signals.ts";

@@ -1,9 +1,11 @@
 // Waiting for work in a guest that its user's own programs and file systems may keep from ending.
 
 import { SkerryError } from "@skerry/contract/errors";
-import { SHORT_DEADLINE_MS, withDeadline } from "./agent.ts";
 import type { GuestChannel } from "./channel.ts";
 import type { GuestStream } from "./stream.ts";
+
+/** A guest that has not answered a short request by then is taken for dead. */
+export const SHORT_DEADLINE_MS = 30_000;
 
 export interface Patience {
   readonly deadlineMs: number;
@@ -45,4 +47,21 @@ function late(deadlineMs: number, cause?: unknown): SkerryError {
     remediation: "What was done stays done. Have a command in the VM do the rest.",
     cause,
   });
+}
+
+/** A guest that lets a deadline pass is dropped: its channel is closed, and with it every operation. */
+export async function withDeadline<T>(
+  channel: GuestChannel,
+  deadlineMs: number,
+  work: Promise<T>,
+): Promise<T> {
+  const timer = setTimeout(
+    () => channel.close(`the guest's agent did not answer within ${deadlineMs} ms`),
+    deadlineMs,
+  );
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+  }
 }

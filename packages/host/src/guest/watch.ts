@@ -4,10 +4,10 @@ import { PATH_MAX_BYTES } from "@skerry/contract/bounds";
 import { SkerryError } from "@skerry/contract/errors";
 import { FrameError, parseJsonPayload } from "@skerry/contract/frames";
 import { fileEvents, type FileEvent } from "@skerry/contract/vms/watches";
-import { resultOf, SHORT_DEADLINE_MS } from "./agent.ts";
+import { resultOf } from "./agent.ts";
 import type { GuestChannel } from "./channel.ts";
 import { isPathBelow } from "./path-below.ts";
-import { patiently } from "./patience.ts";
+import { patiently, SHORT_DEADLINE_MS } from "./patience.ts";
 import type { GuestStream } from "./stream.ts";
 
 /** A path, of which each byte may need an escape, and two words. */

@@ -4,7 +4,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { COMMAND_WITH_INPUT, ExecuteCommand, FRAMES_CONTENT_TYPE } from "@skerry/contract/host-api/vm";
-import { exitOf, startExecute, withDeadline } from "../guest/agent.ts";
+import { exitOf, startExecute } from "../guest/agent.ts";
+import { withDeadline } from "../guest/patience.ts";
 import type { GuestChannel } from "../guest/channel.ts";
 import type { GuestStream } from "../guest/stream.ts";
 import type { Host } from "../host.ts";

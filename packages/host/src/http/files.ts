@@ -3,15 +3,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkerryError } from "@skerry/contract/errors";
 import { FileWriteHostQuery, PathQuery } from "@skerry/contract/host-api/vm";
-import { firstPiece, startRead, startWrite, withDeadline, writtenBytes } from "../guest/agent.ts";
+import { firstPiece, startRead, startWrite, writtenBytes } from "../guest/agent.ts";
 import type { GuestChannel } from "../guest/channel.ts";
+import { patiently } from "../guest/patience.ts";
 import type { GuestStream, Output } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 
-/** A guest that moves no byte for this long is taken for dead; a slow client may take its time. */
+/** A guest that moves no byte for this long is not waited for: its file system may hang. A slow client may take its time. */
 const STALL_DEADLINE_MS = 60_000;
+const patience = { deadlineMs: STALL_DEADLINE_MS };
 
 export function registerFiles(server: HostServer, { engine }: Host): void {
   server.put(
@@ -48,11 +50,12 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
 async function receive(channel: GuestChannel, stream: GuestStream, body: IncomingMessage): Promise<number> {
   try {
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
-      await withDeadline(channel, STALL_DEADLINE_MS, stream.write(chunk as Buffer));
+      await patiently(channel, stream, patience, stream.write(chunk as Buffer));
       if (stream.ended) break; // refused: the result says why
     }
   } catch (error) {
     stream.cancel();
+    if (error instanceof SkerryError && error.code === "guest_timeout") throw error;
     throw new SkerryError("upload_incomplete", "The upload broke off; nothing was written.", {
       cause: error,
     });
@@ -74,7 +77,7 @@ async function send(
   try {
     for (let output = first; output !== undefined;) {
       if (!(await writeBodyPiece(response, output.bytes))) return;
-      output = await withDeadline(channel, STALL_DEADLINE_MS, stream.read());
+      output = await patiently(channel, stream, patience, stream.read());
     }
     await stream.result();
     response.end();
