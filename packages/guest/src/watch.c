@@ -71,10 +71,18 @@ static bool remember(int watch, const char *path) {
   return true;
 }
 
-static bool add(const char *path, bool is_new, struct outcome *outcome);
+// Folders that are still to be watched. Not one in the other: a user's tree may be deeper than a stack, or than there are descriptors.
+static char *pending[FOLDERS_MAX];
+static unsigned pending_count;
+
+static bool expect(const char *path) {
+  char *copy = pending_count < FOLDERS_MAX ? strdup(path) : NULL;
+  if (copy) pending[pending_count++] = copy;
+  return copy != NULL;
+}
 
 // What has come into a new folder before it was watched has no events of its own.
-static bool add_below(int fd, const char *path, bool is_new, struct outcome *outcome) {
+static bool expect_below(int fd, const char *path, bool is_new, struct outcome *outcome) {
   DIR *folder = fdopendir(fd);
   bool complete = folder != NULL;
   for (struct dirent *entry; folder && (entry = readdir(folder));) {
@@ -85,15 +93,13 @@ static bool add_below(int fd, const char *path, bool is_new, struct outcome *out
     if (is_new) tell("create", path, entry->d_name, S_ISDIR(stat.st_mode), outcome);
     if (!S_ISDIR(stat.st_mode)) continue;
     bool fits = snprintf(below, sizeof below, "%s%s/", path, entry->d_name) < (int)sizeof below;
-    complete = fits && add(below, is_new, outcome) && complete;
+    complete = fits && expect(below) && complete;
   }
   if (folder) closedir(folder);
   return complete;
 }
 
-// Watches the folder and, where that is wanted, all below it. False where one of them cannot be watched. Links are not followed. Each level
-// holds a descriptor, so a tree that is deeper than there are of them is not watched whole.
-static bool add(const char *path, bool is_new, struct outcome *outcome) {
+static bool add_one(const char *path, bool is_new, struct outcome *outcome) {
   char self[40], whole[2 * PATH_MAX];
   snprintf(whole, sizeof whole, "%s/%s", root, path);
   int fd = open(path[0] ? whole : root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -104,9 +110,20 @@ static bool add(const char *path, bool is_new, struct outcome *outcome) {
     close(fd);
     return false;
   }
-  if (recursive) return add_below(fd, path, is_new, outcome);
+  if (recursive) return expect_below(fd, path, is_new, outcome);
   close(fd);
   return true;
+}
+
+// Watches the folder and, where that is wanted, all below it. False where one of them cannot be watched. Links are not followed.
+static bool add(const char *path, bool is_new, struct outcome *outcome) {
+  bool complete = expect(path);
+  while (pending_count > 0) {
+    char *next = pending[--pending_count];
+    complete = add_one(next, is_new, outcome) && complete;
+    free(next);
+  }
+  return complete;
 }
 
 static void drop_below(const char *folder, const char *name) {

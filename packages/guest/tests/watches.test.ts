@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
   chmodSync,
@@ -106,4 +107,25 @@ test("what is no folder, or not there, cannot be watched", async () => {
     (await world.agent.link.open({ op: "watch", path: at, recursive: true }).ended).result["code"];
   expect(await code(world.inside("file"))).toBe("not_a_directory");
   expect(await code(world.inside("none"))).toBe("not_found");
+});
+
+/** `d/d/d/…` below the world's folder, in hundreds of levels: its path may be longer than the kernel takes in one piece. */
+function makeDeep(hundreds: number): void {
+  const script = 'i=0; while [ $i -lt "$1" ]; do mkdir -p "$2" && cd -P "$2" || exit 1; i=$((i + 1)); done';
+  execFileSync("sh", ["-c", script, "sh", String(hundreds), "d/".repeat(100)], { cwd: world.folder });
+}
+
+test("a tree of a thousand levels is watched down to the last one", async () => {
+  makeDeep(10);
+  const watching = await watch(world.folder, true);
+  const deepest = "d/".repeat(1_000);
+  writeFileSync(world.inside(`${deepest}x`), "");
+  await watching.until(() => lines(watching).includes(`create ${deepest}x`));
+});
+
+test("a tree with paths that are too long is refused, and the agent goes on", async () => {
+  makeDeep(21);
+  const refused = world.agent.link.open({ op: "watch", path: world.folder, recursive: true });
+  expect((await refused.ended).result).toMatchObject({ code: "too_many_watches" });
+  await watch(world.folder);
 });
