@@ -52,6 +52,27 @@ test("who has the URL to write a file writes it, and reads nothing", async () =>
   expect(await codeOf(fetch(url))).toEqual([403, "invalid_signature"]);
 });
 
+test("who writes a file by its URL gives it the permissions that were signed, and no others", async () => {
+  const { url } = await sign({ path: "/work/run", method: "PUT", mode: "0755" });
+  const put = (to: string) => fetch(to, { method: "PUT", body: "#!" });
+  expect((await put(url)).status).toBe(200);
+  expect(world.host.files.get("/work/run")?.mode).toBe(0o755);
+  const { url: plain } = await sign({ path: "/work/run", method: "PUT" });
+  for (const wrong of [
+    url.replace("0755", "4755"),
+    url.replace("mode=0755&", ""),
+    `${url}&mode=0777`,
+    `${plain}&mode=4755`,
+    `${plain}&mode=`,
+    plain.replace("/work/run", "/work/0755%20/work/run"),
+  ]) {
+    const [status, code] = await codeOf(put(wrong));
+    expect([status, code], wrong).toEqual([403, "invalid_signature"]);
+  }
+  expect((await put(plain)).status).toBe(200);
+  expect(world.host.files.get("/work/run")?.mode).toBe(0o644);
+});
+
 test("a signature is good for its method, its path, its VM and nothing else", async () => {
   const { url } = await sign({ path: "/work/a b" });
   const { id: other } = await world.createSandbox();
@@ -109,6 +130,9 @@ test("a URL is of one port or of one file, and of a path that can be", async () 
     { path: "a" },
     { path: "/a/../b" },
     { path: "/a", method: "DELETE" },
+    { path: "/a", mode: "0755" },
+    { path: "/a", method: "PUT", mode: "rwx" },
+    { port: 3000, mode: "0755" },
     { path: "/\ud800" },
   ]) {
     const { status } = await world.call("POST", `/v1/sandboxes/${id}/urls`, { body });

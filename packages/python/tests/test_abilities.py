@@ -125,8 +125,8 @@ OTHERWISE: Dict[str, Set[str]] = {
     "downloadMachineFile": {"list", "depth", "limit", "_skerry"},
     "uploadFile": {"_skerry"},
     "uploadMachineFile": {"_skerry"},
-    "signSandboxUrl": {"path", "method"},
-    "signMachineUrl": {"path", "method"},
+    "signSandboxUrl": {"path", "method", "mode"},
+    "signMachineUrl": {"path", "method", "mode"},
     "getMachineLogs": {"follow"},
 }
 

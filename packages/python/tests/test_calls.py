@@ -74,7 +74,7 @@ class CallsTest(unittest.TestCase):
             files.move("/a", "/b")
             files.set_mode("/a", "0600")
             files.remove("/a", recursive=True)
-            files.sign_url("/a", method="PUT", expires_in="1m")
+            files.sign_url("/a", method="PUT", mode="0755", expires_in="1m")
             with self.assertRaises(SkerryInputError):
                 files.move("/a", "b")
             with self.assertRaises(SkerryInputError):
@@ -95,7 +95,8 @@ class CallsTest(unittest.TestCase):
                 ("POST", f"{at}/urls"),
             ],
         )
-        self.assertEqual(server.received[7].json(), {"path": "/a", "method": "PUT", "expires_in": "1m"})
+        signed = {"path": "/a", "method": "PUT", "mode": "0755", "expires_in": "1m"}
+        self.assertEqual(server.received[7].json(), signed)
         self.assertEqual(server.received[4].json(), {"path": "/b"})
 
     def test_an_archive_goes_through_as_it_comes_both_ways(self) -> None:

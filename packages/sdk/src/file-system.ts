@@ -33,6 +33,8 @@ export interface RemoveOptions extends CallOptions {
 export interface SignFileUrlOptions extends CallOptions {
   /** Whether the URL reads the file or writes it. Default: `GET`. */
   readonly method?: "GET" | "PUT" | undefined;
+  /** Of a file that is written: its permissions, octal. Default: `0644`. */
+  readonly mode?: string | undefined;
   /** A duration such as `10m`. */
   readonly expiresIn?: string | undefined;
 }
@@ -109,14 +111,19 @@ export class FileSystem {
   }
 
   /**
-   * A URL by which everybody who has it reads the file, or with the method `PUT` writes it, without a token; `expiresIn` is at most `168h`, by
+   * A URL by which everybody who has it reads the file, or with the method `PUT` writes it with `mode`, without a token; `expiresIn` is at most `168h`, by
    * default `1h`.
    */
-  async signUrl(path: string, { method, expiresIn, signal }: SignFileUrlOptions = {}): Promise<SignedUrl> {
+  async signUrl(
+    path: string,
+    { method, mode, expiresIn, signal }: SignFileUrlOptions = {},
+  ): Promise<SignedUrl> {
     checkAbsolute(path);
+    checkMode(mode);
     const json = {
       path,
       ...(method === undefined ? {} : { method }),
+      ...(mode === undefined ? {} : { mode }),
       ...(expiresIn === undefined ? {} : { expires_in: expiresIn }),
     };
     return this.#http.json<SignedUrl>({ method: "POST", path: `${this.#vm}/urls`, json }, { signal });

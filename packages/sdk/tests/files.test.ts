@@ -193,17 +193,18 @@ test("the file system is changed at the paths that were given", async () => {
   expect(last()).toEqual(["PATCH", "/v1/sandboxes/sbx_0/files/a", '{"path":"/b"}']);
   await files.setMode("/a", "0600");
   expect(last()).toEqual(["PATCH", "/v1/sandboxes/sbx_0/files/a", '{"mode":"0600"}']);
-  await files.signUrl("/a", { method: "PUT", expiresIn: "1m" });
+  await files.signUrl("/a", { method: "PUT", mode: "0755", expiresIn: "1m" });
   expect(last()).toEqual([
     "POST",
     "/v1/sandboxes/sbx_0/urls",
-    '{"path":"/a","method":"PUT","expires_in":"1m"}',
+    '{"path":"/a","method":"PUT","mode":"0755","expires_in":"1m"}',
   ]);
   await files.remove("/a", { recursive: true });
   expect(last()).toEqual(["DELETE", "/v1/sandboxes/sbx_0/files/a?recursive=true", ""]);
   for (const wrong of [
     files.move("/a", "b"),
     files.signUrl("a"),
+    files.signUrl("/a", { method: "PUT", mode: "rwx" }),
     files.stat("a"),
     files.remove("/a/../b"),
     files.setMode("/a", "rwx"),

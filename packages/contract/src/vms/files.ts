@@ -51,7 +51,7 @@ export const FileQuery = Type.Object(
   closed,
 );
 
-const Mode = Type.String({
+export const Mode = Type.String({
   pattern: "^0?[0-7]{3,4}$",
   description: "Permissions, octal.",
   [OTHERWISE]: "Give permissions in octal, such as `0755`.",

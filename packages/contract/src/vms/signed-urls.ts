@@ -4,6 +4,7 @@ import { Type, type Static } from "typebox";
 import { PATH_MAX_BYTES } from "../bounds.ts";
 import { Duration, OneOf, Timestamp } from "../fields.ts";
 import { named } from "../named.ts";
+import { Mode } from "./files.ts";
 
 export const SignedUrlRequest = named(
   "SignedUrlRequest",
@@ -23,6 +24,14 @@ export const SignedUrlRequest = named(
     ),
     method: Type.Optional(
       OneOf(["GET", "PUT"], { default: "GET", description: "Of a file: whether it is read or written." }),
+    ),
+    mode: Type.Optional(
+      Type.String({
+        ...Mode,
+        default: "0644",
+        description:
+          "Of a file that is written: its permissions, octal. Who has the URL cannot choose others.",
+      }),
     ),
     expires_in: Type.Optional(
       Type.String({ ...Duration, default: "1h", description: "How long the URL is valid, at most 168h." }),

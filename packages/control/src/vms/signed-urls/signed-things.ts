@@ -3,7 +3,7 @@ export function portSigned(port: number): string {
   return `port ${port}`;
 }
 
-/** What a signed URL of a file is a signature of: this method at this path, and nothing else there. */
-export function fileSigned(method: "GET" | "PUT", path: string): string {
-  return `${method} ${path}`;
+/** What a signed URL of a file is a signature of: this method at this absolute path, with this mode, and nothing else there. */
+export function fileSigned(method: "GET" | "PUT", path: string, mode?: string): string {
+  return mode === undefined ? `${method} ${path}` : `${method} ${mode} ${path}`;
 }

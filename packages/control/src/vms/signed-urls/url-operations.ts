@@ -24,9 +24,9 @@ export function signUrlOperation(kind: VmKind) {
 
 /** What the URL will open, for the audit log. */
 function signedInBody({ body }: { readonly body: unknown }): string | undefined {
-  const { port, path, method = "GET" } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const { port, path, method = "GET", mode } = (body ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof port === "number") return portSigned(port);
   return typeof path === "string" && (method === "GET" || method === "PUT")
-    ? fileSigned(method, path)
+    ? fileSigned(method, path, typeof mode === "string" ? mode : undefined)
     : undefined;
 }

@@ -19,10 +19,10 @@ export function signUrlHandler(context: Context, kind: VmKind): Handler<ReturnTy
   return async (request) => {
     const { orgId } = callerOf(request);
     const { id } = await kind.get(context, callerOf(request), request.params.id);
-    const { what, address } = placeOf(context, request, { kind, id });
+    const { what, address, query } = placeOf(context, request, { kind, id });
     const expiresAtS = Math.floor((Date.now() + lifetimeMs(request.body)) / 1_000);
     const signature = sign(await signingKey(context.db), { orgId, vmId: id, what }, expiresAtS);
-    return signedUrl(`${address}?${SIGNATURE_PARAMETER}=${signature}`, expiresAtS);
+    return signedUrl(`${address}?${query}${SIGNATURE_PARAMETER}=${signature}`, expiresAtS);
   };
 }
 
@@ -33,6 +33,8 @@ interface Place {
   readonly what: string;
   /** The URL without it. */
   readonly address: string;
+  /** What else is in its query, and ends with `&`. */
+  readonly query: string;
 }
 
 interface VmOfUrl {
@@ -41,20 +43,26 @@ interface VmOfUrl {
 }
 
 function placeOf(context: Context, request: Asked, vm: VmOfUrl): Place {
-  const { port, path, method } = request.body;
-  if (port !== undefined && path === undefined && method === undefined)
-    return { what: portSigned(port), address: portAddress(context, request, { ...vm, port }) };
+  const { port, path, method, mode } = request.body;
+  if (port !== undefined && path === undefined && method === undefined && mode === undefined)
+    return { what: portSigned(port), address: portAddress(context, request, { ...vm, port }), query: "" };
   if (path === undefined || port !== undefined)
     throw new SkerryError("bad_request", "A URL is of one port, or of one file.", {
       remediation: "Give `port`, or `path` and where it is to be written `method`.",
+    });
+  if (mode !== undefined && method !== "PUT")
+    throw new SkerryError("bad_request", "A file that is read gets no permissions.", {
+      remediation: 'Leave `mode` out, or give `"method": "PUT"`.',
+      context: { field: "mode" },
     });
   // As clients send it: they leave out what says nothing.
   const steps = checkPath("path", path)
     .split("/")
     .filter((step) => step !== "" && step !== ".");
   return {
-    what: fileSigned(method ?? "GET", `/${steps.join("/")}`),
+    what: fileSigned(method ?? "GET", `/${steps.join("/")}`, mode),
     address: `${publicAddress(request)}/v1/${vm.kind.table}/${vm.id}/files/${steps.map(encodeURIComponent).join("/")}`,
+    query: mode === undefined ? "" : `mode=${mode}&`,
   };
 }
 

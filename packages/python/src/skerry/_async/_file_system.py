@@ -112,11 +112,21 @@ class AsyncFileSystem:
         raise SkerryConnectionError(f"The connection to {base_url} ended before the watch did.", base_url=base_url)
 
     async def sign_url(
-        self, path: str, *, method: Optional[Literal["GET", "PUT"]] = None, expires_in: Optional[str] = None
+        self,
+        path: str,
+        *,
+        method: Optional[Literal["GET", "PUT"]] = None,
+        mode: Optional[str] = None,
+        expires_in: Optional[str] = None,
     ) -> SignedUrl:
-        """A URL by which everybody who has it reads the file, or with the method ``PUT`` writes it, without a token; ``expires_in`` is at most
-        ``168h``, by default ``1h``."""
-        fields = {"path": checked_absolute(path), "method": method, "expires_in": expires_in}
+        """A URL by which everybody who has it reads the file, or with the method ``PUT`` writes it with ``mode`` (octal, default ``0644``), without a token;
+        ``expires_in`` is at most ``168h``, by default ``1h``."""
+        fields = {
+            "path": checked_absolute(path),
+            "method": method,
+            "mode": checked_mode(mode),
+            "expires_in": expires_in,
+        }
         return await self._http.json(Request("POST", f"{self._vm}/urls", json=fields), SignedUrl)
 
     async def _change(self, path: str, fields: Mapping[str, object]) -> FileInfo:
