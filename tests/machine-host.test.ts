@@ -98,6 +98,23 @@ test("a main process that does not listen is killed after its grace, with all th
   expect(body).toMatchObject({ status: "stopped", reason: null, exit: { exit_code: 137, signal: 9 } });
 });
 
+/** Fills its memory, but for less than it reads again and again: the kernel can always free those pages, and would never call it out of memory. */
+const THRASHES = `
+import mmap
+own = "/sys/fs/cgroup" + open("/proc/self/cgroup").read().split("::")[1].strip()
+number = lambda name: int(open(own + name).read())
+def free():
+    stat = dict(line.split() for line in open(own + "/memory.stat"))
+    return number("/memory.max") - number("/memory.current") + int(stat["active_file"]) + int(stat["inactive_file"])
+with open("/root/pages", "wb") as file: file.write(bytes(16 << 20))
+file = open("/root/pages", "rb")
+pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+held = []
+while free() > 3 << 20: held.append(bytearray(b"x" * (256 << 10)))
+while True:
+    for at in range(0, len(pages), 4096): pages[at]
+`;
+
 const deaths: readonly (readonly [what: string, command: string, expected: Partial<Vm>])[] = [
   [
     "exits with 0",
@@ -122,6 +139,7 @@ const deaths: readonly (readonly [what: string, command: string, expected: Parti
     "python3 -c 'x = []\nwhile True: x.append(bytearray(10 ** 6))'; exit $?",
     { cause: "out_of_memory" },
   ],
+  ["waits for its memory all the time", `python3 -c '${THRASHES}'; exit $?`, { cause: "out_of_memory" }],
   ["panics its kernel", "sync; echo c > /proc/sysrq-trigger", { cause: "guest_panicked" }],
   [
     "resets its machine",

@@ -1,5 +1,6 @@
 #include "boot.h"
 #include "cgroup.h"
+#include "thrash.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -200,6 +201,7 @@ int boot(void) {
   write_file("/etc/resolv.conf", "nameserver " GATEWAY_ADDRESS "\n");
   setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES_SOFT, FILES_HARD});
   machine_is_ours = true;
+  thrash_watch();
   int port = -1;
   if (!wait_for(open_port, &port)) fail("no virtio port called agent");
   return port;

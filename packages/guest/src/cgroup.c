@@ -18,6 +18,7 @@ enum { RESERVED_KIB = 32 * 1024, KIB_PER_PROCESS = 256, GROUPS_MAX = 4096 };
 enum { SLACK_KIB = 12 * 1024 };
 
 static char command_limit[32]; // "" for none
+static int64_t command_limit_bytes;
 static int run_fd = -1, files_fd = -1;
 static uint32_t last_number, left_over;
 static struct cgroup spare = {.fd = -1};
@@ -55,7 +56,8 @@ static void limit_run(void) {
     snprintf(limit, sizeof limit, "%lld", (long long)kib * 1024);
     if (kib > RESERVED_KIB) {
       write_at(run_fd, "memory.max", limit);
-      snprintf(command_limit, sizeof command_limit, "%lld", (long long)(kib - SLACK_KIB) * 1024);
+      command_limit_bytes = (kib - SLACK_KIB) * 1024;
+      snprintf(command_limit, sizeof command_limit, "%lld", (long long)command_limit_bytes);
     }
   }
   if (read_at(AT_FDCWD, "/proc/sys/kernel/threads-max", text, sizeof text)) {
@@ -84,6 +86,19 @@ void cgroup_start(const char *root) {
   for (int i = 0; i < 3; i++) write_at(run_fd, "cgroup.subtree_control", controllers[i]);
   limit_run();
   files_fd = make_at(run_fd, "files");
+}
+
+int cgroup_open_pressure(void) {
+  return run_fd < 0 ? -1 : openat(run_fd, "memory.pressure", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+bool cgroup_is_choked(void) {
+  char text[4096];
+  if (command_limit_bytes == 0 || !read_at(run_fd, "memory.current", text, sizeof text)) return false;
+  int64_t kept = strtoll(text, NULL, 10);
+  if (!read_at(run_fd, "memory.stat", text, sizeof text)) return false;
+  kept -= number_after(text, "\nactive_file ") + number_after(text, "\ninactive_file ");
+  return kept > command_limit_bytes / 16 * 15;
 }
 
 int cgroup_of_files(void) {

@@ -16,7 +16,9 @@ struct cgroup_usage {
 };
 
 void cgroup_start(const char *root);
-int cgroup_of_files(void); // where file operations run, or -1
+int cgroup_open_pressure(void); // the kernel's account of what the commands' memory makes them wait for, or -1
+bool cgroup_is_choked(void);    // hardly any of the commands' memory could be freed, and it is near its limit
+int cgroup_of_files(void);      // where file operations run, or -1
 struct cgroup cgroup_take(void);
 void cgroup_kill(const struct cgroup *group);
 bool cgroup_usage(const struct cgroup *group, struct cgroup_usage *usage);

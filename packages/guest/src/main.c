@@ -4,6 +4,7 @@
 #include "channel.h"
 #include "executions.h"
 #include "streams.h"
+#include "thrash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +99,7 @@ static void end(void) {
 }
 
 static void serve(int port) {
-  static struct pollfd polls[1 + POLLS_MAX + EXECUTION_POLLS_MAX];
+  static struct pollfd polls[2 + POLLS_MAX + EXECUTION_POLLS_MAX];
   channel_open(port);
   start_signals(port);
   streams_start();
@@ -106,7 +107,8 @@ static void serve(int port) {
   for (bool more_dead = false; !streams_have_shut_down();) {
     polls[0] = channel_poll();
     if (!is_connected) polls[0].fd = -1;
-    unsigned count = 1 + streams_poll(polls + 1);
+    polls[1] = thrash_poll();
+    unsigned count = 2 + streams_poll(polls + 2);
     unsigned drains = drains_poll(polls + count);
     unsigned all = count + drains + executions_poll(polls + count + drains);
     int64_t wait_ms = more_dead ? 0 : sweep(sooner(streams_wait_ms(), executions_wait_ms()));
@@ -114,6 +116,7 @@ static void serve(int port) {
       for (unsigned i = 0; i < all; i++) polls[i].revents = 0;
     }
     drains_move(polls + count);
+    thrash_move(&polls[1]);
     if (!is_connected || (polls[0].revents & (POLLIN | POLLHUP | POLLERR))) {
       is_connected = channel_fill() != INPUT_DISCONNECTED;
       if (!is_connected && !machine_is_ours) exit(0);
@@ -127,7 +130,7 @@ static void serve(int port) {
     streams_time_out();
     executions_time_out();
     executions_move(polls + count + drains);
-    streams_move(polls + 1);
+    streams_move(polls + 2);
     channel_flush();
     cgroup_prepare();
   }
