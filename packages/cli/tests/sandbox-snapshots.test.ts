@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sandboxInfo, ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import { machineInfo, sandboxInfo, ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { Shell } from "./support/shell.ts";
 
 const snapshot = {
@@ -12,6 +12,7 @@ function start(): Promise<ScriptedServer> {
   return ScriptedServer.start((response, { method, url }) => {
     if (url.endsWith("/fork"))
       return sendJson(response, 201, { items: ["sbx_1", "sbx_2"].map((id) => ({ ...sandboxInfo, id })) });
+    if (url === "/v1/machines") return sendJson(response, 201, machineInfo);
     if (url.endsWith("/rollback")) return sendJson(response, 200, { ...sandboxInfo, status: "running" });
     if (url.endsWith("/snapshots") && method === "POST") return sendJson(response, 201, snapshot);
     if (method === "DELETE") return void response.writeHead(204).end();
@@ -45,6 +46,10 @@ test("a fork makes one, or as many as were asked for, and prints their ids", asy
   expect(JSON.parse(json.stdout.toString())).toMatchObject({ items: [{ id: "sbx_1" }, { id: "sbx_2" }] });
   for (const wrong of ["0", "101", "many"])
     expect((await shell.run("sandbox", "fork", "sbx_0", "--count", wrong)).code).toBe(2);
+  await shell.run("machine", "fork", "mch_0", "--count", "2");
+  expect([server.last.url, sent(server)]).toEqual(["/v1/machines/mch_0/fork", { count: 2 }]);
+  await shell.run("machine", "create", "--snapshot", "loaded", "--name", "next");
+  expect([server.last.url, sent(server)]).toEqual(["/v1/machines", { snapshot: "loaded", name: "next" }]);
 });
 
 test("a rollback names the snapshot, and tells what the sandbox is then", async () => {

@@ -85,9 +85,9 @@ console.log(JSON.stringify({ code, output, names, size, content, timeout, secret
 `;
 
 test("natural calls of a generated client compile under --strict without a special option, and mistakes do not", async () => {
-  // Of a machine: a sandbox may begin at a snapshot, so none of its fields has to be there.
+  // Not of a creation: a VM may begin at a snapshot, so none of its fields has to be there.
   const misspelt = calls.replace("{ command:", "{ comand:");
-  const missing = calls.replace('{ template: "base", restart', "{ restart");
+  const missing = calls.replace('{ command: "pwd" }', "{}");
   for (const [name, program] of Object.entries({ calls, misspelt, missing }))
     await writeFile(join(project, `${name}.ts`), program);
   const faults = (await compiled("calls.ts", "missing.ts", "misspelt.ts")).split("\n").filter(Boolean);
@@ -95,7 +95,7 @@ test("natural calls of a generated client compile under --strict without a speci
     expect.stringMatching(/^missing\.ts/),
     expect.stringMatching(/^misspelt\.ts.*'comand' does not exist/),
   ]);
-  expect(faults.join("\n")).toContain("Property 'template' is missing");
+  expect(faults.join("\n")).toContain("Property 'command' is missing");
 });
 
 test("the calls of a generated client work", async () => {

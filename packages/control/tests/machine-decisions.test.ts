@@ -31,11 +31,14 @@ const row = (extra: Partial<MachineFact> = {}): MachineFact => ({
   egress_due: false,
   waiting: false,
   has_run: true,
+  is_unfinished_fork: false,
   ran_well: false,
   queued: false,
   due_in_ms: null,
   ...extra,
 });
+const unfinishedFork = (extra: Partial<MachineFact> = {}) =>
+  row({ status: "creating", has_run: false, is_unfinished_fork: true, ...extra });
 const vm = (extra: Partial<Vm> = {}): Vm => ({
   id: "a",
   execution_id: "1",
@@ -69,6 +72,15 @@ test.each<[string, MachineFact | undefined, Vm | undefined, string[]]>([
   ["whose policy was tried in vain a moment ago waits", row({ egress_due: true, waiting: true }), vm(), []],
   ["that somebody creates is left alone", row({ status: "creating", claimed: true }), undefined, []],
   ["whose creation nobody works on has failed", row({ status: "creating", has_run: false }), vm(), ["end"]],
+  ["that a fork still makes is left alone", unfinishedFork({ claimed: true }), vm(), []],
+  ["of a fork that nobody works on is given up with the others", unfinishedFork(), vm(), ["abandon"]],
+  ["of such a fork is given up also before it starts", unfinishedFork(), undefined, ["abandon"]],
+  [
+    "of a fork that failed with its host leaves nothing",
+    unfinishedFork({ status: "failed" }),
+    vm(),
+    ["discard"],
+  ],
   ["that somebody starts is left alone", row({ status: "starting", claimed: true }), old("stopped"), []],
   ["whose start nobody works on is adopted where it runs", row({ status: "starting" }), vm(), ["adopt"]],
   [

@@ -36,6 +36,7 @@ METHODS = {
     "resumeSandbox": "sandboxes.resume",
     "createSnapshot": "sandboxes.snapshot",
     "createMachineSnapshot": "machines.snapshot",
+    "forkMachine": "machines.fork",
     "forkSandbox": "sandboxes.fork",
     "rollBackSandbox": "sandboxes.rollback",
     "listSnapshots": "snapshots.page",

@@ -182,13 +182,20 @@ class CallsTest(unittest.TestCase):
             self.assertEqual(list(skerry.snapshots.list(of="machine")), [])
             self.assertEqual(server.received[0].target, "/v1/snapshots?of=machine")
 
+    def test_a_machine_begins_at_a_snapshot_and_is_forked(self) -> None:
+        with ScriptedServer(answering(201, {"items": [{"id": "mch_1"}]})) as server, connected(server) as skerry:
+            self.assertEqual(skerry.machines.fork("mch_0"), [{"id": "mch_1"}])
+            skerry.machines.create(snapshot="loaded")
+            self.assertEqual([one.json() for one in server.received], [{"count": 1}, {"snapshot": "loaded"}])
+            self.assertEqual(server.received[0].target, "/v1/machines/mch_0/fork")
+
     def test_a_creation_without_a_template_says_which_to_give(self) -> None:
         with ScriptedServer(answering(201, SANDBOX)) as server, connected(server) as skerry:
             calls: List[Callable[[], object]] = [
                 lambda: skerry.sandboxes.create(),
                 lambda: skerry.sandboxes.create("base"),  # type: ignore[misc]
                 lambda: skerry.sandboxes.create(template=""),
-                lambda: skerry.machines.create(template=None),  # type: ignore[arg-type]
+                lambda: skerry.machines.create(template=None),
             ]
             for call in calls:
                 with self.assertRaises(SkerryInputError) as raised:

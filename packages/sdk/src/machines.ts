@@ -3,6 +3,7 @@
 import type {
   Machine,
   MachineCreateRequest,
+  MachineForks,
   MachineListQuery,
   MachineLogs,
   MachineStartRequest,
@@ -51,7 +52,7 @@ export class Machines extends VmCalls {
   }
 
   /**
-   * Creates a machine and waits until it runs. `template` is required; `command` is its main process, whose end is the machine's, and
+   * Creates a machine and waits until it runs. `template` is required, or a `snapshot` of a machine, whose main process then goes on; `command` is its main process, whose end is the machine's, and
    * `restart` says what then: by default one that failed is started again, up to ten times in a row. `name` is unique among the
    * organization's machines until this one is destroyed: code `name_taken` where another one has it.
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one machine.
@@ -99,6 +100,19 @@ export class Machines extends VmCalls {
   start(id: string, { newDisk, ...options }: StartOptions = {}): Promise<Machine> {
     const body = newDisk === true ? { new_disk: true } : undefined;
     return this.#setPower(id, { act: "start", answerWithinMs: START_WITHIN_MS, body }, options);
+  }
+
+  /** Makes `count` machines, at most 100, that go on from its memory and its disk as they are now: all or none. It runs on itself. */
+  async fork(id: string, count = 1, options: CreateOptions = {}): Promise<Machine[]> {
+    const call = {
+      method: "POST",
+      path: `${this.at(id)}/fork`,
+      json: { count },
+      creates: true,
+      headers: keyHeader(options),
+      answerWithinMs: START_WITHIN_MS,
+    } as const;
+    return (await this.http.json<MachineForks>(call, options)).items;
   }
 
   /** SIGTERM to its main process, SIGKILL after its `stop_timeout`. Its disk is kept, and nothing starts it again by itself. */

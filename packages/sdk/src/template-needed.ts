@@ -5,7 +5,7 @@ import { SkerryInputError } from "./errors.ts";
 export function checkTemplate(request: unknown): void {
   const { template, snapshot } = (request ?? {}) as {
     readonly template?: unknown;
-    /** Of a sandbox, in the place of a template. */
+    /** In the place of a template. */
     readonly snapshot?: unknown;
   };
   if (typeof template === "string" && template !== "") return;

@@ -41,6 +41,22 @@ test("snapshots are taken of machines too, and listed by what they are of", asyn
   expect(server.last.url).toBe("/v1/snapshots");
 });
 
+test("a machine is forked, and another one begins at a snapshot", async () => {
+  await using server = await ScriptedServer.start((response, { url }) =>
+    sendJson(
+      response,
+      201,
+      url.endsWith("/fork") ? { items: [{ id: "mch_1" }, { id: "mch_2" }] } : { id: "mch_3" },
+    ),
+  );
+  const { machines } = connected(server);
+  expect((await machines.fork("mch_0", 2)).map(({ id }) => id)).toEqual(["mch_1", "mch_2"]);
+  expect(server.last.url).toBe("/v1/machines/mch_0/fork");
+  expect(JSON.parse(server.last.body.toString())).toEqual({ count: 2 });
+  expect(await machines.create({ snapshot: "loaded" })).toMatchObject({ id: "mch_3" });
+  expect(JSON.parse(server.last.body.toString())).toEqual({ snapshot: "loaded" });
+});
+
 test("a fork that was cut off is sent again under the same key, so that it is made once", async () => {
   let calls = 0;
   await using server = await ScriptedServer.start((response) => {

@@ -36,6 +36,7 @@ export const auditActions = [
   "machine.file.stat",
   "machine.file.update",
   "machine.file.upload",
+  "machine.fork",
   "machine.get",
   "machine.list",
   "machine.logs",

@@ -42,11 +42,22 @@ const maxRetries = Nullable(Type.Integer({ minimum: 0, maximum: RESTART_RETRIES_
 export const MachineCreateRequest = named(
   "MachineCreateRequest",
   {
-    template: Type.String({
-      minLength: 1,
-      maxLength: 100,
-      description: "Template name or id, such as `base`; `GET /v1/templates` lists them.",
-    }),
+    template: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description:
+          "Template name or id, such as `base`; `GET /v1/templates` lists them. Either this or `snapshot` is needed.",
+      }),
+    ),
+    snapshot: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description:
+          "Id or name of a snapshot of a machine to begin at, in the place of a template. Template, size and disk are those of the snapshot, and so is the main process, which goes on, where there was one.",
+      }),
+    ),
     name: Type.Optional(NewVmName),
     size: Type.Optional(
       Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
@@ -193,6 +204,13 @@ export const MachineStartRequest = named(
   { new_disk: true },
 );
 export type MachineStartRequest = Static<typeof MachineStartRequest>;
+
+export const MachineForks = named(
+  "MachineForks",
+  { items: Type.Array(Machine) },
+  { items: [exampleOf(Machine)] },
+);
+export type MachineForks = Static<typeof MachineForks>;
 
 export const MachineList = pageOf(Machine, "MachineList", "bWNoXzAxa2IzeDdxOXZ0NWM3cjJtOG40cDZ3MXl6");
 export type MachineList = Static<typeof MachineList>;

@@ -27,6 +27,8 @@ export async function cleanUpMachine(context: Context, work: Work): Promise<void
   switch (action.kind) {
     case "end":
       return end(context, work, action);
+    case "abandon":
+      return abandon(context, work, action.row);
     case "return":
       return void (await endLostMachine(context, action.row, action.ending));
     case "adopt":
@@ -61,6 +63,18 @@ async function end(
   );
   // What is left of one that never ran; should this fail, the next activation finds a VM whose row has failed.
   if (ended && !row.has_run) await client.destroyVm(row, stop);
+}
+
+/** Its client was never told of it. */
+async function abandon(context: Context, { stop, service }: Work, row: MachineFact): Promise<void> {
+  const destroying = await context.db.transaction().execute(async (transaction) => {
+    const reason = "the control plane stopped while it was being forked";
+    const machine = await transitionMachine(transaction, row, "destroying", { reason });
+    if (machine === undefined) return undefined;
+    await recordOwnActs(transaction, { service, action: "machine.end", resource: "machine" }, [machine]);
+    return machine;
+  });
+  if (destroying !== undefined) await finishDestroyingMachine(context, destroying, stop);
 }
 
 /** From now on it runs as if nothing had been. One that its host brought back goes on with the life that it had. */

@@ -1,6 +1,7 @@
 // POST /v1/machines from the request to a machine that runs.
 
 import type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
+import type { Template } from "@skerry/contract/templates/template";
 import { timed } from "../metrics/timed.ts";
 import { findMachine, insertMachine, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";
@@ -11,8 +12,11 @@ import { readMachineParams, type MachineParams } from "./machine-params.ts";
 import { machineOf } from "./machines.ts";
 import { mayReadEnv } from "../vms/env.ts";
 import type { RequestTiming } from "../http/request-timing.ts";
-import { newVm } from "../vms/creation/new-vm.ts";
-import { reserve, type PlacementRequest } from "../capacity/reservation.ts";
+import { reserveOn } from "../capacity/host-reservation.ts";
+import { reserve, type Reservation } from "../capacity/reservation.ts";
+import type { Queries } from "../db/database.ts";
+import { fromOf } from "../snapshots/vm-origin.ts";
+import { newVm, type NewVmPlace } from "../vms/creation/new-vm.ts";
 
 /** Its answer comes when the machine is running: the next call into it does not fail for not being ready. */
 export function machineCreation(
@@ -39,31 +43,52 @@ async function createMachine(
   { caller, request, timing }: NewMachineRequest,
   attempt: Attempt,
 ): Promise<MachineRow> {
-  const params = readMachineParams(request);
+  const params = await readMachineParams(context, caller, request);
   return timed(context.metrics.machineStart, async () => {
     const { row, address } = await timing.measure("place", () =>
-      reserve(context, placementRequest(caller, params), async (transaction, found) => {
-        const vm = newVm("machine", caller, params, found);
-        const [written] = await Promise.all([
-          insertMachine(transaction, {
-            ...vm,
-            command: params.command,
-            stop_timeout_ms: params.stopTimeoutMs,
-            restart_policy: params.restart.policy,
-            restart_max_retries: params.restart.maxRetries,
-            restart_disk: params.restart.disk,
-          }),
-          attempt.begun(transaction, vm.id),
-        ]);
-        return written;
-      }),
+      takeRoom(context, { caller, params, attempt }),
     );
-    return bringUp(context, row, { address, disk: "new", reason: null, timing });
+    const from = fromOf(params.origin);
+    return bringUp(context, row, { address, disk: "new", reason: null, timing, ...from });
   });
 }
 
-function placementRequest({ orgId }: Caller, { template, size }: MachineParams): PlacementRequest {
-  return { orgId, template, size, quotas: ({ disk_gib }) => ({ machines: 1, disk_gib }) };
+interface Placing {
+  readonly caller: Caller;
+  readonly params: MachineParams;
+  readonly attempt: Attempt;
+}
+
+/** Anywhere for a template, on its host for a snapshot. */
+function takeRoom(context: Context, { caller, params, attempt }: Placing): Promise<Reservation<MachineRow>> {
+  const { origin, size } = params;
+  const { orgId } = caller;
+  const write = async (transaction: Queries, place: NewVmPlace, snapshotId: string | null) => {
+    const vm = newVm("machine", caller, params, place);
+    const [written] = await Promise.all([
+      insertMachine(transaction, {
+        ...vm,
+        command: params.command,
+        stop_timeout_ms: params.stopTimeoutMs,
+        restart_policy: params.restart.policy,
+        restart_max_retries: params.restart.maxRetries,
+        restart_disk: params.restart.disk,
+        snapshot_id: snapshotId,
+      }),
+      attempt.begun(transaction, vm.id),
+    ]);
+    return written;
+  };
+  if (origin.kind === "template") {
+    const quotas = ({ disk_gib }: Template) => ({ machines: 1, disk_gib });
+    const placement = { orgId, template: origin.template, size, quotas };
+    return reserve(context, placement, (transaction, found) => write(transaction, found, null));
+  }
+  const { id, host_id, template, disk_gib } = origin.snapshot;
+  const room = { orgId, hostId: host_id, size, quotas: { machines: 1, disk_gib } };
+  return reserveOn(context, room, (transaction, found) =>
+    write(transaction, { ...found, template: { name: template, disk_gib } }, id),
+  );
 }
 
 /** The outcome of a creation that was not answered. One that died in the middle is `creating` until VM cleanup fails it. */

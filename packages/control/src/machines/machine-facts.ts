@@ -33,6 +33,8 @@ export interface MachineFact extends Pick<
   /** What failed is not due for its next attempt yet. */
   readonly waiting: boolean;
   readonly has_run: boolean;
+  /** A fork that does not run yet: the others that are made with it must not either, if it never does. */
+  readonly is_unfinished_fork: boolean;
   /** It runs, and has for so long that what it had tried before counts no more. */
   readonly ran_well: boolean;
   /** It is in the queue of those that are started again. */
@@ -46,6 +48,7 @@ const FACTS = sql`
   restart_max_retries, retries, host_lost, reason,
   ${isClaimed()} as claimed, egress_applied <> egress_version as egress_due,
   ${isPostponed} as waiting, started_at is not null as has_run,
+  forked_by is not null and started_at is null as is_unfinished_fork,
   status = 'running' and started_at <= now() - ${HEALTHY_AFTER_S} * interval '1 second' as ran_well,
   exists (select 1 from restarts where machine_id = machines.id) as queued,
   ceil(extract(epoch from case

@@ -69,6 +69,10 @@ export const machineOperations = {
       "unknown_size",
       "timeout_too_long",
       "machine_destroyed",
+      "snapshot_damaged",
+      "snapshot_incompatible",
+      "snapshot_not_found",
+      "unknown_snapshot",
     ],
   },
   listMachines: {

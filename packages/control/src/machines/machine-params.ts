@@ -1,4 +1,4 @@
-// What a request for a machine asks for, with every default filled in and every bound checked. Pure.
+// What a request for a machine asks for, with every default filled in and every bound checked.
 
 import { SkerryError } from "@skerry/contract/errors";
 import {
@@ -9,6 +9,10 @@ import {
 import type { MachineCreateRequest } from "@skerry/contract/machines/machine";
 import type { RestartDisk, RestartPolicy } from "@skerry/contract/machines/machine-status";
 import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { SnapshotRow } from "../snapshots/snapshots.ts";
+import { readOrigin, sizeOf, type VmOrigin } from "../snapshots/vm-origin.ts";
 import { readBoundedDuration } from "../values/durations.ts";
 import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
 import { checkEnv, checkTogether } from "../values/check-env.ts";
@@ -19,8 +23,7 @@ import { checkVmName } from "../vms/vm-names.ts";
 
 export interface MachineParams {
   readonly name: string | null;
-  /** Name or id. */
-  readonly template: string;
+  readonly origin: VmOrigin;
   readonly size: Size;
   readonly env: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
@@ -34,18 +37,41 @@ export interface MachineParams {
   };
 }
 
-export function readMachineParams(request: MachineCreateRequest): MachineParams {
-  const env = checkEnv(request.env ?? {});
-  const command = request.command === undefined ? null : checkText("command", request.command);
+export async function readMachineParams(
+  context: Context,
+  caller: Caller,
+  request: MachineCreateRequest,
+): Promise<MachineParams> {
+  const fields = readFields(request);
+  const origin = await readOrigin(context, caller, { noun: "machine", request });
+  const begun = origin.kind === "template" ? fields : { ...fields, ...ofSnapshot(origin.snapshot, request) };
+  const { command, env } = begun;
   if (command !== null) checkTogether({ command, env });
+  return { ...begun, origin };
+}
+
+/** What goes on in its memory. */
+function ofSnapshot(
+  snapshot: SnapshotRow,
+  { size, command }: MachineCreateRequest,
+): Pick<MachineParams, "size" | "command"> {
+  if (command !== undefined && snapshot.command !== null && command !== snapshot.command)
+    throw new SkerryError(
+      "snapshot_incompatible",
+      "The main process of the snapshot goes on in the machine, so it cannot have another one.",
+      { remediation: 'Leave out "command".', context: { field: "command" } },
+    );
+  return { size: sizeOf(snapshot, size), command: snapshot.command ?? command ?? null };
+}
+
+function readFields(request: MachineCreateRequest): Omit<MachineParams, "origin"> {
   return {
     name: request.name === undefined ? null : checkVmName(request.name),
-    template: checkText("template", request.template),
     size: readSize(request.size ?? DEFAULT_SIZE),
-    env,
+    env: checkEnv(request.env ?? {}),
     metadata: checkMetadata(request.metadata ?? {}),
     egress: readEgressParams(request.egress),
-    command,
+    command: request.command === undefined ? null : checkText("command", request.command),
     stopTimeoutMs:
       request.stop_timeout === undefined
         ? STOP_TIMEOUT_DEFAULT_MS

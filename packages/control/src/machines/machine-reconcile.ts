@@ -10,6 +10,8 @@ import type { MachineFact } from "./machine-facts.ts";
 export type MachineAction =
   /** Its VM has ended, or the replica that worked on it has died: its policy decides. */
   | { readonly kind: "end"; readonly row: MachineFact; readonly ending: ExitReason }
+  /** The replica that was making it, and others with it, by a fork has died: there is to be none of them. */
+  | { readonly kind: "abandon"; readonly row: MachineFact }
   /** It runs although its row does not say so: the replica that started it died, or its host was taken for dead. */
   | { readonly kind: "adopt"; readonly row: MachineFact }
   /** It should not run any more; its disk stays. */
@@ -60,7 +62,10 @@ function returnAction(row: MachineFact, vm: Vm | undefined): MachineAction | und
 type Decide = (row: MachineFact, vm: Vm | undefined) => MachineAction | undefined;
 
 const actionOf: Readonly<Record<MachineStatus, Decide>> = {
-  creating: (row) => (row.claimed ? undefined : { kind: "end", row, ending: died("creating") }),
+  creating: (row) => {
+    if (row.claimed) return undefined;
+    return row.is_unfinished_fork ? { kind: "abandon", row } : { kind: "end", row, ending: died("creating") };
+  },
   starting: (row, vm) => (row.claimed ? undefined : startingAction(row, vm)),
   running: runningAction,
   stopping: (row, vm) => {

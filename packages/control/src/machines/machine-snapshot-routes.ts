@@ -1,6 +1,7 @@
 import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
 import { vmSnapshot } from "../snapshots/vm-snapshot.ts";
+import { machineFork } from "./fork-machine.ts";
 import { machineSnapshotOperations } from "./machine-snapshot-operations.ts";
 import { getRunningMachine, machineVms } from "./machines.ts";
 
@@ -11,4 +12,6 @@ export const machineSnapshotRoutes = routes(machineSnapshotOperations, (context)
     const running = () => getRunningMachine(context, caller, id);
     return vmSnapshot(context, caller, { kind: machineVms, id, name: request.body.name, running });
   },
+  forkMachine: (request) =>
+    machineFork(context, callerOf(request), { id: request.params.id, count: request.body.count ?? 1 }),
 }));

@@ -27,6 +27,9 @@ export interface NewMachine extends NewVmRow {
   readonly restart_policy: RestartPolicy;
   readonly restart_max_retries: number | null;
   readonly restart_disk: RestartDisk;
+  readonly snapshot_id: string | null;
+  /** The internal snapshot of the fork that makes it. */
+  readonly forked_by?: string;
 }
 
 const restartAt = sql<Date | null>`(select r.due_at from restarts r where r.machine_id = machines.id)`;
@@ -118,6 +121,7 @@ export type MachineChange = Pick<
   | "started_at"
   | "stopped_at"
   | "egress_applied"
+  | "snapshot_id"
   | "next_event"
 >;
 

@@ -2,6 +2,7 @@
 // with a new execution id and a claim, so another replica finishes it when this one dies.
 
 import { SkerryError } from "@skerry/contract/errors";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { VmStartOptions } from "../host-client/host-client.ts";
 import type { RequestTiming } from "../http/request-timing.ts";
 import { newId } from "@skerry/contract/ids";
@@ -60,7 +61,8 @@ export async function startMachine(
         execution_id: newId("incarnation"),
         host_id: host.id,
         host_lost: false,
-        ...(keepsDisk ? {} : { disk_gib: template.disk_gib }),
+        // A new disk has nothing of the snapshot that the old one came from.
+        ...(keepsDisk ? {} : { disk_gib: template.disk_gib, snapshot_id: null }),
       });
       if (starting !== undefined) await cancelRestart(transaction, row.id);
       return starting;
@@ -85,7 +87,10 @@ interface Place {
 
 /** On the host that has its disk. On another one, with a new disk, only where the old one does not matter. */
 async function placeFor(context: Context, row: MachineRow, newDisk: boolean): Promise<Place> {
-  if (row.started_at === null) return {};
+  if (row.started_at === null) {
+    if (!newDisk && (row.snapshot_id !== null || row.forked_by !== null)) throw neverBegan(row);
+    return {};
+  }
   const home = await findHost(context.db, row.host_id);
   const isRemoved = home === undefined || home.removed_at !== null;
   if (isRemoved || home.status === "offline") {
@@ -126,6 +131,18 @@ function diskLost({ host_id: hostId }: MachineRow): SkerryError {
   });
 }
 
+/** From its template it would be another machine than was asked for. */
+function neverBegan({ snapshot_id: snapshotId }: MachineRow): SkerryError {
+  return new SkerryError(
+    "disk_gone",
+    "The machine never ran, so it has nothing of what it was to begin with.",
+    {
+      remediation: "Create another one from the snapshot, or start this one with a new disk of its template.",
+      context: { snapshot_id: snapshotId },
+    },
+  );
+}
+
 function homeUnavailable({ id, status }: HostRow, state: string, remediation: string): SkerryError {
   return new SkerryError("host_unavailable", `The host that has the machine's disk is ${state}.`, {
     remediation,
@@ -143,12 +160,15 @@ export async function bringUp(
   {
     address,
     disk,
+    from,
     reason,
     stop,
     timing,
   }: {
     readonly address: string;
     readonly disk: "new" | "kept";
+    /** What it begins with, where that is not its template or its disk. */
+    readonly from?: VmSpec["from"];
     readonly reason: string | null;
     readonly stop?: AbortSignal;
     readonly timing?: RequestTiming;
@@ -157,7 +177,8 @@ export async function bringUp(
   using _claim = keepClaim(context, () => extendMachineClaim(context.db, row));
   const client = context.hosts.client(address);
   try {
-    const spec = { ...(await vmSpecOf(context.db, row)), machine: { command: row.command, disk } };
+    const machine = { command: row.command, disk };
+    const spec = { ...(await vmSpecOf(context.db, row)), machine, ...(from === undefined ? {} : { from }) };
     const start = (onTiming?: VmStartOptions["onTiming"]) => client.startVm(row.id, spec, { stop, onTiming });
     await (timing === undefined ? start() : timing.measureStart(start));
   } catch (error) {

@@ -19,6 +19,7 @@ import {
   forgetInternal,
   newInternalSnapshot,
 } from "../snapshots/internal-snapshot.ts";
+import { inTurn, startForks } from "../snapshots/start-forks.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
 import { wholeEnv } from "../vms/env.ts";
@@ -66,7 +67,10 @@ async function forkSandbox(
   });
   try {
     await finishTaking(context, snapshot);
-    await startAll(context, begun, client);
+    await startForks(forks, async (fork) => {
+      const spec = await vmSpecOf(context.db, fork);
+      await client.startVm(fork.id, { ...spec, from: { kind: "snapshot", snapshot_id: snapshot.id } });
+    });
     return await context.db.transaction().execute(async (transaction) => {
       const [first, ...others] = forks;
       if (first === undefined) throw new Error("a fork of nothing");
@@ -128,27 +132,6 @@ function insertFork(transaction: Queries, source: SandboxRow, snapshot: Snapshot
   });
 }
 
-/** So many at a time: each is a QEMU that starts. */
-const STARTS = 8;
-
-/** Resolves when all run. Rejects with the first failure, and when no start is under way any more. */
-async function startAll(context: Context, { snapshot, forks }: Begun, client: HostClient): Promise<void> {
-  const waiting = [...forks];
-  let failure: unknown;
-  const work = async (): Promise<void> => {
-    for (let fork = waiting.shift(); fork !== undefined && failure === undefined; fork = waiting.shift()) {
-      try {
-        const spec = await vmSpecOf(context.db, fork);
-        await client.startVm(fork.id, { ...spec, from: { kind: "snapshot", snapshot_id: snapshot.id } });
-      } catch (error) {
-        failure ??= error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: STARTS }, work));
-  if (failure !== undefined) throw failure;
-}
-
 async function running(
   transaction: Queries,
   fork: SandboxRow,
@@ -178,15 +161,6 @@ async function undo(
     }),
   );
   if (undone.some(({ status }) => status === "rejected")) context.wake("vm-cleanup");
-}
-
-async function inTurn<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  for (const item of items) results.push(await work(item));
-  return results;
 }
 
 function answerOf(rows: readonly SandboxRow[]): SandboxForks {

@@ -19,11 +19,11 @@ import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
 import { mayReadEnv } from "../vms/env.ts";
 import { newVm, type NewVmPlace } from "../vms/creation/new-vm.ts";
 import type { Queries } from "../db/database.ts";
-import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Template } from "@skerry/contract/templates/template";
 import { reserveOn } from "../capacity/host-reservation.ts";
 import { sandboxQuotas } from "./sandbox-quotas.ts";
 import { reserve, type Reservation } from "../capacity/reservation.ts";
+import { fromOf } from "../snapshots/vm-origin.ts";
 import { readSandboxParams, type SandboxParams } from "./sandbox-params.ts";
 import { sandboxOf } from "./sandboxes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
@@ -138,10 +138,6 @@ async function start(
   throw new SkerryError("sandbox_not_running", "The sandbox was destroyed while it was being created.", {
     context: { sandbox_id: row.id },
   });
-}
-
-function fromOf(origin: SandboxParams["origin"]): Pick<VmSpec, "from"> {
-  return origin.kind === "template" ? {} : { from: { kind: "snapshot", snapshot_id: origin.snapshot.id } };
 }
 
 /** What this attempt took on the host. Where the host does not answer, the reconciler finds a VM without a row later. */

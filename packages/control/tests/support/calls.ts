@@ -83,6 +83,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   getSnapshot: async (world) => call("GET", `/v1/snapshots/${(await snapshot(world)).id}`),
   deleteSnapshot: async (world) => call("DELETE", `/v1/snapshots/${(await snapshot(world)).id}`),
   createMachineSnapshot: async (world) => call("POST", await machine(world, "/snapshots"), {}),
+  forkMachine: async (world) => call("POST", await machine(world, "/fork"), { count: 2 }),
   forkSandbox: async (world) => call("POST", await sandbox(world, "/fork"), { count: 2 }),
   rollBackSandbox: async (world) => {
     const { id, sandbox_id } = await snapshot(world);

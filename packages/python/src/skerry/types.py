@@ -1159,12 +1159,12 @@ class MachineCreateRequestRestart(TypedDict, total=False):
     disk: MachineCreateRequestRestartDisk
 
 
-class _MachineCreateRequestRequired(TypedDict):
-    #: Template name or id, such as `base`; `GET /v1/templates` lists them.
+class MachineCreateRequest(TypedDict, total=False):
+    #: Template name or id, such as `base`; `GET /v1/templates` lists them. Either this or `snapshot` is needed.
     template: str
-
-
-class MachineCreateRequest(_MachineCreateRequestRequired, total=False):
+    #: Id or name of a snapshot of a machine to begin at, in the place of a template. Template, size and disk are those
+    #: of the snapshot, and so is the main process, which goes on, where there was one.
+    snapshot: str
     #: Unique among the living of its kind in the organization; paths take it in the place of the id. It may not begin
     #: as an id does (`sbx_`, `mch_`).
     name: str
@@ -1181,6 +1181,10 @@ class MachineCreateRequest(_MachineCreateRequestRequired, total=False):
     restart: MachineCreateRequestRestart
     #: From SIGTERM to SIGKILL when it is stopped, at most 5m. Default: `10s`.
     stop_timeout: str
+
+
+class MachineForks(TypedDict):
+    items: List[Machine]
 
 
 class MachineList(TypedDict):

@@ -17,6 +17,7 @@ import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-f
 
 interface CreateFlags extends EgressFlags {
   readonly template?: string;
+  readonly snapshot?: string;
   readonly name?: string;
   readonly size?: string;
   readonly env?: Record<string, string>;
@@ -37,6 +38,10 @@ export function registerMachineCreate(machine: Command, cli: Cli): void {
     .description("Create a machine, wait until it runs and print its id.")
     .argument("[template]", "the same as --template")
     .option("--template <name>", "name or id; see `skerry template list` (default: base, or the only one)")
+    .option(
+      "--snapshot <name>",
+      "name or id of a snapshot of a machine to begin at, in the place of a template",
+    )
     .option("--name <name>", "a name that commands take in the place of the id")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--env <KEY=VALUE>", "environment variable of its processes; repeatable", collectPair)
@@ -90,7 +95,10 @@ interface Creation {
 
 async function createMachine(cli: Cli, { template: argument, flags, self }: Creation): Promise<void> {
   const client = await cli.client(self);
-  const template = await chosenTemplate(client, { flag: flags.template, argument }, cli.signal);
+  const template =
+    flags.snapshot === undefined || flags.template !== undefined || argument !== undefined
+      ? await chosenTemplate(client, { flag: flags.template, argument }, cli.signal)
+      : undefined;
   const request = createRequest(template, flags);
   await createInterruptibly(cli, {
     noun: "machine",
@@ -105,16 +113,25 @@ async function createMachine(cli: Cli, { template: argument, flags, self }: Crea
   });
 }
 
-function createRequest(template: string, flags: CreateFlags): MachineCreateRequest {
-  const { name, size, env, metadata, command, maxRetries, stopTimeout } = flags;
+function createRequest(template: string | undefined, flags: CreateFlags): MachineCreateRequest {
+  const { snapshot, name, size, env, metadata, command, maxRetries, stopTimeout } = flags;
   const restart = given({
     policy: flags.restart,
     max_retries: maxRetries === UNLIMITED ? null : maxRetries,
     disk: flags.restartDisk,
   });
   return {
-    template,
-    ...given({ name, size, env, metadata, egress: egressRequest(flags), command, stop_timeout: stopTimeout }),
+    ...given({
+      template,
+      snapshot,
+      name,
+      size,
+      env,
+      metadata,
+      egress: egressRequest(flags),
+      command,
+      stop_timeout: stopTimeout,
+    }),
     ...(Object.keys(restart).length === 0 ? {} : { restart }),
   };
 }

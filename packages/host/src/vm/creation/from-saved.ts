@@ -1,6 +1,6 @@
 // A VM that goes on from a saved guest: one that was paused, or a new one from a snapshot.
 
-import { chmod, constants, copyFile, rm, writeFile } from "node:fs/promises";
+import { chmod, constants, copyFile, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import type { VmOrigin } from "@skerry/contract/host-api/snapshots";
@@ -116,6 +116,17 @@ async function makeFiles(
   const disk = join(record.folder, vmPaths.disk);
   await copyFile(join(origin.folder, vmPaths.disk), disk, constants.COPYFILE_FICLONE);
   await chmod(disk, 0o600);
+  // What a machine has on it may be nowhere else; its folder is synced with its record.
+  if (spec.machine !== undefined) await syncFile(disk);
+}
+
+async function syncFile(file: string): Promise<void> {
+  const handle = await open(file, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 /** The guest is where it was saved, its policy in force, and does not run. */

@@ -12,6 +12,7 @@ from ..errors import SkerryConnectionError
 from ..types import (
     EgressRequest,
     Machine,
+    MachineForks,
     MachineCreateRequestRestart,
     MachineList,
     MachineLogs,
@@ -31,7 +32,8 @@ class AsyncMachines(AsyncVmCalls):
     async def create(
         self,
         *,
-        template: str,
+        template: Optional[str] = None,
+        snapshot: Optional[str] = None,
         name: Optional[str] = None,
         size: Optional[SizeName] = None,
         env: Optional[Mapping[str, str]] = None,
@@ -43,6 +45,7 @@ class AsyncMachines(AsyncVmCalls):
     ) -> Machine:
         """Creates a machine and waits until it runs.
 
+        Either ``template`` or a ``snapshot`` of a machine is needed, each by id or name; the main process of a snapshot goes on.
         ``command`` is its main process, whose end is the machine's, and ``restart`` says what then: by default one that failed is started
         again, up to ten times in a row. Safe to repeat: after a broken connection it is sent again under the same ``Idempotency-Key``, and
         creates one machine.
@@ -52,6 +55,7 @@ class AsyncMachines(AsyncVmCalls):
         """
         fields = {
             "template": template,
+            "snapshot": snapshot,
             "name": name,
             "size": size,
             "env": env,
@@ -103,6 +107,12 @@ class AsyncMachines(AsyncVmCalls):
         }
         found = await self._http.json(Request("GET", "/v1/machines", query=query), MachineList)
         return Page(found["items"], found["next_cursor"])
+
+    async def fork(self, id: str, *, count: int = 1) -> List[Machine]:
+        """Makes ``count`` machines, at most 100, that go on from its memory and its disk as they are now: all or none. It runs on itself."""
+        path = f"{self._at(id)}/fork"
+        request = Request("POST", path, json={"count": count}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        return (await self._http.json(request, MachineForks))["items"]
 
     async def start(self, id: str, *, new_disk: bool = False) -> Machine:
         """Starts a machine that does not run, from its own disk. It runs when this returns, unless its ``status`` says that work goes on. With

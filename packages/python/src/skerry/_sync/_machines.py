@@ -13,6 +13,7 @@ from ..errors import SkerryConnectionError
 from ..types import (
     EgressRequest,
     Machine,
+    MachineForks,
     MachineCreateRequestRestart,
     MachineList,
     MachineLogs,
@@ -32,7 +33,8 @@ class Machines(VmCalls):
     def create(
         self,
         *,
-        template: str,
+        template: Optional[str] = None,
+        snapshot: Optional[str] = None,
         name: Optional[str] = None,
         size: Optional[SizeName] = None,
         env: Optional[Mapping[str, str]] = None,
@@ -44,6 +46,7 @@ class Machines(VmCalls):
     ) -> Machine:
         """Creates a machine and waits until it runs.
 
+        Either ``template`` or a ``snapshot`` of a machine is needed, each by id or name; the main process of a snapshot goes on.
         ``command`` is its main process, whose end is the machine's, and ``restart`` says what then: by default one that failed is started
         again, up to ten times in a row. Safe to repeat: after a broken connection it is sent again under the same ``Idempotency-Key``, and
         creates one machine.
@@ -53,6 +56,7 @@ class Machines(VmCalls):
         """
         fields = {
             "template": template,
+            "snapshot": snapshot,
             "name": name,
             "size": size,
             "env": env,
@@ -104,6 +108,12 @@ class Machines(VmCalls):
         }
         found = self._http.json(Request("GET", "/v1/machines", query=query), MachineList)
         return Page(found["items"], found["next_cursor"])
+
+    def fork(self, id: str, *, count: int = 1) -> List[Machine]:
+        """Makes ``count`` machines, at most 100, that go on from its memory and its disk as they are now: all or none. It runs on itself."""
+        path = f"{self._at(id)}/fork"
+        request = Request("POST", path, json={"count": count}, creates=True, answer_within_s=CREATE_WITHIN_S)
+        return (self._http.json(request, MachineForks))["items"]
 
     def start(self, id: str, *, new_disk: bool = False) -> Machine:
         """Starts a machine that does not run, from its own disk. It runs when this returns, unless its ``status`` says that work goes on. With

@@ -1,0 +1,44 @@
+// Rows of machines that one fork makes.
+
+import { sql } from "kysely";
+import { claimedAnew } from "../db/claims.ts";
+import type { Database, Queries } from "../db/database.ts";
+import { erasedEnv } from "../vms/env.ts";
+import type { MachineRow } from "./machine-store.ts";
+
+const noRestart = sql`null::timestamptz as restart_at`;
+
+/** All that were made of this internal snapshot. */
+export async function findMachineForks(
+  db: Queries,
+  orgId: string,
+  snapshotId: string,
+): Promise<MachineRow[]> {
+  const { rows } = await sql<MachineRow>`
+    select *, ${noRestart} from machines where forked_by = ${snapshotId} and org_id = ${orgId} order by id`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** Says that the fork is still being made. */
+export async function extendMachineForkClaims(db: Database, snapshotId: string): Promise<void> {
+  await sql`
+    update machines set claimed_until = ${claimedAnew}
+    where forked_by = ${snapshotId} and status = 'creating'`.execute(db);
+}
+
+/** Those that never ran, also where another writer has failed them meanwhile. They hold nothing that anybody could miss. */
+export async function abandonMachineForks(
+  db: Database,
+  snapshotId: string,
+  reason: string,
+): Promise<MachineRow[]> {
+  const { rows } = await sql<MachineRow>`
+    update machines set
+      status = 'destroying', version = version + 1, reason = ${reason}, env = ${erasedEnv}, restart_wished = false,
+      claimed_until = null, attempts = 0, retry_at = now()
+    where forked_by = ${snapshotId} and started_at is null and status in ('creating', 'failed')
+    returning *, ${noRestart}`.execute(db);
+  return rows;
+}

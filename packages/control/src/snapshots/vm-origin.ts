@@ -1,0 +1,62 @@
+// What a new VM begins with: a template, or the snapshot of another VM of its kind.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { VmSpec } from "@skerry/contract/host-api/vm";
+import type { Size } from "@skerry/contract/sizes";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { checkText } from "../values/check-text.ts";
+import { readSize } from "../values/sizes.ts";
+import type { VmKind } from "../vms/vm-kind.ts";
+import { usableSnapshot, type SnapshotRow } from "./snapshots.ts";
+
+export type VmOrigin =
+  /** Name or id. */
+  | { readonly kind: "template"; readonly template: string }
+  | { readonly kind: "snapshot"; readonly snapshot: SnapshotRow };
+
+interface OriginRequest {
+  readonly template?: string;
+  readonly snapshot?: string;
+}
+
+/** Throws `bad_request` unless the request names exactly one of them. */
+export async function readOrigin(
+  context: Context,
+  caller: Caller,
+  {
+    noun,
+    request: { template, snapshot },
+  }: { readonly noun: VmKind["noun"]; readonly request: OriginRequest },
+): Promise<VmOrigin> {
+  if (template !== undefined && snapshot === undefined)
+    return { kind: "template", template: checkText("template", template) };
+  if (snapshot !== undefined && template === undefined)
+    return {
+      kind: "snapshot",
+      snapshot: await usableSnapshot(context, caller, { asked: snapshot, of: noun }),
+    };
+  if (template === undefined)
+    throw new SkerryError("bad_request", '"template" is missing, and so is "snapshot".', {
+      remediation: "Give it: Template name or id, such as `base`; `GET /v1/templates` lists them.",
+      context: { field: "template" },
+    });
+  throw new SkerryError("bad_request", `A ${noun} begins with either "template" or "snapshot".`, {
+    remediation: "Leave one of them out.",
+    context: { field: "snapshot" },
+  });
+}
+
+/** Its memory has one. */
+export function sizeOf({ size }: SnapshotRow, asked: string | undefined): Size {
+  if (asked === undefined || asked === size) return readSize(size);
+  throw new SkerryError(
+    "snapshot_incompatible",
+    `The snapshot has the size "${size}", and no other is possible.`,
+    { remediation: 'Leave out "size".', context: { field: "size", value: asked } },
+  );
+}
+
+export function fromOf(origin: VmOrigin): Pick<VmSpec, "from"> {
+  return origin.kind === "template" ? {} : { from: { kind: "snapshot", snapshot_id: origin.snapshot.id } };
+}
