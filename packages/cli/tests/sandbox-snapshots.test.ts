@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { machineInfo, sandboxInfo, ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
+import {
+  machineInfo,
+  sandboxInfo,
+  ScriptedServer,
+  sendJson,
+} from "../../sdk/tests/support/scripted-server.ts";
 import { Shell } from "./support/shell.ts";
 
 const snapshot = {

@@ -87,10 +87,7 @@ interface Place {
 
 /** On the host that has its disk. On another one, with a new disk, only where the old one does not matter. */
 async function placeFor(context: Context, row: MachineRow, newDisk: boolean): Promise<Place> {
-  if (row.started_at === null) {
-    if (!newDisk && (row.snapshot_id !== null || row.forked_by !== null)) throw neverBegan(row);
-    return {};
-  }
+  if (row.started_at === null) return firstPlaceFor(row, newDisk);
   const home = await findHost(context.db, row.host_id);
   const isRemoved = home === undefined || home.removed_at !== null;
   if (isRemoved || home.status === "offline") {
@@ -103,6 +100,12 @@ async function placeFor(context: Context, row: MachineRow, newDisk: boolean): Pr
   // Another host makes the new disk, and VM cleanup removes the old one once the machine runs there.
   if (newDisk) return {};
   throw fault;
+}
+
+/** Anywhere. What was to begin with another machine's disk is not begun with that of the template, unless its owner says so. */
+function firstPlaceFor(row: MachineRow, newDisk: boolean): Place {
+  if (!newDisk && (row.snapshot_id !== null || row.forked_by !== null)) throw neverBegan(row);
+  return {};
 }
 
 /** Why a host that is heard of cannot start what is on its disk now. */
@@ -131,7 +134,6 @@ function diskLost({ host_id: hostId }: MachineRow): SkerryError {
   });
 }
 
-/** From its template it would be another machine than was asked for. */
 function neverBegan({ snapshot_id: snapshotId }: MachineRow): SkerryError {
   return new SkerryError(
     "disk_gone",
