@@ -160,6 +160,26 @@ test("cookies of the app reach it, and credentials do not", async () => {
   for (const secret of [world.token, world.orgId, "secret-visit"]) expect(body).not.toContain(secret);
 });
 
+test("a signature in the address of a page reaches neither the guest nor other sites by the page's requests", async () => {
+  const port = await guest.serve(({ headers }, response) => {
+    response.writeHead(200, { "referrer-policy": "unsafe-url" });
+    response.end(JSON.stringify(headers));
+  });
+  const signature = await signatureFor(port);
+  const page = await ask(nameOf(port), `/page?a=1&_skerry=${signature}`);
+  expect(page.headers["referrer-policy"]).toBe("no-referrer");
+  // As a browser would say it that was told otherwise, in the page.
+  const referer = `http://${nameOf(port)}/page?a=1&_skerry=${signature}&b=2`;
+  for (const host of [nameOf(port), "api.test"]) {
+    const path = host === "api.test" ? guest.path(port, "/script.js") : "/script.js";
+    const { body } = await ask(host, path, { ...withToken(), referer });
+    expect(body).not.toContain(signature);
+    expect(JSON.parse(body)).toMatchObject({ referer: `http://${nameOf(port)}/page?a=1&b=2` });
+  }
+  const { headers } = await ask(nameOf(port), "/page", withToken());
+  expect(headers["referrer-policy"]).toBe("unsafe-url");
+});
+
 test("pages that may call the API get no rights at ports by that", async () => {
   const port = await telling();
   const { headers } = await ask(nameOf(port), "/", { ...withToken(), origin: "https://app.test" });

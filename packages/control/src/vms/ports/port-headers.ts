@@ -2,6 +2,7 @@
 // appear: whatever a browser would do for that origin because of an answer, it must not do.
 
 import { SkerryError } from "@skerry/contract/errors";
+import { splitSignature } from "../signed-urls/signature.ts";
 import { VISIT_COOKIE } from "../signed-urls/visit-cookie.ts";
 import { BEARER_PROTOCOL, ORGANIZATION_PROTOCOL } from "../../api/authenticate-hook.ts";
 import { GUEST_CONTENT_POLICY } from "../guest-content.ts";
@@ -62,10 +63,13 @@ export function fieldsForGuest(fields: readonly Field[], port: number, client: C
   const named = namedByConnection(fields);
   const isOwnOrigin = client.prefix === undefined;
   const cookies = isOwnOrigin ? fields.flatMap(ownCookies) : [];
-  const passed = fields.flatMap(withoutToken).filter(([name]) => {
-    const lower = name.toLowerCase();
-    return !hopByHop.has(lower) && !credentials.has(lower) && !ours.has(lower) && !named.has(lower);
-  });
+  const passed = fields
+    .flatMap(withoutToken)
+    .map(withoutSignature)
+    .filter(([name]) => {
+      const lower = name.toLowerCase();
+      return !hopByHop.has(lower) && !credentials.has(lower) && !ours.has(lower) && !named.has(lower);
+    });
   return [
     ["Host", `localhost:${port}`],
     ...passed,
@@ -91,6 +95,11 @@ function withoutToken([name, value]: Field): Field[] {
     [BEARER_PROTOCOL, ORGANIZATION_PROTOCOL].some((prefix) => one.startsWith(prefix));
   const others = value.split(",").filter((one) => !isOurs(one.trim()));
   return others.length === 0 ? [] : [[name, others.join(",").trim()]];
+}
+
+/** A page that a signed URL has opened is named whole to what it loads from its own origin. */
+function withoutSignature([name, value]: Field): Field {
+  return [name, name.toLowerCase() === "referer" ? splitSignature(value).rest : value];
 }
 
 /** What acts on the whole origin, or changes how it is reached, and not on the one document. */
@@ -172,10 +181,12 @@ export function fieldsForClient(fields: readonly Field[]): Fields {
   };
 }
 
-/** The same at an origin that nothing else has. A cookie for a whole domain would reach other VMs, and is dropped. */
-export function fieldsAtOwnOrigin(fields: readonly Field[]): Fields {
+/** The same at an origin that nothing else has. A cookie for a whole domain would reach other VMs, and is dropped. `isSigned`: the address
+ *  of the page has a signature in it, which no other site is to get from the browser. */
+export function fieldsAtOwnOrigin(fields: readonly Field[], isSigned: boolean): Fields {
   const kept = fields.filter(([name, value]) => name.toLowerCase() !== "set-cookie" || isHostOnly(value));
-  return passedFields(kept, (name) => !ofItsOwnOrigin.has(name) && isOfTheOrigin(name));
+  const passed = passedFields(kept, (name) => !ofItsOwnOrigin.has(name) && isOfTheOrigin(name));
+  return isSigned ? { ...passed, "referrer-policy": "no-referrer" } : passed;
 }
 
 function isHostOnly(cookie: string): boolean {

@@ -89,13 +89,15 @@ function refuseServiceWorkers({ headers }: FastifyRequest): void {
 
 function proxiedOf(request: FastifyRequest, reply: FastifyReply, port: number): Omit<Proxied, "target"> {
   const raw = countedRequestOf(request);
-  const { prefix, guestUrl } = splitPortUrl(splitSignature(raw.url ?? "").rest);
+  const { signature, rest } = splitSignature(raw.url ?? "");
+  const { prefix, guestUrl } = splitPortUrl(rest);
   return {
     request: raw,
     // Our server makes no other kind of response.
     response: reply.raw as CountedResponse,
     port,
     guestUrl,
+    isSigned: signature !== undefined,
     client: {
       ...{ address: request.ip, host: request.host, protocol: request.protocol },
       prefix: raw.portHost === undefined ? prefix : undefined,

@@ -36,6 +36,8 @@ export interface Proxied {
   readonly target: PortTarget;
   readonly port: number;
   readonly guestUrl: string;
+  /** By its URL. */
+  readonly isSigned: boolean;
   readonly client: ClientFacts;
   readonly isWebSocket: boolean;
   readonly gone: AbortSignal;
@@ -180,7 +182,8 @@ async function passAnswer(proxied: Proxied, answer: IncomingMessage): Promise<vo
   const { response, gone, answering } = proxied;
   try {
     const isOwnOrigin = proxied.client.prefix === undefined;
-    const fields = (isOwnOrigin ? fieldsAtOwnOrigin : fieldsForClient)(fieldsOf(answer.rawHeaders));
+    const came = fieldsOf(answer.rawHeaders);
+    const fields = isOwnOrigin ? fieldsAtOwnOrigin(came, proxied.isSigned) : fieldsForClient(came);
     answering();
     if (isOwnOrigin) for (const name of ofOurAnswers) response.removeHeader(name);
     response.writeHead(answer.statusCode ?? 502, fields);
