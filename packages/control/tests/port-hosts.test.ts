@@ -303,6 +303,29 @@ test("no path and no second host leads from the name of a port to the API", asyn
   expect((JSON.parse(absolute?.body ?? "{}") as { url?: string }).url).toBe("/v1/health");
   const [star] = await send(server, `OPTIONS * HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`);
   expect(star?.status).toBe(404);
-  const forwarded = await get("/v1/health", "Host: api.test", `X-Forwarded-Host: ${nameOf(port)}`);
-  expect(JSON.parse(forwarded?.body ?? "{}")).toEqual({ status: "healthy" });
+});
+
+test("where a proxy, or a client, says two hosts and one is below the domain, neither the API nor a port is shown", async () => {
+  const port = await telling();
+  const name = nameOf(port);
+  for (const [host, forwarded] of [
+    ["api.test", name],
+    ["127.0.0.1:7070", name],
+    ["api.test", DOMAIN],
+    ["api.test", `api.test, ${name.toUpperCase()}.:443`],
+    [name, "api.test"],
+    [name, `${name}, api.test`],
+    [name, nameOf(port + 1)],
+    [name, ""],
+  ] as const)
+    for (const path of ["/v1/health", "/", guest.path(port)]) {
+      const answer = await ask(host, path, { ...withToken(), "x-forwarded-host": forwarded });
+      const told = [host, forwarded, path, answer.status];
+      expect(told).toEqual([host, forwarded, path, 404]);
+      expect(codeOf(answer)).toBe("not_found");
+    }
+  const same = await ask(name, "/", { ...withToken(), "x-forwarded-host": `${name}:443` });
+  expect(same.status).toBe(200);
+  const api = await ask("127.0.0.1", "/v1/health", { "x-forwarded-host": "api.test" });
+  expect(JSON.parse(api.body)).toEqual({ status: "healthy" });
 });

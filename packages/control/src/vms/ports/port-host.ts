@@ -16,9 +16,10 @@ const NO_PORT = "none";
 /** For the listener. `domain`: below which ports have names, in lower case. */
 export function leadByHostName(domain: string): (request: CountedRequest) => void {
   return (request) => {
-    const name = nameOf(request.headers.host);
-    if (name === undefined || !(name === domain || name.endsWith(`.${domain}`))) return;
-    const path = pathOf(name.slice(0, -domain.length - 1));
+    const names = namesOf(request);
+    if (!names.some((name) => name === domain || name.endsWith(`.${domain}`))) return;
+    const [name = "", ...others] = new Set(names);
+    const path = others.length === 0 ? pathOf(name.slice(0, -domain.length - 1)) : undefined;
     const { url = "" } = request;
     // `*` is no path.
     const isLed = path !== undefined && url.startsWith("/");
@@ -33,15 +34,23 @@ export function refuseStrayHosts(app: FastifyInstance): void {
     if (countedRequestOf(request).portHost !== NO_PORT) return;
     throw new SkerryError("not_found", "No port has this name.", {
       remediation:
-        "Names of ports are `PORT-ID`, such as `3000-sbx-01kb3x0q9vt5c7r2m8n4p6w1yz`, before the domain.",
+        "Names of ports are `PORT-ID`, such as `3000-sbx-01kb3x0q9vt5c7r2m8n4p6w1yz`, before the domain. A proxy passes `Host` on as it came.",
     });
   });
 }
 
+/** All by which it may have come. A proxy that sends another `Host` than the client's says that one beside it, and so can any client: where
+ *  two names differ and one is below the domain, neither the API nor a port is shown, because a browser could have it for the other's. */
+function namesOf({ headers }: CountedRequest): string[] {
+  const { host = "", "x-forwarded-host": forwarded = [] } = headers;
+  return [host, ...[forwarded].flat().flatMap((value) => value.split(","))].map(nameOf);
+}
+
 /** A host without its port and the dot of the root, in lower case. */
-function nameOf(host: string | undefined): string | undefined {
+function nameOf(host: string): string {
   return host
-    ?.toLowerCase()
+    .trim()
+    .toLowerCase()
     .replace(/:\d{0,5}$/, "")
     .replace(/\.$/, "");
 }
