@@ -36,23 +36,25 @@ async function* piecesOf(
   }
 }
 
-/** Takes the archive as fast as the guest unpacks it. Where the sender breaks off, what was unpacked stays. */
+/** Takes the archive as fast as the guest unpacks it. Where the sender breaks off, or `cut` aborts, with which it throws then, what was unpacked
+ *  stays. */
 export async function unpackArchive(
   channel: GuestChannel,
   path: string,
   content: AsyncIterable<Buffer>,
+  cut?: AbortSignal,
 ): Promise<void> {
   const stream = channel.open({ op: "unpack", path });
-  const patience = { deadlineMs: STALL_DEADLINE_MS };
+  const patience = { deadlineMs: STALL_DEADLINE_MS, gone: cut };
   try {
     for await (const piece of content) {
       await patiently(channel, stream, patience, stream.write(piece));
       if (stream.ended) break; // refused: the result says why
     }
+    stream.end();
+    await patiently(channel, stream, patience, resultOf(stream));
   } catch (error) {
     stream.cancel();
-    throw error;
+    throw cut?.aborted === true ? cut.reason : error;
   }
-  stream.end();
-  await patiently(channel, stream, patience, resultOf(stream));
 }

@@ -6,6 +6,7 @@ import type { Host } from "../host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
 import { leftBy } from "./left-by.ts";
+import { untilCut, useForTransfer } from "./transfers.ts";
 
 export function registerArchives(server: HostServer, { engine }: Host): void {
   server.get(
@@ -13,7 +14,8 @@ export function registerArchives(server: HostServer, { engine }: Host): void {
     { schema: { params: VmParams, querystring: PathQuery } },
     async (request, reply) => {
       const { execution_id, path } = request.query;
-      using guest = await engine.use(request.params.id, execution_id);
+      using guest = await useForTransfer(engine, request.params.id, execution_id);
+      guest.cut.addEventListener("abort", () => reply.raw.destroy(), { once: true });
       const pieces = await packDirectory(guest.channel, path, leftBy(reply.raw));
       reply.hijack();
       reply.raw.writeHead(200, { "content-type": "application/x-tar" });
@@ -32,8 +34,9 @@ export function registerArchives(server: HostServer, { engine }: Host): void {
     { schema: { params: VmParams, querystring: PathQuery } },
     async (request, reply) => {
       const { execution_id, path } = request.query;
-      using guest = await engine.use(request.params.id, execution_id);
-      await unpackArchive(guest.channel, path, whole(request.raw));
+      using guest = await useForTransfer(engine, request.params.id, execution_id);
+      const { channel, cut } = guest;
+      await unpackArchive(channel, path, untilCut(whole(request.raw), cut), cut);
       // The remainder of a refused body is read and dropped, because the next request follows it on this connection.
       request.raw.resume();
       return reply.status(204).send();

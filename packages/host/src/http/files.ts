@@ -10,6 +10,7 @@ import type { GuestStream, Output } from "../guest/stream.ts";
 import type { Host } from "../host.ts";
 import { writeBodyPiece } from "./body.ts";
 import { VmParams, type HostServer } from "./conventions.ts";
+import { untilCut, useForTransfer, type Transfer } from "./transfers.ts";
 
 /** A guest that moves no byte for this long is not waited for: its file system may hang. A slow client may take its time. */
 const STALL_DEADLINE_MS = 60_000;
@@ -21,9 +22,8 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
     { schema: { params: VmParams, querystring: FileWriteHostQuery } },
     async (request) => {
       const { execution_id, path, mode } = request.query;
-      using guest = await engine.use(request.params.id, execution_id);
-      const { channel } = guest;
-      return { path, size: await receive(channel, startWrite(channel, path, mode), request.raw) };
+      using guest = await useForTransfer(engine, request.params.id, execution_id);
+      return { path, size: await receive(guest, startWrite(guest.channel, path, mode), request.raw) };
     },
   );
 
@@ -32,8 +32,9 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
     { schema: { params: VmParams, querystring: PathQuery } },
     async (request, reply) => {
       const { execution_id, path } = request.query;
-      using guest = await engine.use(request.params.id, execution_id);
+      using guest = await useForTransfer(engine, request.params.id, execution_id);
       const { channel } = guest;
+      guest.cut.addEventListener("abort", () => reply.raw.destroy(), { once: true });
       const { stream } = await startRead(channel, path);
       reply.raw.once("close", () => stream.cancel());
       // A file that can be opened need not be readable, such as /proc/1/mem; after the head only a broken
@@ -47,14 +48,21 @@ export function registerFiles(server: HostServer, { engine }: Host): void {
 }
 
 /** Writes the body into the guest. A body that breaks off cancels, and then the guest keeps nothing of it. */
-async function receive(channel: GuestChannel, stream: GuestStream, body: IncomingMessage): Promise<number> {
+async function receive(
+  { channel, cut }: Transfer,
+  stream: GuestStream,
+  body: IncomingMessage,
+): Promise<number> {
+  const pieces = body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   try {
-    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
-      await patiently(channel, stream, patience, stream.write(chunk as Buffer));
+    for await (const chunk of untilCut(pieces, cut)) {
+      await patiently(channel, stream, { ...patience, gone: cut }, stream.write(chunk));
+      cut.throwIfAborted();
       if (stream.ended) break; // refused: the result says why
     }
   } catch (error) {
     stream.cancel();
+    cut.throwIfAborted();
     if (error instanceof SkerryError && error.code === "guest_timeout") throw error;
     throw new SkerryError("upload_incomplete", "The upload broke off; nothing was written.", {
       cause: error,

@@ -1,0 +1,126 @@
+// Transfers whose client takes its time while a move wants the guest.
+
+import { once } from "node:events";
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
+import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
+import { fastify } from "fastify";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import type { Host } from "../src/host.ts";
+import { registerArchives } from "../src/http/archives.ts";
+import { asSkerryError } from "../src/http/conventions.ts";
+import { registerFiles } from "../src/http/files.ts";
+import { validatorCompiler } from "../src/http/validator-compiler.ts";
+import { FakeGuest } from "./support/fake-guest.ts";
+
+const server = fastify().withTypeProvider<TypeBoxTypeProvider>();
+let guest: FakeGuest;
+let greeted: Awaited<ReturnType<FakeGuest["greeted"]>>;
+let leave: () => void;
+/** Operations that a move would wait for. */
+let users = 0;
+
+beforeAll(async () => {
+  guest = await FakeGuest.start();
+  server.setValidatorCompiler(validatorCompiler);
+  server.addContentTypeParser("application/octet-stream", (_request, _body, done) => done(null));
+  server.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+    const known = asSkerryError(error);
+    return reply.status(known.status).send(known.toBody());
+  });
+  const useUntilHeld = async (_id: string, _execution: string, onHeld: () => void) => {
+    leave = onHeld;
+    users += 1;
+    return { channel: greeted.channel, [Symbol.dispose]: () => void (users -= 1) };
+  };
+  // More of a host is not asked for here.
+  const host = { engine: { useUntilHeld } } as unknown as Host;
+  registerFiles(server, host);
+  registerArchives(server, host);
+  await server.listen({ host: "127.0.0.1", port: 0 });
+});
+afterAll(async () => {
+  server.server.closeAllConnections();
+  await server.close();
+  await guest[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  greeted = await guest.greeted();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  greeted.channel.close("the test is over");
+});
+
+const HELD_MS = 20_000;
+
+function call(method: string, what: string): ClientRequest {
+  const { port } = server.server.address() as AddressInfo;
+  const path = `/vms/sbx_1/${what}?execution_id=e1&path=/a${method === "PUT" && what === "file" ? "&mode=420" : ""}`;
+  const headers = { "content-type": "application/octet-stream", "transfer-encoding": "chunked" };
+  const sent = httpRequest({
+    host: "127.0.0.1",
+    ...{ port, path, method },
+    ...(method === "PUT" && { headers }),
+  });
+  sent.on("error", () => undefined); // a connection that is cut may say so after its answer
+  return sent;
+}
+
+async function answerOf(sent: ClientRequest): Promise<{ status: number | undefined; code: unknown }> {
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  const body = JSON.parse(await text(response)) as { readonly code?: unknown };
+  return { status: response.statusCode, code: body.code };
+}
+
+test.each(["file", "archive"])(
+  "an upload of a %s that is not at its end makes a move wait for 20 s and no longer",
+  async (what) => {
+    const sent = call("PUT", what);
+    sent.write("a part");
+    const { id } = await greeted.peer.opened();
+    await greeted.peer.next("data");
+    const answer = answerOf(sent);
+    leave();
+    vi.advanceTimersByTime(HELD_MS - 1);
+    expect(users).toBe(1);
+    vi.advanceTimersByTime(1);
+    expect((await greeted.peer.next("reset")).stream).toBe(id);
+    expect(await answer).toEqual({ status: 503, code: "vm_moving" });
+    expect(users).toBe(0);
+  },
+);
+
+test.each([
+  ["file", [["head", { size: 6 }]]],
+  ["archive", []],
+] as const)("a download of a %s that is not at its end is cut off then", async (what, before) => {
+  const sent = call("GET", what).end();
+  const { id } = await greeted.peer.opened();
+  for (const [type, value] of before) await greeted.peer.send(encodeJson(frameTypes[type], id, value));
+  await greeted.peer.send(encodeFrame(frameTypes.data, id, Buffer.from("a part")));
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  await once(response, "readable");
+  leave();
+  vi.advanceTimersByTime(HELD_MS);
+  await expect(text(response)).rejects.toThrow("aborted");
+  await greeted.peer.next("reset");
+  await greeted.peer.send(encodeJson(frameTypes.reset, id, { code: "canceled" }));
+  await expect.poll(() => users).toBe(0);
+});
+
+test("an upload that ends within that time is whole", async () => {
+  const sent = call("PUT", "file");
+  sent.write("a part");
+  const { id } = await greeted.peer.opened();
+  const answer = answerOf(sent);
+  leave();
+  sent.end(" and the rest");
+  await greeted.peer.next("close");
+  await greeted.peer.close(id, { size: 19 });
+  expect((await answer).status).toBe(200);
+  expect(users).toBe(0);
+});
