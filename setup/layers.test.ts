@@ -114,7 +114,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["audit", "guest-api", "limits", "moves", "platform", "templates", "vms"],
     ["host-api", "machines", "organizations", "sandboxes", "snapshots"],
     ["hosts"],
-    ["joining"],
+    ["events", "joining"],
   ],
   cli: [
     ["."],

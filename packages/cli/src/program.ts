@@ -7,6 +7,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { Cli } from "./cli.ts";
 import { registerAuditCommands } from "./commands/audit.ts";
 import { registerEitherVmCommands } from "./commands/either-vm.ts";
+import { registerEventsCommand } from "./commands/events.ts";
 import { registerHostCommands } from "./commands/hosts/host.ts";
 import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
@@ -49,6 +50,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerCp(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);
+  registerEventsCommand(program, cli);
   local.registerHost(registerHostCommands(program, cli), cli);
   registerCompletionCommands(program, cli);
   try {

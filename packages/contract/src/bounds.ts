@@ -112,3 +112,10 @@ export const IDEMPOTENCY_KEY_MAX_CHARS = 255;
 
 /** How long audit events are kept at least, in days; the database refuses to delete younger ones. */
 export const AUDIT_KEPT_MIN_DAYS = 30;
+
+/** How long a cursor of `/v1/events` can be gone on from, in milliseconds: what is removed for good was there for so long after its end. */
+export const EVENT_CURSOR_MAX_AGE_MS = 24 * 3_600_000;
+
+/** Streams of `/v1/events` at once, of one token and of one organization, on one control plane process. */
+export const EVENT_STREAMS_OF_TOKEN_MAX = 8;
+export const EVENT_STREAMS_OF_ORGANIZATION_MAX = 64;

@@ -134,7 +134,11 @@ async function heard(
   request.end(body);
   const [response] = (await once(request, "response")) as [IncomingMessage];
   let answer = "";
-  for await (const chunk of response.setEncoding("utf8")) answer += String(chunk);
+  for await (const chunk of response.setEncoding("utf8")) {
+    answer += String(chunk);
+    // What follows is without an end.
+    if (answer.includes("event: synced")) break;
+  }
   return {
     ...{ method, path, text: answer, headers: response.headers },
     status: response.statusCode ?? 0,

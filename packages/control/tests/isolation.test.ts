@@ -149,6 +149,7 @@ const aboutTheCaller = new Set<OperationId>([
   "createSandbox",
   "listSandboxes",
   "listSnapshots",
+  "followEvents",
   "createMachine",
   "listMachines",
 ]);

@@ -112,6 +112,7 @@ METHODS = {
     "createJoinToken": "hosts.create_join_token",
     "getAuthority": "hosts.authority",
     "rotateAuthority": "hosts.rotate_authority",
+    "followEvents": "event_page",
     "getStatus": "status",
     "getHealth": "health",
 }
@@ -129,6 +130,8 @@ OTHERWISE: Dict[str, Set[str]] = {
     "signSandboxUrl": {"path", "method", "mode"},
     "signMachineUrl": {"path", "method", "mode"},
     "getMachineLogs": {"follow"},
+    # A list, as `kinds`.
+    "followEvents": {"kind"},
 }
 
 #: They take the whole body.

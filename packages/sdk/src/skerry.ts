@@ -1,11 +1,13 @@
 // The entry of the package: the client, and the names that its users need. (A published package has one door; this
 // is the only file that passes on what others define.)
 
+import type { ResourceEventPage } from "@skerry/contract/events/resource-event";
 import type { Limits } from "@skerry/contract/limits/limits-report";
 import type { Me } from "@skerry/contract/organizations/organization";
 import type { Health } from "@skerry/contract/platform/health";
 import type { Status } from "@skerry/contract/platform/status";
 import { Audit } from "./audit.ts";
+import { followEvents, readEventPage, type EventFilter, type FollowedChange } from "./events.ts";
 import { Hosts } from "./hosts.ts";
 import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
 import { Machines } from "./machines.ts";
@@ -68,6 +70,23 @@ export class Skerry {
   status(options: CallOptions = {}): Promise<Status> {
     return this.#http.json<Status>({ method: "GET", path: "/v1/status" }, options);
   }
+
+  /**
+   * What changes in the organization, as it changes, until `signal` aborts; nothing is left out. A connection that breaks is opened again, and goes on where
+   * it was. To know the state of things and keep it: begin to follow, wait for the first `synced`, list, and put what is told over it; an
+   * item whose `version` is lower than what is known is old. Throws what does not pass by itself, such as a token that is revoked.
+   */
+  events(filter: EventFilter = {}, options: CallOptions = {}): AsyncGenerator<FollowedChange, void> {
+    return followEvents(this.#http, filter, options);
+  }
+
+  /** One page of what has changed after a cursor (`limit`: 50 by default, at most 500); without `after`, the cursor of this moment alone. */
+  eventPage(
+    query: EventFilter & { readonly limit?: number | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<ResourceEventPage> {
+    return readEventPage(this.#http, query, options);
+  }
 }
 
 export {
@@ -88,6 +107,12 @@ export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
 export type { ExecutionOptions, FollowEvent, FollowOptions } from "./executions.ts";
 export { Forward, type ForwardOptions } from "./forward.ts";
 export { Shell, type ShellOptions, type ShellOutput } from "./shell.ts";
+export type { EventFilter, FollowedChange } from "./events.ts";
+export type {
+  ResourceEvent,
+  ResourceEventKind,
+  ResourceEventPage,
+} from "@skerry/contract/events/resource-event";
 export type { Execution } from "@skerry/contract/vms/execution";
 export type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 export type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";

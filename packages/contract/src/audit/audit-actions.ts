@@ -6,6 +6,7 @@ export const auditActions = [
   "authority.remove",
   "authority.rotate",
   "authority.sign",
+  "event.follow",
   "host.activate",
   "host.drain",
   "host.drained",

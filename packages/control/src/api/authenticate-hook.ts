@@ -15,6 +15,8 @@ import { authorize } from "./authorize.ts";
 
 interface Authenticated {
   readonly caller: Caller;
+  /** Asks again: throws where it may not go on. */
+  readonly confirm: () => Promise<Caller>;
   readonly watch: (end: (reason: SkerryError) => void) => Disposable;
 }
 
@@ -42,7 +44,15 @@ export function addAuthenticateHook(app: FastifyInstance, context: Context): voi
     );
     countedRequestOf(request).caller = caller;
     const check = (current: Caller) => authorize(current, needed);
-    known.set(request, { caller, watch: (end) => context.watch.add({ credentials: as, check, end }) });
+    known.set(request, {
+      caller,
+      confirm: async () => {
+        const current = await authenticate(context, as);
+        check(current);
+        return current;
+      },
+      watch: (end) => context.watch.add({ credentials: as, check, end }),
+    });
     await enforceRateLimit(limiter, caller, access, reply);
     check(caller);
   });
@@ -84,6 +94,13 @@ export function watchAccess(
 ): Disposable | undefined {
   const visitor = visitors.get(request);
   return visitor === undefined ? known.get(request)?.watch(end) : watchVisitor(visitor, end);
+}
+
+/** The caller of a request that lasts, with what it may do by now. Throws where it may not go on. */
+export function confirmedCallerOf(request: FastifyRequest): Promise<Caller> {
+  const found = known.get(request);
+  if (found === undefined) throw new Error("this call needs no token, so its caller is not known");
+  return found.confirm();
 }
 
 const VISITOR_CHECK_MS = 5_000;

@@ -4,6 +4,7 @@ import type { Operation } from "../api/operation.ts";
 import { clientRoutes } from "../clients/client-routes.ts";
 import { limitRoutes } from "../capacity/limit-routes.ts";
 import { docsRoutes, openapiRoutes } from "../docs/docs-routes.ts";
+import { eventRoutes } from "../events/event-routes.ts";
 import { hostRoutes } from "../hosts/host-routes.ts";
 import { joinRoutes } from "../joining/join-routes.ts";
 import { machineLogRoutes } from "../machines/machine-log-routes.ts";
@@ -33,6 +34,7 @@ export const allRoutes = [
   machineVmRoutes,
   machineSnapshotRoutes,
   templateRoutes,
+  eventRoutes,
   tokenRoutes,
   organizationRoutes,
   memberRoutes,

@@ -27,6 +27,10 @@ export async function findHostView(db: Queries, id: string): Promise<HostView | 
   return (await hostViews(db, sql`id = ${id}`, 1))[0];
 }
 
+export function hostViewsOfIds(db: Queries, ids: readonly string[]): Promise<HostView[]> {
+  return hostViews(db, sql`id = any(${ids}::text[])`, ids.length);
+}
+
 async function hostViews(db: Queries, which: ReturnType<typeof sql>, limit: number): Promise<HostView[]> {
   const { rows } = await sql<HostView>`
     select h.*, greatest(0, extract(epoch from now() - h.last_heartbeat))::double precision as heartbeat_age_s,

@@ -3,7 +3,8 @@
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostStatus, HostDesired } from "@skerry/contract/hosts/host-status";
 import type { Host } from "@skerry/contract/hosts/host";
-import { changeHost, findHostView, listHostViews, type HostView } from "./host-view-store.ts";
+import { changeHost, findHostView, hostViewsOfIds, listHostViews, type HostView } from "./host-view-store.ts";
+import type { Versioned } from "../api/versioned.ts";
 import type { Context } from "../context.ts";
 import { readPage, type Page, type PageParams } from "../values/page.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
@@ -17,6 +18,12 @@ export async function listHosts(context: Context, params: PageParams): Promise<P
 
 export async function getHost(context: Context, id: string): Promise<Host> {
   return hostOf(await findOrThrow(context, id), context);
+}
+
+/** Those of these that there are. */
+export async function findHosts(context: Context, ids: readonly string[]): Promise<Versioned<Host>[]> {
+  const views = await hostViewsOfIds(context.db, ids);
+  return views.map((view) => ({ id: view.id, version: view.version, shownTo: () => hostOf(view, context) }));
 }
 
 /** The status that a desired state brings at once. A host that is offline follows it when it is back. */

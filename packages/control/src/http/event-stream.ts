@@ -8,7 +8,7 @@ const KEEPALIVE_MS = 15_000;
 interface Event {
   readonly event: string;
   /** From which a client that comes back may say it goes on. */
-  readonly id?: number | undefined;
+  readonly id?: number | string | undefined;
   readonly data: unknown;
 }
 
@@ -41,7 +41,7 @@ export class EventStream implements AsyncDisposable {
   }
 
   /** Resolves when the client has room for more; does nothing once it is gone. */
-  async send(event: string, data: unknown, id?: number): Promise<void> {
+  async send(event: string, data: unknown, id?: number | string): Promise<void> {
     if (this.#closed.signal.aborted) return;
     if (this.#response.write(textOf({ event, data, id }))) return;
     await once(this.#response, "drain", { signal: this.#closed.signal }).catch(() => undefined);

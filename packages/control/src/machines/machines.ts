@@ -4,6 +4,7 @@ import { isId } from "@skerry/contract/ids";
 import { machineStatusesAlive, type MachineStatus } from "@skerry/contract/machines/machine-status";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
+import type { Versioned } from "../api/versioned.ts";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { Page } from "../values/page.ts";
@@ -38,6 +39,20 @@ export async function getRunningMachine(context: Context, caller: Tenant, id: st
   const row = await getMachine(context, caller, id);
   if (!takesWork(row)) throw machineVms.notRunning(row);
   return row;
+}
+
+/** Those of these that there are. */
+export async function findMachines(
+  context: Context,
+  orgId: string,
+  ids: readonly string[],
+): Promise<Versioned<Machine>[]> {
+  const rows = await Promise.all(ids.map((id) => findMachine(context.db, orgId, id)));
+  return rows.flatMap((row) =>
+    row === undefined
+      ? []
+      : { id: row.id, version: row.version, shownTo: (caller: Caller) => machineFor(caller, row) },
+  );
 }
 
 export const machineVms: VmKind = {

@@ -14,6 +14,7 @@ import {
   type FoundSandbox,
   type SandboxRow,
 } from "./sandbox-store.ts";
+import type { Versioned } from "../api/versioned.ts";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { readDuration } from "../values/durations.ts";
@@ -41,6 +42,20 @@ export async function getSandbox(context: Context, caller: Tenant, id: string): 
   const row = isId("sandbox", id) ? await findSandbox(context.db, caller.orgId, id) : undefined;
   if (row === undefined) throw vmNotFound({ noun: "sandbox", table: "sandboxes" }, id);
   return row;
+}
+
+/** Those of these that there are. */
+export async function findSandboxes(
+  context: Context,
+  orgId: string,
+  ids: readonly string[],
+): Promise<Versioned<Sandbox>[]> {
+  const rows = await Promise.all(ids.map((id) => findSandbox(context.db, orgId, id)));
+  return rows.flatMap((row) =>
+    row === undefined
+      ? []
+      : { id: row.id, version: row.version, shownTo: (caller: Caller) => sandboxFor(caller, row) },
+  );
 }
 
 /** `timeout` from now, at most 24 h; never sooner than it would have ended anyway. */

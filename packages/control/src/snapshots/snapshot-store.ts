@@ -101,6 +101,19 @@ export async function listSnapshots(
   return rows;
 }
 
+export async function snapshotsOfIds(
+  db: Queries,
+  orgId: string,
+  ids: readonly string[],
+): Promise<SnapshotRow[]> {
+  const { rows } = await sql<SnapshotRow>`
+    select * from snapshots
+    where org_id = ${orgId} and id = any(${ids}::text[]) and status <> 'deleted' and not is_internal`.execute(
+    db,
+  );
+  return rows;
+}
+
 type Seen = Pick<SnapshotRow, "id" | "version" | "status">;
 
 /** Undefined where another writer was first. What is not ready, and will not be, has no claim. */

@@ -2,6 +2,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import { idKinds, isId, kindOf } from "@skerry/contract/ids";
 import type { Snapshot, SnapshotListQuery } from "@skerry/contract/snapshots/snapshot";
 import { authorize } from "../api/authorize.ts";
+import type { Versioned } from "../api/versioned.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
@@ -13,6 +14,7 @@ import { quoted } from "../values/quoted.ts";
 import {
   findSnapshot,
   listSnapshots,
+  snapshotsOfIds,
   transitionSnapshot,
   type ShownSnapshots,
   type SnapshotOf,
@@ -58,6 +60,16 @@ export async function getSnapshot(context: Context, caller: Caller, asked: strin
     });
   }
   return row;
+}
+
+/** Those of these that are shown. */
+export async function findSnapshots(
+  context: Context,
+  orgId: string,
+  ids: readonly string[],
+): Promise<Versioned<Snapshot>[]> {
+  const rows = await snapshotsOfIds(context.db, orgId, ids);
+  return rows.map((row) => ({ id: row.id, version: row.version, shownTo: () => snapshotOf(row) }));
 }
 
 /** One that a request names in its body, to start from. Throws `unknown_snapshot` where it cannot be, and `snapshot_incompatible` where it is

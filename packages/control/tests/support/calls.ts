@@ -78,6 +78,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
     await world.call("POST", `${path}/pause`);
     return call("POST", `${path}/resume`);
   },
+  followEvents: async () => call("GET", "/v1/events"),
   createSnapshot: async (world) => call("POST", await sandbox(world, "/snapshots"), {}),
   listSnapshots: async () => call("GET", "/v1/snapshots"),
   getSnapshot: async (world) => call("GET", `/v1/snapshots/${(await snapshot(world)).id}`),

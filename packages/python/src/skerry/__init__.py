@@ -29,7 +29,19 @@ from .errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from .events import DroppedEvent, ExecuteEvent, ExitEvent, FollowEvent, FollowedExit, FollowedOutput, OutputEvent
+from .events import (
+    ChangedEvent,
+    DroppedEvent,
+    ExecuteEvent,
+    ExitEvent,
+    FollowedChange,
+    FollowedExit,
+    FollowedOutput,
+    FollowEvent,
+    OutputEvent,
+    ResetEvent,
+    SyncedEvent,
+)
 
 __all__ = [
     "AsyncFileSystem",
@@ -37,12 +49,14 @@ __all__ = [
     "AsyncSkerry",
     "AsyncStream",
     "AsyncUploadContent",
+    "ChangedEvent",
     "ConflictError",
     "DroppedEvent",
     "ExecuteEvent",
     "ExitEvent",
     "FileSystem",
     "FollowEvent",
+    "FollowedChange",
     "FollowedExit",
     "FollowedOutput",
     "ForbiddenError",
@@ -52,6 +66,7 @@ __all__ = [
     "OutputEvent",
     "Page",
     "RateLimitedError",
+    "ResetEvent",
     "Sandbox",
     "Skerry",
     "SkerryApiError",
@@ -60,6 +75,7 @@ __all__ = [
     "SkerryInputError",
     "SkerryTooLargeError",
     "Stream",
+    "SyncedEvent",
     "UnauthorizedError",
     "UnavailableError",
     "UploadContent",

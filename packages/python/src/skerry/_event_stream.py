@@ -10,7 +10,17 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, cast
 
 from .errors import SkerryApiError, error_of_body
-from .events import DroppedEvent, ExecuteEvent, ExitEvent, FollowEvent, OutputEvent
+from .events import (
+    ChangedEvent,
+    DroppedEvent,
+    ExecuteEvent,
+    ExitEvent,
+    FollowedChange,
+    FollowEvent,
+    OutputEvent,
+    ResetEvent,
+    SyncedEvent,
+)
 from .types import FileEvent
 
 #: Longest event, in characters. A chunk of output is at most 64 KiB before base64; the rest is room.
@@ -60,6 +70,20 @@ class ServerEvent(NamedTuple):
         told = self.json()
         # The server's word for it; the client does not validate.
         return cast(FileEvent, told) if isinstance(told.get("path"), str) else None
+
+    def change(self) -> Optional[FollowedChange]:
+        """None for events that a newer server may add. Raises what an event ``error`` says."""
+        if self.event == "error":
+            raise self.error()
+        told = self.json()
+        # The server's word for it; the client does not validate.
+        if self.event == "synced":
+            return cast(SyncedEvent, {**told, "type": "synced"})
+        if self.event == "reset":
+            return cast(ResetEvent, {**told, "type": "reset"})
+        if self.id is None or "resource" not in told:
+            return None
+        return cast(ChangedEvent, {**told, "type": "changed", "cursor": self.id})
 
     def execute_event(self) -> Optional[ExecuteEvent]:
         """None for events that a newer server may add. Raises what an event ``error`` says."""

@@ -1,10 +1,10 @@
-"""What the stream of a command's output gives."""
+"""What streams give: of a command's output, and of what changes in an organization."""
 
 from __future__ import annotations
 
 from typing import Literal, TypedDict, Union
 
-from .types import ExecuteExit
+from .types import EventReset, EventsSynced, ExecuteExit, ResourceEvent
 
 
 class OutputEvent(TypedDict):
@@ -39,3 +39,25 @@ DroppedEvent = TypedDict(
 )
 
 FollowEvent = Union[FollowedOutput, FollowedExit, DroppedEvent]
+
+
+class ChangedEvent(ResourceEvent):
+    """A resource that has changed, with its newest state. ``cursor`` is one to go on after."""
+
+    type: Literal["changed"]
+    cursor: str
+
+
+class SyncedEvent(EventsSynced):
+    """Everything up to ``cursor`` was told. Comes every 15 s at least."""
+
+    type: Literal["synced"]
+
+
+class ResetEvent(EventReset):
+    """What was known is too old to be gone on from: list it anew. What changes from here on is told."""
+
+    type: Literal["reset"]
+
+
+FollowedChange = Union[ChangedEvent, SyncedEvent, ResetEvent]

@@ -173,6 +173,11 @@ ErrorCode = Literal[
     "guest_timeout",
 ]
 
+EventResetReason = Literal[
+    "too_old",
+    "other_database",
+]
+
 ExecuteRequestStdinEncoding = Literal[
     "utf8",
     "base64",
@@ -297,6 +302,18 @@ Scope = Literal[
     "metrics:read",
     "platform:write",
     "*",
+]
+
+ResourceEventKind = Literal[
+    "sandbox",
+    "machine",
+    "snapshot",
+    "host",
+]
+
+ResourceEventPageReset = Literal[
+    "too_old",
+    "other_database",
 ]
 
 SandboxInfoMode = Literal[
@@ -627,6 +644,21 @@ class Error(_ErrorRequired, total=False):
     remediation: str
     context: Dict[str, object]
     request_id: str
+
+
+class EventReset(TypedDict):
+    #: `too_old`: the cursor is more than a day old. `other_database`: it comes from another state of the database,
+    #: which was restored from a backup since.
+    reason: EventResetReason
+    #: Of this moment: list what is shown, then go on from here.
+    cursor: str
+
+
+class EventsSynced(TypedDict):
+    #: Everything before it was told.
+    cursor: str
+    #: By the database's clock.
+    now: str
 
 
 class ExecuteExitUsage(TypedDict):
@@ -1459,6 +1491,27 @@ class PortList(TypedDict):
     items: List[Port]
     #: More than 1024 listen.
     truncated: bool
+
+
+class ResourceEvent(TypedDict):
+    kind: ResourceEventKind
+    #: Of the resource.
+    id: str
+    #: Of the resource: it grows with each change of its state. One that is lower than what is known already is old.
+    version: int
+    #: Its newest state, as its own GET answers it. Null: that answers 404 now.
+    resource: Optional[Dict[str, object]]
+
+
+class ResourceEventPage(TypedDict):
+    #: In the order of the changes; each resource at most once.
+    items: List[ResourceEvent]
+    #: What to ask for next, as `after`.
+    cursor: str
+    #: There are more by now.
+    more: bool
+    #: Not null: `after` cannot be gone on from, for this reason. List what is shown anew, then go on from `cursor`.
+    reset: Optional[ResourceEventPageReset]
 
 
 class RollbackRequest(TypedDict):

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Optional, Type
+from typing import Optional, Sequence, Type
 
 import httpx
 
 from .._request import Request
 from .._settings import find_settings
-from ..types import Health, Limits, Me, Status
+from ..events import FollowedChange
+from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status
 from ._audit import AsyncAudit
+from ._events import follow_events
 from ._hosts import AsyncHosts
 from ._http import AsyncHttp
 from ._machines import AsyncMachines
 from ._organizations import AsyncOrganizations
 from ._sandboxes import AsyncSandboxes
 from ._snapshots import AsyncSnapshots
+from ._streams import AsyncStream
 from ._templates import AsyncSizes, AsyncTemplates
 from ._tokens import AsyncTokens
 
@@ -69,6 +72,28 @@ class AsyncSkerry:
     async def status(self) -> Status:
         """What the organization has, by status, and how many hosts there are for it."""
         return await self._http.json(Request("GET", "/v1/status"), Status)
+
+    def events(
+        self, *, after: Optional[str] = None, kinds: Optional[Sequence[ResourceEventKind]] = None
+    ) -> AsyncStream[FollowedChange]:
+        """What changes in the organization, as it changes: ``changed``, ``synced`` and ``reset``, by their ``type``. Nothing is left out.
+
+        ``after`` is a cursor to go on after (default: from now on); ``kinds`` are those of the resources (default: all that the token may read). A
+        connection that breaks is opened again, and goes on where it was. To know the state of things and keep it: begin to follow, wait for the first
+        ``synced``, list, and put what is told over it; an item whose ``version`` is lower than what is known is old.
+        """
+        return AsyncStream(follow_events(self._http, after, kinds))
+
+    async def event_page(
+        self,
+        *,
+        after: Optional[str] = None,
+        kinds: Optional[Sequence[ResourceEventKind]] = None,
+        limit: Optional[int] = None,
+    ) -> ResourceEventPage:
+        """What has changed after a cursor: ``limit`` items (default 50, at most 500). Without ``after``: the cursor of this moment alone."""
+        query = {"after": after, "kind": None if kinds is None else ",".join(kinds), "limit": limit}
+        return await self._http.json(Request("GET", "/v1/events", query=query), ResourceEventPage)
 
     async def aclose(self) -> None:
         """Closes its connections. An ``async with`` block around the client does so at its end."""
