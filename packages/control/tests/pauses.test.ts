@@ -6,6 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Limits } from "@skerry/contract/limits/limits-report";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import { setLimits } from "../src/limits/organization-limits.ts";
+import { mover } from "../src/moves/mover.ts";
 import { sandboxReaper } from "../src/sandboxes/sandbox-reaper.ts";
 import { openReplica } from "./support/replica.ts";
 import { never } from "./support/two-hosts.ts";
@@ -309,16 +310,17 @@ test("it can be destroyed while it is paused, and its name is free then", async 
   await world.createSandbox({ name: "desk" });
 });
 
-test("while its host is in maintenance it stays paused, and says which host it waits for", async () => {
+test("while its host is drained and there is no other one it stays paused, and the host says what it waits for", async () => {
   await pause();
   const { host_id } = await sandbox();
   await world.call("POST", `/v1/hosts/${host_id}/drain`);
   const refused = await execute();
   expect([refused.status, refused.body.code]).toEqual([503, "host_unavailable"]);
-  expect(refused.body.message).toContain("in maintenance");
+  expect(refused.body.message).toContain("being drained");
+  await mover(world.context, 1_000).activate(never);
   const host = await world.call<{ status: string; waits_for: string }>("GET", `/v1/hosts/${host_id}`);
-  expect(host.body.status).toBe("maintenance");
-  expect(host.body.waits_for).toContain("1 paused sandbox");
+  expect(host.body.status).toBe("draining");
+  expect(host.body.waits_for).toBe(`the paused sandbox ${id} has nowhere to go: no other host is online`);
   await world.call("POST", `/v1/hosts/${host_id}/activate`);
   expect((await execute()).status).toBe(200);
 });

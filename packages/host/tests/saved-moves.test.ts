@@ -3,7 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
@@ -147,6 +147,8 @@ test("a paused sandbox arrives as one that is paused, in a life of its own and u
   const [found] = await recordsIn(target.vms);
   expect(found?.record).toMatchObject({ id, status: "paused", memory_of: "own", ...paused });
   expect(await readFile(join(target.vms, id, "disk.qcow2"))).toEqual(Buffer.alloc(99_999, 3));
+  // Its QEMU has a user of its own.
+  expect((await stat(join(target.vms, id))).mode & 0o777).toBe(0o711);
   expect(await readdir(target.kept)).toEqual([]);
   expect((await recordsIn(source.vms))[0]?.record?.status).toBe("paused");
 });

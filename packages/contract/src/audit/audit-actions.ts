@@ -111,6 +111,7 @@ export const auditActions = [
   "snapshot.fail",
   "snapshot.get",
   "snapshot.list",
+  "snapshot.move",
   "template.get",
   "template.list",
   "token.create",

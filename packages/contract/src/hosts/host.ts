@@ -19,7 +19,7 @@ export const Host = named(
     name: Type.String(),
     status: OneOf(hostStatuses, {
       description:
-        "`offline`: not heard of for 30 s, and what ran there has failed. `draining`: its VMs are leaving. `maintenance`: they have left.",
+        "`offline`: not heard of for 30 s, and what ran there has failed. `draining`: its VMs, paused sandboxes and snapshots are leaving. `maintenance`: they have left.",
     }),
     status_since: Timestamp,
     desired: OneOf(hostDesiredStates, {

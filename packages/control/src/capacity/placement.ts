@@ -38,11 +38,24 @@ export function place(hosts: readonly PlaceableHost[], size: Size, vcpusPerCpu: 
   };
 }
 
+/** For what takes no room now and may want it later: hosts that could hold it when they are empty, first those with most left. */
+export function placeSaved(
+  hosts: readonly PlaceableHost[],
+  size: Size,
+  vcpusPerCpu: number,
+): readonly string[] {
+  return hosts
+    .filter((host) => fits({ ...host, used_memory_mib: 0, used_vcpus: 0 }, size, vcpusPerCpu))
+    .map((host) => ({ id: host.id, left: shareLeft(host, size, vcpusPerCpu) }))
+    .toSorted((a, b) => b.left - a.left || (a.id < b.id ? -1 : 1))
+    .map(({ id }) => id);
+}
+
 export function fits(host: PlaceableHost, size: Size, vcpusPerCpu: number): boolean {
   return size.memory_mib <= freeMemoryMib(host) && size.vcpus <= freeVcpus(host, vcpusPerCpu);
 }
 
-/** From 0 to 1: what would be left of memory or of CPUs, the lesser of the two. */
+/** Up to 1, and below 0 where there is no room: what would be left of memory or of CPUs, the lesser of the two. */
 function shareLeft(host: PlaceableHost, size: Size, vcpusPerCpu: number): number {
   const memory = (freeMemoryMib(host) - size.memory_mib) / host.memory_mib;
   return Math.min(memory, (freeVcpus(host, vcpusPerCpu) - size.vcpus) / (host.cpus * vcpusPerCpu));

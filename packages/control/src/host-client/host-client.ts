@@ -24,6 +24,7 @@ import { hostErrorOfCall } from "./host-errors.ts";
 import { HostTransport, type Call } from "./host-transport.ts";
 import { MetricCalls } from "./metric-calls.ts";
 import { MoveCalls } from "./move-calls.ts";
+import { SavedMoveCalls } from "./saved-move-calls.ts";
 import { SnapshotCalls } from "./snapshot-calls.ts";
 import { PortCalls } from "./port-calls.ts";
 
@@ -66,6 +67,8 @@ export class HostClient {
   readonly #lasting: HostTransport;
   /** By which VMs move. */
   readonly moves: MoveCalls;
+  /** By which saved guests do. */
+  readonly savedMoves: SavedMoveCalls;
   /** Commands that run on when their reader goes. */
   readonly executions: ExecutionCalls;
   readonly files: FileCalls;
@@ -83,6 +86,7 @@ export class HostClient {
     this.#transport = new HostTransport(pool, headers);
     this.#lasting = new HostTransport(lasting, headers);
     this.moves = new MoveCalls(this.#transport);
+    this.savedMoves = new SavedMoveCalls(this.#transport);
     this.executions = new ExecutionCalls(this.#transport, this.#lasting);
     this.files = new FileCalls(this.#transport, this.#lasting);
     this.snapshots = new SnapshotCalls(this.#transport);

@@ -68,12 +68,10 @@ async function findOrThrow(context: Context, id: string): Promise<HostView> {
 function waitsFor({ status, unsettled, left_behind, waits_for, paused }: HostView): string | null {
   if (left_behind && (status === "offline" || status === "maintenance")) return LEFT_BEHIND;
   if (unsettled && status !== "offline") return SETTLING;
-  return (
-    waits_for ?? (paused > 0 && (status === "draining" || status === "maintenance") ? keeps(paused) : null)
-  );
+  return waits_for ?? (paused > 0 && status === "maintenance" ? keeps(paused) : null);
 }
 
-/** A drain leaves them where their files are. */
+/** They were lost with it, and it has come back with them. */
 function keeps(paused: number): string {
   const what = paused === 1 ? "1 paused sandbox, which" : `${paused} paused sandboxes, which`;
   return `it keeps the files of ${what} cannot be resumed before the host is activated again`;

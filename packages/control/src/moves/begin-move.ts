@@ -68,7 +68,8 @@ async function take(
 
 const compatibilityShape = Compile(HostCompatibility);
 
-function faultBetween(
+/** Why what was started on the one cannot go on on the other; undefined where it can. */
+export function faultBetween(
   here: Partial<HostCompatibility>,
   there: Partial<HostCompatibility> | undefined,
 ): string | undefined {

@@ -12,6 +12,11 @@ import { vmTable } from "../db/vm-table.ts";
 
 export type MoveRow = Selectable<Tables["moves"]>;
 
+/** Whether it moves a saved guest: that takes no room, and a VM that runs always takes some. */
+export function isOfSaved({ memory_mib }: Pick<MoveRow, "memory_mib">): boolean {
+  return memory_mib === 0;
+}
+
 /** A sandbox or a machine, as far as a move is concerned. */
 export interface MovableVm {
   readonly id: string;

@@ -2,7 +2,8 @@
 // is on its way, and looks around meanwhile: a long transfer does not keep other moves from the last step, before which a guest stands still.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { beginMove } from "./begin-move.ts";
+import { beginMove, type Departure } from "./begin-move.ts";
+import { beginSavedMove } from "./begin-saved-move.ts";
 import { runMove } from "./run-move.ts";
 import type { Context } from "../context.ts";
 import {
@@ -15,6 +16,7 @@ import {
   type DrainingHost,
   type MoveRow,
 } from "./move-store.ts";
+import { movableSaved } from "./saved-move-store.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 export { sweepMoves } from "./move-store.ts";
@@ -116,17 +118,27 @@ async function beginMoves(context: Context): Promise<Drains> {
   return drains;
 }
 
-/** True where a VM has nowhere to go. */
+/** True where something has nowhere to go. */
 async function waitsAfterBeginning(context: Context, host: DrainingHost): Promise<boolean> {
   let free = AT_ONCE - (await countMovesFrom(context.db, host.id));
   if (free <= 0) return false;
   let waitsFor: string | null = null;
-  for (const vm of await movableVms(context.db, host.id, CANDIDATES)) {
+  for (const begin of await candidates(context, host)) {
     if (free <= 0) break;
-    const begun = await beginMove(context, vm, host);
+    const begun = await begin();
     if (begun.kind === "begun") free -= 1;
     if (begun.kind === "waits") waitsFor ??= begun.waitsFor;
   }
   await setBlockedReason(context.db, host.id, waitsFor);
   return waitsFor !== null;
+}
+
+/** What runs comes first: its room is wanted. */
+async function candidates(context: Context, host: DrainingHost): Promise<(() => Promise<Departure>)[]> {
+  const vms = await movableVms(context.db, host.id, CANDIDATES);
+  const saved = await movableSaved(context.db, host.id, CANDIDATES);
+  return [
+    ...vms.map((vm) => () => beginMove(context, vm, host)),
+    ...saved.map((one) => () => beginSavedMove(context, one, host)),
+  ];
 }

@@ -48,7 +48,11 @@ export function resumeSandbox(
       if (row.status !== "paused") throw notRunning(row);
       return resume(context, row, { why, event });
     },
-    () => new SkerryError("internal", "The sandbox changed too often to be resumed."),
+    () =>
+      new SkerryError("vm_moving", "The sandbox is on its way to another host.", {
+        remediation: "Try again in a few seconds.",
+        retryAfterS: 2,
+      }),
   );
 }
 

@@ -18,6 +18,7 @@ import { playCommand } from "./fake-commands.ts";
 import { serveFiles, type StoredFile } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
 import { fakes, FakeMoves } from "./fake-moves.ts";
+import { FakeSavedMoves } from "./fake-saved-moves.ts";
 import { FakeSnapshots } from "./fake-snapshots.ts";
 import { FakeMetrics } from "./fake-metrics.ts";
 import { FakePauses } from "./fake-pauses.ts";
@@ -53,6 +54,7 @@ export class FakeHost {
   readonly executions = new FakeExecutions();
   readonly moves = new FakeMoves(() => this.vms);
   readonly snapshots = new FakeSnapshots(() => this.vms);
+  readonly savedMoves = new FakeSavedMoves(() => ({ vms: this.vms, snapshots: this.snapshots.kept }));
   readonly pauses = new FakePauses(() => this.vms);
   readonly metrics = new FakeMetrics(() => this.vms);
   readonly ports = new FakePorts();
@@ -112,6 +114,7 @@ export class FakeHost {
         if (!response.writableFinished) this.aborted += 1;
       });
       const answered =
+        this.savedMoves.serve(request, response) ??
         this.moves.serve(request, response) ??
         this.#ofExecutions(request, response) ??
         this.snapshots.serve(request, response) ??
@@ -129,6 +132,7 @@ export class FakeHost {
       this.ports.accept(request, socket, (id, executionId) => this.#require(id, executionId));
     });
     fakes.set(`unix:${this.socketPath}`, this.moves);
+    this.savedMoves.listensAt(`unix:${this.socketPath}`);
     server.listen(this.socketPath);
     await once(server, "listening");
     this.#server = server;
@@ -155,7 +159,7 @@ export class FakeHost {
   }
 
   async #ofHost(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (path === "/info") return sendJson(response, 200, infoOf(this));
+    if (path === "/info") return sendJson(response, 200, infoOf(this, this.savedMoves.runsHere));
     if (path === "/cache/sweep") return sendJson(response, 200, { removed: 3 });
     if (this.identity === undefined) throw new SkerryError("not_found", "There is nothing at this path.");
     if (request.method === "POST") return sendJson(response, 200, this.identity.request());

@@ -1,7 +1,7 @@
 // What a fake host says of itself.
 
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
-import { compatibility } from "./fake-moves.ts";
+import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 
 type Told = Pick<HostInfo, "name" | "cpus" | "ended"> & {
   readonly memoryMib: number;
@@ -9,12 +9,15 @@ type Told = Pick<HostInfo, "name" | "cpus" | "ended"> & {
   readonly usage: HostInfo["usage"] | undefined;
 };
 
-export function infoOf({ name, cpus, memoryMib, template, ended, usage }: Told): HostInfo {
+export function infoOf(
+  { name, cpus, memoryMib, template, ended, usage }: Told,
+  runsHere: HostCompatibility,
+): HostInfo {
   return {
     name,
     version: "0",
     accelerator_reason: "a fake",
-    ...compatibility,
+    ...runsHere,
     kernel_version: "0",
     resource_limits: "none",
     cpus,

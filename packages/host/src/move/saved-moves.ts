@@ -2,7 +2,7 @@
 // deletes them, however a move ends.
 
 import { createReadStream } from "node:fs";
-import { rename, stat } from "node:fs/promises";
+import { chmod, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { addAbortSignal, Readable } from "node:stream";
 import { crc32 } from "node:zlib";
@@ -27,7 +27,7 @@ import { saveRecord, syncFolder, type VmRecord } from "../vm/record.ts";
 import type { RecordOwner } from "../vm/read-records.ts";
 import { checkSaved, readSaved, type SavedGuest } from "../vm/saved/saved-guest.ts";
 import type { SavedFolder, Snapshots } from "../vm/saved/snapshots.ts";
-import type { HostResources } from "../vm/vm-resources.ts";
+import { VM_FOLDER_MODE, type HostResources } from "../vm/vm-resources.ts";
 import type { Layers } from "./layers.ts";
 import type { Destination, Peers } from "./peers.ts";
 import { SavedArrival, savedFilePaths } from "./saved-arrival.ts";
@@ -186,6 +186,7 @@ export class SavedMoves {
   async #keepPaused(record: VmRecord, part: string): Promise<void> {
     const { engine, vmsFolder } = this.#options;
     await saveRecord({ ...record, folder: part });
+    await chmod(part, VM_FOLDER_MODE);
     await rename(part, record.folder);
     await syncFolder(vmsFolder);
     engine.addPaused(record);

@@ -187,11 +187,14 @@ async function keepDisk(folder: string): Promise<void> {
     if (!KEPT.has(name)) await rm(join(folder, name), { recursive: true, force: true });
 }
 
+/** QEMU opens the files in it whose names it is given, and cannot list them. */
+export const VM_FOLDER_MODE = 0o711;
+
 /** Makes an empty folder that root owns: a QEMU that a guest has broken into must not be able to put
- *  another VM's socket in the place of its own. QEMU can open the files in it whose names it is given. */
+ *  another VM's socket in the place of its own. */
 export async function makeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true, mode: 0o711 });
+  await mkdir(folder, { recursive: true, mode: VM_FOLDER_MODE });
 }
 
 /** A full qcow2 file is as large as the disk and its tables, which take less than 1 %. */

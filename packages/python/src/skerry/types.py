@@ -916,8 +916,8 @@ class HostUsage(TypedDict):
 class Host(TypedDict):
     id: str
     name: str
-    #: `offline`: not heard of for 30 s, and what ran there has failed. `draining`: its VMs are leaving. `maintenance`:
-    #: they have left.
+    #: `offline`: not heard of for 30 s, and what ran there has failed. `draining`: its VMs, paused sandboxes and
+    #: snapshots are leaving. `maintenance`: they have left.
     status: HostStatus
     status_since: str
     #: What the operator wants. Only a host that is online and wanted active gets VMs.

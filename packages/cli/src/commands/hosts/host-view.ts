@@ -16,7 +16,7 @@ export function registerHostViewCommands(host: Command, cli: Cli): void {
   registerShow(host, cli);
   const drain = oneHost(host, "drain")
     .description(
-      "Give a host no new VMs, and move those that it has to others. Answers at once; `show` tells how far it is.",
+      "Give a host no new VMs, and move those that it has to others, with paused sandboxes and snapshots. Answers at once; `show` tells how far it is.",
     )
     .action(async (text: string, flags: Flags, self: Command) => {
       const { hosts } = await cli.client(self);
