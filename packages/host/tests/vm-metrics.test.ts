@@ -1,11 +1,11 @@
 // What is measured of VMs: how it is read off the kernel, and how it is kept.
 
-import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtemp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { link, mkdtemp, readFile, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { uptime } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { SAMPLES_KEPT_MS, type VmSample } from "@skerry/contract/host-api/metrics";
 import { linkTraffic, measureVm, processUse } from "../src/vm/metrics/measure-vm.ts";
 import { readSamples, SAMPLES_FILE, writeSample } from "../src/vm/metrics/sample-file.ts";
@@ -66,6 +66,27 @@ test("a sample with a flipped bit or cut short is left out and counted, and the 
   expect((await readSamples(folder, 0, NOW_MS)).damaged).toBe(1);
   await write(0);
   expect((await readSamples(folder, 0, NOW_MS)).damaged).toBe(0);
+});
+
+test.each([
+  ["a link", () => symlink(join(folder, "other"), file())],
+  ["a second name of another file", () => link(join(folder, "other"), file())],
+  ["a named pipe", () => void execFileSync("mkfifo", [file()])],
+  [
+    "another user's file",
+    async () => {
+      await writeFile(file(), "");
+      const uid = process.getuid?.() ?? 0;
+      const getuid = vi.spyOn(process, "getuid").mockReturnValue(uid + 1);
+      onTestFinished(() => getuid.mockRestore());
+    },
+  ],
+])("nothing is written to, or read from, %s in the place of the samples", async (_what, put) => {
+  await writeFile(join(folder, "other"), "secret");
+  await put();
+  await expect(write(0)).rejects.toThrow();
+  await expect(readSamples(folder, 0, NOW_MS)).rejects.toThrow();
+  expect(await readFile(join(folder, "other"), "utf8")).toBe("secret");
 });
 
 test("a file of rubbish is told, however long it is, and the next samples are kept in it", async () => {

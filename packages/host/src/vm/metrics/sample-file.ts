@@ -2,7 +2,7 @@
 // cut off, and a host that is killed here leaves a sample that fails its checksum.
 
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import {
@@ -35,7 +35,7 @@ const SAMPLE_BYTES = HEAD_BYTES + names.length * 8;
 
 /** In the place of what was measured a day before. What was never measured is a hole, and takes nothing of the disk. */
 export async function writeSample(folder: string, sample: VmSample): Promise<void> {
-  await using file = await open(join(folder, SAMPLES_FILE), constants.O_WRONLY | constants.O_CREAT, 0o600);
+  await using file = await openOwn(join(folder, SAMPLES_FILE), constants.O_WRONLY | constants.O_CREAT);
   await file.write(encoded(sample), 0, SAMPLE_BYTES, placeOf(sample.at_ms));
 }
 
@@ -78,10 +78,19 @@ function decoded(bytes: Buffer): VmSample | undefined {
   return Object.fromEntries(names.map((name, index) => [name, numbers[index]])) as unknown as VmSample;
 }
 
+/** The folder is this user's alone, and has sockets and files of a QEMU in it. What is not a file of ours is none of what was measured. */
+async function openOwn(path: string, flags: number): Promise<FileHandle> {
+  const file = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600);
+  const stats = await file.stat();
+  if (stats.isFile() && stats.nlink === 1 && stats.uid === process.getuid?.()) return file;
+  await file.close();
+  throw new Error(`${path} is not a file of this user's`);
+}
+
 /** No more of it than can be ours; nothing where there is none. */
 async function readRing(path: string): Promise<Buffer> {
   try {
-    await using file = await open(path, "r");
+    await using file = await openOwn(path, constants.O_RDONLY);
     const bytes = Buffer.alloc(SAMPLES * SAMPLE_BYTES);
     const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
     return bytes.subarray(0, bytesRead);
