@@ -50,7 +50,7 @@ export class SkerryTooLargeError extends Error {
 
 /** The error that an answer other than 2xx stands for. */
 export async function errorOfResponse(response: Response, baseUrl: string): Promise<SkerryApiError> {
-  const text = await response.text();
+  const text = await beginningOf(response);
   const headers = {
     requestId: response.headers.get("x-request-id") ?? undefined,
     retryAfterS: positiveNumber(response.headers.get("retry-after")),
@@ -66,6 +66,25 @@ export async function errorOfResponse(response: Response, baseUrl: string): Prom
       remediation: "Check the address: something else listens there, or a proxy in between failed.",
     })
   );
+}
+
+/** Of an error that a server of ours sends. */
+const ERROR_MAX_BYTES = 1024 * 1024;
+
+/** What is longer is none of our errors, and its rest is not read. */
+async function beginningOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  const reader = body?.getReader();
+  while (reader !== undefined && bytes <= ERROR_MAX_BYTES) {
+    const { done, value } = await reader.read();
+    if (done) return text;
+    bytes += value.length;
+    text += decoder.decode(value, { stream: true });
+  }
+  await reader?.cancel();
+  return text;
 }
 
 /** The error in an event of a stream, which has no HTTP status of its own. */

@@ -67,6 +67,9 @@ export function keyHeader({ idempotencyKey }: CreateOptions): Readonly<Record<st
 /** For calls that do little: no answer after this is a fault. */
 const ANSWER_WITHIN_MS = 60_000;
 
+/** Longest JSON that is taken: several times the longest that the server has. */
+const JSON_MAX_BYTES = 64 * 1024 * 1024;
+
 /** Longest silence within an answer, in milliseconds. The server breaks its own silence every 15 s. */
 const SILENCE_MAX_MS = 60_000;
 
@@ -92,7 +95,7 @@ export class HttpClient {
 
   /** The JSON of the answer. The type is the contract's word for it; the client does not validate. */
   async json<Answer>(request: HttpRequest, options: TimedOptions = {}): Promise<Answer> {
-    const bytes = await collect(await this.open(request, options));
+    const bytes = await collect(this.#bounded(await this.open(request, options)));
     try {
       return JSON.parse(new TextDecoder().decode(bytes)) as Answer;
     } catch (cause) {
@@ -116,7 +119,7 @@ export class HttpClient {
 
   /** For answers without a body that matters. */
   async done(request: HttpRequest, options: CallOptions = {}): Promise<void> {
-    await collect(await this.open(request, options));
+    for await (const _ of await this.open(request, options));
   }
 
   /**
@@ -171,6 +174,16 @@ export class HttpClient {
     } finally {
       if (!finished) call.abort();
       call.end();
+    }
+  }
+
+  async *#bounded(chunks: AsyncGenerator<Uint8Array, void>): AsyncGenerator<Uint8Array, void> {
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      if (bytes > JSON_MAX_BYTES)
+        throw this.#broken(`the answer is longer than ${JSON_MAX_BYTES / 1024 / 1024} MiB`);
+      yield chunk;
     }
   }
 

@@ -206,6 +206,20 @@ test("an answer from something that is not Skerry says so", async () => {
   );
 });
 
+test("an answer without an end is read no further than any of the server's could go", async () => {
+  const block = Buffer.alloc(1024 * 1024, " ");
+  await using server = await ScriptedServer.start(async (response, { url }) => {
+    response.writeHead(url.endsWith("/sbx_1") ? 502 : 200, { "content-type": "application/json" });
+    while (!response.destroyed) await new Promise((resolve) => response.write(block, resolve));
+  });
+  const skerry = new Skerry({ baseUrl: server.baseUrl, token: "sk_test", retries: 0 });
+  await expect(skerry.sandboxes.get("sbx_0")).rejects.toThrow("the answer is longer than 64 MiB");
+  await expect(skerry.sandboxes.get("sbx_1")).rejects.toMatchObject({
+    code: "unexpected_response",
+    status: 502,
+  });
+});
+
 test("a redirect is not followed, so that the token goes nowhere else", async () => {
   await using server = await ScriptedServer.start((response) =>
     response.writeHead(307, { location: "/v1/elsewhere" }).end(),
