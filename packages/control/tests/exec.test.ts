@@ -1,8 +1,10 @@
 // WebSockets at commands, with a fake host: the channels of Kubernetes' protocol, both ways of authentication, and clients that misbehave.
 
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket, type ClientOptions } from "ws";
+import type { OutputEvent } from "../src/host-client/execution-calls.ts";
+import { runSession } from "../src/vms/exec/exec-session.ts";
 import { Members } from "./support/members.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
@@ -223,4 +225,32 @@ test("messages that are too large, text, or nonsense harm nothing but their own 
   const large = await new Client("?command=repeat").opened();
   large.send(0, Buffer.alloc(2 * 1024 * 1024));
   expect(await large.closed()).toBe(1009);
+});
+
+test("a client whose command takes no input is not read on, however small its messages are", async () => {
+  const socket = Object.assign(new EventEmitter(), { isPaused: false, readyState: 1, OPEN: 1 });
+  const fake = Object.assign(socket, {
+    bufferedAmount: 0,
+    pause: () => (socket.isPaused = true),
+    resume: () => (socket.isPaused = false),
+    ...{ send: () => undefined, close: () => undefined, terminate: () => undefined },
+  });
+  const never = Promise.withResolvers<never>().promise;
+  const last = Promise.withResolvers<OutputEvent>();
+  const events = (async function* (): AsyncGenerator<OutputEvent, void> {
+    yield last.promise;
+  })();
+  const input = { send: () => never, end: () => never, resize: () => never };
+  const gone = new AbortController().signal;
+  const running = runSession(fake as unknown as WebSocket, events, { input, gone });
+  let taken = 0;
+  while (!socket.isPaused && taken < 100_000) {
+    socket.emit("message", Buffer.of(0, 1), true);
+    taken += 1;
+  }
+  // An object of each of them is hundreds of bytes.
+  expect(taken).toBeLessThan(1_000);
+  last.resolve({ kind: "dropped", from: 0, position: 0 });
+  await running;
+  socket.emit("close");
 });

@@ -11,6 +11,8 @@ import { errorStatus, exitStatus, message, readMessage } from "./channels.ts";
 const UNSENT_MAX_BYTES = 256 * 1024;
 /** Bytes of input that may wait for the command; beyond it the client is not read. */
 const UNTAKEN_MAX_BYTES = 256 * 1024;
+/** What holding one message takes beside its bytes. */
+const MESSAGE_BYTES = 512;
 /** Something on the way may cut a connection on which nothing moves. */
 const PING_MS = 15_000;
 /** What a client that reads gets to see before its connection is cut. */
@@ -108,7 +110,7 @@ class Session {
     else if (asked.kind === "end") this.#ends = true;
     else {
       this.#waiting.push(asked.bytes);
-      this.#waitingBytes += asked.bytes.length;
+      this.#waitingBytes += MESSAGE_BYTES + asked.bytes.length;
       if (this.#waitingBytes > UNTAKEN_MAX_BYTES) this.#socket.pause();
     }
     if (!this.#isSending) void this.#passOn(this.#input);
