@@ -82,10 +82,19 @@ export async function goOn(
     restored.qmp.close();
     throw error;
   }
-  const live = await resume(restored).catch(notAwake);
-  if (isPaused) await settled([wakeGuest(live.channel), removeSaved(newVm.record.folder)]);
-  // The guest's programs run on, so this comes before nothing of theirs. What runs in two forks from now on differs.
-  else await giveIdentity(live, request.spec);
+  if (!isPaused) {
+    const live = await resume(restored).catch(notAwake);
+    // The guest's programs run on, so this comes before nothing of theirs. What runs in two forks from now on differs.
+    await giveIdentity(live, request.spec);
+    return live;
+  }
+  const resumed = resume(restored).catch(notAwake);
+  await settled([resumed, removeSaved(newVm.record.folder)]);
+  const live = await resumed;
+  // Its agent does this before what it is asked later, so nobody waits for its answer. One that cannot do it ends.
+  wakeGuest(live.channel).catch((error: unknown) => {
+    live.channel.close(`the guest did not take the time: ${String(error)}`);
+  });
   return live;
 }
 
