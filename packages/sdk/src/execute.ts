@@ -2,56 +2,110 @@
 // carries the exact bytes.
 
 import { OUTPUT_MAX_BYTES, STDIN_MAX_BYTES } from "@skerry/contract/bounds";
+import { parseDuration } from "@skerry/contract/durations";
 import type { ExecuteExit, ExecuteRequest, ExecuteResponse } from "@skerry/contract/vms/execute";
-import { errorOfEvent, errorOfStream, SkerryConnectionError, SkerryInputError } from "./errors.ts";
-import { readEvents, type ServerEvent } from "./event-stream.ts";
+import type { Execution } from "@skerry/contract/vms/execution";
+import { errorOfStream, SkerryConnectionError, SkerryInputError } from "./errors.ts";
+import { readEvents } from "./event-stream.ts";
+import { readExecuteEvent, type ExecuteEvent } from "./execute-events.ts";
+import { Executions, isPassing, type FollowEvent } from "./executions.ts";
 import { concat, type HttpClient, type TimedOptions } from "./http.ts";
 
-/** `timeout` (default `30s`, at most `5m`), `workdir` (default `/root`), `env`, and `signal`, which kills the command. */
+/**
+ * `timeout` (default `30s`, at most `5m`), `workdir` (default `/root`), `env`, and `signal`, which kills the command. With `reattach`, such as
+ * `30s`, a connection that breaks is made again within that time, and no byte is lost or comes twice, unless the command has `stdin`.
+ */
 export type ExecuteOptions = Omit<ExecuteRequest, "command" | "stdin" | "stdin_encoding"> &
   TimedOptions & {
     /** What the command reads from its standard input, at most 10 MiB, and then its end. Default: nothing. */
     readonly stdin?: string | Uint8Array | undefined;
   };
 
-/** A piece of output as it came, or the end of the command. `exit` is the last event, and comes exactly once. */
-export type ExecuteEvent =
-  | { readonly type: "stdout" | "stderr"; readonly data: Uint8Array<ArrayBuffer> }
-  | ({ readonly type: "exit" } & ExecuteExit);
-
 /** The command that `executeStream` runs in the microVM at this path of the API. */
 export async function* streamCommand(
   http: HttpClient,
   vm: string,
   command: string,
-  { signal, onTiming, stdin, ...rest }: ExecuteOptions,
+  options: ExecuteOptions,
 ): AsyncGenerator<ExecuteEvent, void> {
-  const chunks = await http.open(
-    {
-      method: "POST",
-      path: `${vm}/execute`,
-      headers: { accept: "text/event-stream" },
-      json: { command, ...rest, ...inputFields(stdin) },
-    },
-    { signal, onTiming },
-  );
-  let exited = false;
+  const { signal, onTiming, stdin, ...rest } = options;
+  const call = {
+    method: "POST",
+    path: `${vm}/execute`,
+    headers: { accept: "text/event-stream" },
+    json: { command, ...rest, ...inputFields(stdin) },
+  } as const;
+  const reached: Reached = { execution: undefined, position: 0, exited: false };
+  try {
+    yield* firstConnection(http, await http.open(call, { signal, onTiming }), reached);
+    return;
+  } catch (error) {
+    if (!mayGoOn(options, reached) || !isPassing(error)) throw error;
+  }
+  const { execution = "", position } = reached;
+  const follow = {
+    after: position,
+    hold: true,
+    reconnectMs: parseDuration(rest.reattach ?? "") ?? 0,
+    signal,
+  };
+  yield* goOn(http, new Executions(http, vm).follow(execution, follow));
+}
+
+/** How far a stream has come. */
+interface Reached {
+  execution: string | undefined;
+  position: number;
+  exited: boolean;
+}
+
+async function* firstConnection(
+  { baseUrl }: HttpClient,
+  chunks: AsyncGenerator<Uint8Array, void>,
+  reached: Reached,
+): AsyncGenerator<ExecuteEvent, void> {
   try {
     // Read to the end, past `exit`, so that the connection can serve the next call.
     for await (const event of readEvents(chunks)) {
-      const read: ExecuteEvent | undefined = exited ? undefined : readExecuteEvent(event);
+      if (event.event === "start") reached.execution = (JSON.parse(event.data) as Partial<Execution>).id;
+      const read = reached.exited ? undefined : readExecuteEvent(event);
       if (read === undefined) continue;
-      exited = read.type === "exit";
+      reached.exited = read.type === "exit";
+      reached.position = Number(event.id);
       yield read;
     }
   } catch (error) {
-    throw errorOfStream(error, http.baseUrl);
+    throw errorOfStream(error, baseUrl);
   }
-  if (!exited)
-    throw new SkerryConnectionError(
-      http.baseUrl,
-      `The connection to ${http.baseUrl} ended before the command did.`,
-    );
+  if (!reached.exited)
+    throw new SkerryConnectionError(baseUrl, `The connection to ${baseUrl} ended before the command did.`);
+}
+
+/** A server that has lost its client sends the command no more of its input, for the rest of which it would wait. */
+function mayGoOn({ reattach, stdin }: ExecuteOptions, { execution, position, exited }: Reached): boolean {
+  const hasInput = stdin !== undefined && stdin.length > 0;
+  return (
+    reattach !== undefined &&
+    !hasInput &&
+    execution !== undefined &&
+    Number.isSafeInteger(position) &&
+    !exited
+  );
+}
+
+/** From where the first connection has ended. A server keeps for a client that comes back what it has not got. */
+async function* goOn(
+  { baseUrl }: HttpClient,
+  events: AsyncGenerator<FollowEvent, void>,
+): AsyncGenerator<ExecuteEvent, void> {
+  for await (const { position: _, ...event } of events) {
+    if (event.type === "dropped")
+      throw new SkerryConnectionError(
+        baseUrl,
+        `${event.to - event.from} bytes of output were dropped while there was no connection to ${baseUrl}.`,
+      );
+    yield event;
+  }
 }
 
 /** Also text goes as base64: as JSON it could be six times as long as its bytes. */
@@ -109,39 +163,6 @@ class Output {
 
   text(): string {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(concat(this.#parts));
-  }
-}
-
-/** Undefined for events that a newer server may add. */
-export function readExecuteEvent({ event, data }: ServerEvent): ExecuteEvent | undefined {
-  switch (event) {
-    case "stdout":
-    case "stderr":
-      return { type: event, data: fromBase64((JSON.parse(data) as { data: string }).data) };
-    case "exit":
-      return { type: "exit", ...(JSON.parse(data) as ExecuteExit) };
-    case "error":
-      throw errorOfEvent(JSON.parse(data)) ?? new TypeError("an error without a code");
-    default:
-      return undefined;
-  }
-}
-
-function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  if (typeof text !== "string") throw new TypeError("output without data");
-  const native = Uint8Array as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
-  if (native.fromBase64 !== undefined) return native.fromBase64(text);
-  const binary = decodeBase64(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let at = 0; at < binary.length; at += 1) bytes[at] = binary.charCodeAt(at);
-  return bytes;
-}
-
-function decodeBase64(text: string): string {
-  try {
-    return atob(text);
-  } catch (cause) {
-    throw new TypeError("output that is not base64", { cause });
   }
 }
 

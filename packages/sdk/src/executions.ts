@@ -5,7 +5,7 @@ import type { ExecutionSignal } from "@skerry/contract/vms/execution-signals";
 import { errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { SkerryApiError } from "./api-errors.ts";
 import { readEvents, type ServerEvent } from "./event-stream.ts";
-import { readExecuteEvent, type ExecuteEvent } from "./execute.ts";
+import { readExecuteEvent, type ExecuteEvent } from "./execute-events.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
 import { pageQuery, type Page, type PageOptions } from "./pages.ts";
 import { executionPath } from "./paths.ts";

@@ -103,7 +103,8 @@ export {
 } from "./api-errors.ts";
 export { SkerryConnectionError, SkerryInputError, SkerryTooLargeError } from "./errors.ts";
 export type { CallOptions, CreateOptions, Retry, SkerryOptions, TimedOptions } from "./http.ts";
-export type { ExecuteEvent, ExecuteOptions } from "./execute.ts";
+export type { ExecuteEvent } from "./execute-events.ts";
+export type { ExecuteOptions } from "./execute.ts";
 export type { ExecutionOptions, FollowEvent, FollowOptions } from "./executions.ts";
 export { Forward, type ForwardOptions } from "./forward.ts";
 export { Shell, type ShellOptions, type ShellOutput } from "./shell.ts";

@@ -7,7 +7,8 @@ import type { VmEvent } from "@skerry/contract/vms/events";
 import type { PortAccess, PortList } from "@skerry/contract/vms/ports";
 import type { SignedUrl } from "@skerry/contract/vms/signed-urls";
 import type { ExecuteResponse } from "@skerry/contract/vms/execute";
-import { collectCommand, streamCommand, type ExecuteEvent, type ExecuteOptions } from "./execute.ts";
+import type { ExecuteEvent } from "./execute-events.ts";
+import { collectCommand, streamCommand, type ExecuteOptions } from "./execute.ts";
 import {
   downloadAsStream,
   downloadBytes,
@@ -142,7 +143,7 @@ export class VmCalls {
 
   /**
    * Runs a shell command and gives its output as it comes, as exact bytes, then one `exit`. The command starts with the
-   * first read; leaving the loop or aborting the signal kills it.
+   * first read; leaving the loop or aborting the signal kills it, with `reattach` when that time is over.
    */
   async *executeStream(
     id: string,
