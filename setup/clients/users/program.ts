@@ -67,8 +67,8 @@ export async function wrong(skerry: Skerry, sandbox: Sandbox): Promise<void> {
   await skerry.sandboxes.create({ template: "base", size: "large" });
   // @ts-expect-error: a field that there is not.
   await skerry.sandboxes.create({ templat: "base" });
-  // @ts-expect-error: a template is needed.
-  await skerry.machines.create({});
+  // @ts-expect-error: a field that there is not.
+  await skerry.machines.create({ templat: "base" });
   // @ts-expect-error: no size.
   const size: SizeName = "shared-cpu-onex";
   // @ts-expect-error: what is exported has types of its own, and none that takes everything.
