@@ -7,7 +7,9 @@ import packageJson from "../package.json" with { type: "json" };
 import { Cli } from "./cli.ts";
 import { registerAuditCommands } from "./commands/audit.ts";
 import { registerEitherVmCommands } from "./commands/either-vm.ts";
+import { registerBackgroundServiceCommands } from "./commands/background-services.ts";
 import { registerEventsCommand } from "./commands/events.ts";
+import { registerMoveCommands } from "./commands/hosts/moves.ts";
 import { registerHostCommands } from "./commands/hosts/host.ts";
 import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
@@ -52,6 +54,8 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerAuditCommands(program, cli);
   registerEventsCommand(program, cli);
   local.registerHost(registerHostCommands(program, cli), cli);
+  registerMoveCommands(program, cli);
+  registerBackgroundServiceCommands(program, cli);
   registerCompletionCommands(program, cli);
   try {
     await local.register(program, cli, args);

@@ -26,6 +26,8 @@ export const errorStatus = {
   file_not_found: 404,
   snapshot_not_found: 404,
   execution_not_found: 404,
+  move_not_found: 404,
+  service_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
   upgrade_required: 426,

@@ -38,7 +38,8 @@ const floors: Floors = [
   ["vms/creation"],
   ["snapshots"],
   ["sandboxes", "machines"],
-  ["clients", "docs", "platform", "events"],
+  ["clients", "docs", "platform"],
+  ["events"],
   ["app"],
 ];
 

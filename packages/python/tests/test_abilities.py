@@ -113,6 +113,11 @@ METHODS = {
     "getAuthority": "hosts.authority",
     "rotateAuthority": "hosts.rotate_authority",
     "followEvents": "event_page",
+    "listMoves": "moves.page",
+    "getMove": "moves.get",
+    "listBackgroundServices": "background_services.list",
+    "getBackgroundService": "background_services.get",
+    "runBackgroundService": "background_services.run",
     "getStatus": "status",
     "getHealth": "health",
 }
@@ -194,7 +199,7 @@ class AbilitiesTest(unittest.TestCase):
 
     def test_everything_but_what_a_call_is_about_is_named(self) -> None:
         about = {"self", "id", "user_id", "name_or_id", "command", "execution", "stdin", "path", "content", "changes", "role", "port"}
-        about |= {"mode", "archive"}
+        about |= {"mode", "archive", "name"}
         client = Skerry("http://h", token="sk_test")
         for path in METHODS.values():
             for parameter in inspect.signature(method_of(client, path)).parameters.values():

@@ -28,6 +28,14 @@ export function hostPath(id: string): string {
   return `/v1/hosts/${segment(id)}`;
 }
 
+export function movePath(id: string): string {
+  return `/v1/moves/${segment(id)}`;
+}
+
+export function backgroundServicePath(name: string): string {
+  return `/v1/background-services/${segment(name)}`;
+}
+
 export function tokenPath(id: string): string {
   return `/v1/auth/tokens/${segment(id)}`;
 }

@@ -8,9 +8,11 @@ import type { Health } from "@skerry/contract/platform/health";
 import type { Status } from "@skerry/contract/platform/status";
 import { Audit } from "./audit.ts";
 import { followEvents, readEventPage, type EventFilter, type FollowedChange } from "./events.ts";
+import { BackgroundServices } from "./background-services.ts";
 import { Hosts } from "./hosts.ts";
 import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
 import { Machines } from "./machines.ts";
+import { Moves } from "./moves.ts";
 import { Organizations } from "./organizations.ts";
 import { Sizes } from "./sizes.ts";
 import { Snapshots } from "./snapshots.ts";
@@ -32,6 +34,8 @@ export class Skerry {
   readonly audit: Audit;
   readonly organizations: Organizations;
   readonly hosts: Hosts;
+  readonly moves: Moves;
+  readonly backgroundServices: BackgroundServices;
   readonly #http: HttpClient;
 
   /**
@@ -49,6 +53,8 @@ export class Skerry {
     this.audit = new Audit(this.#http);
     this.organizations = new Organizations(this.#http);
     this.hosts = new Hosts(this.#http);
+    this.moves = new Moves(this.#http);
+    this.backgroundServices = new BackgroundServices(this.#http);
   }
 
   /** Who is calling, for which organization, and what the token can do there. */
@@ -170,6 +176,9 @@ export type {
   OrganizationUpdateRequest,
 } from "@skerry/contract/organizations/organization";
 export type { Authority } from "@skerry/contract/joining/authority";
+export type { MoveFilter } from "./moves.ts";
+export type { Move } from "@skerry/contract/moves/move";
+export type { BackgroundService } from "@skerry/contract/platform/background-service";
 export type { Host } from "@skerry/contract/hosts/host";
 export type { JoinToken } from "@skerry/contract/joining/join-token";
 export type { Token, TokenCreated, TokenCreateRequest } from "@skerry/contract/organizations/token";

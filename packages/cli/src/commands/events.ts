@@ -58,6 +58,7 @@ async function readOnce(cli: Cli, { after, kind: kinds, json }: Flags, self: Com
 
 function lineOf({ kind, id, resource }: ResourceEvent): string {
   if (resource === null) return `${kind} ${id} is gone`;
-  const { name, status } = resource;
+  const { status } = resource;
+  const name = "name" in resource && resource.name !== id ? resource.name : null;
   return `${kind} ${id} ${status}${name === null ? "" : ` ${name}`}`;
 }

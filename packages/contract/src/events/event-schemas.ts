@@ -44,7 +44,7 @@ export const ResourceEvent = named(
   "ResourceEvent",
   {
     kind: OneOf(resourceEventKinds),
-    id: Type.String({ description: "Of the resource." }),
+    id: Type.String({ description: "Of the resource; the name of a background service." }),
     version: Type.Integer({
       description:
         "Of the resource: it grows with each change of its state. One that is lower than what is known already is old.",

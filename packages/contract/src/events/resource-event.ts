@@ -3,6 +3,8 @@
 
 import type { Host } from "../hosts/host.ts";
 import type { Machine } from "../machines/machine.ts";
+import type { Move } from "../moves/move.ts";
+import type { BackgroundService } from "../platform/background-service.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshot } from "../snapshots/snapshot.ts";
 
@@ -12,15 +14,24 @@ export interface ResourceOfKind {
   readonly machine: Machine;
   readonly snapshot: Snapshot;
   readonly host: Host;
+  readonly move: Move;
+  readonly background_service: BackgroundService;
 }
 
 export type ResourceEventKind = keyof ResourceOfKind;
-export const resourceEventKinds: readonly ResourceEventKind[] = ["sandbox", "machine", "snapshot", "host"];
+export const resourceEventKinds: readonly ResourceEventKind[] = [
+  "sandbox",
+  "machine",
+  "snapshot",
+  "host",
+  "move",
+  "background_service",
+];
 
 export type ResourceEvent = {
   readonly [Kind in ResourceEventKind]: {
     readonly kind: Kind;
-    /** Of the resource. */
+    /** Of the resource; the name of a background service. */
     readonly id: string;
     /** Of the resource: it grows with each change of its state. One that is lower than what is known already is old. */
     readonly version: number;

@@ -17,6 +17,8 @@ export const moveTransitions = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type MoveStatus = keyof typeof moveTransitions;
+// Object.keys forgets which they are.
+export const moveStatuses = Object.keys(moveTransitions) as MoveStatus[];
 
 /** Statuses of which a VM can have one at a time. */
 export const moveStatusesUnderWay = ["preparing", "sending", "resuming", "canceling"] as const;

@@ -11,10 +11,12 @@ import { machineLogRoutes } from "../machines/machine-log-routes.ts";
 import { machinePowerRoutes, machineRoutes, machineVmRoutes } from "../machines/machine-routes.ts";
 import { machineSnapshotRoutes } from "../machines/machine-snapshot-routes.ts";
 import { drainRoutes } from "../moves/drain-routes.ts";
+import { moveRoutes } from "../moves/move-routes.ts";
 import { auditRoutes } from "../organizations/audit-routes.ts";
 import { memberRoutes } from "../organizations/member-routes.ts";
 import { organizationRoutes } from "../organizations/organization-routes.ts";
 import { tokenRoutes } from "../organizations/token-routes.ts";
+import { backgroundServiceRoutes } from "../platform/background-service-routes.ts";
 import { healthRoutes } from "../platform/health-routes.ts";
 import { metricsRoutes } from "../platform/metrics-routes.ts";
 import { statusRoutes } from "../platform/status-routes.ts";
@@ -42,8 +44,10 @@ export const allRoutes = [
   auditRoutes,
   hostRoutes,
   drainRoutes,
+  moveRoutes,
   joinRoutes,
   statusRoutes,
+  backgroundServiceRoutes,
   metricsRoutes,
   docsRoutes,
   clientRoutes,

@@ -14,6 +14,8 @@ export interface HeldLease {
 export interface LeaseState {
   readonly name: string;
   readonly running: boolean;
+  /** Grows each time that the service is run. */
+  readonly token: string;
   /** Who ran it last, or runs it. */
   readonly holder: string;
   readonly due_at: Date;
@@ -78,7 +80,7 @@ export async function makeLeaseDue(db: Database, name: string): Promise<void> {
 
 export async function listLeases(db: Database): Promise<LeaseState[]> {
   const { rows } = await sql<LeaseState>`
-    select name, expires_at > now() as running, holder, due_at, last_run_at, last_run
+    select name, expires_at > now() as running, token, holder, due_at, last_run_at, last_run
     from leases order by name`.execute(db);
   return rows;
 }

@@ -12,6 +12,8 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { findHosts } from "../hosts/hosts.ts";
 import { findMachines } from "../machines/machines.ts";
+import { findMoves } from "../moves/moves.ts";
+import { findBackgroundServices } from "../platform/background-services.ts";
 import { findSandboxes } from "../sandboxes/sandboxes.ts";
 import { findSnapshots } from "../snapshots/snapshots.ts";
 
@@ -32,6 +34,12 @@ export const eventSources = {
   sandboxSnapshot: { kind: "snapshot", scope: "sandboxes:read", find: findSnapshots },
   machineSnapshot: { kind: "snapshot", scope: "machines:read", find: findSnapshots },
   host: { kind: "host", scope: "hosts:read", find: (context, _orgId, ids) => findHosts(context, ids) },
+  move: { kind: "move", scope: "hosts:read", find: (context, _orgId, ids) => findMoves(context, ids) },
+  backgroundService: {
+    kind: "background_service",
+    scope: "metrics:read",
+    find: (context, _orgId, names) => findBackgroundServices(context, names),
+  },
 } as const satisfies Readonly<Record<string, SourceOfEvents>>;
 
 export type EventSource = keyof typeof eventSources;

@@ -23,6 +23,8 @@ export interface Changes extends Present {
 interface ChangedTable {
   readonly table: string;
   readonly isOfOrganization: boolean;
+  /** Where they are not `id` and `version`. */
+  readonly columns?: RawBuilder<unknown>;
   readonly isShown?: RawBuilder<boolean>;
 }
 
@@ -32,6 +34,12 @@ const tables: Readonly<Record<EventSource, ChangedTable>> = {
   sandboxSnapshot: { table: "snapshots", isOfOrganization: true, isShown: isSnapshotOf("sandbox") },
   machineSnapshot: { table: "snapshots", isOfOrganization: true, isShown: isSnapshotOf("machine") },
   host: { table: "hosts", isOfOrganization: false },
+  move: { table: "moves", isOfOrganization: false },
+  backgroundService: {
+    table: "leases",
+    isOfOrganization: false,
+    columns: sql`name as id, token::integer as version`,
+  },
 };
 
 function isSnapshotOf(noun: "sandbox" | "machine"): RawBuilder<boolean> {
@@ -95,9 +103,9 @@ const present = sql`
   from pg_control_system(), pg_control_checkpoint()`;
 
 function changesOf(source: EventSource, { orgId, after, limit, upTo }: ChangesWanted): RawBuilder<unknown> {
-  const { table, isOfOrganization, isShown } = tables[source];
+  const { table, isOfOrganization, isShown, columns = sql`id, version` } = tables[source];
   return sql`(
-    select ${source} as source, id, version, changed_in as xid, changed_seq as seq from ${sql.table(table)}
+    select ${source} as source, ${columns}, changed_in as xid, changed_seq as seq from ${sql.table(table)}
     where ${isOfOrganization ? sql`org_id = ${orgId} and` : sql``} ${isShown === undefined ? sql`` : sql`${isShown} and`}
       (changed_in, changed_seq) > (${after.xid}::xid8, ${after.seq}::bigint)
       and changed_in < ${upTo === undefined ? horizon : sql`${upTo}::xid8`}

@@ -2,6 +2,8 @@
 // anything compiles.
 
 import { randomUUID } from "node:crypto";
+import { sql } from "kysely";
+import { newId } from "@skerry/contract/ids";
 import type { OperationId } from "../../src/app/operations.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { FRIENDLY_PORT } from "./fake-ports.ts";
@@ -46,6 +48,11 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   removeMember: async (world) => call("DELETE", await member(world)),
   listHosts: async () => call("GET", "/v1/hosts"),
   getHost: async (world) => call("GET", await hostPath(world)),
+  listMoves: async () => call("GET", "/v1/moves"),
+  getMove: async (world) => call("GET", `/v1/moves/${await move(world)}`),
+  listBackgroundServices: async () => call("GET", "/v1/background-services"),
+  getBackgroundService: async () => call("GET", "/v1/background-services/mover"),
+  runBackgroundService: async () => call("POST", "/v1/background-services/mover/run"),
   drainHost: async (world) => call("POST", await hostPath(world, "/drain")),
   activateHost: async (world) => call("POST", await hostPath(world, "/activate")),
   getAuthority: async () => call("GET", "/v1/authority"),
@@ -225,6 +232,15 @@ async function execution(world: World, vm: string, rest = "", command = "repeat"
 async function snapshot(world: World): Promise<{ id: string; sandbox_id: string }> {
   const path = await sandbox(world, "/snapshots");
   return (await world.call<{ id: string; sandbox_id: string }>("POST", path, { body: {} })).body;
+}
+
+/** One that has ended, between a host and itself. */
+async function move(world: World): Promise<string> {
+  const [id, vm] = [newId("move"), newId("sandbox")];
+  await sql`
+    insert into moves (id, vm_id, from_host_id, to_host_id, from_execution_id, to_execution_id, ticket, vcpus, memory_mib, status)
+    select ${id}, ${vm}, id, id, '', '', '', 1, 256, 'done' from hosts limit 1`.execute(world.db);
+  return id;
 }
 
 async function persistent(world: World, rest = ""): Promise<string> {

@@ -41,6 +41,16 @@ AuthorityWaitsForStatus = Literal[
     "maintenance",
 ]
 
+BackgroundServiceStatus = Literal[
+    "running",
+    "waiting",
+]
+
+BackgroundServiceLastRunOutcome = Literal[
+    "success",
+    "failure",
+]
+
 DirectoryEntryType = Literal[
     "file",
     "directory",
@@ -99,6 +109,8 @@ ErrorCode = Literal[
     "file_not_found",
     "snapshot_not_found",
     "execution_not_found",
+    "move_not_found",
+    "service_not_found",
     "method_not_allowed",
     "request_timeout",
     "upgrade_required",
@@ -304,11 +316,23 @@ Scope = Literal[
     "*",
 ]
 
+MoveStatus = Literal[
+    "preparing",
+    "sending",
+    "resuming",
+    "canceling",
+    "done",
+    "canceled",
+    "failed",
+]
+
 ResourceEventKind = Literal[
     "sandbox",
     "machine",
     "snapshot",
     "host",
+    "move",
+    "background_service",
 ]
 
 ResourceEventPageReset = Literal[
@@ -429,6 +453,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "machine_not_found": 404,
     "machine_not_running": 409,
     "member_not_found": 404,
+    "move_not_found": 404,
     "name_taken": 409,
     "no_capacity": 503,
     "not_snapshotable": 409,
@@ -450,6 +475,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "sandbox_not_found": 404,
     "sandbox_not_persistent": 409,
     "sandbox_not_running": 409,
+    "service_not_found": 404,
     "shutting_down": 503,
     "size_too_large": 422,
     "snapshot_damaged": 409,
@@ -547,6 +573,33 @@ class Authority(TypedDict):
 class AuthorityRotateRequest(TypedDict, total=False):
     #: Do not wait for hosts that are offline. They have to join again, with what is on their disks. Default: `false`.
     leave_offline: bool
+
+
+class BackgroundServiceLastRun(TypedDict):
+    ended_at: str
+    duration_ms: float
+    #: `failure`: it broke off; the log of control says why. Its next turn is its retry.
+    outcome: BackgroundServiceLastRunOutcome
+    #: What it looked at.
+    examined: Optional[int]
+    #: What it did something about.
+    changed: Optional[int]
+    #: What it could do nothing about; it tries again.
+    failed: Optional[int]
+
+
+class BackgroundService(TypedDict):
+    name: str
+    #: On whichever replica.
+    status: BackgroundServiceStatus
+    #: When it runs next. Null: at once.
+    due_at: Optional[str]
+    #: Null: it has not run yet.
+    last_run: Optional[BackgroundServiceLastRun]
+
+
+class BackgroundServiceList(TypedDict):
+    items: List[BackgroundService]
 
 
 class _DirectoryEntryRequired(TypedDict):
@@ -1297,6 +1350,30 @@ class MemberUpdateRequest(TypedDict):
     role: Role
 
 
+class Move(TypedDict):
+    id: str
+    #: The sandbox, the machine, or the snapshot whose files travel.
+    vm_id: str
+    from_host_id: str
+    to_host_id: str
+    #: `preparing`: its target makes room. `sending`: disk and memory are on their way, and it runs on at its source.
+    #: `resuming`: it is its target's. `canceling`: its source goes on with it.
+    status: MoveStatus
+    status_since: str
+    #: Why it was canceled, or failed.
+    reason: Optional[str]
+    #: 0 of what does not run: a paused sandbox, a snapshot.
+    vcpus: int
+    #: What the target keeps free for it.
+    memory_mib: int
+    created_at: str
+
+
+class MoveList(TypedDict):
+    items: List[Move]
+    next_cursor: Optional[str]
+
+
 class NoFields(TypedDict):
     pass
 
@@ -1495,7 +1572,7 @@ class PortList(TypedDict):
 
 class ResourceEvent(TypedDict):
     kind: ResourceEventKind
-    #: Of the resource.
+    #: Of the resource; the name of a background service.
     id: str
     #: Of the resource: it grows with each change of its state. One that is lower than what is known already is old.
     version: int

@@ -12,10 +12,12 @@ from .._settings import find_settings
 from ..events import FollowedChange
 from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status
 from ._audit import AsyncAudit
+from ._background_services import AsyncBackgroundServices
 from ._events import follow_events
 from ._hosts import AsyncHosts
 from ._http import AsyncHttp
 from ._machines import AsyncMachines
+from ._moves import AsyncMoves
 from ._organizations import AsyncOrganizations
 from ._sandboxes import AsyncSandboxes
 from ._snapshots import AsyncSnapshots
@@ -56,6 +58,8 @@ class AsyncSkerry:
         self.organizations = AsyncOrganizations(self._http)
         self.audit = AsyncAudit(self._http)
         self.hosts = AsyncHosts(self._http)
+        self.moves = AsyncMoves(self._http)
+        self.background_services = AsyncBackgroundServices(self._http)
 
     async def me(self) -> Me:
         """Who is calling, for which organization, and what the token can do there."""

@@ -13,10 +13,12 @@ from .._settings import find_settings
 from ..events import FollowedChange
 from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status
 from ._audit import Audit
+from ._background_services import BackgroundServices
 from ._events import follow_events
 from ._hosts import Hosts
 from ._http import Http
 from ._machines import Machines
+from ._moves import Moves
 from ._organizations import Organizations
 from ._sandboxes import Sandboxes
 from ._snapshots import Snapshots
@@ -57,6 +59,8 @@ class Skerry:
         self.organizations = Organizations(self._http)
         self.audit = Audit(self._http)
         self.hosts = Hosts(self._http)
+        self.moves = Moves(self._http)
+        self.background_services = BackgroundServices(self._http)
 
     def me(self) -> Me:
         """Who is calling, for which organization, and what the token can do there."""

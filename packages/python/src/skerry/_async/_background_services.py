@@ -1,0 +1,29 @@
+"""What the control plane does by itself. It is the operator's."""
+
+from __future__ import annotations
+
+from typing import List
+
+from .._paths import segment
+from .._request import Request
+from ..types import BackgroundService, BackgroundServiceList
+from ._http import AsyncHttp
+
+
+class AsyncBackgroundServices:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def list(self) -> List[BackgroundService]:
+        """All of them, when each has run, and what came of it. Needs the scope ``metrics:read``."""
+        return (await self._http.json(Request("GET", "/v1/background-services"), BackgroundServiceList))["items"]
+
+    async def get(self, name: str) -> BackgroundService:
+        """Code ``service_not_found`` where there is none."""
+        return await self._http.json(Request("GET", f"/v1/background-services/{segment(name)}"), BackgroundService)
+
+    async def run(self, name: str) -> BackgroundService:
+        """Has it run now. Answers before it has: ``last_run`` tells when. Needs the scope ``platform:write``."""
+        return await self._http.json(
+            Request("POST", f"/v1/background-services/{segment(name)}/run"), BackgroundService
+        )
