@@ -1,5 +1,7 @@
 // Snapshots and forks of machines with real microVMs, through the API.
 
+import { open } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
 import { eagerServices, inventory, qemuPidOf, startPlatform, until } from "./support/platform.ts";
 
@@ -90,6 +92,41 @@ test("forks and machines from a snapshot go on counting, on the same disk, each 
   await goesOn(second.id);
   expect((await machines().execute(second.id, "cat /root/note")).exit_code).not.toBe(0);
   for (const id of all) await machines().destroy(id);
+});
+
+test("a machine goes back to a snapshot with its memory and its disk, and to none that is damaged", async () => {
+  const { id } = await machines().create({
+    template: "base",
+    command: COUNTER,
+    restart: { policy: "always" },
+  });
+  await until("it counts", () => said(id, "cat /mnt/count").then(Boolean, () => false));
+  const disk = await said(id, DISK);
+  const { count, pid } = await goesOn(id);
+  const whole = await machines().snapshot(id);
+  await said(id, "echo later > /root/note; sync");
+
+  const damaged = await machines().snapshot(id);
+  const file = await open(join(platform.state, "host/snapshots", damaged.id, "memory"), "r+");
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, 4_096);
+  await file.write(Buffer.from([(buffer[0] ?? 0) ^ 1]), 0, 1, 4_096);
+  await file.close();
+  await expect(machines().rollback(id, damaged.id)).rejects.toMatchObject({ code: "snapshot_damaged" });
+  await until("it was started again", async () => (await machines().get(id)).restarts === 1);
+  await until("it counts", () => said(id, "cat /mnt/count").then(Boolean, () => false));
+  expect(await said(id, `cat /root/note; ${DISK}`)).toBe(`later\n${disk}`);
+
+  expect(await machines().rollback(id, whole.id)).toMatchObject({
+    id,
+    status: "running",
+    snapshot_id: whole.id,
+  });
+  const now = await goesOn(id);
+  expect(now.count).toBeGreaterThan(count);
+  expect(now.pid).toBe(pid);
+  expect(await said(id, DISK)).toBe(disk);
+  expect((await machines().execute(id, "cat /root/note")).exit_code).not.toBe(0);
+  await machines().destroy(id);
 });
 
 test("nothing is left when all are destroyed", async () => {

@@ -294,7 +294,7 @@ test("every command explains itself with examples", async () => {
   ];
   const commands = [
     ...verbs.map((verb) => ["sandbox", verb]),
-    ...["snapshot", "fork"].map((verb) => ["machine", verb]),
+    ...["snapshot", "fork", "rollback"].map((verb) => ["machine", verb]),
     ...["create", "list", "revoke"].map((verb) => ["auth", "token", verb]),
     ...["login", "logout", "whoami"].map((verb) => ["auth", verb]),
     ...["list", "show", "create", "update", "use", "members", "add-member", "set-role", "remove-member"].map(

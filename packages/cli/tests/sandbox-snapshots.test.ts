@@ -62,6 +62,10 @@ test("a rollback names the snapshot, and tells what the sandbox is then", async 
   await using shell = await Shell.forServer(server);
   const back = await shell.run("sandbox", "rollback", "sbx_0", "ready");
   expect(back.stdout.toString()).toBe("sbx_0 running\n");
+  const machine = await shell.run("machine", "rollback", "mch_0", "loaded", "--json");
+  expect(JSON.parse(machine.stdout.toString())).toMatchObject({ status: "running" });
+  expect([server.last.url, sent(server)]).toEqual(["/v1/machines/mch_0/rollback", { snapshot: "loaded" }]);
+  await shell.run("sandbox", "rollback", "sbx_0", "ready");
   expect([server.last.url, sent(server)]).toEqual(["/v1/sandboxes/sbx_0/rollback", { snapshot: "ready" }]);
 });
 

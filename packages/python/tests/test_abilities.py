@@ -37,6 +37,7 @@ METHODS = {
     "createSnapshot": "sandboxes.snapshot",
     "createMachineSnapshot": "machines.snapshot",
     "forkMachine": "machines.fork",
+    "rollBackMachine": "machines.rollback",
     "forkSandbox": "sandboxes.fork",
     "rollBackSandbox": "sandboxes.rollback",
     "listSnapshots": "snapshots.page",

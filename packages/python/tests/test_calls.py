@@ -186,7 +186,10 @@ class CallsTest(unittest.TestCase):
         with ScriptedServer(answering(201, {"items": [{"id": "mch_1"}]})) as server, connected(server) as skerry:
             self.assertEqual(skerry.machines.fork("mch_0"), [{"id": "mch_1"}])
             skerry.machines.create(snapshot="loaded")
-            self.assertEqual([one.json() for one in server.received], [{"count": 1}, {"snapshot": "loaded"}])
+            skerry.machines.rollback("mch_0", snapshot="loaded")
+            self.assertEqual(
+                [one.json() for one in server.received], [{"count": 1}, {"snapshot": "loaded"}, {"snapshot": "loaded"}]
+            )
             self.assertEqual(server.received[0].target, "/v1/machines/mch_0/fork")
 
     def test_a_creation_without_a_template_says_which_to_give(self) -> None:

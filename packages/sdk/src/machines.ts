@@ -115,6 +115,13 @@ export class Machines extends VmCalls {
     return (await this.http.json<MachineForks>(call, options)).items;
   }
 
+  /** Has it go on from a snapshot, by id or name, of the same template, size and main process. What it was until then is lost, with its disk. */
+  rollback(id: string, snapshot: string, options: CallOptions = {}): Promise<Machine> {
+    const path = `${this.at(id)}/rollback`;
+    const call = { method: "POST", path, json: { snapshot }, answerWithinMs: START_WITHIN_MS } as const;
+    return this.http.json<Machine>(call, options);
+  }
+
   /** SIGTERM to its main process, SIGKILL after its `stop_timeout`. Its disk is kept, and nothing starts it again by itself. */
   stop(id: string, options: CallOptions = {}): Promise<Machine> {
     return this.#setPower(id, { act: "stop", answerWithinMs: STOP_WITHIN_MS }, options);

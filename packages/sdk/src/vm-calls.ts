@@ -70,7 +70,7 @@ export class VmCalls {
     );
   }
 
-  /** Takes a snapshot of its memory and its disk; it goes on. `create({ snapshot })` begins there, and a sandbox's `rollback` goes back to it. */
+  /** Takes a snapshot of its memory and its disk; it goes on. `create({ snapshot })` begins there, and `rollback` goes back to it. */
   snapshot(id: string, options: SnapshotOptions = {}): Promise<Snapshot> {
     const { name, ...own } = options;
     const call = {

@@ -53,6 +53,11 @@ test("a machine is forked, and another one begins at a snapshot", async () => {
   expect((await machines.fork("mch_0", 2)).map(({ id }) => id)).toEqual(["mch_1", "mch_2"]);
   expect(server.last.url).toBe("/v1/machines/mch_0/fork");
   expect(JSON.parse(server.last.body.toString())).toEqual({ count: 2 });
+  expect(await machines.rollback("mch_0", "loaded")).toMatchObject({ id: "mch_3" });
+  expect([server.last.url, JSON.parse(server.last.body.toString())]).toEqual([
+    "/v1/machines/mch_0/rollback",
+    { snapshot: "loaded" },
+  ]);
   expect(await machines.create({ snapshot: "loaded" })).toMatchObject({ id: "mch_3" });
   expect(JSON.parse(server.last.body.toString())).toEqual({ snapshot: "loaded" });
 });

@@ -24,7 +24,8 @@ export const RollbackRequest = named(
     snapshot: Type.String({
       minLength: 1,
       maxLength: 100,
-      description: "Id or name of a snapshot of the same template and size.",
+      description:
+        "Id or name of a snapshot of the same template and size; of a machine also with the same main process.",
     }),
   },
   { snapshot: exampleIds.snapshot },

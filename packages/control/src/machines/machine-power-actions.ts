@@ -63,7 +63,7 @@ const acts: Readonly<Record<MachinePowerAction, Do>> = {
   },
 };
 
-function isAtRest({ status }: MachineRow): boolean {
+export function isAtRest({ status }: MachineRow): boolean {
   return status === "stopped" || status === "failed";
 }
 
@@ -105,7 +105,7 @@ async function stopNow(
     : stopped;
 }
 
-function busy(): SkerryError {
+export function busy(): SkerryError {
   return new SkerryError("machine_busy", "The machine changes too often.", {
     remediation: "Read the machine, and try again.",
     retryAfterS: 1,
@@ -119,7 +119,7 @@ function notAtRest(status: MachineStatus): SkerryError {
   });
 }
 
-function destroyed(status: MachineStatus): SkerryError {
+export function destroyed(status: MachineStatus): SkerryError {
   return new SkerryError("machine_destroyed", `The machine is ${status}.`, {
     remediation: "Create another machine.",
     context: { status },

@@ -163,6 +163,7 @@ export async function bringUp(
     address,
     disk,
     from,
+    change = {},
     reason,
     stop,
     timing,
@@ -171,6 +172,8 @@ export async function bringUp(
     readonly disk: "new" | "kept";
     /** What it begins with, where that is not its template or its disk. */
     readonly from?: VmSpec["from"];
+    /** What comes with its running. */
+    readonly change?: MachineChange;
     readonly reason: string | null;
     readonly stop?: AbortSignal;
     readonly timing?: RequestTiming;
@@ -191,6 +194,7 @@ export async function bringUp(
   }
   const running = await transitionMachine(context.db, row, "running", {
     ...begun,
+    ...change,
     egress_applied: row.egress_version,
     reason,
   });

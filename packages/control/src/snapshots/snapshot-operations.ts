@@ -19,12 +19,6 @@ const path = {
   idOf,
 };
 
-const uses = {
-  sandbox:
-    "New sandboxes can begin there, and it can be rolled back to it. One that is paused is resumed first.",
-  machine: "New machines can begin there.",
-} as const;
-
 export function createSnapshotOperation(kind: VmKind) {
   return {
     surface: "v1",
@@ -32,7 +26,7 @@ export function createSnapshotOperation(kind: VmKind) {
     path: `/v1/${kind.table}/:id/snapshots`,
     tag: kind.table,
     summary: `Take a snapshot of a ${kind.noun}`,
-    description: `Of its memory and its disk at one moment; it goes on. ${uses[kind.noun]}`,
+    description: `Of its memory and its disk at one moment; it goes on. New ${kind.table} can begin there, and it can be rolled back to it.${kind.noun === "sandbox" ? " One that is paused is resumed first." : ""}`,
     ...vmPath(kind),
     body: SnapshotCreateRequest,
     isBodyOptional: true,

@@ -92,6 +92,11 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   deleteSnapshot: async (world) => call("DELETE", `/v1/snapshots/${(await snapshot(world)).id}`),
   createMachineSnapshot: async (world) => call("POST", await machine(world, "/snapshots"), {}),
   forkMachine: async (world) => call("POST", await machine(world, "/fork"), { count: 2 }),
+  rollBackMachine: async (world) => {
+    const path = await machine(world);
+    const { body } = await world.call<{ id: string }>("POST", `${path}/snapshots`, { body: {} });
+    return call("POST", `${path}/rollback`, { snapshot: body.id });
+  },
   forkSandbox: async (world) => call("POST", await sandbox(world, "/fork"), { count: 2 }),
   rollBackSandbox: async (world) => {
     const { id, sandbox_id } = await snapshot(world);

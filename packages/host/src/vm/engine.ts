@@ -18,6 +18,7 @@ import { boundedWait } from "./lifecycle/bounded-wait.ts";
 import { VmLifecycle } from "./lifecycle/vm-lifecycle.ts";
 import { bringUp, finishWaking, recordFor, type OnFrozen, type VmRequest } from "./creation/creation.ts";
 import { Creations, type Bring } from "./creation/creations.ts";
+import { readOrigin } from "./creation/from-saved.ts";
 import { PauseRequests } from "./saved/pause-requests.ts";
 import type { Snapshots, TakeOptions } from "./saved/snapshots.ts";
 import {
@@ -161,8 +162,16 @@ export class VmEngine {
     if (spec.machine === undefined || !keepsDisk(entry.record)) throw otherThere();
     const isOver = entry.state === "ended" && entry.pendingCleanup === undefined;
     if (isOver && spec.machine.disk !== "new") return this.#begin(id, spec, { kept: entry.record });
+    await this.#requireOrigin(spec);
     await this.#requests.clear(entry, spec.machine);
     return this.put(id, spec, onFrozen);
+  }
+
+  /** A disk is given up only for what can begin. */
+  async #requireOrigin(spec: VmSpec): Promise<void> {
+    const size = findSize(spec.size);
+    if (spec.from === undefined || size === undefined) return;
+    await readOrigin(this.#options, { spec, size, warm: undefined }, spec.from);
   }
 
   /** A paused sandbox's next life, once nothing is left of the one before but its files. */

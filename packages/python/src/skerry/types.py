@@ -1592,7 +1592,7 @@ class ResourceEventPage(TypedDict):
 
 
 class RollbackRequest(TypedDict):
-    #: Id or name of a snapshot of the same template and size.
+    #: Id or name of a snapshot of the same template and size; of a machine also with the same main process.
     snapshot: str
 
 

@@ -17,6 +17,7 @@ import { registerVmForward } from "../vms/vm-forward.ts";
 import { registerVmEvents } from "../vms/vm-events.ts";
 import { registerVmMetrics } from "../vms/vm-metrics.ts";
 import { registerVmPorts } from "../vms/vm-ports.ts";
+import { registerVmRollback } from "../vms/vm-rollback.ts";
 import { registerVmFork } from "../vms/vm-fork.ts";
 import { registerVmSnapshot } from "../vms/vm-snapshot.ts";
 import { registerVmWatch } from "../vms/vm-watch.ts";
@@ -35,6 +36,7 @@ export function registerMachineCommands(program: Command, cli: Cli): void {
   registerMachineLogs(machine, cli);
   registerVmSnapshot(machine, cli, machineNoun);
   registerVmFork(machine, cli, machineNoun);
+  registerVmRollback(machine, cli, machineNoun);
   registerVmExec(machine, cli, machineNoun);
   registerVmShell(machine, cli, machineNoun);
   registerVmExecutions(machine, cli, machineNoun);

@@ -5,7 +5,7 @@ import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
 import { registerSandboxCreate } from "./sandbox-create.ts";
 import { registerSandboxPower } from "./sandbox-power.ts";
-import { registerSandboxRollback } from "./sandbox-rollback.ts";
+import { registerVmRollback } from "../vms/vm-rollback.ts";
 import { registerVmFork } from "../vms/vm-fork.ts";
 import { registerVmSnapshot } from "../vms/vm-snapshot.ts";
 import { registerSandboxLife } from "./sandbox-life.ts";
@@ -44,7 +44,7 @@ export function registerSandboxCommands(program: Command, cli: Cli): void {
   registerSandboxPower(sandbox, cli);
   registerVmSnapshot(sandbox, cli, sandboxNoun);
   registerVmFork(sandbox, cli, sandboxNoun);
-  registerSandboxRollback(sandbox, cli);
+  registerVmRollback(sandbox, cli, sandboxNoun);
   registerVmEgress(sandbox, cli, sandboxNoun);
   registerVmEvents(sandbox, cli, sandboxNoun);
   registerVmMetrics(sandbox, cli, sandboxNoun);

@@ -114,6 +114,12 @@ class AsyncMachines(AsyncVmCalls):
         request = Request("POST", path, json={"count": count}, creates=True, answer_within_s=CREATE_WITHIN_S)
         return (await self._http.json(request, MachineForks))["items"]
 
+    async def rollback(self, id: str, *, snapshot: str) -> Machine:
+        """Has it go on from a snapshot, by id or name, of the same template, size and main process. What it was until then is lost, with its disk."""
+        path = f"{self._at(id)}/rollback"
+        request = Request("POST", path, json={"snapshot": snapshot}, answer_within_s=CREATE_WITHIN_S)
+        return await self._http.json(request, Machine)
+
     async def start(self, id: str, *, new_disk: bool = False) -> Machine:
         """Starts a machine that does not run, from its own disk. It runs when this returns, unless its ``status`` says that work goes on. With
         ``new_disk`` it starts with a new disk of its template, also where its own is lost, unreadable, or on a host that is away; what is on the

@@ -56,7 +56,7 @@ class AsyncVmCalls:
         return await self._http.json(Request("GET", f"{self._at(id)}/egress"), EgressReport)
 
     async def snapshot(self, id: str, *, name: Optional[str] = None) -> Snapshot:
-        """Takes a snapshot of its memory and its disk; it goes on. ``create(snapshot=…)`` begins there, and a sandbox's ``rollback`` goes back to it."""
+        """Takes a snapshot of its memory and its disk; it goes on. ``create(snapshot=…)`` begins there, and ``rollback`` goes back to it."""
         path = f"{self._at(id)}/snapshots"
         request = Request("POST", path, json={"name": name}, creates=True, answer_within_s=CREATE_WITHIN_S)
         return await self._http.json(request, Snapshot)
