@@ -130,7 +130,7 @@ test("where the host refuses the snapshot the machine is started again from its 
   expect((await upkeep.get(id)).status).toBe("failed");
   await upkeep.allDue();
   await upkeep.startWaiting();
-  expect(await upkeep.get(id)).toMatchObject({ status: "running", snapshot_id: newest });
+  expect(await upkeep.get(id)).toMatchObject({ status: "running", snapshot_id: newest, restarts: 1 });
   expect(vm()?.spec).toMatchObject({ machine: { disk: "kept" } });
   expect(world.host.disks.get(id)).toBe(disk);
 });

@@ -93,6 +93,8 @@ async function begin(
   const reserved = await reserveOn(context, room, async (transaction) => {
     const written = await transitionMachine(transaction, row, "starting", {
       ...{ desired: "running", retries: 0, host_lost: false, disk_gib: snapshot.disk_gib },
+      // If this start fails, the next one is by its policy.
+      restart_wished: false,
       execution_id: newId("incarnation"),
       next_event: JSON.stringify(told),
     });
