@@ -159,6 +159,8 @@ test("list prints a table, one page or every one, and --json what the API says",
     next_cursor: unknown;
   };
   expect([items.map(({ id }) => id), next_cursor]).toEqual([["sbx_1", "sbx_2"], null]);
+  await shell.run("sandbox", "list", "--host", "hst_1", "--search", "job", "--created-after", "2026-11-20");
+  expect(server.last.url).toBe("/v1/sandboxes?alive=true&host=hst_1&q=job&created_after=2026-11-20");
 });
 
 test("get and keepalive show the sandbox", async () => {

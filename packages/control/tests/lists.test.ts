@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { beforeAll, expect, test } from "vitest";
+import { newId } from "@skerry/contract/ids";
 import type { SandboxList } from "@skerry/contract/sandboxes/sandbox";
 import { useWorld } from "./support/world.ts";
 
@@ -47,6 +48,26 @@ test("a list can be filtered by status, template and labels together", async () 
   expect((await list("?metadata.parity=even&status=destroyed")).items).toHaveLength(0);
   expect((await list("?template=other")).items).toHaveLength(0);
   expect((await list(`?metadata.parity=${encodeURIComponent('"} or true')}`)).items).toHaveLength(0);
+});
+
+test("a list can be filtered by host, by the beginning of a name or an id, and by when they were made", async () => {
+  const named = await world.createSandbox({ name: "100%_sure", metadata: { of: "filters" } });
+  const found = async (query: string) =>
+    (await list(`?metadata.of=filters&${query}`)).items.map(({ id }) => id);
+  expect(await found(`host=${named.host_id}`)).toEqual([named.id]);
+  expect(await found(`host=${newId("host")}`)).toEqual([]);
+  expect(await found("q=100%25_s")).toEqual([named.id]);
+  expect(await found(`q=${named.id.slice(0, 20)}`)).toEqual([named.id]);
+  // What stands for anything in a pattern stands for itself here.
+  for (const other of ["%25", "100_", "sure", "100%25_sure!"]) expect(await found(`q=${other}`)).toEqual([]);
+  const madeMs = new Date(named.created_at).getTime();
+  const after = (ms: number) => `created_after=${new Date(madeMs + ms).toISOString()}`;
+  expect(await found(after(-1_000))).toEqual([named.id]);
+  expect(await found(after(1_000))).toEqual([]);
+  for (const wrong of ["created_after=yesterday", "q=%00", "host=%00"])
+    expect((await world.call("GET", `/v1/sandboxes?${wrong}`)).status).toBe(400);
+  await world.call("DELETE", `/v1/sandboxes/${named.id}`);
+  await sql`delete from sandboxes where id = ${named.id}`.execute(world.db);
 });
 
 test("what has ended is left out where only what is alive is wanted", async () => {

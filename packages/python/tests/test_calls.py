@@ -51,6 +51,8 @@ class CallsTest(unittest.TestCase):
             self.assertEqual(len(server.received), 1)
             self.assertEqual([sandbox.id for sandbox in found], ["sbx_2"])
             page = skerry.sandboxes.page(limit=1)
+            skerry.machines.page(host="hst_1", q="job", created_after="2026-11-20")
+        self.assertEqual(server.received[3].target, "/v1/machines?host=hst_1&q=job&created_after=2026-11-20")
         self.assertEqual(server.received[0].target, "/v1/sandboxes?status=running&metadata.job=7+%26+8")
         self.assertEqual((page.items[0].id, page.next_cursor), ("sbx_1", "two"))
 

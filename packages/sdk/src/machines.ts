@@ -22,6 +22,12 @@ export interface MachineFilter {
   readonly alive?: boolean | undefined;
   /** Name of a template. */
   readonly template?: string | undefined;
+  /** Id of the host that they are on. */
+  readonly host?: string | undefined;
+  /** What their name, or their id, begins with. */
+  readonly q?: string | undefined;
+  /** Only those made after this time, in ISO 8601. */
+  readonly createdAfter?: string | undefined;
   /** Labels that must all be there with these values. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }

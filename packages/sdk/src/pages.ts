@@ -34,9 +34,13 @@ export function filterQuery(filter: {
   readonly status?: string | undefined;
   readonly template?: string | undefined;
   readonly alive?: boolean | undefined;
+  readonly host?: string | undefined;
+  readonly q?: string | undefined;
+  readonly createdAfter?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }): Readonly<Record<string, string | undefined>> {
   const labels = Object.entries(filter.metadata ?? {}).map(([key, value]) => [`metadata.${key}`, value]);
-  const { status, template, alive } = filter;
-  return { status, template, alive: alive?.toString(), ...Object.fromEntries(labels) };
+  const { status, template, alive, host, q, createdAfter: created_after } = filter;
+  const fields = { status, template, alive: alive?.toString(), host, q, created_after };
+  return { ...fields, ...Object.fromEntries(labels) };
 }

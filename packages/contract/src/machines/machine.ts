@@ -7,6 +7,7 @@ import { pageOf, PageQuery } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
+import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
 import {
   COMMAND_MAX_CHARS,
@@ -220,7 +221,7 @@ export const MachineListQuery = Type.Object(
   {
     ...PageQuery.properties,
     status: Type.Optional(Status),
-    template: Type.Optional(Type.String({ maxLength: 100 })),
+    ...vmListFilters,
     alive: Type.Optional(Type.Boolean({ description: "`true`: only those that have not been destroyed." })),
   },
   { ...closed, patternProperties: { "^metadata\\..+$": { type: "string" } } },

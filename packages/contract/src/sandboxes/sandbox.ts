@@ -8,6 +8,7 @@ import { exampleIds } from "../example-ids.ts";
 import { SANDBOX_TIMEOUT_DEFAULT_MS } from "../bounds.ts";
 import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
+import { vmListFilters } from "../vms/list-filters.ts";
 import { NewVmName } from "../vms/name.ts";
 import { sandboxModes, sandboxStatuses } from "./sandbox-status.ts";
 import { DEFAULT_SIZE } from "../sizes.ts";
@@ -149,7 +150,7 @@ export const SandboxListQuery = Type.Object(
   {
     ...PageQuery.properties,
     status: Type.Optional(Status),
-    template: Type.Optional(Type.String({ maxLength: 100 })),
+    ...vmListFilters,
     alive: Type.Optional(
       Type.Boolean({ description: "`true`: only those that have neither failed nor been destroyed." }),
     ),

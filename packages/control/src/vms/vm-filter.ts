@@ -8,6 +8,12 @@ export interface VmFilter<Status extends string> {
   /** Only those with one of them; beside `status` both hold. */
   readonly statuses?: readonly Status[];
   readonly template?: string;
+  readonly host?: string;
+  /** What the name or the id begins with. */
+  readonly q?: string;
+  readonly createdAfter?: Date;
+  /** Says nearly the same, and lets the index leave out the rest. */
+  readonly notBefore?: string;
   readonly metadata: Readonly<Record<string, string>>;
   /** Only what is older than this id. */
   readonly before?: string;
@@ -15,11 +21,15 @@ export interface VmFilter<Status extends string> {
 }
 
 export function passes(filter: VmFilter<string>): RawBuilder<SqlBool> {
-  const { orgId, status, statuses, template, metadata, before } = filter;
+  const { orgId, status, statuses, template, host, q, createdAfter, notBefore, metadata, before } = filter;
   const conditions = [sql`org_id = ${orgId}`];
   if (status !== undefined) conditions.push(sql`status = ${status}`);
   if (statuses !== undefined) conditions.push(sql`status in (${sql.join(statuses)})`);
   if (template !== undefined) conditions.push(sql`template = ${template}`);
+  if (host !== undefined) conditions.push(sql`host_id = ${host}`);
+  if (q !== undefined) conditions.push(sql`(starts_with(id, ${q}) or starts_with(name, ${q}))`);
+  if (createdAfter !== undefined) conditions.push(sql`created_at > ${createdAfter}`);
+  if (notBefore !== undefined) conditions.push(sql`id >= ${notBefore}`);
   if (before !== undefined) conditions.push(sql`id < ${before}`);
   if (Object.keys(metadata).length > 0) conditions.push(sql`metadata @> ${JSON.stringify(metadata)}::jsonb`);
   return sql<SqlBool>`${sql.join(conditions, sql` and `)}`;

@@ -85,11 +85,19 @@ def _plain(value: object) -> object:
 
 
 def vm_filter(
-    *, status: Optional[str], template: Optional[str], alive: Optional[bool], metadata: Optional[Mapping[str, str]]
+    *,
+    status: Optional[str],
+    template: Optional[str],
+    alive: Optional[bool],
+    metadata: Optional[Mapping[str, str]],
+    host: Optional[str],
+    q: Optional[str],
+    created_after: Optional[str],
 ) -> Dict[str, QueryValue]:
     """What lists of sandboxes and of machines are filtered by."""
     labels = {f"metadata.{key}": value for key, value in (metadata or {}).items()}
-    return {"status": status, "template": template, "alive": alive, **labels}
+    fields: Dict[str, QueryValue] = {"status": status, "template": template, "alive": alive}
+    return {**fields, "host": host, "q": q, "created_after": created_after, **labels}
 
 
 def is_passing(error: SkerryError) -> bool:

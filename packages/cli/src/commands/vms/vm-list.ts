@@ -5,11 +5,15 @@ import type { CallOptions, Page, PageOptions } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { exitCodes } from "../../errors.ts";
+import { timeMeant } from "../../relative-times.ts";
 import { collectPair, given, wholeNumber } from "../../options.ts";
 
 export interface ListFlags<Status extends string> {
   readonly status?: Status;
   readonly template?: string;
+  readonly host?: string;
+  readonly search?: string;
+  readonly createdAfter?: string;
   readonly metadata?: Record<string, string>;
   readonly limit?: number;
   readonly all?: boolean;
@@ -22,6 +26,9 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
       new Option("--status <status>", "only those with it, also those that have ended").choices(statuses),
     )
     .option("--template <name>", "only those made from it")
+    .option("--host <id>", "only those on this host")
+    .option("--search <text>", "only those whose name, or id, begins with it")
+    .option("--created-after <time>", "only those made after it: 1h for an hour ago, or a time in ISO 8601")
     .option("--metadata <KEY=VALUE>", "only those with this label; repeatable", collectPair)
     .addOption(
       new Option("--limit <count>", `how many to list, 1 to ${PAGE_MAX} (default: 50)`)
@@ -35,6 +42,9 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
 interface Filter<Status extends string> {
   readonly status?: Status;
   readonly alive?: boolean;
+  readonly host?: string;
+  readonly q?: string;
+  readonly createdAfter?: string;
   readonly template?: string;
   readonly metadata?: Record<string, string>;
 }
@@ -50,8 +60,9 @@ export async function listed<Item, Status extends string>(
   flags: ListFlags<Status>,
   signal: AbortSignal,
 ): Promise<Page<Item>> {
-  const { status, template, metadata, limit } = flags;
-  const filter: Filter<Status> = given({ status, template, metadata });
+  const { status, template, metadata, limit, host, search: q } = flags;
+  const createdAfter = flags.createdAfter === undefined ? undefined : timeMeant(flags.createdAfter);
+  const filter: Filter<Status> = given({ status, template, metadata, host, q, createdAfter });
   if (flags.all !== true) {
     const alive = status === undefined ? { alive: true } : {};
     return items.page({ ...filter, ...alive, limit }, { signal });

@@ -93,11 +93,21 @@ class AsyncSandboxes(AsyncVmCalls):
         template: Optional[str] = None,
         alive: Optional[bool] = None,
         metadata: Optional[Mapping[str, str]] = None,
+        host: Optional[str] = None,
+        q: Optional[str] = None,
+        created_after: Optional[str] = None,
     ) -> AsyncIterator[AsyncSandbox]:
-        """Every sandbox that passes the filter, newest first, read page by page as you go. ``alive``: only those that have neither failed nor been destroyed."""
+        """Every sandbox that passes the filter, newest first, read page by page as you go. ``q``: what their name or id begins with. ``alive``: only those that have neither failed nor been destroyed."""
         items = every_item(
             lambda cursor: self.page(
-                status=status, template=template, alive=alive, metadata=metadata, cursor=cursor
+                status=status,
+                template=template,
+                alive=alive,
+                metadata=metadata,
+                host=host,
+                q=q,
+                created_after=created_after,
+                cursor=cursor,
             )
         )
         async for sandbox in items:
@@ -110,12 +120,23 @@ class AsyncSandboxes(AsyncVmCalls):
         template: Optional[str] = None,
         alive: Optional[bool] = None,
         metadata: Optional[Mapping[str, str]] = None,
+        host: Optional[str] = None,
+        q: Optional[str] = None,
+        created_after: Optional[str] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
     ) -> Page[AsyncSandbox]:
         """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
         query = {
-            **vm_filter(status=status, template=template, alive=alive, metadata=metadata),
+            **vm_filter(
+                status=status,
+                template=template,
+                alive=alive,
+                metadata=metadata,
+                host=host,
+                q=q,
+                created_after=created_after,
+            ),
             "limit": limit,
             "cursor": cursor,
         }

@@ -1,0 +1,14 @@
+// What lists of sandboxes and of machines are filtered by, beside their statuses.
+
+import { Type } from "typebox";
+
+export const vmListFilters = {
+  template: Type.Optional(Type.String({ maxLength: 100 })),
+  host: Type.Optional(Type.String({ maxLength: 100, description: "Id of the host that they are on." })),
+  q: Type.Optional(
+    Type.String({ maxLength: 100, description: "What their name, or their id, begins with." }),
+  ),
+  created_after: Type.Optional(
+    Type.String({ maxLength: 40, description: "Only those made after this time, in ISO 8601." }),
+  ),
+};
