@@ -7,7 +7,6 @@ import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import type { MachineForks } from "@skerry/contract/machines/machine";
 import { insertAuditEvents } from "../audit/insert-audit-events.ts";
-import { reserveOn } from "../capacity/host-reservation.ts";
 import type { Reservation } from "../capacity/reservation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
@@ -20,6 +19,7 @@ import {
   newInternalSnapshot,
 } from "../snapshots/internal-snapshot.ts";
 import type { SnapshotRow } from "../snapshots/snapshots.ts";
+import { bringSnapshot, reserveForks } from "../snapshots/snapshot-room.ts";
 import { inTurn, startForks } from "../snapshots/start-forks.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
@@ -72,7 +72,11 @@ async function forkMachine(
     await extendInternalClaim(context, snapshot.id);
   });
   try {
-    await finishTaking(context, snapshot);
+    await bringSnapshot(
+      context,
+      await finishTaking(context, snapshot),
+      forks[0]?.host_id ?? snapshot.host_id,
+    );
     await startForks(forks, async (fork) => {
       const spec = await vmSpecOf(context.db, fork);
       const machine = { command: fork.command, disk: "new" } as const;
@@ -103,10 +107,10 @@ function takeRoom(
   const { org_id: orgId, host_id: hostId, disk_gib } = source;
   const quotas = { machines: 1, disk_gib };
   const room = { orgId, hostId, size: readSize(source.size), count, quotas };
-  return reserveOn(context, room, async (transaction) => {
+  return reserveForks(context, room, async (transaction, { host }) => {
     const snapshot = await newInternalSnapshot(transaction, source);
     const forks = await inTurn(Array.from({ length: count }), () =>
-      insertFork(transaction, source, snapshot),
+      insertFork(transaction, { ...source, host_id: host.id }, snapshot),
     );
     await attempt.begun(transaction, snapshot.id);
     return { snapshot, forks };

@@ -12,9 +12,9 @@ import { readMachineParams, type MachineParams } from "./machine-params.ts";
 import { machineOf } from "./machines.ts";
 import { mayReadEnv } from "../vms/env.ts";
 import type { RequestTiming } from "../http/request-timing.ts";
-import { reserveOn } from "../capacity/host-reservation.ts";
 import { reserve, type Reservation } from "../capacity/reservation.ts";
 import type { Queries } from "../db/database.ts";
+import { reserveAtSnapshot } from "../snapshots/snapshot-room.ts";
 import { fromOf } from "../snapshots/vm-origin.ts";
 import { newVm, type NewVmPlace } from "../vms/creation/new-vm.ts";
 
@@ -59,7 +59,7 @@ interface Placing {
   readonly attempt: Attempt;
 }
 
-/** Anywhere for a template, on its host for a snapshot. */
+/** Anywhere for a template, where its files are or can go for a snapshot. */
 function takeRoom(context: Context, { caller, params, attempt }: Placing): Promise<Reservation<MachineRow>> {
   const { origin, size } = params;
   const { orgId } = caller;
@@ -84,9 +84,10 @@ function takeRoom(context: Context, { caller, params, attempt }: Placing): Promi
     const placement = { orgId, template: origin.template, size, quotas };
     return reserve(context, placement, (transaction, found) => write(transaction, found, null));
   }
-  const { id, host_id, template, disk_gib } = origin.snapshot;
-  const room = { orgId, hostId: host_id, size, quotas: { machines: 1, disk_gib } };
-  return reserveOn(context, room, (transaction, found) =>
+  const { snapshot } = origin;
+  const { id, template, disk_gib } = snapshot;
+  const room = { orgId, snapshot, size, quotas: { machines: 1, disk_gib } };
+  return reserveAtSnapshot(context, room, (transaction, found) =>
     write(transaction, { ...found, template: { name: template, disk_gib } }, id),
   );
 }

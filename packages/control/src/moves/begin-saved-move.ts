@@ -2,26 +2,39 @@
 
 import { randomBytes } from "node:crypto";
 import { kindOf } from "@skerry/contract/ids";
-import { findSize } from "@skerry/contract/sizes";
-import { placeSaved } from "../capacity/placement.ts";
+import { findSize, type Size } from "@skerry/contract/sizes";
+import { place, placeSaved } from "../capacity/placement.ts";
 import type { HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
 import { faultBetween, type Departure } from "./begin-move.ts";
 import { compatibilitiesOf, recentFailures, type DrainingHost } from "./move-store.ts";
 import { insertSavedMove, type MovableSaved } from "./saved-move-store.ts";
 
-/** `here`: what it was saved on, where that is not known of itself. */
+export interface SavedNeeds {
+  /** Of what it was saved on, where that is not known of itself. */
+  readonly compatibility: DrainingHost["compatibility"];
+  /** What has to be free at its target now; absent: nothing. */
+  readonly room?: Size;
+}
+
 export async function beginSavedMove(
   context: Context,
   saved: MovableSaved,
-  here: Pick<DrainingHost, "compatibility">,
+  { compatibility, room }: SavedNeeds,
 ): Promise<Departure> {
   const size = findSize(saved.size);
   if (size === undefined) return waits(saved, `its size "${saved.size}" is unknown`);
   await context.hostCapacity.refreshNow();
   const others = context.hostCapacity.hosts.filter(({ id }) => id !== saved.host_id);
-  const { fitting, fault } = await fittingHosts(context, saved, { others, here });
-  for (const toHostId of placeSaved(fitting, size, context.limits.vcpusPerCpu)) {
+  const failed = await recentFailures(context.db, saved.id);
+  const { fitting, fault } = await fittingHosts(context, others, {
+    runsOn: saved.runs_on ?? compatibility,
+    failed,
+  });
+  const { vcpusPerCpu } = context.limits;
+  const [toHostId] =
+    room === undefined ? placeSaved(fitting, size, vcpusPerCpu) : withRoom(fitting, room, vcpusPerCpu);
+  if (toHostId !== undefined) {
     const ticket = randomBytes(32).toString("hex");
     const move = await insertSavedMove(context.db, saved, { toHostId, ticket });
     return move === undefined ? { kind: "left" } : { kind: "begun", move };
@@ -30,17 +43,38 @@ export async function beginSavedMove(
   return waits(saved, fault ?? `no other host is large enough for the size "${size.name}"`);
 }
 
+/** Other hosts that have room for so many VMs that could run on this one, best first. */
+export async function hostsWithRoom(
+  context: Context,
+  { hostId, size, count = 1 }: { readonly hostId: string; readonly size: Size; readonly count?: number },
+): Promise<readonly string[]> {
+  await context.hostCapacity.refreshNow();
+  const others = context.hostCapacity.hosts.filter(({ id }) => id !== hostId);
+  const runsOn = (await compatibilitiesOf(context.db, [hostId])).get(hostId) ?? {};
+  const { fitting } = await fittingHosts(context, others, { runsOn, failed: new Map() });
+  const all = { ...size, vcpus: size.vcpus * count, memory_mib: size.memory_mib * count };
+  return withRoom(fitting, all, context.limits.vcpusPerCpu);
+}
+
+function withRoom(hosts: readonly HostLoad[], room: Size, vcpusPerCpu: number): readonly string[] {
+  const placement = place(hosts, room, vcpusPerCpu);
+  return placement.kind === "candidates" ? placement.hostIds : [];
+}
+
+interface Fitting {
+  readonly runsOn: DrainingHost["compatibility"];
+  /** Hosts that could not take it lately, and why. */
+  readonly failed: ReadonlyMap<string, string>;
+}
+
 async function fittingHosts(
   { db }: Context,
-  { id, runs_on }: MovableSaved,
-  { others, here }: { others: readonly HostLoad[]; here: Pick<DrainingHost, "compatibility"> },
+  others: readonly HostLoad[],
+  { runsOn, failed }: Fitting,
 ): Promise<{ readonly fitting: readonly HostLoad[]; readonly fault: string | undefined }> {
   const ids = others.map((host) => host.id);
   const compatibilities = await compatibilitiesOf(db, ids);
-  const failed = await recentFailures(db, id);
-  const faults = ids.map(
-    (host) => failed.get(host) ?? faultBetween(runs_on ?? here.compatibility, compatibilities.get(host)),
-  );
+  const faults = ids.map((host) => failed.get(host) ?? faultBetween(runsOn, compatibilities.get(host)));
   return {
     fitting: others.filter((_host, index) => faults[index] === undefined),
     fault: faults.find((fault) => fault !== undefined),

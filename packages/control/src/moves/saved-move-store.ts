@@ -3,7 +3,7 @@
 import { sql } from "kysely";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import { moveStatusesUnderWay } from "@skerry/contract/moves/move-status";
-import { newId, newIdAfter } from "@skerry/contract/ids";
+import { kindOf, newId, newIdAfter } from "@skerry/contract/ids";
 import type { Queries } from "../db/database.ts";
 import type { MoveRow } from "./move-store.ts";
 
@@ -17,7 +17,7 @@ export interface MovableSaved {
   readonly runs_on: HostCompatibility | null;
 }
 
-const underWay = sql`status in (${sql.join(moveStatusesUnderWay)})`;
+const underWay = sql`moves.status in (${sql.join(moveStatusesUnderWay)})`;
 
 /** Those on this host that are not on their way yet, oldest first. The snapshot of a fork goes with the fork. */
 export async function movableSaved(db: Queries, hostId: string, limit: number): Promise<MovableSaved[]> {
@@ -41,19 +41,20 @@ export async function insertSavedMove(
   { toHostId, ticket }: { readonly toHostId: string; readonly ticket: string },
 ): Promise<MoveRow | undefined> {
   const { id, host_id, execution_id } = saved;
+  const isSnapshot = kindOf(id) === "snapshot";
+  // Locked, so that what is read here of the row is what it is when this is written: it may have been carried away a moment before.
   const { rows } = await sql<MoveRow>`
     insert into moves (id, vm_id, from_host_id, to_host_id, from_execution_id, to_execution_id, ticket, vcpus, memory_mib, status)
-    select ${newId("move")}, ${id}, ${host_id}, target.id, ${execution_id}, ${newIdAfter("incarnation", execution_id)},
+    select ${newId("move")}, saved.id, saved.host_id, target.id, ${execution_id}, ${newIdAfter("incarnation", execution_id)},
       ${ticket}, 0, 0, 'preparing'
     from (
       select id from hosts
       where id = ${toHostId} and status = 'online' and desired = 'active' and removed_at is null for share
-    ) target
-    where exists (
-      select 1 from sandboxes where id = ${id} and host_id = ${host_id} and execution_id = ${execution_id} and status = 'paused'
-      union all
-      select 1 from snapshots where id = ${id} and host_id = ${host_id} and status = 'ready'
-    )
+    ) target, (
+      select id, host_id from ${sql.table(isSnapshot ? "snapshots" : "sandboxes")}
+      where id = ${id} and host_id = ${host_id} and execution_id = ${execution_id}
+        and status = ${isSnapshot ? "ready" : "paused"} for share
+    ) saved
     on conflict do nothing
     returning *`.execute(db);
   return rows[0];
@@ -74,6 +75,17 @@ export async function findMovableSnapshot(
     select size, disk_gib from snapshots where id = ${id} and host_id = ${hostId} and status = 'ready'`.execute(
     db,
   );
+  return rows[0];
+}
+
+/** Undefined where it cannot be used any more. */
+export async function placeOfSnapshot(
+  db: Queries,
+  id: string,
+): Promise<{ readonly host_id: string; readonly is_leaving: boolean } | undefined> {
+  const { rows } = await sql<{ host_id: string; is_leaving: boolean }>`
+    select host_id, exists (select 1 from moves where vm_id = snapshots.id and ${underWay}) as is_leaving
+    from snapshots where id = ${id} and status = 'ready'`.execute(db);
   return rows[0];
 }
 

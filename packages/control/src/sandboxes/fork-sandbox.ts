@@ -5,7 +5,6 @@
 import { SkerryError } from "@skerry/contract/errors";
 import { newId } from "@skerry/contract/ids";
 import type { SandboxForks } from "@skerry/contract/sandboxes/sandbox";
-import { reserveOn } from "../capacity/host-reservation.ts";
 import type { Reservation } from "../capacity/reservation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
@@ -19,6 +18,7 @@ import {
   forgetInternal,
   newInternalSnapshot,
 } from "../snapshots/internal-snapshot.ts";
+import { bringSnapshot, reserveForks } from "../snapshots/snapshot-room.ts";
 import { inTurn, startForks } from "../snapshots/start-forks.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
@@ -66,7 +66,11 @@ async function forkSandbox(
     await extendInternalClaim(context, snapshot.id);
   });
   try {
-    await finishTaking(context, snapshot);
+    await bringSnapshot(
+      context,
+      await finishTaking(context, snapshot),
+      forks[0]?.host_id ?? snapshot.host_id,
+    );
     await startForks(forks, async (fork) => {
       const spec = await vmSpecOf(context.db, fork);
       await client.startVm(fork.id, { ...spec, from: { kind: "snapshot", snapshot_id: snapshot.id } });
@@ -106,10 +110,10 @@ function takeRoom(
     count,
     quotas: sandboxQuotas({ mode: source.mode, diskGib: source.disk_gib, size }),
   };
-  return reserveOn(context, room, async (transaction) => {
+  return reserveForks(context, room, async (transaction, { host }) => {
     const snapshot = await newInternalSnapshot(transaction, source);
     const forks = await inTurn(Array.from({ length: count }), () =>
-      insertFork(transaction, source, snapshot),
+      insertFork(transaction, { ...source, host_id: host.id }, snapshot),
     );
     await attempt.begun(transaction, snapshot.id);
     return { snapshot, forks };

@@ -7,6 +7,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import type { HostClient } from "../host-client/host-client.ts";
+import { bringSnapshot } from "../snapshots/snapshot-room.ts";
 import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
@@ -31,6 +32,7 @@ export async function rollBackSandbox(
       const row = await settledSandbox(context, caller, id);
       if (row.status !== "running" && row.status !== "paused") throw notRunning(row);
       refuseOther(row, snapshot);
+      await bringSnapshot(context, snapshot, row.host_id);
       const resuming = await begin(context, row, snapshot);
       return resuming && finish(context, { before: row, resuming, snapshot });
     },
@@ -42,16 +44,10 @@ export async function rollBackSandbox(
   );
 }
 
-/** Its disk and its memory have the form of the template and the size, and are on the host of the snapshot. */
-function refuseOther(row: SandboxRow, snapshot: SnapshotRow): void {
-  const { template, size } = row;
-  const fault =
-    snapshot.template !== template || snapshot.size !== size
-      ? `it is of the template "${snapshot.template}" with the size "${snapshot.size}", and the sandbox of "${template}" with "${size}"`
-      : snapshot.host_id === row.host_id
-        ? undefined
-        : "it is on another host than the sandbox";
-  if (fault === undefined) return;
+/** Its disk and its memory have the form of the template and the size. */
+function refuseOther({ template, size }: SandboxRow, snapshot: SnapshotRow): void {
+  if (snapshot.template === template && snapshot.size === size) return;
+  const fault = `it is of the template "${snapshot.template}" with the size "${snapshot.size}", and the sandbox of "${template}" with "${size}"`;
   throw new SkerryError(
     "snapshot_incompatible",
     `The sandbox cannot be rolled back to this snapshot: ${fault}.`,

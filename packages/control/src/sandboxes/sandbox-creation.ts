@@ -20,9 +20,9 @@ import { mayReadEnv } from "../vms/env.ts";
 import { newVm, type NewVmPlace } from "../vms/creation/new-vm.ts";
 import type { Queries } from "../db/database.ts";
 import type { Template } from "@skerry/contract/templates/template";
-import { reserveOn } from "../capacity/host-reservation.ts";
 import { sandboxQuotas } from "./sandbox-quotas.ts";
 import { reserve, type Reservation } from "../capacity/reservation.ts";
+import { reserveAtSnapshot } from "../snapshots/snapshot-room.ts";
 import { fromOf } from "../snapshots/vm-origin.ts";
 import { readSandboxParams, type SandboxParams } from "./sandbox-params.ts";
 import { sandboxOf } from "./sandboxes.ts";
@@ -71,7 +71,7 @@ interface Placing {
   readonly attempt: Attempt;
 }
 
-/** Anywhere for a template, on its host for a snapshot. */
+/** Anywhere for a template, where its files are or can go for a snapshot. */
 async function takeRoom(
   context: Context,
   { caller, params, attempt }: Placing,
@@ -94,9 +94,10 @@ async function takeRoom(
     const placement = { orgId, template: origin.template, size, quotas };
     return reserve(context, placement, (transaction, found) => write(transaction, found, null));
   }
-  const { id, host_id, template, disk_gib } = origin.snapshot;
-  const room = { orgId, hostId: host_id, size, quotas: sandboxQuotas({ mode, diskGib: disk_gib, size }) };
-  return reserveOn(context, room, (transaction, found) =>
+  const { snapshot } = origin;
+  const { id, template, disk_gib } = snapshot;
+  const room = { orgId, snapshot, size, quotas: sandboxQuotas({ mode, diskGib: disk_gib, size }) };
+  return reserveAtSnapshot(context, room, (transaction, found) =>
     write(transaction, { ...found, template: { name: template, disk_gib } }, id),
   );
 }

@@ -188,3 +188,19 @@ export async function internalSnapshot(db: Queries, id: string): Promise<Snapsho
   );
   return rows[0];
 }
+
+/** Where it is; undefined where it cannot be used any more. */
+export async function snapshotHost(db: Queries, id: string): Promise<string | undefined> {
+  const { rows } = await sql<{ host_id: string }>`
+    select host_id from snapshots where id = ${id} and status = 'ready'`.execute(db);
+  return rows[0]?.host_id;
+}
+
+/** Until the transaction ends it is neither carried away nor deleted. False where it is not ready on this host. */
+export async function holdSnapshotOn(transaction: Queries, id: string, hostId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from snapshots where id = ${id} and host_id = ${hostId} and status = 'ready' for share`.execute(
+    transaction,
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,149 @@
+// What begins from a snapshot whose host is full: the snapshot goes to a host that has room, on fake hosts.
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { sql } from "kysely";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
+import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import { mover } from "../src/moves/mover.ts";
+import type { FakeHost } from "./support/fake-host.ts";
+import { compatibility } from "./support/fake-moves.ts";
+import { never, TwoHosts } from "./support/two-hosts.ts";
+import type { Answer } from "./support/world.ts";
+
+let two: TwoHosts;
+let source: string;
+let snapshot: string;
+
+beforeEach(async () => {
+  two = await TwoHosts.open();
+  await two.ask();
+  source = await two.sandboxOn(two.first);
+  snapshot = (await two.world.call<Snapshot>("POST", `/v1/sandboxes/${source}/snapshots`)).body.id;
+  await fill(two.first);
+});
+
+afterEach(() => two[Symbol.asyncDispose]());
+
+async function hostId({ name }: FakeHost): Promise<string> {
+  const row = await two.world.db
+    .selectFrom("hosts")
+    .select("id")
+    .where("name", "=", name)
+    .executeTakeFirstOrThrow();
+  return row.id;
+}
+
+/** As if others had taken all of its memory. */
+async function fill(fake: FakeHost): Promise<void> {
+  await sql`
+    insert into room_entries (account, sandboxes, machines, vcpus, memory_mib, disk_gib)
+    values (${await hostId(fake)}, 0, 0, 0, 4096, 0)`.execute(two.world.db);
+}
+
+async function hasEnded(call: Promise<unknown>): Promise<boolean> {
+  const pending = Symbol("pending");
+  return (await Promise.race([call, new Promise((resolve) => setTimeout(resolve, 20, pending))])) !== pending;
+}
+
+/** Answers a call while the mover is at work. */
+async function carried<Body>(call: Promise<Answer<Body>>): Promise<Answer<Body>> {
+  while (!(await hasEnded(call))) await mover(two.world.context, 1_000).activate(never);
+  return call;
+}
+
+function create(): Promise<Answer<Sandbox & { code: string }>> {
+  return two.world.call("POST", "/v1/sandboxes", { body: { snapshot } });
+}
+
+async function expectSnapshotOn(fake: FakeHost): Promise<void> {
+  const { host_id } = (await two.world.call<Snapshot>("GET", `/v1/snapshots/${snapshot}`)).body;
+  expect(host_id).toBe(await hostId(fake));
+  for (const one of [two.first, two.second]) expect(one.snapshots.kept.has(snapshot)).toBe(one === fake);
+}
+
+test("a sandbox begins where there is room, and the snapshot has gone there", async () => {
+  const created = await carried(create());
+  expect([created.status, created.body.host_id]).toEqual([201, await hostId(two.second)]);
+  await mover(two.world.context, 1_000).activate(never);
+  await expectSnapshotOn(two.second);
+  // The next one finds it there.
+  expect((await create()).status).toBe(201);
+});
+
+test("many at once go there with one move", async () => {
+  const created = await carried(Promise.all(Array.from({ length: 5 }, create)).then((all) => all as never));
+  const answers = created as unknown as Answer<Sandbox>[];
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
+  const moves = await two.world.db.selectFrom("moves").select("status").execute();
+  expect(moves).toEqual([{ status: "done" }]);
+});
+
+test("where the other host is full as well the answer is no_capacity, and nothing travels", async () => {
+  await fill(two.second);
+  const refused = await carried(create());
+  expect([refused.status, refused.body.code]).toEqual([503, "no_capacity"]);
+  await expectSnapshotOn(two.first);
+});
+
+test("a host with room that could not run it does not get it", async () => {
+  two.second.savedMoves.runsHere = { ...compatibility, accelerator: "kvm" };
+  await two.ask(two.second.socketPath);
+  expect((await carried(create())).body.code).toBe("no_capacity");
+  await expectSnapshotOn(two.first);
+});
+
+test("where the files do not get there the sandbox does not begin, and the snapshot stays", async () => {
+  two.first.savedMoves.before = async (step) => {
+    if (step === "send") throw new SkerryError("internal", "the disk is on fire");
+  };
+  expect((await carried(create())).body.code).toBe("no_capacity");
+  await expectSnapshotOn(two.first);
+});
+
+test("a fork begins on the other host with all of its sandboxes, and leaves no snapshot on either", async () => {
+  const call = two.world.call<{ items: Sandbox[] }>("POST", `/v1/sandboxes/${source}/fork`, {
+    body: { count: 3 },
+  });
+  const { status, body } = await carried(call);
+  expect(status).toBe(201);
+  const second = await hostId(two.second);
+  expect(body.items.map(({ host_id }) => host_id)).toEqual([second, second, second]);
+  for (const { id } of body.items) expect(two.second.vms.get(id)?.status).toBe("running");
+  await mover(two.world.context, 1_000).activate(never);
+  await two.cleanUp();
+  expect([two.first.snapshots.kept.size, two.second.snapshots.kept.size]).toEqual([1, 0]);
+});
+
+test("a fork whose files do not get there leaves nothing", async () => {
+  two.first.savedMoves.before = async (step) => {
+    if (step === "send") throw new SkerryError("internal", "the disk is on fire");
+  };
+  const call = two.world.call("POST", `/v1/sandboxes/${source}/fork`, { body: { count: 2 } });
+  const { status } = await carried(call);
+  expect(status).toBe(503);
+  await two.cleanUp();
+  expect([two.first.snapshots.kept.size, two.second.snapshots.kept.size, two.second.vms.size]).toEqual([
+    1, 0, 0,
+  ]);
+});
+
+test("a rollback brings the snapshot to the host of the sandbox", async () => {
+  const other = await two.sandboxOn(two.second);
+  const rolledBack = await carried(
+    two.world.call<Sandbox>("POST", `/v1/sandboxes/${other}/rollback`, { body: { snapshot } }),
+  );
+  expect([rolledBack.status, rolledBack.body.host_id]).toEqual([200, await hostId(two.second)]);
+  await mover(two.world.context, 1_000).activate(never);
+  await expectSnapshotOn(two.second);
+});
+
+test("a snapshot that is deleted while it travels is on neither host, and nothing begins from it", async () => {
+  two.first.savedMoves.after = async (step) => {
+    if (step !== "send") return;
+    expect((await two.world.call("DELETE", `/v1/snapshots/${snapshot}`)).status).toBe(204);
+  };
+  const refused = await carried(create());
+  expect(refused.status).toBeGreaterThanOrEqual(400);
+  expect([two.first.snapshots.kept.size, two.second.snapshots.kept.size]).toEqual([0, 0]);
+});
