@@ -58,7 +58,7 @@ export const Snapshot = named(
     host_id: Type.String({ description: "The host that has its files." }),
     runs_on: Nullable(HostCompatibility),
     created_at: Timestamp,
-    reason: Nullable(Type.String({ description: "Why it failed." })),
+    reason: Nullable(Type.String({ description: "Why it failed, or why nothing can begin at it now." })),
   },
   {
     id: exampleIds.snapshot,

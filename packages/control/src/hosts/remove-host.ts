@@ -37,7 +37,7 @@ function isBesideControl(): SkerryError {
 }
 
 function notEmpty(vms: number): SkerryError {
-  return new SkerryError("host_not_empty", `The host still has ${vms} sandboxes and machines.`, {
+  return new SkerryError("host_not_empty", `The host still has ${vms} sandboxes, machines and snapshots.`, {
     remediation: "Drain it first, or remove it with `force=true` and lose them.",
     context: { vms },
   });

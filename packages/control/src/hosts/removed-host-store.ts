@@ -7,7 +7,7 @@ import type { Database, Queries } from "../db/database.ts";
 export interface LeavingHost {
   readonly address: string;
   readonly joined: boolean;
-  /** What would be lost with it. */
+  /** What would be lost with it, snapshots too. */
   readonly vms: number;
 }
 
@@ -19,6 +19,7 @@ export async function lockLeavingHost(db: Queries, id: string): Promise<LeavingH
     select address, joined, (
       (select count(*) from sandboxes where host_id = hosts.id and status not in ('failed', 'destroying', 'destroyed')) +
       (select count(*) from machines where host_id = hosts.id and status not in ('destroying', 'destroyed')) +
+      (select count(*) from snapshots where host_id = hosts.id and status in ('creating', 'ready')) +
       (select count(*) from moves where to_host_id = hosts.id and status in (${sql.join(moveStatusesOnTarget)}))
     )::integer as vms
     from hosts where id = ${id} and removed_at is null`.execute(db);

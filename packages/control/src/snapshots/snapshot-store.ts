@@ -13,7 +13,14 @@ import { vmTable } from "../db/vm-table.ts";
 import { quoted } from "../values/quoted.ts";
 import { isPostponed, RETRY_MAX_S } from "../vms/postpone.ts";
 
-export type SnapshotRow = Selectable<Tables["snapshots"]>;
+export type SnapshotRow = Selectable<Tables["snapshots"]> & {
+  /** Name of its host where that is not heard of; only where it is read to be shown. */
+  readonly lost_host?: string | null;
+};
+
+const shownColumns = sql`*, (
+  select name from hosts where hosts.id = snapshots.host_id and hosts.status = 'offline' and removed_at is null
+) as lost_host`;
 
 export type NewSnapshot = Pick<
   SnapshotRow,
@@ -82,7 +89,7 @@ export async function findSnapshot(
   asked: string,
 ): Promise<SnapshotRow | undefined> {
   const { rows } = await sql<SnapshotRow>`
-    select * from snapshots
+    select ${shownColumns} from snapshots
     where ${isShown(shown)} and (id = ${asked} or name = ${asked} and status <> 'failed')
     order by id = ${asked} desc limit 1`.execute(db);
   return rows[0];
@@ -94,7 +101,7 @@ export async function listSnapshots(
   { before, limit }: { readonly before: string | undefined; readonly limit: number },
 ): Promise<SnapshotRow[]> {
   const { rows } = await sql<SnapshotRow>`
-    select * from snapshots
+    select ${shownColumns} from snapshots
     where ${isShown(shown)}
       and (${before ?? null}::text is null or id < ${before ?? null})
     order by id desc limit ${limit}`.execute(db);
@@ -107,7 +114,7 @@ export async function snapshotsOfIds(
   ids: readonly string[],
 ): Promise<SnapshotRow[]> {
   const { rows } = await sql<SnapshotRow>`
-    select * from snapshots
+    select ${shownColumns} from snapshots
     where org_id = ${orgId} and id = any(${ids}::text[]) and status <> 'deleted' and not is_internal`.execute(
     db,
   );

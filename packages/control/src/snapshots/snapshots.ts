@@ -167,8 +167,13 @@ export function snapshotOf(row: SnapshotRow): Snapshot {
     host_id: row.host_id,
     runs_on: row.runs_on,
     created_at: row.created_at.toISOString(),
-    reason: row.reason,
+    reason: row.reason ?? lossOf(row),
   };
+}
+
+/** It is as good as it was when its host is back. */
+function lossOf({ status, lost_host = null }: SnapshotRow): string | null {
+  return status === "ready" && lost_host !== null ? `host_offline: its host ${lost_host} is offline` : null;
 }
 
 /** Whether a path names it by its id. */

@@ -1731,7 +1731,7 @@ class Snapshot(TypedDict):
     host_id: str
     runs_on: Optional[SnapshotRunsOn]
     created_at: str
-    #: Why it failed.
+    #: Why it failed, or why nothing can begin at it now.
     reason: Optional[str]
 
 
