@@ -9,6 +9,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import type { NextEvent } from "../db/tables/event-tables.ts";
+import { bringSnapshot } from "../snapshots/snapshot-room.ts";
 import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { clientOf } from "../vms/vm-kind.ts";
@@ -33,13 +34,14 @@ export async function rollBackMachine(
     if (row.status !== "running" && !isAtRest(row)) return undefined;
     refuseOther(row, snapshot);
     if (row.started_at === null) throw machineVms.notRunning(row);
-    await requireThere(context, snapshot);
+    await bringSnapshot(context, snapshot, row.host_id);
+    await requireThere(context, { ...snapshot, host_id: row.host_id });
     const atRest = isAtRest(row) ? row : await stopForIt(context, row);
     return atRest && begin(context, atRest, snapshot);
   }, busy);
 }
 
-/** Its memory and its disk have the form of the template and the size, are on the host of the snapshot, and hold its main process. */
+/** Its memory and its disk have the form of the template and the size, and hold its main process. */
 function refuseOther(row: MachineRow, snapshot: SnapshotRow): void {
   const fault = differenceOf(row, snapshot);
   if (fault === undefined) return;
@@ -56,7 +58,7 @@ function differenceOf(row: MachineRow, snapshot: SnapshotRow): string | undefine
     return `it is of the template "${snapshot.template}" with the size "${snapshot.size}", and the machine of "${template}" with "${size}"`;
   if (snapshot.command !== null && snapshot.command !== row.command)
     return "it has another main process than the machine";
-  return snapshot.host_id === row.host_id ? undefined : "it is on another host than the machine";
+  return undefined;
 }
 
 /** What the machine is now is given up for it, so it is looked for first. */

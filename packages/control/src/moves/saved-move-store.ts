@@ -120,7 +120,7 @@ export async function switchSnapshot(db: Queries, move: MoveRow): Promise<Switch
   return rows[0];
 }
 
-/** Whether a VM begins from this snapshot on this host, or a sandbox is being rolled back there. */
+/** Whether a VM begins from this snapshot on this host, or one is being rolled back there. */
 export async function isUsedAt(db: Queries, snapshotId: string, hostId: string): Promise<boolean> {
   const { rows } = await sql`
     select 1 from sandboxes
@@ -130,7 +130,10 @@ export async function isUsedAt(db: Queries, snapshotId: string, hostId: string):
     )
     union all
     select 1 from machines
-    where host_id = ${hostId} and status in ('creating', 'starting') and snapshot_id = ${snapshotId}
+    where host_id = ${hostId} and (
+      status in ('creating', 'starting') and snapshot_id = ${snapshotId}
+      or status = 'starting' and next_event ->> 'kind' = 'rolled_back'
+    )
     limit 1`.execute(db);
   return rows.length > 0;
 }
