@@ -104,3 +104,37 @@ test("a sandbox that is paused and a snapshot of it go to another host and back,
   }
   await platform.client.snapshots.delete(snapshot.id);
 });
+
+test("where a host is full, a fork and what begins from a snapshot go to another one with their memory", async () => {
+  await drain(first.id);
+  await using undo = new AsyncDisposableStack();
+  const source = undo.use(await platform.client.sandboxes.create({ template: "base", timeout: "30m" }));
+  expect(source.info.host_id).toBe(second.id);
+  await said(source, "mount -t tmpfs none /mnt && echo in memory > /mnt/kept && echo on disk > /root/kept");
+  const snapshot = await source.snapshot();
+  // Its memory is that of eight.
+  for (let filled = 1; filled < 8; filled += 1)
+    undo.use(await platform.client.sandboxes.create({ template: "base", timeout: "30m" }));
+  await platform.client.hosts.activate(first.id);
+  const forks = await source.fork(2);
+  const begun = await platform.client.sandboxes.create({ snapshot: snapshot.id, timeout: "30m" });
+  for (const one of [...forks, begun]) {
+    undo.use(one);
+    expect(one.info.host_id).toBe(first.id);
+    expect(await said(one, "cat /mnt/kept /root/kept")).toBe("in memory\non disk");
+  }
+  expect((await platform.client.snapshots.get(snapshot.id)).host_id).toBe(first.id);
+  // The snapshot of the fork is on neither host, and this one on one of them.
+  await until("its files are in one place", async () => {
+    const kept = await Promise.all([
+      savedSnapshots(second.state),
+      savedSnapshots(join(platform.state, "host")),
+    ]);
+    return kept.flat().join() === snapshot.id;
+  });
+  await platform.client.snapshots.delete(snapshot.id);
+});
+
+function savedSnapshots(stateFolder: string): Promise<string[]> {
+  return readdir(join(stateFolder, "snapshots")).catch(() => []);
+}
