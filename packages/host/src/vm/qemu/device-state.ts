@@ -3,6 +3,7 @@
 
 import { chown, rename, rm } from "node:fs/promises";
 import { createWriteStream } from "node:fs";
+import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -69,7 +70,7 @@ async function receiveInto(socket: string, file: string): Promise<{ server: Serv
     pipeline(connection, createWriteStream(file, { mode: 0o600 })).then(resolve, reject);
   });
   saved.catch(() => undefined); // the caller that awaits it gets the error
-  server.listen(socket);
-  await new Promise<void>((ready) => server.once("listening", () => ready()));
+  // Rejects where there is no room for the socket.
+  await once(server.listen(socket), "listening");
   return { server, saved };
 }

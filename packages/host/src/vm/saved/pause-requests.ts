@@ -11,7 +11,7 @@ import type { VmLifecycle } from "../lifecycle/vm-lifecycle.ts";
 import { notRunning, type Running, type VmTable } from "../lifecycle/vm-table.ts";
 import { saveRecord, shown } from "../record.ts";
 import type { HostResources } from "../vm-resources.ts";
-import { saveGuest } from "./save-guest.ts";
+import { orDiskFull, saveGuest } from "./save-guest.ts";
 import { removeSaved, savable, sealSaved } from "./saved-guest.ts";
 
 export interface PauseRequestsOptions {
@@ -98,7 +98,7 @@ export class PauseRequests {
         await saveRecord(entry.record).catch(() => undefined);
         await removeSaved(folder).catch(() => undefined);
         await standstill.goOn();
-        throw error;
+        orDiskFull(error);
       }
     });
   }

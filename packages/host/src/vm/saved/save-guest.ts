@@ -65,8 +65,8 @@ async function memoryAddress(qmp: Qmp): Promise<bigint> {
   return BigInt(address);
 }
 
-/** The guest goes on after this; programs and the system say it in different words. */
-function orDiskFull(error: unknown): never {
+/** For a `catch`: `disk_full` where that is why. The guest goes on after this; programs and the system say it in different words. */
+export function orDiskFull(error: unknown): never {
   const { code } = error as NodeJS.ErrnoException;
   const isFull =
     code === "ENOSPC" ||

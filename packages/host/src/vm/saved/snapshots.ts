@@ -13,7 +13,7 @@ import type { KeyedQueue } from "../keyed-queue.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
 import { syncFolder } from "../record.ts";
 import type { HostResources } from "../vm-resources.ts";
-import { saveGuest } from "./save-guest.ts";
+import { orDiskFull, saveGuest } from "./save-guest.ts";
 import { checkSaved, readSaved, savable, sealSaved, type SavedGuest } from "./saved-guest.ts";
 
 export interface SnapshotsOptions {
@@ -150,8 +150,8 @@ export class Snapshots {
     const part = join(folder, `${id}${PART}`);
     const record = savable(entry.record);
     await checkDiskReserve(folder);
-    await mkdir(part, { mode: 0o700 });
     try {
+      await mkdir(part, { mode: 0o700 });
       await slotWork.take(record.id, async () => {
         const sinceMs = performance.now();
         const standstill = await entry.idlePause.standStill();
@@ -169,7 +169,7 @@ export class Snapshots {
       return shown(id, saved);
     } catch (error) {
       await rm(part, { recursive: true, force: true });
-      throw error;
+      return orDiskFull(error);
     }
   }
 }
