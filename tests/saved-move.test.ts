@@ -138,3 +138,37 @@ test("where a host is full, a fork and what begins from a snapshot go to another
 function savedSnapshots(stateFolder: string): Promise<string[]> {
   return readdir(join(stateFolder, "snapshots")).catch(() => []);
 }
+
+/** Whether its rules refuse what it tries now. */
+async function isDenied(sandbox: Sandbox): Promise<boolean> {
+  const before = await deniedPackets(sandbox);
+  await sandbox.execute("timeout 1 bash -c '</dev/tcp/203.0.113.10/80'");
+  return (await deniedPackets(sandbox)) > before;
+}
+
+async function deniedPackets(sandbox: Sandbox): Promise<number> {
+  const { denied } = await sandbox.egress();
+  const found = denied.find(({ rule, address }) => rule === "deny_all" && address === "203.0.113.10");
+  return found?.count ?? 0;
+}
+
+test("what was denied while it ran stays denied through a pause, a fork, a snapshot and a move", async () => {
+  await using sandbox = await platform.client.sandboxes.create({
+    ...{ template: "base", mode: "persistent", timeout: "1h" },
+  });
+  expect(await isDenied(sandbox)).toBe(false);
+  await sandbox.setEgress({ mode: "deny_all" });
+  expect(await isDenied(sandbox)).toBe(true);
+  await sandbox.pause();
+  await sandbox.resume();
+  const [fork] = await sandbox.fork();
+  if (fork === undefined) throw new Error("there is no fork");
+  await using _fork = fork;
+  await fork.snapshot();
+  const from = (await fork.refresh()).info.host_id ?? "";
+  await drain(from);
+  for (const moved of [sandbox, fork]) {
+    expect((await moved.refresh()).info.host_id).not.toBe(from);
+    expect(await isDenied(moved)).toBe(true);
+  }
+});
