@@ -121,7 +121,7 @@ export class Machines extends VmCalls {
     return (await this.http.json<MachineForks>(call, options)).items;
   }
 
-  /** Has it go on from a snapshot, by id or name, of the same template, size and main process. What it was until then is lost, with its disk. */
+  /** Has it go on from a snapshot, by id or name, of the same template, size and command. What it was until then is lost, with its disk. */
   rollback(id: string, snapshot: string, options: CallOptions = {}): Promise<Machine> {
     const path = `${this.at(id)}/rollback`;
     const call = { method: "POST", path, json: { snapshot }, answerWithinMs: START_WITHIN_MS } as const;

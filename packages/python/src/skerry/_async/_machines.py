@@ -136,7 +136,7 @@ class AsyncMachines(AsyncVmCalls):
         return (await self._http.json(request, MachineForks))["items"]
 
     async def rollback(self, id: str, *, snapshot: str) -> Machine:
-        """Has it go on from a snapshot, by id or name, of the same template, size and main process. What it was until then is lost, with its disk."""
+        """Has it go on from a snapshot, by id or name, of the same template, size and command. What it was until then is lost, with its disk."""
         path = f"{self._at(id)}/rollback"
         request = Request("POST", path, json={"snapshot": snapshot}, answer_within_s=CREATE_WITHIN_S)
         return await self._http.json(request, Machine)
