@@ -209,7 +209,7 @@ async function takeInput(
   const bytes = await buffer(request);
   execution.input.push(bytes);
   if (execution.command.command === "repeat") execution.write(bytes);
-  if (end) execution.end();
+  if (end && execution.command.command !== "forever") execution.end();
   response.writeHead(204).end();
 }
 
