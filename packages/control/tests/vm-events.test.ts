@@ -203,12 +203,11 @@ test("a host is asked for denials at most once in 10 seconds, and all readers at
   const asked = () => host.calls.filter((call) => call === `GET /vms/${id}/egress`).length;
   const destinations = async () =>
     (await page(id)).items.filter(({ kind }) => kind === "denied").map(({ count }) => count);
+  const startMs = performance.now();
+  const now = vi.spyOn(performance, "now").mockReturnValue(startMs);
+  onTestFinished(() => now.mockRestore());
   expect(await Promise.all([destinations(), destinations(), destinations()])).toEqual([[3], [3], [3]]);
   host.denied = [{ ...denial, count: 9 }];
-  const now = vi.spyOn(performance, "now");
-  onTestFinished(() => now.mockRestore());
-  const startMs = performance.now();
-  now.mockReturnValue(startMs);
   expect(await destinations()).toEqual([3]);
   expect(asked()).toBe(1);
   now.mockReturnValue(startMs + 60_000);
