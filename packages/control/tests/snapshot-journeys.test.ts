@@ -41,6 +41,19 @@ async function fill(fake: FakeHost): Promise<void> {
     values (${await hostId(fake)}, 0, 0, 0, 4096, 0)`.execute(two.world.db);
 }
 
+/** The others have gone. */
+async function empty(): Promise<void> {
+  await sql`delete from room_entries where memory_mib = 4096`.execute(two.world.db);
+}
+
+async function onFirst(create: () => Promise<{ readonly id: string }>): Promise<string> {
+  for (let tries = 0; tries < 20; tries += 1) {
+    const { id } = await create();
+    if (two.first.vms.has(id)) return id;
+  }
+  throw new Error("nothing was placed on the first host");
+}
+
 async function hasEnded(call: Promise<unknown>): Promise<boolean> {
   const pending = Symbol("pending");
   return (await Promise.race([call, new Promise((resolve) => setTimeout(resolve, 20, pending))])) !== pending;
@@ -136,6 +149,58 @@ test("a rollback brings the snapshot to the host of the sandbox", async () => {
   expect([rolledBack.status, rolledBack.body.host_id]).toEqual([200, await hostId(two.second)]);
   await mover(two.world.context, 1_000).activate(never);
   await expectSnapshotOn(two.second);
+});
+
+/** Resolves when a query waits for a lock, or the call has ended. */
+async function waitsForLock(call: Promise<unknown>): Promise<void> {
+  while (!(await hasEnded(call))) {
+    const { rows } = await sql`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
+      two.world.db,
+    );
+    if (rows.length > 0) return;
+  }
+}
+
+/** The end of a move to the other host, at the very moment at which the rollback begins. */
+async function rolledBackWhileItLeaves(path: string): Promise<Answer<{ status: string }>> {
+  const to = await hostId(two.second);
+  let call: Promise<Answer<{ status: string }>> | undefined;
+  await two.world.db.transaction().execute(async (transaction) => {
+    await sql`update snapshots set host_id = ${to}, version = version + 1 where id = ${snapshot}`.execute(
+      transaction,
+    );
+    call = two.world.call("POST", `${path}/rollback`, { body: { snapshot } });
+    await waitsForLock(call);
+    const kept = two.first.snapshots.kept.get(snapshot);
+    if (kept !== undefined) two.second.snapshots.kept.set(snapshot, kept);
+    two.first.snapshots.kept.delete(snapshot);
+  });
+  if (call === undefined) throw new Error("the rollback was not asked for");
+  return carried(call);
+}
+
+for (const status of ["running", "paused"]) {
+  test(`a snapshot that leaves as a sandbox that is ${status} goes back to it is brought back first`, async () => {
+    await empty();
+    const id = await onFirst(() => two.world.createSandbox({ mode: "persistent" }));
+    if (status === "paused")
+      expect((await two.world.call("POST", `/v1/sandboxes/${id}/pause`)).status).toBe(200);
+    const rolledBack = await rolledBackWhileItLeaves(`/v1/sandboxes/${id}`);
+    expect([rolledBack.status, rolledBack.body.status]).toEqual([200, "running"]);
+    await mover(two.world.context, 1_000).activate(never);
+    await expectSnapshotOn(two.first);
+  });
+}
+
+test("a snapshot that leaves as a machine goes back to it is brought back first", async () => {
+  await empty();
+  const machine = await onFirst(() => two.world.createMachine({ command: "exec count" }));
+  snapshot = (await two.world.call<Snapshot>("POST", `/v1/machines/${machine}/snapshots`)).body.id;
+  const rolledBack = await rolledBackWhileItLeaves(`/v1/machines/${machine}`);
+  expect([rolledBack.status, rolledBack.body.status]).toEqual([200, "running"]);
+  await mover(two.world.context, 1_000).activate(never);
+  await expectSnapshotOn(two.first);
 });
 
 test("a snapshot that is deleted while it travels is on neither host, and nothing begins from it", async () => {

@@ -10,6 +10,7 @@ import type { Context } from "../context.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import type { NextEvent } from "../db/tables/event-tables.ts";
 import { bringSnapshot } from "../snapshots/snapshot-room.ts";
+import { holdSnapshotOn } from "../snapshots/snapshot-store.ts";
 import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { clientOf } from "../vms/vm-kind.ts";
@@ -27,8 +28,9 @@ export async function rollBackMachine(
 ): Promise<MachineRow> {
   // What the path names comes first.
   await getMachine(context, caller, id);
-  const snapshot = await usableSnapshot(context, caller, { asked, of: "machine" });
   return retryOnConflict(async () => {
+    // Read anew each time: it may have been carried to another host, or deleted.
+    const snapshot = await usableSnapshot(context, caller, { asked, of: "machine" });
     const row = await getMachine(context, caller, id);
     if (row.status === "destroying" || row.status === "destroyed") throw destroyed(row.status);
     if (row.status !== "running" && !isAtRest(row)) return undefined;
@@ -38,7 +40,11 @@ export async function rollBackMachine(
     await requireThere(context, { ...snapshot, host_id: row.host_id });
     const atRest = isAtRest(row) ? row : await stopForIt(context, row);
     return atRest && begin(context, atRest, snapshot);
-  }, busy);
+  }, busy).catch((error: unknown) => {
+    // One that was stopped for it is to start again from its own disk.
+    context.wake("vm-cleanup");
+    throw error;
+  });
 }
 
 /** Its memory and its disk have the form of the template and the size, and hold its main process. */
@@ -77,13 +83,10 @@ async function stopForIt(context: Context, row: MachineRow): Promise<MachineRow 
     restart_wished: true,
   });
   if (stopping === undefined) return undefined;
-  return stopMachineOnHost(context, { ...stopping, stop_timeout_ms: 0 }).catch((error: unknown) => {
-    context.wake("vm-cleanup");
-    throw error;
-  });
+  return stopMachineOnHost(context, { ...stopping, stop_timeout_ms: 0 });
 }
 
-/** Undefined where another writer was first. */
+/** Undefined where another writer was first, or where the snapshot is not on the machine's host any more. */
 async function begin(
   context: Context,
   row: MachineRow,
@@ -92,7 +95,9 @@ async function begin(
   const told = { kind: "rolled_back", reason: `to snapshot ${snapshot.id}` } satisfies NextEvent;
   const quotas = { disk_gib: Math.max(0, snapshot.disk_gib - row.disk_gib) };
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size), quotas };
-  const reserved = await reserveOn(context, room, async (transaction) => {
+  const { row: starting, address } = await reserveOn(context, room, async (transaction) => {
+    // A snapshot that leaves keeps its files at its old host while the row says that a rollback is under way there, so it must not leave before that is written.
+    if (!(await holdSnapshotOn(transaction, snapshot.id, row.host_id))) return undefined;
     const written = await transitionMachine(transaction, row, "starting", {
       ...{ desired: "running", retries: 0, host_lost: false, disk_gib: snapshot.disk_gib },
       // If this start fails, the next one is by its policy.
@@ -102,12 +107,7 @@ async function begin(
     });
     if (written !== undefined) await cancelRestart(transaction, row.id);
     return written;
-  }).catch((error: unknown) => {
-    // One that was stopped for it is to start again from its own disk.
-    context.wake("vm-cleanup");
-    throw error;
   });
-  const { row: starting, address } = reserved;
   if (starting === undefined) return undefined;
   const from = { kind: "snapshot", snapshot_id: snapshot.id } as const;
   const change = { snapshot_id: snapshot.id };

@@ -5,9 +5,11 @@ import { SkerryError } from "@skerry/contract/errors";
 import { reserveOn } from "../capacity/host-reservation.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
 import { retryOnConflict } from "../db/retry-on-conflict.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { bringSnapshot } from "../snapshots/snapshot-room.ts";
+import { holdSnapshotOn } from "../snapshots/snapshot-store.ts";
 import { usableSnapshot, type SnapshotRow } from "../snapshots/snapshots.ts";
 import { readSize } from "../values/sizes.ts";
 import { vmSpecOf } from "../vms/creation/vm-specs.ts";
@@ -26,9 +28,10 @@ export async function rollBackSandbox(
 ): Promise<SandboxRow> {
   // What the path names comes first.
   await getSandbox(context, caller, id);
-  const snapshot = await usableSnapshot(context, caller, { asked, of: "sandbox" });
   return retryOnConflict(
     async () => {
+      // Read anew each time: it may have been carried to another host, or deleted.
+      const snapshot = await usableSnapshot(context, caller, { asked, of: "sandbox" });
       const row = await settledSandbox(context, caller, id);
       if (row.status !== "running" && row.status !== "paused") throw notRunning(row);
       refuseOther(row, snapshot);
@@ -58,19 +61,21 @@ function refuseOther({ template, size }: SandboxRow, snapshot: SnapshotRow): voi
   );
 }
 
-/** A paused one takes room. Undefined where another writer was first, or where it is on its way to another host. */
+/** A paused one takes room. Undefined where another writer was first, or where the sandbox or the snapshot is on its way to another host. */
 async function begin(
   context: Context,
   row: SandboxRow,
   { id }: SnapshotRow,
 ): Promise<SandboxRow | undefined> {
   const next = { kind: "rolled_back", reason: `to snapshot ${id}` } as const;
-  if (row.status === "running") return transitionSandbox(context.db, row, "resuming", { next });
+  // A snapshot that leaves keeps its files at its old host while the row says that a rollback is under way there, so it must not leave before that is written.
+  const write = async (transaction: Queries) =>
+    (await holdSnapshotOn(transaction, id, row.host_id))
+      ? transitionSandbox(transaction, row, "resuming", { next })
+      : undefined;
+  if (row.status === "running") return context.db.transaction().execute(write);
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size) };
-  const reserved = await reserveOn(context, room, (transaction) =>
-    transitionSandbox(transaction, row, "resuming", { next }),
-  );
-  return reserved.row;
+  return (await reserveOn(context, room, write)).row;
 }
 
 interface Rollback {
