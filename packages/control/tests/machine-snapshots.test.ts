@@ -93,6 +93,31 @@ test("a token for one kind of VM sees, uses and deletes the snapshots of that ki
   expect([...world.host.snapshots.kept.keys()]).toEqual([ofSandbox]);
 });
 
+test.each([
+  ["machines", "sandboxes"],
+  ["sandboxes", "machines"],
+] as const)(
+  "a token that may write %s and read %s does not read the snapshots of the first",
+  async (written, read) => {
+    const sandbox = await world.createSandbox();
+    const ids = {
+      machines: (await take("of-machines")).body.id,
+      sandboxes: (await post<Snapshot>(`/v1/sandboxes/${sandbox.id}/snapshots`, { name: "of-sandboxes" }))
+        .body.id,
+    };
+    const attacker = { token: await tokenWith(`${read}:read`, `${written}:write`) };
+    expect(await listed("", attacker)).toEqual([ids[read]]);
+    expect(await listed(`?of=${written === "machines" ? "machine" : "sandbox"}`, attacker)).toEqual([]);
+    for (const asked of [ids[written], `of-${written}`]) {
+      const got = await world.call<Failure>("GET", `/v1/snapshots/${asked}`, attacker);
+      expect([got.status, got.body.code]).toEqual([404, "snapshot_not_found"]);
+    }
+    // What it may do with them is told without showing one.
+    expect((await world.call("DELETE", `/v1/snapshots/of-${written}`, attacker)).status).toBe(204);
+    expect((await world.call("DELETE", `/v1/snapshots/of-${read}`, attacker)).status).toBe(403);
+  },
+);
+
 test("a machine and its snapshots are not there for another organization", async () => {
   const { id: snapshot } = (await take("loaded")).body;
   const stranger = { token: await world.strangerToken() };

@@ -9,15 +9,13 @@ import type { IdOf, Operation, Operations } from "../api/operation.ts";
 import { inVmErrors } from "../vms/vm-errors.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
 import { vmPath } from "../vms/vm-path.ts";
-import { getSnapshot, isSnapshotId } from "./snapshots.ts";
+import { getDeletableSnapshot, getSnapshot, isSnapshotId } from "./snapshots.ts";
 
-const idOf: IdOf = async (context, caller, asked) =>
-  isSnapshotId(asked) ? asked : (await getSnapshot(context, caller, asked)).id;
-
-const path = {
-  params: Type.Object({ id: Type.String({ description: "Id or name of the snapshot." }) }),
-  idOf,
-};
+function path(find: typeof getSnapshot) {
+  const idOf: IdOf = async (context, caller, asked) =>
+    isSnapshotId(asked) ? asked : (await find(context, caller, asked)).id;
+  return { params: Type.Object({ id: Type.String({ description: "Id or name of the snapshot." }) }), idOf };
+}
 
 export function createSnapshotOperation(kind: VmKind) {
   return {
@@ -52,7 +50,7 @@ export const snapshotOperations = {
     tag: "snapshots",
     summary: "List snapshots",
     description:
-      "The snapshots of the organization, newest first: those of sandboxes for a token with a scope for sandboxes, and those of machines for one with a scope for machines.",
+      "The snapshots of the organization, newest first: those of sandboxes for a token with `sandboxes:read`, and those of machines for one with `machines:read`.",
     query: SnapshotListQuery,
     answers: { 200: SnapshotList },
     access: { scope: "sandboxes:read", orScope: "machines:read", role: "viewer", rate: "read" },
@@ -65,7 +63,7 @@ export const snapshotOperations = {
     path: "/v1/snapshots/:id",
     tag: "snapshots",
     summary: "Get a snapshot",
-    ...path,
+    ...path(getSnapshot),
     answers: { 200: Snapshot },
     access: { scope: "sandboxes:read", orScope: "machines:read", role: "viewer", rate: "read" },
     audit: { action: "snapshot.get", resource: "snapshot" },
@@ -78,7 +76,7 @@ export const snapshotOperations = {
     tag: "snapshots",
     summary: "Delete a snapshot",
     description: "What was made of it stays, and so do the snapshots that have it as their parent.",
-    ...path,
+    ...path(getDeletableSnapshot),
     answers: { 204: Type.Null({ description: "It is deleted." }) },
     access: { scope: "sandboxes:write", orScope: "machines:write", role: "member", rate: "write" },
     audit: { action: "snapshot.delete", resource: "snapshot" },

@@ -28,7 +28,7 @@ export async function listSnapshotsOf(
   caller: Caller,
   { of, ...params }: SnapshotListQuery,
 ): Promise<Page<Snapshot>> {
-  const shown = shownTo(caller);
+  const shown = shownTo(caller, ["read"]);
   const wanted = { ...shown, of: shown.of.filter((noun) => (of ?? noun) === noun) };
   const page = await readPage("snapshot", params, (before, limit) =>
     listSnapshots(context.db, wanted, { before, limit }),
@@ -38,12 +38,13 @@ export async function listSnapshotsOf(
 
 const tables = { sandbox: "sandboxes", machine: "machines" } as const;
 
-/** A token for sandboxes alone says nothing about machines, and the other way round. */
-function shownTo({ orgId, scopes }: Caller): ShownSnapshots {
+/** What a token may do with the snapshots of sandboxes, or of machines. */
+type Verb = "read" | "write";
+
+/** Those with which the caller may do one of these. A token for sandboxes alone says nothing about machines, and the other way round. */
+function shownTo({ orgId, scopes }: Caller, verbs: readonly Verb[]): ShownSnapshots {
   const nouns: readonly SnapshotOf[] = ["sandbox", "machine"];
-  const of = nouns.filter(
-    (noun) => scopes.has(`${tables[noun]}:read`) || scopes.has(`${tables[noun]}:write`),
-  );
+  const of = nouns.filter((noun) => verbs.some((verb) => scopes.has(`${tables[noun]}:${verb}`)));
   return { orgId, of };
 }
 
@@ -51,9 +52,18 @@ function nounOf({ vm_id }: Pick<SnapshotRow, "vm_id">): SnapshotOf {
   return kindOf(vm_id) === "machine" ? "machine" : "sandbox";
 }
 
-/** By id or name. Throws `snapshot_not_found`, also where it is another organization's. */
-export async function getSnapshot(context: Context, caller: Caller, asked: string): Promise<SnapshotRow> {
-  const row = isSane(asked) ? await findSnapshot(context.db, shownTo(caller), asked) : undefined;
+/** By id or name, to be shown. Throws `snapshot_not_found`, also where it is another organization's. */
+export function getSnapshot(context: Context, caller: Caller, asked: string): Promise<SnapshotRow> {
+  return requireSnapshot(context, shownTo(caller, ["read"]), asked);
+}
+
+/** By id or name, to be deleted. One that the caller may only read is found, so that `authorize` can name the scope that is missing. Throws `snapshot_not_found`. */
+export function getDeletableSnapshot(context: Context, caller: Caller, asked: string): Promise<SnapshotRow> {
+  return requireSnapshot(context, shownTo(caller, ["read", "write"]), asked);
+}
+
+async function requireSnapshot(context: Context, shown: ShownSnapshots, asked: string): Promise<SnapshotRow> {
+  const row = isSane(asked) ? await findSnapshot(context.db, shown, asked) : undefined;
   if (row === undefined) {
     throw new SkerryError("snapshot_not_found", `There is no snapshot ${quoted(asked)}.`, {
       remediation: "`GET /v1/snapshots` lists those of the organization.",
@@ -79,7 +89,8 @@ export async function usableSnapshot(
   caller: Caller,
   { asked, of }: { readonly asked: string; readonly of: SnapshotOf },
 ): Promise<SnapshotRow> {
-  const row = isSane(asked) ? await findSnapshot(context.db, shownTo(caller), asked) : undefined;
+  const usable = shownTo(caller, ["write"]);
+  const row = isSane(asked) ? await findSnapshot(context.db, usable, asked) : undefined;
   if (row !== undefined && nounOf(row) !== of) throw ofOther(asked, nounOf(row));
   if (row?.status === "ready") return row;
   const why =
@@ -125,7 +136,7 @@ export function checkSnapshotName(name: string): string {
 export async function deleteSnapshot(context: Context, caller: Caller, asked: string): Promise<void> {
   const row = await retryOnConflict(
     async () => {
-      const seen = await getSnapshot(context, caller, asked);
+      const seen = await getDeletableSnapshot(context, caller, asked);
       authorize(caller, { scope: `${tables[nounOf(seen)]}:write`, role: "member" });
       return seen.status === "deleting" ? seen : transitionSnapshot(context.db, seen, "deleting");
     },
@@ -187,7 +198,7 @@ export async function snapshotOutcome(
   caller: Caller,
   id: string,
 ): Promise<Outcome<Snapshot>> {
-  const row = await findSnapshot(context.db, shownTo(caller), id);
+  const row = await findSnapshot(context.db, shownTo(caller, ["write"]), id);
   if (row?.status === "ready") return { kind: "ready", answer: snapshotOf(row) };
   if (row?.status !== "creating") return { kind: "nothing" };
   context.wake("vm-cleanup");
