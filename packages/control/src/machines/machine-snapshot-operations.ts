@@ -47,7 +47,7 @@ export const machineSnapshotOperations = {
     summary: "Roll a machine back to a snapshot",
     description:
       "It goes on from the memory and the disk of the snapshot, and what it was until then is lost, with its disk. It is stopped at once, where it runs. " +
-      "The snapshot is of any machine of the organization with the same template, size and main process, on the same host.",
+      "The snapshot is of any machine of the organization with the same template, size and main process; where it is on another host, it is brought to the machine's, and the call takes as long as its files do.",
     ...path,
     body: RollbackRequest,
     answers: { 200: Machine },

@@ -37,7 +37,7 @@ export const sandboxSnapshotOperations = {
     summary: "Roll a sandbox back to a snapshot",
     description:
       "It goes on from the memory and the disk of the snapshot, and what it was until then is lost. The snapshot is of any sandbox of the organization " +
-      "with the same template and size, on the same host.",
+      "with the same template and size; where it is on another host, it is brought to the sandbox's, and the call takes as long as its files do.",
     ...path,
     body: RollbackRequest,
     answers: { 200: Sandbox },
