@@ -1,8 +1,10 @@
 // More control planes on the database of a world: another server in this process, and real processes that a test can kill.
 
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
+import { sql } from "kysely";
 import { inject } from "vitest";
 import type { ClientFiles } from "../../src/clients/client-files.ts";
 import { makeContext } from "../../src/app/make-context.ts";
@@ -48,7 +50,10 @@ export async function openReplica(
 }
 
 export interface ControlProcess extends Replica {
-  /** As `kill -9` does it: nothing is finished, nobody is told. */
+  /**
+   * As `kill -9` does it: the process finishes nothing and tells nothing. Resolves when PostgreSQL has none of its connections left, so that no
+   * statement of it, such as one that extends a claim, comes after what the test writes next.
+   */
   kill(): Promise<void>;
 }
 
@@ -57,19 +62,23 @@ export async function startControl(
   world: World,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<ControlProcess> {
+  const name = `control-${randomUUID()}`;
   const child = spawn(process.execPath, [inject("controlProgram"), "serve"], {
     env: {
       PATH: process.env["PATH"],
-      SKERRY_DATABASE_URL: world.databaseUrl,
       SKERRY_HOST_SOCKET: world.host.socketPath,
       SKERRY_LISTEN: "127.0.0.1:0",
       ...environment,
+      SKERRY_DATABASE_URL: `${environment["SKERRY_DATABASE_URL"] ?? world.databaseUrl}&application_name=${name}`,
     },
     stdio: ["ignore", "pipe", "inherit"],
   });
   let log = "";
   child.stdout.on("data", (chunk: Buffer) => (log += chunk.toString()));
-  const end = () => killed(child);
+  const end = async () => {
+    await killed(child);
+    await eventually(() => isGone(world, name), "PostgreSQL has ended its connections");
+  };
   try {
     await eventually(() => log.includes("Server listening"), "control listens");
   } catch (error) {
@@ -84,4 +93,13 @@ async function killed(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGKILL");
   await once(child, "exit");
+}
+
+/** Ends what is still there: a statement that waits for a lock would not notice that its client has died. */
+async function isGone({ db }: World, applicationName: string): Promise<boolean> {
+  const { rows } = await sql`
+    select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${applicationName}`.execute(
+    db,
+  );
+  return rows.length === 0;
 }
