@@ -75,6 +75,8 @@ interface ReaderOptions {
 /** A reader of the stream: what it was told so far. */
 export class EventReader implements AsyncDisposable {
   readonly told: ServerEvent[] = [];
+  /** What it knows of each resource by now. */
+  readonly known = new Map<string, ResourceEvent>();
   readonly #leaving = new AbortController();
   #done: Promise<unknown> = Promise.resolve();
   isOver = false;
@@ -101,17 +103,18 @@ export class EventReader implements AsyncDisposable {
 
   async #read(events: AsyncIterable<ServerEvent>): Promise<void> {
     try {
-      for await (const event of events) this.told.push(event);
+      for await (const event of events) this.#take(event);
     } catch {
       // The stream was cut off.
     }
     this.isOver = true;
   }
 
-  get items(): ResourceEvent[] {
-    return this.told
-      .filter(({ event }) => !["synced", "reset", "error"].includes(event))
-      .map(({ data }) => JSON.parse(data) as ResourceEvent);
+  #take(event: ServerEvent): void {
+    this.told.push(event);
+    if (["synced", "reset", "error"].includes(event.event)) return;
+    const item = JSON.parse(event.data) as ResourceEvent;
+    this.known.set(item.id, item);
   }
 
   get names(): string[] {
@@ -120,11 +123,6 @@ export class EventReader implements AsyncDisposable {
 
   get cursor(): string {
     return this.told.at(-1)?.id ?? "";
-  }
-
-  /** What it knows of each resource by now. */
-  get known(): Map<string, ResourceEvent> {
-    return new Map(this.items.map((item) => [item.id, item]));
   }
 
   until(holds: (reader: EventReader) => boolean, what: string): Promise<void> {
