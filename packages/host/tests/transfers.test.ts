@@ -4,6 +4,9 @@ import { once } from "node:events";
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import { encodeFrame, encodeJson, frameTypes } from "@skerry/contract/frames";
 import { fastify } from "fastify";
@@ -12,6 +15,7 @@ import type { Host } from "../src/host.ts";
 import { registerArchives } from "../src/http/archives.ts";
 import { asSkerryError } from "../src/http/conventions.ts";
 import { registerFiles } from "../src/http/files.ts";
+import { untilCut } from "../src/http/transfers.ts";
 import { validatorCompiler } from "../src/http/validator-compiler.ts";
 import { FakeGuest } from "./support/fake-guest.ts";
 
@@ -123,4 +127,50 @@ test("an upload that ends within that time is whole", async () => {
   await greeted.peer.close(id, { size: 19 });
   expect((await answer).status).toBe(200);
   expect(users).toBe(0);
+});
+
+test("of a long transfer no more is held than what is on its way", async () => {
+  setFlagsFromString("--expose_gc");
+  const collect = runInNewContext("gc") as () => void;
+  const chunks: WeakRef<Buffer>[] = [];
+  let held = 0;
+  async function* upload(): AsyncGenerator<Buffer> {
+    for (let count = 0; count < 200; count += 1) {
+      const chunk = Buffer.alloc(1024 * 1024);
+      chunks.push(new WeakRef(chunk));
+      yield chunk;
+    }
+    await turn(); // within the turn in which it was made, a WeakRef holds its target
+    collect();
+    held = chunks.filter((chunk) => chunk.deref() !== undefined).length;
+  }
+  let bytes = 0;
+  for await (const chunk of untilCut(upload(), new AbortController().signal)) bytes += chunk.length;
+  expect(bytes).toBe(200 * 1024 * 1024);
+  expect(held).toBeLessThan(4);
+});
+
+test("a transfer whose next piece never comes is cut at once", async () => {
+  const cut = new AbortController();
+  async function* upload(): AsyncGenerator<Buffer> {
+    yield Buffer.from("a part");
+    await new Promise(() => undefined);
+  }
+  const pieces = untilCut(upload(), cut.signal);
+  expect((await pieces.next()).value).toEqual(Buffer.from("a part"));
+  const next = pieces.next();
+  cut.abort(new Error("the guest is moved"));
+  await expect(next).rejects.toThrow("the guest is moved");
+});
+
+test("a transfer that is cut between two pieces ends with the next one", async () => {
+  const cut = new AbortController();
+  async function* upload(): AsyncGenerator<Buffer> {
+    yield Buffer.from("a part");
+    yield Buffer.from("another part");
+  }
+  const pieces = untilCut(upload(), cut.signal);
+  await pieces.next();
+  cut.abort(new Error("the guest is moved"));
+  await expect(pieces.next()).rejects.toThrow("the guest is moved");
 });

@@ -38,15 +38,21 @@ export async function* untilCut(
   content: AsyncIterable<Buffer>,
   cut: AbortSignal,
 ): AsyncGenerator<Buffer, void> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  aborted.catch(() => undefined); // heard of with the next piece
-  const onAbort = () => reject(cut.reason as Error);
+  let stopWaiting = (_reason: Error): void => undefined;
+  const onAbort = (): void => stopWaiting(cut.reason as Error);
   cut.addEventListener("abort", onAbort, { once: true });
-  if (cut.aborted) onAbort();
   const pieces = content[Symbol.asyncIterator]();
+  // A race of each piece with one promise of the abort would hold all pieces until that promise settles.
+  const next = (): Promise<IteratorResult<Buffer, unknown>> => {
+    const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<Buffer, unknown>>();
+    stopWaiting = reject;
+    pieces.next().then(resolve, reject);
+    return promise;
+  };
   try {
     for (;;) {
-      const { value, done } = await Promise.race([pieces.next(), aborted]);
+      cut.throwIfAborted();
+      const { value, done } = await next();
       if (done === true) return;
       yield value;
     }
