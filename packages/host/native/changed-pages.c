@@ -2,8 +2,9 @@
 // file, in the form of memory-pages.h. PID is its QEMU, whose vCPUs are stopped; BYTES of memory begin at ADDRESS there; BASE is the
 // file of memory that private-memory.c has mapped there, or holds no data.
 //
-// A page is written that is private to QEMU (anonymous, in memory or swapped out), or that is mapped from any other file than BASE: that is one
-// of the pages that the guest was started with (private-memory.c), so a chain of such files never has to be followed.
+// A page is looked at that is private to QEMU (anonymous, in memory or swapped out), or that is mapped from any other file than BASE: that is one
+// of the pages that the guest was started with (private-memory.c), so a chain of such files never has to be followed. It is written unless BASE
+// has the same there.
 //
 // It is a program because Node reads neither /proc/PID/pagemap of a large guest nor its memory without holding both up.
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,13 +92,18 @@ static void mark_private(const char *pid) {
   close(pagemap);
 }
 
-// Over a file that holds no data a page of zeros is none that was changed: a guest that only reads its memory has such pages, and a huge
-// page has many.
-static void unmark_zeros(int memory, char *buffer) {
-  for (uint64_t page = 0; page < pages; page++) {
-    if (!changed[page]) continue;
-    if (pread(memory, buffer, PAGE, (off_t)(start + page * PAGE)) != PAGE) fail("read memory");
-    changed[page] = buffer[0] != 0 || memcmp(buffer, buffer + 1, PAGE - 1) != 0;
+// A page that says what BASE says there is none that was changed: a guest writes back what was there, pages were written to fill a short gap when it was
+// saved before, and over a file without data there are pages of zeros that were only read.
+static void unmark_same(int memory, const uint8_t *base, uint8_t *buffer) {
+  for (uint64_t page = 0, count; page < pages; page += count) {
+    for (count = 0; count < BUFFER_BYTES / PAGE && page + count < pages && changed[page + count];) count++;
+    if (count == 0) {
+      count = 1;
+      continue;
+    }
+    if (pread(memory, buffer, count * PAGE, (off_t)(start + page * PAGE)) != (ssize_t)(count * PAGE)) fail("read memory");
+    for (uint64_t i = 0; i < count; i++)
+      changed[page + i] = memcmp(buffer + i * PAGE, base + (page + i) * PAGE, PAGE) != 0;
   }
 }
 
@@ -154,13 +161,18 @@ int main(int argc, char **argv) {
   changed = calloc(pages, 1);
   char *buffer = malloc(BUFFER_BYTES);
   if (!changed || !buffer) fail("memory");
-  if (stat(argv[4], &base)) fail(argv[4]);
+  int base_fd = open(argv[4], O_RDONLY | O_CLOEXEC);
+  if (base_fd < 0 || fstat(base_fd, &base)) fail(argv[4]);
+  errno = EINVAL;
+  if ((uint64_t)base.st_size < size) fail("the memory that the guest was started from is shorter than the guest's");
+  const uint8_t *contents = mmap(NULL, size, PROT_READ, MAP_SHARED, base_fd, 0);
+  if (contents == MAP_FAILED) fail("map the memory that the guest was started from");
   out = open(argv[5], O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (out < 0) fail(argv[5]);
   mark_inherited(argv[1], &base);
   mark_private(argv[1]);
   int memory = open_of(argv[1], "mem");
-  if (base.st_blocks == 0) unmark_zeros(memory, buffer);
+  unmark_same(memory, contents, (uint8_t *)buffer);
   struct memory_pages head = {.magic = MEMORY_PAGES_MAGIC, .memory_bytes = size, .runs = find_runs(NULL)};
   struct memory_run *runs = calloc(head.runs + 1, sizeof *runs);
   if (!runs) fail("memory");

@@ -177,6 +177,22 @@ test.each([
   },
 );
 
+test("what is as it was at first is not written, also where it filled a gap before", async () => {
+  const base = await baseFile("base-same", "t");
+  const pagesOf = async (guest: Grown, name: string): Promise<number> => {
+    await guest.changed(join(folder, name));
+    return (await stat(join(folder, name))).size / PAGE - 1;
+  };
+  await using first = await grow(base, undefined, "a0", "b5", "t40");
+  expect(await pagesOf(first, "same-one")).toBe(6);
+  await using second = await grow(base, join(folder, "same-one"), "c13");
+  expect(await pagesOf(second, "same-two")).toBe(14);
+  await using third = await grow(base, join(folder, "same-two"), "t13");
+  expect(await pagesOf(third, "same-three")).toBe(6);
+  await using fourth = await grow(base, join(folder, "same-three"));
+  expect(fourth.saw).toBe(`attttb${"t".repeat(PAGES - 6)}`);
+});
+
 test("pages that lie outside of the memory, or are another guest's, end the one that would start with them", async () => {
   const base = await baseFile("base-short", "t");
   await using guest = await grow(base, undefined, "a0");
