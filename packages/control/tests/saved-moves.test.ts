@@ -1,6 +1,7 @@
 // Paused sandboxes and snapshots leave a host that is drained, cut off at every step on fake hosts: whatever happens, the files are where the row says, and in the
 // end in one place.
 
+import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Host } from "@skerry/contract/hosts/host";
@@ -184,6 +185,26 @@ test("where no host can go on with them the drain does not end, and says why", a
   const { status, waits_for } = await host(two.first);
   expect(status).toBe("draining");
   expect(waits_for).toMatch(/^the paused sandbox \w+ has nowhere to go: the CPU is another: another there/);
+});
+
+test("snapshots that can go nowhere, however many, do not keep one behind them from leaving", async () => {
+  // Ids that sort before every other: the one that can go is the last.
+  await sql`
+    insert into snapshots
+    select copy.* from snapshots one, generate_series(1, 100) number, jsonb_populate_record(one, jsonb_build_object(
+      'id', 'snp_' || lpad(number::text, 26, '0'), 'name', null, 'runs_on', ${JSON.stringify({ ...compatibility, cpu: "another" })}::jsonb
+    )) copy
+    where one.id = ${snapshot}`.execute(two.world.db);
+  await order(two.first, "drain");
+  const moves = mover(two.world.context, 1_000);
+  for (let looks = 0; looks < 5; looks += 1) await moves.activate(never);
+  expect([await hostOf(snapshot), two.second.savedMoves.has(snapshot)]).toEqual([
+    await hostId(two.second),
+    true,
+  ]);
+  expect((await host(two.first)).waits_for).toMatch(/^the snapshot snp_0+\d+ has nowhere to go/);
+  await finishDrains();
+  expect((await host(two.first)).status).toBe("draining");
 });
 
 test("what cannot go on there after all is refused by the target, in words that the operator sees", async () => {

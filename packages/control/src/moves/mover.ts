@@ -16,7 +16,7 @@ import {
   type DrainingHost,
   type MoveRow,
 } from "./move-store.ts";
-import { movableSaved } from "./saved-move-store.ts";
+import { movableSaved, type MovableSaved } from "./saved-move-store.ts";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 
 export { sweepMoves } from "./move-store.ts";
@@ -24,7 +24,7 @@ export { sweepMoves } from "./move-store.ts";
 const SERVICE = "mover";
 /** From one host: a move takes its disks and its network, which its other VMs notice. */
 const AT_ONCE = 3;
-/** VMs of one host that are looked at: behind one that fits nowhere there may be smaller ones. */
+/** VMs of one host that are looked at, and as many saved guests: behind one that fits nowhere there may be smaller ones. */
 const CANDIDATES = 32;
 /** What is free elsewhere changes without a message. */
 const WAITING_LOOK_MS = 5_000;
@@ -32,6 +32,7 @@ const WAITING_LOOK_MS = 5_000;
 const SETTLING_LOOK_MS = 1_000;
 
 export function mover(context: Context, everyMs: number): BackgroundService {
+  const drain = new Drain(context);
   return {
     name: SERVICE,
     everyMs,
@@ -40,7 +41,7 @@ export function mover(context: Context, everyMs: number): BackgroundService {
       let drains: Drains;
       try {
         do {
-          drains = await beginMoves(context);
+          drains = await drain.beginMoves();
           for (const move of await dueMoves(context.db, hand.ids)) hand.take(move);
           await hand.wait(SETTLING_LOOK_MS);
           // The last one may have left.
@@ -111,34 +112,76 @@ class Hand {
 /** What draining hosts are at: none is, all their VMs have somewhere to go, or one has not. */
 type Drains = "none" | "go on" | "wait";
 
-async function beginMoves(context: Context): Promise<Drains> {
-  const draining = await drainingHosts(context.db);
-  let drains: Drains = draining.length === 0 ? "none" : "go on";
-  for (const host of draining) if (await waitsAfterBeginning(context, host)) drains = "wait";
-  return drains;
+/** Begins the moves that empty draining hosts. */
+class Drain {
+  readonly #context: Context;
+  /** The last saved guest of a host that was looked at, while there may be more behind it: those that can go nowhere do not keep others from leaving. */
+  readonly #lookedAt = new Map<string, string>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async beginMoves(): Promise<Drains> {
+    const draining = await drainingHosts(this.#context.db);
+    const ids = new Set(draining.map(({ id }) => id));
+    for (const id of this.#lookedAt.keys()) if (!ids.has(id)) this.#lookedAt.delete(id);
+    let drains: Drains = draining.length === 0 ? "none" : "go on";
+    for (const host of draining) if (await this.#waitsAfterBeginning(host)) drains = "wait";
+    return drains;
+  }
+
+  /** True where something has nowhere to go, and nothing is left that was not looked at. */
+  async #waitsAfterBeginning(host: DrainingHost): Promise<boolean> {
+    const { db } = this.#context;
+    const free = AT_ONCE - (await countMovesFrom(db, host.id));
+    if (free <= 0) return false;
+    const after = this.#lookedAt.get(host.id) ?? "";
+    const saved = await movableSaved(db, host.id, { after, limit: CANDIDATES });
+    const isLast = saved.length < CANDIDATES;
+    const { isFull, waitsFor } = await beginSome(await this.#candidates(host, saved), free);
+    // Where no more may be under way the same ones are looked at again: not all of them may have been.
+    if (!isFull) this.#remember(host.id, isLast ? undefined : saved.at(-1));
+    // Of those before and behind nothing is known.
+    if (waitsFor !== null || (after === "" && isLast)) await setBlockedReason(db, host.id, waitsFor);
+    return waitsFor !== null && (isFull || isLast);
+  }
+
+  #remember(hostId: string, last: MovableSaved | undefined): void {
+    if (last === undefined) this.#lookedAt.delete(hostId);
+    else this.#lookedAt.set(hostId, last.id);
+  }
+
+  /** What runs comes first: its room is wanted. */
+  async #candidates(
+    host: DrainingHost,
+    saved: readonly MovableSaved[],
+  ): Promise<(() => Promise<Departure>)[]> {
+    const context = this.#context;
+    const vms = await movableVms(context.db, host.id, CANDIDATES);
+    return [
+      ...vms.map((vm) => () => beginMove(context, vm, host)),
+      ...saved.map((one) => () => beginSavedMove(context, one, host)),
+    ];
+  }
 }
 
-/** True where something has nowhere to go. */
-async function waitsAfterBeginning(context: Context, host: DrainingHost): Promise<boolean> {
-  let free = AT_ONCE - (await countMovesFrom(context.db, host.id));
-  if (free <= 0) return false;
+interface Begun {
+  /** As many moves are under way as may be. */
+  readonly isFull: boolean;
+  /** What the first that has nowhere to go waits for. */
+  readonly waitsFor: string | null;
+}
+
+/** Begins no more moves than are free. */
+async function beginSome(candidates: readonly (() => Promise<Departure>)[], free: number): Promise<Begun> {
+  let left = free;
   let waitsFor: string | null = null;
-  for (const begin of await candidates(context, host)) {
-    if (free <= 0) break;
+  for (const begin of candidates) {
+    if (left === 0) break;
     const begun = await begin();
-    if (begun.kind === "begun") free -= 1;
+    if (begun.kind === "begun") left -= 1;
     if (begun.kind === "waits") waitsFor ??= begun.waitsFor;
   }
-  await setBlockedReason(context.db, host.id, waitsFor);
-  return waitsFor !== null;
-}
-
-/** What runs comes first: its room is wanted. */
-async function candidates(context: Context, host: DrainingHost): Promise<(() => Promise<Departure>)[]> {
-  const vms = await movableVms(context.db, host.id, CANDIDATES);
-  const saved = await movableSaved(context.db, host.id, CANDIDATES);
-  return [
-    ...vms.map((vm) => () => beginMove(context, vm, host)),
-    ...saved.map((one) => () => beginSavedMove(context, one, host)),
-  ];
+  return { isFull: left === 0, waitsFor };
 }

@@ -19,8 +19,12 @@ export interface MovableSaved {
 
 const underWay = sql`moves.status in (${sql.join(moveStatusesUnderWay)})`;
 
-/** Those on this host that are not on their way yet, oldest first. The snapshot of a fork goes with the fork. */
-export async function movableSaved(db: Queries, hostId: string, limit: number): Promise<MovableSaved[]> {
+/** Those on this host, behind this id, that are not on their way yet, oldest first. The snapshot of a fork goes with the fork. */
+export async function movableSaved(
+  db: Queries,
+  hostId: string,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<MovableSaved[]> {
   const { rows } = await sql<MovableSaved>`
     select * from (
       select id, host_id, execution_id, size, null::jsonb as runs_on from sandboxes
@@ -29,7 +33,7 @@ export async function movableSaved(db: Queries, hostId: string, limit: number): 
       select id, host_id, execution_id, size, runs_on from snapshots
       where host_id = ${hostId} and status = 'ready' and not is_internal
     ) saved
-    where not exists (select 1 from moves where vm_id = saved.id and ${underWay})
+    where id > ${after} and not exists (select 1 from moves where vm_id = saved.id and ${underWay})
     order by id limit ${limit}`.execute(db);
   return rows;
 }
