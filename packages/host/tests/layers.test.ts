@@ -1,10 +1,21 @@
 // What disks stand on, sent from one host to another: a host that lies about it, or a connection that breaks off, must leave nothing.
 
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  writeFile,
+  type FileHandle,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { basename, join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { Layers } from "../src/move/layers.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
@@ -30,6 +41,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.restoreAllMocks();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -67,6 +79,55 @@ test("a layer arrives byte for byte, and its holes cost nothing", async () => {
   expect((await stat(arrived)).blocks * 512).toBeLessThan(SIZE / 32);
   expect((await stat(arrived)).mode & 0o777).toBe(0o444);
   expect(await layers.find(digest, [])).toBe(arrived);
+});
+
+interface FileCalls {
+  readonly sync: (this: FileHandle) => Promise<void>;
+  readonly write: (
+    this: FileHandle,
+    ...call: [bytes: Uint8Array, offset: number, length: number, at: number]
+  ) => Promise<unknown>;
+}
+
+/** The calls that all open files share. */
+async function fileCalls(): Promise<FileCalls> {
+  await using handle = await open(folder, "r");
+  return Object.getPrototypeOf(handle) as FileCalls;
+}
+
+test("a layer is on the disk before it has its name, and its name before it is said to be here", async () => {
+  const file = await sparseFile("disk");
+  const digest = await layers.digestOf(file);
+  const calls = await fileCalls();
+  const { sync } = calls;
+  const synced: { readonly what: string; readonly mode: number; readonly there: readonly string[] }[] = [];
+  vi.spyOn(calls, "sync").mockImplementation(async function (this: FileHandle) {
+    const what = basename(await readlink(`/proc/self/fd/${this.fd}`));
+    const there = await readdir(join(folder, "layers"));
+    synced.push({ what, mode: (await this.stat()).mode & 0o777, there });
+    await sync.call(this);
+  });
+  await layers.receive({ digest, maxBytes: MAX }, layers.read(file));
+  const [content, ...folders] = synced;
+  expect(content?.what).toMatch(/\.part$/);
+  expect(content?.mode).toBe(0o444);
+  expect(content?.there).toEqual([content?.what]);
+  expect(folders.map(({ what }) => what)).toEqual(["layers", basename(folder)]);
+  expect(folders[0]?.there).toEqual([`${digest}.layer`]);
+});
+
+test("a layer of which the kernel takes a part at a time arrives byte for byte", async () => {
+  const file = await sparseFile("disk");
+  const digest = await layers.digestOf(file);
+  const calls = await fileCalls();
+  const { write } = calls;
+  vi.spyOn(calls, "write").mockImplementation(function (this: FileHandle, ...call) {
+    const [bytes, offset, length, at] = call;
+    return write.call(this, bytes, offset, Math.min(length, 1000), at);
+  });
+  const arrived = await layers.receive({ digest, maxBytes: MAX }, layers.read(file));
+  vi.restoreAllMocks();
+  expect(await sha256(arrived)).toBe(await sha256(file));
 });
 
 test("the same content is the same layer, however its file came to be", async () => {

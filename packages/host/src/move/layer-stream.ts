@@ -7,6 +7,7 @@
 import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
 import { runProgram } from "../run.ts";
+import { SyncedWriter } from "./synced-writer.ts";
 
 const BLOCK_BYTES = 64 * 1024;
 const READ_BLOCKS = 16;
@@ -66,8 +67,8 @@ export interface LayerClaim {
   readonly maxBytes: number;
 }
 
-/** Writes the layer to `file`, which must not exist. Rejects with LayerFault where it is another one; then
- *  the caller removes what was written. */
+/** Writes the layer to `file`, which must not exist, and resolves when it is on the disk. Rejects with
+ *  LayerFault where it is another one; then the caller removes what was written. */
 export async function writeLayer(
   file: string,
   { digest, maxBytes }: LayerClaim,
@@ -75,6 +76,7 @@ export async function writeLayer(
 ): Promise<void> {
   const hash = createHash("sha256");
   await using handle = await open(file, "wx", 0o600);
+  const writer = new SyncedWriter(handle);
   let pending = Buffer.alloc(0);
   let size: number | undefined;
   let last = -1;
@@ -93,13 +95,15 @@ export async function writeLayer(
       if (number <= last || number * BLOCK_BYTES >= size) throw new LayerFault("a block is out of place");
       last = number;
       const at = number * BLOCK_BYTES;
-      await handle.write(pending, NUMBER_BYTES, Math.min(BLOCK_BYTES, size - at), at);
+      const end = NUMBER_BYTES + Math.min(BLOCK_BYTES, size - at);
+      await writer.write(pending.subarray(NUMBER_BYTES, end), at);
       pending = pending.subarray(NUMBER_BYTES + BLOCK_BYTES);
     }
   }
   if (size === undefined || pending.length > 0) throw new LayerFault("it breaks off");
   if (hash.digest("hex") !== digest) throw new LayerFault("its content is another");
   await handle.chmod(0o444);
+  await writer.end();
 }
 
 function readSize(head: Buffer, maxBytes: number): number {

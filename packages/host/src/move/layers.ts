@@ -4,7 +4,8 @@
 
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { syncFolder } from "../vm/record.ts";
 import { layerDigest, layerStream, writeLayer, type LayerClaim } from "./layer-stream.ts";
 
 const PART = ".part";
@@ -50,7 +51,8 @@ export class Layers {
     return undefined;
   }
 
-  /** The file appears whole or not at all. Two sources may send the same layer at the same time. */
+  /** The file appears whole or not at all, and outlasts a loss of power, because its source may remove its own
+   *  then. Two sources may send the same layer at the same time. */
   async receive(claim: LayerClaim, content: AsyncIterable<Uint8Array>): Promise<string> {
     await mkdir(this.#folder, { recursive: true, mode: 0o711 });
     const file = this.#fileOf(claim.digest);
@@ -58,6 +60,7 @@ export class Layers {
     try {
       await writeLayer(part, claim, content);
       await rename(part, file);
+      for (const folder of [this.#folder, dirname(this.#folder)]) await syncFolder(folder);
       return file;
     } finally {
       await rm(part, { force: true });

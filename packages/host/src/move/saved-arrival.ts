@@ -23,6 +23,7 @@ import { savedPaths, writeSaved, type SavedGuest } from "../vm/saved/saved-guest
 import { fileMibOf } from "../vm/vm-resources.ts";
 import { LayerReceiver } from "./layer-receiver.ts";
 import type { Layers } from "./layers.ts";
+import { SyncedWriter } from "./synced-writer.ts";
 import { pagesFileMaxBytes } from "./whole-memory.ts";
 
 export interface SavedArrivalOptions {
@@ -39,8 +40,6 @@ export interface SavedArrivalOptions {
 const MIB = 1024 * 1024;
 /** The state of a guest's CPUs and devices is a thousandth of that. */
 const STATE_MAX_BYTES = 64 * MIB;
-/** So much is written before it is had on the disk, or a slow disk would keep the source waiting at the end. */
-const SYNC_EVERY_BYTES = 64 * MIB;
 /** An arrival that nothing uses was given up by a control plane that could not tell this host. */
 const ABANDONED_AFTER_MS = 10 * 60_000;
 
@@ -188,24 +187,15 @@ async function write(
   maxBytes: number,
 ): Promise<SavedFile> {
   const came = { bytes: 0, crc32: 0 };
-  let unsynced = 0;
+  const writer = new SyncedWriter(file);
   for await (const part of content) {
     if (came.bytes + part.length > maxBytes)
       throw new SkerryError("move_refused", "A file of what arrives is too large.");
     came.crc32 = crc32(part, came.crc32);
-    if (part.some((byte) => byte !== 0)) await writeAll(file, part, came.bytes);
+    if (part.some((byte) => byte !== 0)) await writer.write(part, came.bytes);
     came.bytes += part.length;
-    unsynced += part.length;
-    if (unsynced < SYNC_EVERY_BYTES) continue;
-    await file.datasync();
-    unsynced = 0;
   }
   await file.truncate(came.bytes);
-  await file.datasync();
+  await writer.end();
   return came;
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
-  for (let done = 0; done < bytes.length;)
-    done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
 }
