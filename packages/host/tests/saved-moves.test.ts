@@ -243,6 +243,20 @@ test("files that have not come are not sealed, and layers that nobody asked for 
   expect(target.snapshots.list()).toEqual([]);
 });
 
+test("a source that seals before it has sent all layers is refused, and the move can be given up", async () => {
+  const id = await snapshotAtSource();
+  const order = await orderFor(id);
+  const { layers } = await target.moves.receive(id, order);
+  expect(layers).toHaveLength(2);
+  for (const [name, text] of Object.entries({ memory: "m", state: "s", disk: "d" }))
+    expect((await put(`/saved/${id}/arrival/files/${name}`, Buffer.from(text))).status).toBe(200);
+  const { status, text } = await put(`/saved/${id}/arrival/seal`, JSON.stringify(sums));
+  expect(status).toBeGreaterThanOrEqual(400);
+  expect(text).toMatch(/The layer [0-9a-f]{64} has not come/);
+  await target.moves.forget(id, order.move_id);
+  await expectNothingAt(target);
+});
+
 test("a file that is larger than it can be is cut off", async () => {
   const id = await snapshotAtSource();
   await target.moves.receive(id, await orderFor(id));

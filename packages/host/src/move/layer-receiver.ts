@@ -26,6 +26,7 @@ export class LayerReceiver {
     string,
     { readonly came: PromiseWithResolvers<void>; readonly maxBytes: number }
   >();
+  readonly #missing = new Set<string>();
 
   constructor(options: LayerReceiverOptions) {
     this.#options = options;
@@ -40,6 +41,7 @@ export class LayerReceiver {
       const came = Promise.withResolvers<void>();
       came.promise.catch(() => undefined); // `files` gets the error
       this.#asked.set(digest, { came, maxBytes: fileMibOf(diskGib) * MIB });
+      this.#missing.add(digest);
     }
     return [...this.#asked.keys()];
   }
@@ -51,11 +53,22 @@ export class LayerReceiver {
     const { came, maxBytes } = asked;
     try {
       await layers.receive({ digest, maxBytes }, withinDiskReserve(vmsFolder, content));
+      this.#missing.delete(digest);
       came.resolve();
     } catch (error) {
       came.reject(error);
       throw error;
     }
+  }
+
+  /** Throws unless all layers that were asked for have come. */
+  checkAllCame(): void {
+    const [digest] = this.#missing;
+    if (digest !== undefined)
+      throw new SkerryError(
+        "move_refused",
+        `The layer ${digest} has not come, which this host has asked for.`,
+      );
   }
 
   /** Resolves with the files of all layers when those that were asked for have come. */

@@ -119,6 +119,7 @@ export class SavedArrival {
         if (came?.bytes === sent.bytes && came.crc32 === sent.crc32) continue;
         throw new SkerryError("move_refused", `What came as the file "${name}" is not what was sent.`);
       }
+      this.#layers.checkAllCame(); // a source that never sends one could otherwise make this wait without end
       const { vm_id, template, size, saved_at, runs_on } = order.manifest;
       const { memory, state, disk } = files;
       const saved: SavedGuest = {
