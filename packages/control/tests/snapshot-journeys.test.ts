@@ -92,6 +92,52 @@ test("many at once go there with one move", async () => {
   expect(moves).toEqual([{ status: "done" }]);
 });
 
+test("an organization has two snapshots at once carried from a host, and others more later", async () => {
+  await empty();
+  const strange = { token: await two.world.strangerToken() };
+  const theirs = await onFirst(() =>
+    two.world
+      .call<Sandbox>("POST", "/v1/sandboxes", { body: { template: "base" }, ...strange })
+      .then(({ body }) => body),
+  );
+  const take = async (of: string, more = {}) =>
+    (await two.world.call<Snapshot>("POST", `/v1/sandboxes/${of}/snapshots`, more)).body.id;
+  const ours = [snapshot, await take(source), await take(source), await take(source), await take(source)];
+  const their = await take(theirs, strange);
+  await fill(two.first);
+  const begin = (from: string, more = {}) =>
+    two.world.call<Sandbox & { code: string }>("POST", "/v1/sandboxes", {
+      body: { snapshot: from },
+      ...more,
+    });
+  // Nothing travels yet, as no mover is at work.
+  const calls = ours.map((one) => begin(one));
+  const refused = await Promise.race([Promise.all(calls), threeRefused(calls)]);
+  expect(refused.map(({ status, body }) => [status, body.code])).toEqual(
+    Array.from({ length: 3 }, () => [503, "no_capacity"]),
+  );
+  const underWay = await two.world.db.selectFrom("moves").select("vm_id").execute();
+  expect(underWay).toHaveLength(2);
+  expect((await carried(begin(their, strange))).status).toBe(201);
+  const answers = await Promise.all(calls);
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(2);
+  await mover(two.world.context, 1_000).activate(never);
+  const left = ours.find((one) => !underWay.some(({ vm_id }) => vm_id === one)) ?? "";
+  expect((await carried(begin(left))).status).toBe(201);
+});
+
+/** The answers of the first three calls that are refused. */
+function threeRefused<Body>(calls: readonly Promise<Answer<Body>>[]): Promise<Answer<Body>[]> {
+  const refused: Answer<Body>[] = [];
+  const all = Promise.withResolvers<Answer<Body>[]>();
+  for (const call of calls)
+    void call.then((answer) => {
+      if (answer.status >= 400) refused.push(answer);
+      if (refused.length === 3) all.resolve(refused);
+    }, all.reject);
+  return all.promise;
+}
+
 test("where the other host is full as well the answer is no_capacity, and nothing travels", async () => {
   await fill(two.second);
   const refused = await carried(create());

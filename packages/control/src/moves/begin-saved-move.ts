@@ -7,7 +7,7 @@ import { place, placeSaved } from "../capacity/placement.ts";
 import type { HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
 import { faultBetween, type Departure } from "./begin-move.ts";
-import { compatibilitiesOf, recentFailures, type DrainingHost } from "./move-store.ts";
+import { compatibilitiesOf, recentFailures, type DrainingHost, type MoveRow } from "./move-store.ts";
 import { insertSavedMove, type MovableSaved } from "./saved-move-store.ts";
 
 export interface SavedNeeds {
@@ -15,12 +15,14 @@ export interface SavedNeeds {
   readonly compatibility: DrainingHost["compatibility"];
   /** What has to be free at its target now; absent: nothing. */
   readonly room?: Size;
+  /** Writes the move to this host; default: `insertSavedMove`. */
+  readonly insert?: (toHostId: string, ticket: string) => Promise<MoveRow | undefined>;
 }
 
 export async function beginSavedMove(
   context: Context,
   saved: MovableSaved,
-  { compatibility, room }: SavedNeeds,
+  { compatibility, room, insert = insertInto(context, saved) }: SavedNeeds,
 ): Promise<Departure> {
   const size = findSize(saved.size);
   if (size === undefined) return waits(saved, `its size "${saved.size}" is unknown`);
@@ -36,11 +38,15 @@ export async function beginSavedMove(
     room === undefined ? placeSaved(fitting, size, vcpusPerCpu) : withRoom(fitting, room, vcpusPerCpu);
   if (toHostId !== undefined) {
     const ticket = randomBytes(32).toString("hex");
-    const move = await insertSavedMove(context.db, saved, { toHostId, ticket });
+    const move = await insert(toHostId, ticket);
     return move === undefined ? { kind: "left" } : { kind: "begun", move };
   }
   if (others.length === 0) return waits(saved, "no other host is online");
   return waits(saved, fault ?? `no other host is large enough for the size "${size.name}"`);
+}
+
+function insertInto({ db }: Context, saved: MovableSaved): NonNullable<SavedNeeds["insert"]> {
+  return (toHostId, ticket) => insertSavedMove(db, saved, { toHostId, ticket });
 }
 
 /** Other hosts that have room for so many VMs that could run on this one, best first. */

@@ -64,6 +64,19 @@ export async function insertSavedMove(
   return rows[0];
 }
 
+/** Snapshots of the organization, without this one, that are on their way from its host. */
+export async function countOthersLeaving(
+  db: Queries,
+  { id, org_id, host_id }: { readonly id: string; readonly org_id: string; readonly host_id: string },
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count from moves join snapshots on snapshots.id = moves.vm_id
+    where moves.from_host_id = ${host_id} and ${underWay} and snapshots.org_id = ${org_id} and snapshots.id <> ${id}`.execute(
+    db,
+  );
+  return rows[0]?.count ?? 0;
+}
+
 export interface MovableSnapshot {
   readonly size: string;
   readonly disk_gib: number;
