@@ -142,27 +142,32 @@ const ELSEWHERE = "203.0.113.10";
 /** The first packet of a connection leaves with the call itself, which does not wait for more. */
 const CONNECT = `python3 -c 'import socket; s = socket.socket(); s.setblocking(False); s.connect_ex(("${ELSEWHERE}", 80))'`;
 
-/** Its rules refuse what it tries from now on. */
+/** Its rules refuse what it tries, from the first packet on. */
 async function expectDenied(sandbox: Sandbox): Promise<void> {
-  const before = await deniedPackets(sandbox);
+  const before = await packets(sandbox);
   await until("it is denied", async () => {
     await said(sandbox, CONNECT);
-    return (await deniedPackets(sandbox)) > before;
+    return (await packets(sandbox)).denied > before.denied;
   });
+  expect((await packets(sandbox)).sent).toBe(before.sent);
 }
 
-async function deniedPackets(sandbox: Sandbox): Promise<number> {
-  const { denied } = await sandbox.egress();
+/** Those that its rules let out, and those that they denied. */
+async function packets(sandbox: Sandbox): Promise<{ sent: number; denied: number }> {
+  const { counters, denied } = await sandbox.egress();
   const found = denied.find(({ rule, address }) => rule === "deny_all" && address === ELSEWHERE);
-  return found?.count ?? 0;
+  return { sent: counters.packets_out, denied: found?.count ?? 0 };
 }
 
 test("what was denied while it ran stays denied through a pause, a fork, a snapshot and a move", async () => {
   await using sandbox = await platform.client.sandboxes.create({
     ...{ template: "base", mode: "persistent", timeout: "1h" },
   });
-  await said(sandbox, CONNECT);
-  expect(await deniedPackets(sandbox)).toBe(0);
+  await until("it is let out", async () => {
+    await said(sandbox, CONNECT);
+    return (await packets(sandbox)).sent > 0;
+  });
+  expect((await packets(sandbox)).denied).toBe(0);
   await sandbox.setEgress({ mode: "deny_all" });
   await expectDenied(sandbox);
   await sandbox.pause();
