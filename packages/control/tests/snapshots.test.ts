@@ -258,9 +258,10 @@ test("a control process that dies after a rollback leaves the sandbox at the sna
   const { id: snapshot } = (await take()).body;
   let reached = false;
   const { beforeStart } = world.host;
-  world.host.beforeStart = async () => {
+  const going = Promise.withResolvers<void>();
+  world.host.beforeStart = () => {
     reached = true;
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    return going.promise;
   };
   await using control = await startControl(world);
   world
@@ -269,6 +270,7 @@ test("a control process that dies after a rollback leaves the sandbox at the sna
   await eventually(() => reached, "the host is asked to start it");
   await control.kill();
   world.host.beforeStart = beforeStart;
+  going.resolve();
   await eventually(() => world.host.vms.get(id)?.status === "running", "the host has started it");
   await sql`update sandboxes set ${DEAD} where id = ${id}`.execute(world.db);
   await cleanUp();
