@@ -83,7 +83,7 @@ async function move(id: string, order: SavedArrivalOrder) {
 function put(
   path: string,
   body: Buffer | string,
-  { shown = ticket, cutOff = false } = {},
+  { shown = ticket, cutOffWhen }: { shown?: string; cutOffWhen?: () => Promise<void> } = {},
 ): Promise<{ status: number; text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
   const type = typeof body === "string" ? "application/json" : "application/octet-stream";
@@ -97,8 +97,8 @@ function put(
     answer.setEncoding("utf8").on("data", (part: string) => (text += part));
     answer.once("end", () => resolve({ status: answer.statusCode ?? 0, text }));
   });
-  if (cutOff) call.write(body, () => setTimeout(() => call.destroy(), 20));
-  else call.end(body);
+  if (cutOffWhen === undefined) call.end(body);
+  else call.write(body, () => void cutOffWhen().then(() => call.destroy(), reject));
   return promise;
 }
 
@@ -177,8 +177,18 @@ test("what is given up in the middle leaves nothing, and its source ends too", a
   const id = await snapshotAtSource();
   const order = await orderFor(id);
   const { layers } = await target.moves.receive(id, order);
-  const sent = put(`/saved/${id}/arrival/files/disk`, Buffer.alloc(70_000, 1), { cutOff: true });
-  await expect(sent).rejects.toThrow();
+  const sent = put(`/saved/${id}/arrival/files/disk`, Buffer.alloc(70_000, 1), {
+    cutOffWhen: async () => {
+      const [part = ""] = await readdir(target.kept);
+      const bytes = () =>
+        stat(join(target.kept, part, "disk.qcow2")).then(
+          ({ size }) => size,
+          () => 0,
+        );
+      await expect.poll(bytes).toBe(70_000);
+    },
+  });
+  await expect(sent).rejects.toThrow("socket hang up");
   await target.moves.forget(id, order.move_id);
   await expectNothingAt(target);
   const departure = { move_id: order.move_id, address: target.address, ticket, layers };
