@@ -1,5 +1,7 @@
 // VMs move to another host while they run, and nobody in them or around them can tell, whoever is killed meanwhile.
 
+import { once } from "node:events";
+import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { SkerryApiError, UnavailableError, type Host, type Sandbox } from "../packages/sdk/src/skerry.ts";
@@ -156,6 +158,56 @@ test("a sandbox moves there and back: what runs in it goes on, its files, variab
     expect(await incarnations(sandbox.id)).toHaveLength(1);
   }
 }, 900_000);
+
+const ECHO = `
+import socketserver as s
+class Echo(s.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile: self.wfile.write(line)
+s.ThreadingTCPServer(("127.0.0.1", 9000), Echo).serve_forever()
+`;
+
+/** What the echo in the guest says; undefined where the connection ends before it says anything. */
+async function echoed(port: number, line: string): Promise<string | undefined> {
+  const socket = connect({ host: "127.0.0.1", port });
+  try {
+    socket.write(line);
+    const [said] = await Promise.race([once(socket, "data"), once(socket, "close")]);
+    return Buffer.isBuffer(said) ? said.toString() : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    socket.destroy();
+  }
+}
+
+test("a stream that is followed while its sandbox moves has each byte once, and connections end and can be made again", async () => {
+  await using sandbox = await counting();
+  await sandbox.execute(`setsid python3 -c '${ECHO}' > /dev/null 2>&1 < /dev/null &`);
+  await using forward = await platform.client.sandboxes.forward(sandbox.id, 9_000, { localPort: 0 });
+  await until("the echo answers", async () => (await echoed(forward.localPort, "one\n")) === "one\n");
+  let text = "";
+  const command = "i=0; while [ ! -e /tmp/enough ]; do echo $i; i=$((i+1)); sleep 0.05; done";
+  const following = (async () => {
+    for await (const event of sandbox.executeStream(command, { reattach: "60s", timeout: "5m" }))
+      if (event.type === "stdout") text += Buffer.from(event.data).toString();
+  })();
+  following.catch(() => undefined); // heard of when it is awaited
+  await until("it counts", async () => text !== "");
+  const open = connect({ host: "127.0.0.1", port: forward.localPort });
+  open.on("error", () => undefined);
+  open.resume();
+  await once(open, "connect");
+  await moveAway(sandbox);
+  await until("the connection has ended", async () => open.destroyed);
+  await until("another one can be made", async () => (await echoed(forward.localPort, "two\n")) === "two\n");
+  const moved = text.length;
+  await until("it goes on counting", async () => text.length > moved);
+  await sandbox.execute("touch /tmp/enough");
+  await following;
+  const lines = text.trimEnd().split("\n");
+  expect(lines).toEqual(lines.map((_line, index) => String(index)));
+}, 600_000);
 
 test("a drain without room says what it waits for, goes on when there is room, and can be taken back", async () => {
   await using sandbox = await counting();
