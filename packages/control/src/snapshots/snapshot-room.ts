@@ -9,6 +9,8 @@ import { carrySnapshot, carrySnapshotTo } from "../moves/carry-snapshot.ts";
 import { hostsWithRoom } from "../moves/begin-saved-move.ts";
 import { holdSnapshotOn, snapshotHost, type SnapshotRow } from "./snapshot-store.ts";
 
+export { holdSnapshotOn };
+
 type Write<Row> = (transaction: Queries, found: Pick<Found, "host" | "egress">) => Promise<Row>;
 
 /** Others may fill the host that the files have gone to. */
