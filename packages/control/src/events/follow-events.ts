@@ -4,8 +4,8 @@ import type { Caller } from "../caller.ts";
 import type { EventFeed } from "./event-feed.ts";
 import { readableSources } from "./event-sources.ts";
 
-/** What a stream holds in memory: so many resources, and none of the others that have changed. */
-const READ_AT_ONCE = 50;
+/** What a stream holds in memory while its client does not read: so many resources, of up to 200 kB each, and none of the others that have changed. */
+const READ_AT_ONCE = 10;
 /** A stream says so often that it is up to date, in milliseconds. */
 const SYNCED_EVERY_MS = 15_000;
 
