@@ -111,10 +111,11 @@ test.each<[Import, boolean]>([
 const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
-    ["audit", "guest-api", "limits", "moves", "platform", "templates", "vms"],
+    ["audit", "guest-api", "limits", "moves", "templates", "vms"],
     ["host-api", "machines", "organizations", "sandboxes", "snapshots"],
     ["hosts"],
-    ["events", "joining"],
+    ["joining", "platform"],
+    ["events"],
   ],
   cli: [
     ["."],

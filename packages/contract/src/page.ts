@@ -3,6 +3,7 @@
 import { Type, type Static, type TObject, type TSchema } from "typebox";
 import { Nullable } from "./fields.ts";
 import { PAGE_DEFAULT, PAGE_MAX } from "./bounds.ts";
+import { countedStatuses, countsBy } from "./counts.ts";
 import { exampleOf, named, type Named } from "./named.ts";
 
 export const PageQuery = Type.Object(
@@ -23,4 +24,19 @@ export function pageOf<Item extends TSchema & Named>(
   const fields = { items: Type.Array(item), next_cursor: Nullable(Type.String()) };
   const example = { items: [exampleOf(item)], next_cursor: exampleCursor };
   return named(id, fields, example as Static<TObject<typeof fields>>);
+}
+
+/** Such a page that can also say how many there are of each status. */
+export function countedPageOf<Item extends TSchema & Named, Status extends string>(
+  item: Item,
+  id: string,
+  { statuses, exampleCursor }: { readonly statuses: readonly Status[]; readonly exampleCursor: string },
+) {
+  const page = pageOf(item, id, exampleCursor);
+  const counts = countsBy(
+    countedStatuses(statuses),
+    "Only with `counts=true`: how many there are of each status that pass all other filters. Those that are destroyed are not counted.",
+  );
+  const fields = { ...page.properties, counts: Type.Optional(counts) };
+  return named(id, fields, exampleOf(page) as Static<TObject<typeof fields>>);
 }

@@ -70,6 +70,51 @@ test("a list can be filtered by host, by the beginning of a name or an id, and b
   await sql`delete from sandboxes where id = ${named.id}`.execute(world.db);
 });
 
+test("a list that is asked to says how many there are of each status, whatever status it shows", async () => {
+  const made = await Promise.all(
+    [1, 2, 3, 4].map((n) => world.createSandbox({ name: `counted-${n}`, metadata: { of: "counts" } })),
+  );
+  const [paused, failed, destroyed] = made.map(({ id }) => id);
+  await sql`update sandboxes set status = 'paused' where id = ${paused}`.execute(world.db);
+  await sql`update sandboxes set status = 'failed', template = 'other' where id = ${failed}`.execute(
+    world.db,
+  );
+  await sql`update sandboxes set status = 'destroyed' where id = ${destroyed}`.execute(world.db);
+  const none = {
+    ...{ creating: 0, running: 0, pausing: 0, paused: 0, resuming: 0, unreachable: 0, failed: 0 },
+    destroying: 0,
+  };
+  const counted = async (query: string) => (await list(`?metadata.of=counts&counts=true${query}`)).counts;
+  for (const query of ["", "&status=failed", "&alive=true", "&limit=1"])
+    expect(await counted(query)).toEqual({ ...none, running: 1, paused: 1, failed: 1 });
+  const { items, next_cursor } = await list("?metadata.of=counts&counts=true&limit=1");
+  expect(items).toHaveLength(1);
+  expect(await counted(`&limit=1&cursor=${next_cursor}`)).toEqual({
+    ...none,
+    running: 1,
+    paused: 1,
+    failed: 1,
+  });
+  expect(await counted("&template=other")).toEqual({ ...none, failed: 1 });
+  expect(await counted("&q=counted-4")).toEqual({ ...none, running: 1 });
+  expect(await counted(`&host=${newId("host")}`)).toEqual(none);
+  expect(await counted(`&created_after=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual(none);
+  for (const query of ["", "&counts=false"])
+    expect(await list(`?limit=1${query}`)).not.toHaveProperty("counts");
+  expect((await world.call("GET", "/v1/sandboxes?counts=yes")).status).toBe(400);
+  const status = await world.call<{ sandboxes: object }>("GET", "/v1/status");
+  expect(status.body.sandboxes).toMatchObject({ paused: 1, pausing: 0, resuming: 0, failed: 1 });
+  const other = await world.call<SandboxList>("GET", "/v1/sandboxes?counts=true", {
+    token: await world.strangerToken(),
+  });
+  expect(other.body.counts).toEqual(none);
+  const machines = await world.call<{ counts: object }>("GET", "/v1/machines?counts=true");
+  expect(machines.body.counts).toEqual({
+    ...{ creating: 0, running: 0, stopping: 0, stopped: 0, starting: 0, failed: 0, destroying: 0 },
+  });
+  for (const { id } of made) await sql`delete from sandboxes where id = ${id}`.execute(world.db);
+});
+
 test("what has ended is left out where only what is alive is wanted", async () => {
   const [running, failed, destroyed] = await Promise.all(
     [1, 2, 3].map(() => world.createSandbox({ metadata: { kept: "no" } })),

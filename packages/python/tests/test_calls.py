@@ -56,6 +56,16 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(server.received[0].target, "/v1/sandboxes?status=running&metadata.job=7+%26+8")
         self.assertEqual((page.items[0].id, page.next_cursor), ("sbx_1", "two"))
 
+    def test_a_page_says_how_many_there_are_where_it_is_asked_to(self) -> None:
+        counts = {"running": 2, "failed": 1}
+        answer: object = {"items": [], "next_cursor": None, "counts": counts}
+        with ScriptedServer(answering(200, answer)) as server, connected(server) as skerry:
+            sandboxes = skerry.sandboxes.page(limit=1, counts=True)
+            machines = skerry.machines.page(q="job", counts=True)
+        self.assertEqual((sandboxes.counts, machines.counts), (counts, counts))
+        targets = [it.target for it in server.received]
+        self.assertEqual(targets, ["/v1/sandboxes?limit=1&counts=true", "/v1/machines?q=job&counts=true"])
+
     def test_events_come_in_pages(self) -> None:
         event = {"id": "evt_1", "kind": "paused", "reason": "by request", "count": 1}
         with ScriptedServer(answering(200, {"items": [event], "next_cursor": "two"})) as server, connected(server) as skerry:

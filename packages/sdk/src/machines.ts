@@ -4,6 +4,7 @@ import type {
   Machine,
   MachineCreateRequest,
   MachineForks,
+  MachineList,
   MachineListQuery,
   MachineLogs,
   MachineStartRequest,
@@ -12,7 +13,7 @@ import { orDestroyed } from "./abandoned-creation.ts";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
-import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
+import { everyItem, filterQuery, pageQuery, type CountedPage, type CountedPageOptions } from "./pages.ts";
 import { checkTemplate } from "./template-needed.ts";
 import { VmCalls } from "./vm-calls.ts";
 
@@ -31,6 +32,8 @@ export interface MachineFilter {
   /** Labels that must all be there with these values. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
+
+export type MachineCounts = NonNullable<MachineList["counts"]>;
 
 export interface LogOptions extends CallOptions {
   /** How many of the last lines: 0 to 10,000, default 100. */
@@ -93,9 +96,12 @@ export class Machines extends VmCalls {
     return everyItem((cursor) => this.page({ ...filter, cursor }, options));
   }
 
-  /** One page of the list. */
-  page(query: MachineFilter & PageOptions = {}, options: CallOptions = {}): Promise<Page<Machine>> {
-    return this.http.json<Page<Machine>>(
+  /** One page of the list; with `counts` also how many there are of each status. */
+  page(
+    query: MachineFilter & CountedPageOptions = {},
+    options: CallOptions = {},
+  ): Promise<CountedPage<Machine, MachineCounts>> {
+    return this.http.json<MachineList>(
       { method: "GET", path: "/v1/machines", query: { ...pageQuery(query), ...filterQuery(query) } },
       options,
     );

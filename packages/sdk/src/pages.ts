@@ -6,6 +6,17 @@ export interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
+/** A page that was asked how many there are. */
+export interface CountedPage<Item, Counts> extends Page<Item> {
+  /** By status: how many pass the filter, whatever its `status` and `alive` say, without those that are destroyed. Only where asked for. */
+  readonly counts?: Counts;
+}
+
+export interface CountedPageOptions extends PageOptions {
+  /** `true`: how many there are of each status too. */
+  readonly counts?: boolean | undefined;
+}
+
 export interface PageOptions {
   /** Items per page: 1 to 500, default 50. */
   readonly limit?: number | undefined;
@@ -25,8 +36,12 @@ export async function* everyItem<Item>(
   } while (cursor !== undefined);
 }
 
-export function pageQuery({ limit, cursor }: PageOptions): Readonly<Record<string, string | undefined>> {
-  return { limit: limit?.toString(), cursor };
+export function pageQuery({
+  limit,
+  cursor,
+  counts,
+}: CountedPageOptions): Readonly<Record<string, string | undefined>> {
+  return { limit: limit?.toString(), cursor, counts: counts?.toString() };
 }
 
 /** What lists of sandboxes and of machines are filtered by. */

@@ -5,11 +5,12 @@ import type {
   SandboxCreateRequest,
   SandboxForks,
   Sandbox as SandboxInfo,
+  SandboxList,
   SandboxListQuery,
 } from "@skerry/contract/sandboxes/sandbox";
 import { orDestroyed } from "./abandoned-creation.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
-import { everyItem, filterQuery, pageQuery, type Page, type PageOptions } from "./pages.ts";
+import { everyItem, filterQuery, pageQuery, type CountedPage, type CountedPageOptions } from "./pages.ts";
 import { Sandbox } from "./sandbox.ts";
 import { checkTemplate } from "./template-needed.ts";
 import { VmCalls } from "./vm-calls.ts";
@@ -29,6 +30,8 @@ export interface SandboxFilter {
   /** Labels that must all be there with these values. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
+
+export type SandboxCounts = NonNullable<SandboxList["counts"]>;
 
 /** A first use of a template freezes it, which takes as long as a cold boot. The server itself gives up before this. */
 const CREATE_WITHIN_MS = 240_000;
@@ -81,9 +84,12 @@ export class Sandboxes extends VmCalls {
     return everyItem((cursor) => this.page({ ...filter, cursor }, options));
   }
 
-  /** One page of the list. */
-  async page(query: SandboxFilter & PageOptions = {}, options: CallOptions = {}): Promise<Page<Sandbox>> {
-    const page = await this.http.json<Page<SandboxInfo>>(
+  /** One page of the list; with `counts` also how many there are of each status. */
+  async page(
+    query: SandboxFilter & CountedPageOptions = {},
+    options: CallOptions = {},
+  ): Promise<CountedPage<Sandbox, SandboxCounts>> {
+    const page = await this.http.json<SandboxList>(
       {
         method: "GET",
         path: "/v1/sandboxes",
@@ -91,7 +97,7 @@ export class Sandboxes extends VmCalls {
       },
       options,
     );
-    return { items: page.items.map((info) => new Sandbox(this, info)), next_cursor: page.next_cursor };
+    return { ...page, items: page.items.map((info) => new Sandbox(this, info)) };
   }
 
   /** Destroys a sandbox. Works from every status, and more than once. */

@@ -133,13 +133,13 @@ export type {
 } from "./file-system.ts";
 export type { WatchOptions } from "./watch.ts";
 export type { FileEvent } from "@skerry/contract/vms/watches";
-export type { Page, PageOptions } from "./pages.ts";
+export type { CountedPage, CountedPageOptions, Page, PageOptions } from "./pages.ts";
 export type { Size } from "./sizes.ts";
 export type { Timing } from "@skerry/contract/server-timing";
 export type { Duration } from "@skerry/contract/durations";
 export type { SizeName } from "@skerry/contract/sizes";
-export type { SandboxFilter, Sandboxes } from "./sandboxes.ts";
-export type { LogOptions, MachineFilter, Machines, StartOptions } from "./machines.ts";
+export type { SandboxCounts, SandboxFilter, Sandboxes } from "./sandboxes.ts";
+export type { LogOptions, MachineCounts, MachineFilter, Machines, StartOptions } from "./machines.ts";
 export type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
 export { Sandbox } from "./sandbox.ts";
 export type { VmCalls } from "./vm-calls.ts";

@@ -112,6 +112,9 @@ test("a list is read page by page, only as far as somebody reads, with its filte
   expect(server.received).toHaveLength(4);
   const page = await sandboxes.page({ limit: 2 });
   expect([page.items.length, page.next_cursor, server.last.url]).toEqual([2, "1", "/v1/sandboxes?limit=2"]);
+  expect(page).not.toHaveProperty("counts");
+  await sandboxes.page({ limit: 1, counts: true });
+  expect(server.last.url).toBe("/v1/sandboxes?limit=1&counts=true");
   await sandboxes.page({ host: "hst_1", q: "job", createdAfter: "2026-11-20" });
   expect(server.last.url).toBe("/v1/sandboxes?host=hst_1&q=job&created_after=2026-11-20");
 });

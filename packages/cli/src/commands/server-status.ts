@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
 import { namedApiUrl, readSettings, type Flags } from "../config.ts";
+import { countsText } from "../counts-text.ts";
 import { addExamples } from "../options.ts";
 
 interface JsonFlag {
@@ -30,12 +31,6 @@ export async function showServerStatus(cli: Cli, { json }: JsonFlag, self: Comma
     ["machines", String(machines)],
     ["hosts", countsText(hosts)],
   ]);
-}
-
-/** `3 running, 1 failed`. */
-function countsText(counts: Readonly<Record<string, number>>): string {
-  const some = Object.entries(counts).filter(([, count]) => count > 0);
-  return some.map(([status, count]) => `${count} ${status}`).join(", ") || "none";
 }
 
 /** The address where a flag or the environment names another server than this machine's. What is only saved is no wish for another one. */

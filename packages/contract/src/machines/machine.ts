@@ -3,7 +3,7 @@
 import { Type, type Static } from "typebox";
 import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
-import { pageOf, PageQuery } from "../page.ts";
+import { countedPageOf, PageQuery } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { formatDuration } from "../durations.ts";
 import { Egress, EgressRequest } from "../vms/egress.ts";
@@ -213,7 +213,10 @@ export const MachineForks = named(
 );
 export type MachineForks = Static<typeof MachineForks>;
 
-export const MachineList = pageOf(Machine, "MachineList", "bWNoXzAxa2IzeDdxOXZ0NWM3cjJtOG40cDZ3MXl6");
+export const MachineList = countedPageOf(Machine, "MachineList", {
+  statuses: machineStatuses,
+  exampleCursor: "bWNoXzAxa2IzeDdxOXZ0NWM3cjJtOG40cDZ3MXl6",
+});
 export type MachineList = Static<typeof MachineList>;
 
 /** `metadata.KEY=VALUE` filters are read from the query beside these. */

@@ -3,7 +3,7 @@
 import { Type, type Static } from "typebox";
 import { Duration, Env, Metadata, Nullable, OneOf, ShownEnv, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
-import { pageOf, PageQuery } from "../page.ts";
+import { countedPageOf, PageQuery } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { SANDBOX_TIMEOUT_DEFAULT_MS } from "../bounds.ts";
 import { formatDuration } from "../durations.ts";
@@ -142,7 +142,10 @@ export const Sandbox = named(
 );
 export type Sandbox = Static<typeof Sandbox>;
 
-export const SandboxList = pageOf(Sandbox, "SandboxList", "c2J4XzAxa2IzeDBxOXZ0NWM3cjJtOG40cDZ3MXl6");
+export const SandboxList = countedPageOf(Sandbox, "SandboxList", {
+  statuses: sandboxStatuses,
+  exampleCursor: "c2J4XzAxa2IzeDBxOXZ0NWM3cjJtOG40cDZ3MXl6",
+});
 export type SandboxList = Static<typeof SandboxList>;
 
 /** `metadata.KEY=VALUE` filters are read from the query beside these. */

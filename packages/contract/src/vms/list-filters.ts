@@ -1,4 +1,4 @@
-// What lists of sandboxes and of machines are filtered by, beside their statuses.
+// What lists of sandboxes and of machines are filtered by, beside their statuses, and whether they are counted.
 
 import { Type } from "typebox";
 
@@ -10,5 +10,11 @@ export const vmListFilters = {
   ),
   created_after: Type.Optional(
     Type.String({ maxLength: 40, description: "Only those made after this time, in ISO 8601." }),
+  ),
+  counts: Type.Optional(
+    Type.Boolean({
+      description:
+        "`true`: the answer has `counts` too, of all that pass the other filters, whatever their status.",
+    }),
   ),
 };

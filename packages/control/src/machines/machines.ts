@@ -1,14 +1,18 @@
 import { formatDuration } from "@skerry/contract/durations";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
-import { machineStatusesAlive, type MachineStatus } from "@skerry/contract/machines/machine-status";
+import {
+  machineStatuses,
+  machineStatusesAlive,
+  type MachineStatus,
+} from "@skerry/contract/machines/machine-status";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { findMachine, listMachines, type MachineRow } from "./machine-store.ts";
 import type { Versioned } from "../api/versioned.ts";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
-import type { Page } from "../values/page.ts";
-import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
+import type { VmFilter } from "../vms/vm-filter.ts";
+import { readVmPage, type CountedPage, type VmListParams } from "../vms/vm-lists.ts";
 import { mayReadEnv, withoutValues } from "../vms/env.ts";
 import { takesWork, type VmKind } from "../vms/vm-kind.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
@@ -17,13 +21,15 @@ export async function listMachinesOf(
   context: Context,
   caller: Caller,
   params: VmListParams<MachineStatus>,
-): Promise<Page<Machine>> {
-  const page = await readVmPage(
-    { noun: "machine", statusesAlive: machineStatusesAlive },
-    caller,
-    params,
-    (filter) => listMachines(context.db, filter),
-  );
+): Promise<CountedPage<Machine, MachineStatus>> {
+  const kind = {
+    noun: "machine",
+    table: "machines",
+    statuses: machineStatuses,
+    statusesAlive: machineStatusesAlive,
+    list: (filter: VmFilter<MachineStatus>) => listMachines(context.db, filter),
+  } as const;
+  const page = await readVmPage(context, kind, caller, params);
   return { ...page, items: page.items.map((row) => machineFor(caller, row)) };
 }
 

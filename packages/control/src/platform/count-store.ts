@@ -1,6 +1,7 @@
 // Counts for status and metrics. Each is read from an index alone, and none grows with the sandboxes that are destroyed.
 
 import { sql, type Selectable } from "kysely";
+import { countedStatuses } from "@skerry/contract/counts";
 import { HOST_OFFLINE_AFTER_S, type HostStatus } from "@skerry/contract/hosts/host-status";
 import { machineStatuses, machineStatusesOnHost } from "@skerry/contract/machines/machine-status";
 import {
@@ -14,13 +15,13 @@ import { isExpired } from "../sandboxes/sandbox-facts.ts";
 type HostRow = Selectable<Tables["hosts"]>;
 
 /** All but the one in which nothing is left to count. */
-export const countedStatuses = {
-  sandbox: sandboxStatuses.filter((status) => status !== "destroyed"),
-  machine: machineStatuses.filter((status) => status !== "destroyed"),
+export const countedVmStatuses = {
+  sandbox: countedStatuses(sandboxStatuses),
+  machine: countedStatuses(machineStatuses),
 } as const;
 
 export interface VmLoad {
-  readonly kind: keyof typeof countedStatuses;
+  readonly kind: keyof typeof countedVmStatuses;
   readonly host_id: string;
   readonly status: string;
   readonly vms: number;

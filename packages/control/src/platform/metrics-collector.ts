@@ -6,7 +6,7 @@ import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import { textOf, type Format } from "../metrics/families.ts";
 import { DatabaseMetrics } from "../metrics/metrics.ts";
 import {
-  countedStatuses,
+  countedVmStatuses,
   hostFigures,
   vmLoads,
   waitingWork,
@@ -98,7 +98,7 @@ export class MetricsCollector {
 
   #showVms(loads: readonly VmLoad[]): void {
     const { vms, queueDepth } = this.#database;
-    for (const [kind, statuses] of Object.entries(countedStatuses)) {
+    for (const [kind, statuses] of Object.entries(countedVmStatuses)) {
       for (const status of statuses) vms.set(0, kind, status);
     }
     for (const load of loads) vms.add(load.vms, load.kind, load.status);

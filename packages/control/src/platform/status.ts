@@ -2,7 +2,8 @@
 
 import { hostStatuses } from "@skerry/contract/hosts/host-status";
 import type { Status } from "@skerry/contract/platform/status";
-import { countedStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
+import { countsOf } from "@skerry/contract/counts";
+import { countedVmStatuses, hostFigures, machineCount, sandboxCounts } from "./count-store.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 
@@ -12,15 +13,15 @@ export async function getStatus(context: Context, caller: Caller): Promise<Statu
     machineCount(context.db, caller.orgId),
     hostFigures(context.db),
   ]);
-  const found = new Map(counts.map(({ status, sandboxes }) => [status, sandboxes]));
   return {
     // There are none of these yet, in any organization.
     apps: 0,
     databases: 0,
     machines,
-    sandboxes: Object.fromEntries(
-      countedStatuses.sandbox.map((status) => [status, found.get(status) ?? 0]),
-    ) as Status["sandboxes"],
+    sandboxes: countsOf(
+      countedVmStatuses.sandbox,
+      Object.fromEntries(counts.map(({ status, sandboxes }) => [status, sandboxes])),
+    ),
     hosts: countByStatus(hostStatuses, hosts),
   };
 }

@@ -3,7 +3,11 @@ import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import { SANDBOX_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
-import { sandboxStatusesAlive, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
+import {
+  sandboxStatuses,
+  sandboxStatusesAlive,
+  type SandboxStatus,
+} from "@skerry/contract/sandboxes/sandbox-status";
 import {
   EXPIRED_REASON,
   findSandbox,
@@ -18,8 +22,8 @@ import type { Versioned } from "../api/versioned.ts";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { readDuration } from "../values/durations.ts";
-import type { Page } from "../values/page.ts";
-import { readVmPage, type VmListParams } from "../vms/vm-lists.ts";
+import type { VmFilter } from "../vms/vm-filter.ts";
+import { readVmPage, type CountedPage, type VmListParams } from "../vms/vm-lists.ts";
 import { mayReadEnv, withoutValues } from "../vms/env.ts";
 import { vmNotFound } from "../vms/vm-names.ts";
 
@@ -27,13 +31,15 @@ export async function listSandboxesOf(
   context: Context,
   caller: Caller,
   params: VmListParams<SandboxStatus>,
-): Promise<Page<Sandbox>> {
-  const page = await readVmPage(
-    { noun: "sandbox", statusesAlive: sandboxStatusesAlive },
-    caller,
-    params,
-    (filter) => listSandboxes(context.db, filter),
-  );
+): Promise<CountedPage<Sandbox, SandboxStatus>> {
+  const kind = {
+    noun: "sandbox",
+    table: "sandboxes",
+    statuses: sandboxStatuses,
+    statusesAlive: sandboxStatusesAlive,
+    list: (filter: VmFilter<SandboxStatus>) => listSandboxes(context.db, filter),
+  } as const;
+  const page = await readVmPage(context, kind, caller, params);
   return { ...page, items: page.items.map((row) => sandboxFor(caller, row)) };
 }
 

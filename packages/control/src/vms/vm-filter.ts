@@ -2,11 +2,9 @@
 
 import { sql, type RawBuilder, type SqlBool } from "kysely";
 
-export interface VmFilter<Status extends string> {
+/** Which of any status. */
+export interface VmTraits {
   readonly orgId: string;
-  readonly status?: Status;
-  /** Only those with one of them; beside `status` both hold. */
-  readonly statuses?: readonly Status[];
   readonly template?: string;
   readonly host?: string;
   /** What the name or the id begins with. */
@@ -15,12 +13,18 @@ export interface VmFilter<Status extends string> {
   /** Says nearly the same, and lets the index leave out the rest. */
   readonly notBefore?: string;
   readonly metadata: Readonly<Record<string, string>>;
+}
+
+export interface VmFilter<Status extends string> extends VmTraits {
+  readonly status?: Status;
+  /** Only those with one of them; beside `status` both hold. */
+  readonly statuses?: readonly Status[];
   /** Only what is older than this id. */
   readonly before?: string;
   readonly limit: number;
 }
 
-export function passes(filter: VmFilter<string>): RawBuilder<SqlBool> {
+export function passes(filter: VmTraits & Partial<VmFilter<string>>): RawBuilder<SqlBool> {
   const { orgId, status, statuses, template, host, q, createdAfter, notBefore, metadata, before } = filter;
   const conditions = [sql`org_id = ${orgId}`];
   if (status !== undefined) conditions.push(sql`status = ${status}`);

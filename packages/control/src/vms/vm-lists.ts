@@ -1,7 +1,10 @@
 // Pages of sandboxes, and of machines.
 
+import { countedStatuses, countsOf } from "@skerry/contract/counts";
+import { countVms } from "./vm-count-store.ts";
 import type { VmFilter } from "./vm-filter.ts";
 import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
 import { checkText } from "../values/check-text.ts";
 import { firstIdAt } from "@skerry/contract/ids";
 import { readTime } from "../values/times.ts";
@@ -15,26 +18,46 @@ export interface VmListParams<Status extends string> extends PageParams {
   readonly q?: string;
   readonly created_after?: string;
   readonly alive?: boolean;
+  readonly counts?: boolean;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+interface ListedKind<Row, Status extends string> extends Pick<VmKind, "noun" | "table"> {
+  readonly statuses: readonly Status[];
+  readonly statusesAlive: readonly Status[];
+  readonly list: (filter: VmFilter<Status>) => Promise<Row[]>;
+}
+
+export interface CountedPage<Item, Status extends string> extends Page<Item> {
+  /** By status; only where they are asked for. */
+  readonly counts?: Record<Exclude<Status, "destroyed">, number>;
+}
+
 export async function readVmPage<Row extends { readonly id: string }, Status extends string>(
-  { noun, statusesAlive }: { readonly noun: VmKind["noun"]; readonly statusesAlive: readonly Status[] },
+  context: Context,
+  { noun, table, statuses: all, statusesAlive, list }: ListedKind<Row, Status>,
   { orgId }: Caller,
   params: VmListParams<Status>,
-  list: (filter: VmFilter<Status>) => Promise<Row[]>,
-): Promise<Page<Row>> {
+): Promise<CountedPage<Row, Status>> {
   for (const [name, value] of Object.entries(params.metadata)) checkText(`metadata.${name}`, name + value);
   for (const field of ["template", "host", "q"] as const) {
     const text = params[field];
     if (text !== undefined) checkText(field, text);
   }
-  const { limit: _limit, cursor: _cursor, alive, created_after, ...others } = params;
-  const filter = { ...others, ...madeAfter(noun, created_after) };
-  const statuses = alive === true ? { statuses: statusesAlive } : {};
-  return readPage(noun, params, (before, limit) =>
-    list({ ...filter, ...statuses, orgId, limit, ...(before === undefined ? {} : { before }) }),
-  );
+  const { limit: _limit, cursor: _cursor, alive, status, counts, created_after, ...others } = params;
+  const filter = { ...others, ...madeAfter(noun, created_after), orgId };
+  const ofStatus = {
+    ...(status === undefined ? {} : { status }),
+    ...(alive === true ? { statuses: statusesAlive } : {}),
+  };
+  const [page, counted] = await Promise.all([
+    readPage(noun, params, (before, limit) =>
+      list({ ...filter, ...ofStatus, limit, ...(before === undefined ? {} : { before }) }),
+    ),
+    counts === true ? countVms(context.db, table, filter) : undefined,
+  ]);
+  if (counted === undefined) return page;
+  return { ...page, counts: countsOf(countedStatuses(all), Object.fromEntries(counted)) };
 }
 
 /** Ids are made by the clocks of control planes and times by the database's; they never differ by more. */

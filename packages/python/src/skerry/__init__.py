@@ -8,7 +8,7 @@ from ._async._content import AsyncUploadContent
 from ._async._file_system import AsyncFileSystem
 from ._async._sandboxes import AsyncSandbox
 from ._async._streams import AsyncStream
-from ._page import Page
+from ._page import CountedPage, Page
 from ._sync._client import Skerry
 from ._sync._content import UploadContent
 from ._sync._file_system import FileSystem
@@ -51,6 +51,7 @@ __all__ = [
     "AsyncUploadContent",
     "ChangedEvent",
     "ConflictError",
+    "CountedPage",
     "DroppedEvent",
     "ExecuteEvent",
     "ExitEvent",

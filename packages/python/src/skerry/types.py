@@ -1272,9 +1272,25 @@ class MachineForks(TypedDict):
     items: List[Machine]
 
 
-class MachineList(TypedDict):
+class MachineListCounts(TypedDict):
+    creating: int
+    running: int
+    stopping: int
+    stopped: int
+    starting: int
+    failed: int
+    destroying: int
+
+
+class _MachineListRequired(TypedDict):
     items: List[Machine]
     next_cursor: Optional[str]
+
+
+class MachineList(_MachineListRequired, total=False):
+    #: Only with `counts=true`: how many there are of each status that pass all other filters. Those that are destroyed
+    #: are not counted.
+    counts: MachineListCounts
 
 
 class MachineLogs(TypedDict):
@@ -1664,9 +1680,26 @@ class SandboxForks(TypedDict):
     items: List[SandboxInfo]
 
 
-class SandboxList(TypedDict):
+class SandboxListCounts(TypedDict):
+    creating: int
+    running: int
+    pausing: int
+    paused: int
+    resuming: int
+    unreachable: int
+    failed: int
+    destroying: int
+
+
+class _SandboxListRequired(TypedDict):
     items: List[SandboxInfo]
     next_cursor: Optional[str]
+
+
+class SandboxList(_SandboxListRequired, total=False):
+    #: Only with `counts=true`: how many there are of each status that pass all other filters. Those that are destroyed
+    #: are not counted.
+    counts: SandboxListCounts
 
 
 class SignedUrl(TypedDict):
@@ -1749,6 +1782,9 @@ class SnapshotList(TypedDict):
 class StatusSandboxes(TypedDict):
     creating: int
     running: int
+    pausing: int
+    paused: int
+    resuming: int
     unreachable: int
     failed: int
     destroying: int

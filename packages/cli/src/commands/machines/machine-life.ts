@@ -9,7 +9,7 @@ import { addExamples } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { describedFields } from "../vms/vm-fields.ts";
-import { addVmListFlags, forEach, listed, type ListFlags } from "../vms/vm-list.ts";
+import { addVmListFlags, forEach, listed, showRest, type ListFlags } from "../vms/vm-list.ts";
 import { idArgument, machineNoun } from "../vms/vm-noun.ts";
 
 export function registerMachineLife(machine: Command, cli: Cli): void {
@@ -47,7 +47,7 @@ function registerList(machine: Command, cli: Cli): void {
       ]),
       { whole: [4, 5, 6], minor: [3, 2] },
     );
-    if (page.next_cursor !== null) await cli.output.note("There are more; --all lists every one.");
+    await showRest(cli, page);
   });
   addExamples(
     list,

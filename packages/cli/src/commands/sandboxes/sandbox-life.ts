@@ -10,7 +10,7 @@ import { addExamples } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { describedFields } from "../vms/vm-fields.ts";
-import { addVmListFlags, forEach, listed, type ListFlags } from "../vms/vm-list.ts";
+import { addVmListFlags, forEach, listed, showRest, type ListFlags } from "../vms/vm-list.ts";
 import { idArgument, sandboxNoun } from "../vms/vm-noun.ts";
 
 export function registerSandboxLife(sandbox: Command, cli: Cli): void {
@@ -27,7 +27,7 @@ function registerList(sandbox: Command, cli: Cli): void {
   ).action((flags: ListFlags<SandboxStatus>, self: Command) => listSandboxes(cli, flags, self));
   addExamples(
     command,
-    "skerry sandbox list --status running",
+    "skerry sandbox list --status running --counts",
     "skerry sandbox list --metadata job=7 --all --json | jq -r '.items[].id'",
   );
 }
@@ -49,7 +49,7 @@ async function listSandboxes(cli: Cli, flags: ListFlags<SandboxStatus>, self: Co
     ]),
     { whole: [4, 5, 6], minor: [3, 2] },
   );
-  if (page.next_cursor !== null) await cli.output.note("There are more; --all lists every one.");
+  await showRest(cli, page);
 }
 
 function registerGet(sandbox: Command, cli: Cli): void {

@@ -1,9 +1,10 @@
 // What the lists of sandboxes and of machines have in common.
 
 import { PAGE_MAX } from "@skerry/contract/bounds";
-import type { CallOptions, Page, PageOptions } from "@skerry/sdk";
+import type { CallOptions, CountedPage, CountedPageOptions } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
+import { countsText } from "../../counts-text.ts";
 import { exitCodes } from "../../errors.ts";
 import { timeMeant } from "../../relative-times.ts";
 import { collectPair, given, wholeNumber } from "../../options.ts";
@@ -17,6 +18,7 @@ export interface ListFlags<Status extends string> {
   readonly metadata?: Record<string, string>;
   readonly limit?: number;
   readonly all?: boolean;
+  readonly counts?: boolean;
   readonly json?: boolean;
 }
 
@@ -36,6 +38,7 @@ export function addVmListFlags(command: Command, statuses: readonly string[]): C
         .conflicts("all"),
     )
     .option("-a, --all", "list every one, also those that have ended (default: those that are alive)")
+    .option("--counts", "say too how many there are of each status, whatever --status says")
     .option("--json", "print JSON, as the API has it, with times in UTC");
 }
 
@@ -51,25 +54,43 @@ interface Filter<Status extends string> {
 
 interface Listing<Item, Status extends string> {
   list(filter: Filter<Status>, options: CallOptions): AsyncIterable<Item>;
-  page(query: Filter<Status> & PageOptions, options: CallOptions): Promise<Page<Item>>;
+  page(
+    query: Filter<Status> & CountedPageOptions,
+    options: CallOptions,
+  ): Promise<CountedPage<Item, Readonly<Record<string, number>>>>;
 }
+
+type Listed<Item> = CountedPage<Item, Readonly<Record<string, number>>>;
 
 /** One page of those that are alive, or that have the status; with `--all` everything as one. */
 export async function listed<Item, Status extends string>(
   items: Listing<Item, Status>,
   flags: ListFlags<Status>,
   signal: AbortSignal,
-): Promise<Page<Item>> {
-  const { status, template, metadata, limit, host, search: q } = flags;
+): Promise<Listed<Item>> {
+  const { status, template, metadata, limit, counts, host, search: q } = flags;
   const createdAfter = flags.createdAfter === undefined ? undefined : timeMeant(flags.createdAfter);
   const filter: Filter<Status> = given({ status, template, metadata, host, q, createdAfter });
   if (flags.all !== true) {
     const alive = status === undefined ? { alive: true } : {};
-    return items.page({ ...filter, ...alive, limit }, { signal });
+    return items.page({ ...filter, ...alive, limit, counts }, { signal });
   }
+  const counted = counts === true ? await items.page({ ...filter, limit: 1, counts }, { signal }) : {};
   const found: Item[] = [];
   for await (const item of items.list(filter, { signal })) found.push(item);
-  return { items: found, next_cursor: null };
+  return { ...counted, items: found, next_cursor: null };
+}
+
+/** What is said below the table. */
+export async function showRest(
+  { output }: Cli,
+  { counts, next_cursor }: Omit<Listed<never>, "items">,
+): Promise<void> {
+  if (counts !== undefined) {
+    const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    await output.line(`${all} in all${all === 0 ? "" : `: ${countsText(counts)}`}`);
+  }
+  if (next_cursor !== null) await output.note("There are more; --all lists every one.");
 }
 
 /** One that fails does not keep the others from their turn; a Ctrl-C does. */

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import AsyncGenerator, AsyncIterator, List, Mapping, Optional
+from typing import AsyncGenerator, AsyncIterator, List, Mapping, Optional, cast
 
 from .._create_call import needs_template
 from .._event_stream import EventReader, EventStreamError
-from .._page import Page
+from .._page import CountedPage
 from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, Request, vm_filter
 from ..errors import SkerryConnectionError
 from ..types import (
@@ -111,8 +111,10 @@ class AsyncMachines(AsyncVmCalls):
         created_after: Optional[str] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
-    ) -> Page[Machine]:
-        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        counts: Optional[bool] = None,
+    ) -> CountedPage[Machine]:
+        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``; with ``counts`` also how
+        many there are of each status."""
         query = {
             **vm_filter(
                 status=status,
@@ -125,9 +127,10 @@ class AsyncMachines(AsyncVmCalls):
             ),
             "limit": limit,
             "cursor": cursor,
+            "counts": counts,
         }
         found = await self._http.json(Request("GET", "/v1/machines", query=query), MachineList)
-        return Page(found["items"], found["next_cursor"])
+        return CountedPage(found["items"], found["next_cursor"], cast(Optional[Mapping[str, int]], found.get("counts")))
 
     async def fork(self, id: str, *, count: int = 1) -> List[Machine]:
         """Makes ``count`` machines, at most 100, that go on from its memory and its disk as they are now: all or none. It runs on itself."""

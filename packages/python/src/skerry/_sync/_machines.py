@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Generator, Iterator, List, Mapping, Optional
+from typing import Generator, Iterator, List, Mapping, Optional, cast
 
 from .._create_call import needs_template
 from .._event_stream import EventReader, EventStreamError
-from .._page import Page
+from .._page import CountedPage
 from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, Request, vm_filter
 from ..errors import SkerryConnectionError
 from ..types import (
@@ -112,8 +112,10 @@ class Machines(VmCalls):
         created_after: Optional[str] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
-    ) -> Page[Machine]:
-        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        counts: Optional[bool] = None,
+    ) -> CountedPage[Machine]:
+        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``; with ``counts`` also how
+        many there are of each status."""
         query = {
             **vm_filter(
                 status=status,
@@ -126,9 +128,10 @@ class Machines(VmCalls):
             ),
             "limit": limit,
             "cursor": cursor,
+            "counts": counts,
         }
         found = self._http.json(Request("GET", "/v1/machines", query=query), MachineList)
-        return Page(found["items"], found["next_cursor"])
+        return CountedPage(found["items"], found["next_cursor"], cast(Optional[Mapping[str, int]], found.get("counts")))
 
     def fork(self, id: str, *, count: int = 1) -> List[Machine]:
         """Makes ``count`` machines, at most 100, that go on from its memory and its disk as they are now: all or none. It runs on itself."""

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import Iterator, List, Mapping, Optional, Sequence, Type, Union, cast
 
 from .._create_call import needs_template
-from .._page import Page
+from .._page import CountedPage, Page
 from .._request import CREATE_WITHIN_S, Request, vm_filter
 from ..events import ExecuteEvent, FollowEvent
 from ..types import (
@@ -126,8 +126,10 @@ class Sandboxes(VmCalls):
         created_after: Optional[str] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
-    ) -> Page[Sandbox]:
-        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``."""
+        counts: Optional[bool] = None,
+    ) -> CountedPage[Sandbox]:
+        """One page of the list: ``limit`` items (default 50, at most 500) after the page whose ``next_cursor`` is ``cursor``; with ``counts`` also how
+        many there are of each status."""
         query = {
             **vm_filter(
                 status=status,
@@ -140,9 +142,11 @@ class Sandboxes(VmCalls):
             ),
             "limit": limit,
             "cursor": cursor,
+            "counts": counts,
         }
         found = self._http.json(Request("GET", "/v1/sandboxes", query=query), SandboxList)
-        return Page([Sandbox(self, info) for info in found["items"]], found["next_cursor"])
+        items = [Sandbox(self, info) for info in found["items"]]
+        return CountedPage(items, found["next_cursor"], cast(Optional[Mapping[str, int]], found.get("counts")))
 
     def destroy(self, id: str) -> None:
         """Destroys a sandbox. Works from every status, and more than once."""
