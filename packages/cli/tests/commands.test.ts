@@ -85,6 +85,7 @@ test("egress shows rules, traffic and denials", async () => {
 allowed CIDRs  192.0.2.0/24 203.0.113.0/24
 allowed ports  443
 DNS            no
+version        2
 
 TRAFFIC  BYTES  PACKETS
 out      1200   10

@@ -1,4 +1,4 @@
-// What lists of sandboxes and machines say beside their rows.
+// What lists of sandboxes and machines say beside their rows, and what a change is made to.
 
 import { expect, test } from "vitest";
 import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";

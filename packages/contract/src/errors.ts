@@ -65,6 +65,7 @@ export const errorStatus = {
   directory_not_empty: 409,
   vm_outdated: 409,
   port_not_listening: 409,
+  version_mismatch: 412,
   upload_incomplete: 400,
   payload_too_large: 413,
   unsupported_media_type: 415,

@@ -57,10 +57,69 @@ test("the rules of a new sandbox reach its host in their canonical form before t
   expect(world.host.calls.filter((call) => call.endsWith("/egress"))).toEqual([]);
 });
 
+function putIfMatch(id: string, ifMatch: string, mode = "deny_all"): Promise<Answer<EgressReport & Refusal>> {
+  return world.call("PUT", `/v1/sandboxes/${id}/egress`, {
+    body: { mode },
+    headers: { "if-match": ifMatch },
+  });
+}
+
+interface Refusal {
+  readonly code: string;
+  readonly context: unknown;
+}
+
+test("a change for the rules that were read replaces those alone, and the refusal tells both versions", async () => {
+  const { id } = await world.createSandbox();
+  const read = await world.call<EgressReport>("GET", `/v1/sandboxes/${id}/egress`);
+  const { version } = read.body;
+  expect(read.headers.get("etag")).toBe(`"${version}"`);
+  const first = await putIfMatch(id, `"${version}"`);
+  expect([first.status, first.body.version, first.headers.get("etag")]).toEqual([
+    200,
+    version + 1,
+    `"${version + 1}"`,
+  ]);
+  const second = await putIfMatch(id, `"${version}"`, "allow_all");
+  expect([second.status, second.body.code, second.body.context]).toEqual([
+    412,
+    "version_mismatch",
+    { version: version + 1, if_match: `"${version}"` },
+  ]);
+  expect([await stored(id), onHost(id)]).toEqual([closed, closed]);
+  const any = [`"x", "${version + 1}"`, "*"];
+  for (const tags of any) expect((await putIfMatch(id, tags)).status).toBe(200);
+  for (const none of [`W/"${version + 3}"`, '"x"', '""', '"-1"', `"0${version + 3}"`, `"${"9".repeat(400)}"`])
+    expect((await putIfMatch(id, none)).body.code).toBe("version_mismatch");
+  for (const wrong of ["3", '"3', '"3" "4"', ",", "W/3", "''", `"${"\\".repeat(50)}`])
+    expect((await putIfMatch(id, wrong)).status).toBe(400);
+  expect((await putIfMatch(id, `"${version + 3}"`)).status).toBe(200);
+});
+
+test("of changes for the same rules that come at once exactly one is made, also of a paused sandbox", async () => {
+  const { id } = await world.createSandbox({ mode: "persistent" });
+  for (const verb of ["keepalive", "pause"]) {
+    expect((await world.call("POST", `/v1/sandboxes/${id}/${verb}`)).status).toBe(200);
+    const { body } = await world.call<EgressReport>("GET", `/v1/sandboxes/${id}/egress`);
+    const answers = await Promise.all([1, 2, 3, 4, 5].map(() => putIfMatch(id, `"${body.version}"`)));
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 412, 412, 412, 412]);
+  }
+});
+
+test("the version that is told is that of the rules beside it, also where the host has older ones", async () => {
+  const { id } = await world.createSandbox();
+  const before = await world.call<EgressReport>("GET", `/v1/sandboxes/${id}/egress`);
+  world.host.failures.set("egress", new SkerryError("host_unavailable", "away"));
+  expect((await put(id, closed)).status).toBe(503);
+  world.host.failures.delete("egress");
+  const { body } = await world.call<EgressReport>("GET", `/v1/sandboxes/${id}/egress`);
+  expect(body).toMatchObject({ ...closed, version: before.body.version + 1 });
+});
+
 test("a change is in force when it is answered, replaces the whole policy, and is told with traffic and denials", async () => {
   const { id } = await world.createSandbox({ egress: { deny_cidrs: ["198.51.100.0/24"] } });
   const answer = await put(id, { mode: "deny_all" });
-  const report = { ...closed, counters: someTraffic, denied: [denial] };
+  const report = { ...closed, version: 2, counters: someTraffic, denied: [denial] };
   expect([answer.status, answer.body]).toEqual([200, report]);
   expect([onHost(id), await stored(id)]).toEqual([closed, closed]);
   expect((await world.call("GET", `/v1/sandboxes/${id}/egress`)).body).toEqual(report);
@@ -93,7 +152,10 @@ test("a sandbox that does not run shows its rules without traffic, and they cann
   const { id } = await world.createSandbox({ egress: { mode: "deny_all" } });
   await world.call("DELETE", `/v1/sandboxes/${id}`);
   const shown = await world.call("GET", `/v1/sandboxes/${id}/egress`);
-  expect([shown.status, shown.body]).toEqual([200, { ...closed, counters: noTraffic, denied: [] }]);
+  expect([shown.status, shown.body]).toEqual([
+    200,
+    { ...closed, version: 1, counters: noTraffic, denied: [] },
+  ]);
   const refused = await put(id, { mode: "allow_all" });
   expect([refused.status, refused.body.code]).toEqual([409, "sandbox_not_running"]);
   expect(await stored(id)).toEqual(closed);

@@ -8,6 +8,7 @@ from typing import Callable, Iterator, List
 
 from scripted_server import SANDBOX, Handler, Received, ScriptedServer, answering
 from skerry import (
+    ConflictError,
     Skerry,
     SkerryApiError,
     SkerryConnectionError,
@@ -65,6 +66,18 @@ class CallsTest(unittest.TestCase):
         self.assertEqual((sandboxes.counts, machines.counts), (counts, counts))
         targets = [it.target for it in server.received]
         self.assertEqual(targets, ["/v1/sandboxes?limit=1&counts=true", "/v1/machines?q=job&counts=true"])
+
+    def test_egress_rules_are_replaced_for_the_version_that_was_read(self) -> None:
+        report: object = {"mode": "deny_all", "version": 3}
+        with ScriptedServer(answering(200, report)) as server, connected(server) as skerry:
+            self.assertEqual(skerry.sandboxes.set_egress("sbx_0", mode="deny_all", if_version=2)["version"], 3)
+            skerry.machines.set_egress("mch_0", mode="deny_all")
+        self.assertEqual([it.headers.get("if-match") for it in server.received], ['"2"', None])
+        refusal: object = {"code": "version_mismatch", "message": "It has the version 3 now.", "context": {"version": 3}}
+        with ScriptedServer(answering(412, refusal)) as server, connected(server) as skerry:
+            with self.assertRaises(ConflictError) as raised:
+                skerry.sandboxes.set_egress("sbx_0", mode="deny_all", if_version=2)
+        self.assertEqual(raised.exception.code, "version_mismatch")
 
     def test_events_come_in_pages(self) -> None:
         event = {"id": "evt_1", "kind": "paused", "reason": "by request", "count": 1}

@@ -70,8 +70,8 @@ export class NotFoundError extends SkerryApiError<CodesOf<404>> {
   override readonly name = "NotFoundError";
 }
 
-/** What the call is about is in a state that does not allow it. */
-export class ConflictError extends SkerryApiError<CodesOf<409>> {
+/** What the call is about is in a state that does not allow it, or has another version than the call is for. */
+export class ConflictError extends SkerryApiError<CodesOf<409 | 412>> {
   override readonly name = "ConflictError";
 }
 
@@ -98,6 +98,7 @@ const classes: Readonly<Record<number, new (details: ApiErrorDetails) => SkerryA
   405: InvalidRequestError,
   408: InvalidRequestError,
   409: ConflictError,
+  412: ConflictError,
   413: InvalidRequestError,
   415: InvalidRequestError,
   422: ImpossibleError,

@@ -17,7 +17,7 @@ import type { FollowEvent, FollowOptions, ExecutionOptions } from "./executions.
 import type { Page, PageOptions } from "./pages.ts";
 import type { Shell, ShellOptions } from "./shell.ts";
 import type { DownloadOptions, UploadContent, UploadOptions } from "./files.ts";
-import type { SignUrlOptions, SnapshotOptions } from "./vm-calls.ts";
+import type { SetEgressOptions, SignUrlOptions, SnapshotOptions } from "./vm-calls.ts";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 import type { Forward, ForwardOptions } from "./forward.ts";
 import type { FileSystem } from "./file-system.ts";
@@ -97,7 +97,7 @@ export class Sandbox {
   }
 
   /** See `Sandboxes.setEgress`. */
-  setEgress(request: EgressRequest, options: CallOptions = {}): Promise<EgressReport> {
+  setEgress(request: EgressRequest, options: SetEgressOptions = {}): Promise<EgressReport> {
     return this.#sandboxes.setEgress(this.id, request, options);
   }
 

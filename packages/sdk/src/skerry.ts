@@ -147,7 +147,7 @@ export type { VmMetrics, VmMetricsPoint, VmMetricsQuery } from "@skerry/contract
 export type { VmEvent } from "@skerry/contract/vms/events";
 export type { Port, PortAccess, PortList } from "@skerry/contract/vms/ports";
 export type { SignedUrl } from "@skerry/contract/vms/signed-urls";
-export type { SignUrlOptions, SnapshotOptions } from "./vm-calls.ts";
+export type { SetEgressOptions, SignUrlOptions, SnapshotOptions } from "./vm-calls.ts";
 export type { SnapshotFilter } from "./snapshots.ts";
 export type { Egress, EgressDenial, EgressReport, EgressRequest } from "@skerry/contract/vms/egress";
 export type { DirectoryEntry, DirectoryListing, FileInfo, FileWritten } from "@skerry/contract/vms/files";

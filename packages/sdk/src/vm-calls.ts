@@ -33,6 +33,11 @@ export interface SignUrlOptions extends CallOptions {
   readonly expiresIn?: string | undefined;
 }
 
+export interface SetEgressOptions extends CallOptions {
+  /** Only where the rules still have this `version`. */
+  readonly ifVersion?: number | undefined;
+}
+
 export interface SnapshotOptions extends CreateOptions {
   /** Unique among the snapshots of the organization. */
   readonly name?: string | undefined;
@@ -61,13 +66,17 @@ export class VmCalls {
 
   /**
    * Replaces the egress rules of one that runs as a whole. When it returns they are in force, and connections that they forbid
-   * are cut. Code `host_unavailable`: they are stored, and take effect when its host answers again.
+   * are cut. Code `host_unavailable`: they are stored, and take effect when its host answers again. With `ifVersion`, the `version` of the rules
+   * that the change was made to, nothing of another writer is lost: code `version_mismatch` where they have been changed since.
    */
-  async setEgress(id: string, request: EgressRequest, options: CallOptions = {}): Promise<EgressReport> {
-    return this.http.json<EgressReport>(
-      { method: "PUT", path: `${this.at(id)}/egress`, json: request },
-      options,
-    );
+  async setEgress(
+    id: string,
+    request: EgressRequest,
+    { ifVersion, ...options }: SetEgressOptions = {},
+  ): Promise<EgressReport> {
+    const headers = ifVersion === undefined ? {} : { "if-match": `"${ifVersion}"` };
+    const call = { method: "PUT", path: `${this.at(id)}/egress`, json: request, headers } as const;
+    return this.http.json<EgressReport>(call, options);
   }
 
   /** Takes a snapshot of its memory and its disk; it goes on. `create({ snapshot })` begins there, and `rollback` goes back to it. */

@@ -81,6 +81,10 @@ test("egress rules travel with a new sandbox, are replaced while it runs, and ar
   const sandbox = await sandboxes.create({ template: "base", egress });
   expect(await sandbox.setEgress({ mode: "deny_all", dns: true })).toEqual(egressReport);
   expect((await sandbox.egress()).denied[0]?.rule).toBe("port");
+  expect(server.last.headers["if-match"]).toBeUndefined();
+  await sandboxes.setEgress("sbx_0", { mode: "deny_all", dns: true }, { ifVersion: 2 });
+  expect(server.last.headers["if-match"]).toBe('"2"');
+  server.received.pop();
   expect(
     server.received.map(({ method, url, body }) => [
       method,

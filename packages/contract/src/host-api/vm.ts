@@ -18,8 +18,8 @@
 //                               or COMMAND_WITH_INPUT: the same, and what the command reads
 //   PUT    /vms/{id}/file?path=&mode=   raw bytes   FileWritten
 //   GET    /vms/{id}/file?path=                     raw bytes
-//   PUT    /vms/{id}/egress     EgressChange        EgressReport of what is in force: this policy, or a later one
-//   GET    /vms/{id}/egress?execution_id=           EgressReport
+//   PUT    /vms/{id}/egress     EgressChange        HostEgressReport of what is in force: this policy, or a later one
+//   GET    /vms/{id}/egress?execution_id=           HostEgressReport
 //   …      /vms/{id}/directory, …/entry             files.ts
 //   …      /vms/{id}/executions…                    executions.ts
 //

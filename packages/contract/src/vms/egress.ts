@@ -132,10 +132,26 @@ export const EgressCounters = named(
 );
 export type EgressCounters = Static<typeof EgressCounters>;
 
+const trafficFields = { counters: EgressCounters, denied: Type.Array(EgressDenial) };
+
 /** Policy, traffic that passed, and the last denied destinations, newest first. Counters begin with the VM. */
 export const EgressReport = named(
   "EgressReport",
-  { ...policyFields, counters: EgressCounters, denied: Type.Array(EgressDenial) },
-  { ...examplePolicy, counters: exampleOf(EgressCounters), denied: [exampleOf(EgressDenial)] },
+  {
+    ...policyFields,
+    version: Type.Integer({
+      minimum: 0,
+      description: "Of the rules: it grows with each change of them. It is the `ETag` of this answer.",
+    }),
+    ...trafficFields,
+  },
+  {
+    ...{ ...examplePolicy, version: 2 },
+    ...{ counters: exampleOf(EgressCounters), denied: [exampleOf(EgressDenial)] },
+  },
 );
 export type EgressReport = Static<typeof EgressReport>;
+
+/** The same as a host tells it: what is in force there. */
+export const HostEgressReport = Type.Object({ ...policyFields, ...trafficFields }, closed);
+export type HostEgressReport = Static<typeof HostEgressReport>;

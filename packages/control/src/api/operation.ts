@@ -95,6 +95,8 @@ interface Declaration {
   readonly events?: readonly NamedSchema[];
   /** It can answer the bytes of a file. */
   readonly answersBytes?: true;
+  /** Its answers have the version of what they show as `ETag`; where it replaces that, it honours `If-Match`. */
+  readonly versioned?: true;
   /** Its answers tell in `Server-Timing` how long these phases took, where there were any. */
   readonly timing?: readonly TimingPhase[];
   /** The errors that do not follow from the other parts. Tests hold each answer against the document, and find what is missing here. */

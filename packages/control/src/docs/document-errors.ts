@@ -35,6 +35,7 @@ function codesOf(operation: Json, own: readonly ErrorCode[]): ErrorCode[] {
     ...(isPublic(operation) ? [] : withToken),
     ...(bodies.includes("application/json") ? withJson : []),
     ...(creates ? withKey : []),
+    ...(parameters.some(({ name }) => name === "If-Match") ? withVersion : []),
     parameters.some((parameter) => parameter["in"] === "query") && "unknown_field",
     parameters.some((parameter) => parameter["in"] === "path") && "invalid_path",
     ...own,
@@ -57,6 +58,7 @@ const withToken: readonly ErrorCode[] = [
   "database_unavailable",
 ];
 const withJson: readonly ErrorCode[] = ["unknown_field", "request_timeout", "payload_too_large"];
+const withVersion: readonly ErrorCode[] = ["version_mismatch"];
 const withKey: readonly ErrorCode[] = ["idempotency_conflict", "idempotency_in_progress"];
 
 function answerOf(codes: readonly ErrorCode[], operation: Json): Json {

@@ -60,6 +60,7 @@ function completed(document: Json, operations: Operations): Json {
       addStreams(operation, declared);
       documentAccess(operation, declared.access);
       addIdempotencyKey(operation);
+      addVersion(operation, declared);
       documentAnswerHeaders(operation, declared.timing);
       addCreation(operation, declared);
       documentErrors(operation, declared.errors, shared);
@@ -128,6 +129,31 @@ function addIdempotencyKey(operation: Json): void {
   operation["parameters"] = [...((operation["parameters"] ?? []) as Json[]), IDEMPOTENCY_KEY];
   answer["headers"] = { ...(answer["headers"] as Json | undefined), "Idempotent-Replayed": REPLAYED };
 }
+
+function addVersion(operation: Json, { versioned, method }: Operation): void {
+  if (versioned !== true) return;
+  const answer = (operation["responses"] as Json)["200"] as Json;
+  answer["headers"] = { ...(answer["headers"] as Json | undefined), ETag: ETAG };
+  if (method === "PUT" || method === "PATCH")
+    operation["parameters"] = [...((operation["parameters"] ?? []) as Json[]), IF_MATCH];
+}
+
+const ETAG = {
+  description: "The version of what is shown.",
+  schema: { type: "string", pattern: '^"[0-9]+"$' },
+  example: '"2"',
+  required: true,
+};
+
+const IF_MATCH = {
+  name: "If-Match",
+  in: "header",
+  required: false,
+  schema: { type: "string" },
+  example: '"2"',
+  description:
+    "The `ETag` of an earlier answer: where it has been changed since, nothing is done, and the answer is 412 with both versions.",
+};
 
 const IDEMPOTENCY_KEY = {
   name: "Idempotency-Key",

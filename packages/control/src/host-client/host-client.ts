@@ -3,7 +3,7 @@
 import type { Readable } from "node:stream";
 import type { Pool } from "undici";
 import { Compile } from "typebox/compile";
-import { EgressReport, type HostEgress } from "@skerry/contract/vms/egress";
+import { HostEgressReport, type HostEgress } from "@skerry/contract/vms/egress";
 import { CertificateRequest, type HostCertificate } from "@skerry/contract/joining/host-certificate";
 import { CacheSwept, HostInfo } from "@skerry/contract/host-api/host-info";
 import { SkerryError } from "@skerry/contract/errors";
@@ -59,7 +59,7 @@ const shapes = {
   vm: Compile(Vm),
   vms: Compile(VmList),
   swept: Compile(CacheSwept),
-  egress: Compile(EgressReport),
+  egress: Compile(HostEgressReport),
 };
 
 export class HostClient {
@@ -169,7 +169,7 @@ export class HostClient {
     vm: VmRef,
     policy: { readonly egress: HostEgress; readonly version: number },
     stop?: AbortSignal,
-  ): Promise<EgressReport> {
+  ): Promise<HostEgressReport> {
     const change: EgressChange = { execution_id: vm.execution_id, ...policy };
     const call = {
       method: "PUT",
@@ -180,7 +180,7 @@ export class HostClient {
   }
 
   /** The policy in force, and what it let through and refused. */
-  egress(vm: VmRef): Promise<EgressReport> {
+  egress(vm: VmRef): Promise<HostEgressReport> {
     const call = {
       method: "GET",
       path: `${vmPath(vm.id)}/egress`,

@@ -5,9 +5,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
 const REQUEST_HEADERS =
-  "Accept, Authorization, Content-Type, Idempotency-Key, X-API-Key, X-Org-ID, X-Request-Id";
+  "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, X-API-Key, X-Org-ID, X-Request-Id";
 const ANSWER_HEADERS =
-  "Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, Server-Timing, Skerry-Version, X-Request-Id";
+  "ETag, Idempotent-Replayed, RateLimit, RateLimit-Policy, Retry-After, Server-Timing, Skerry-Version, X-Request-Id";
 const PREFLIGHT_VALID_S = 600;
 
 /** Says what an allowed origin may do. True where the request was only a browser's question, and is answered. */

@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { EgressDenial, EgressReport } from "@skerry/contract/vms/egress";
+import type { EgressDenial, HostEgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { CertificateRequest, HostCertificate } from "@skerry/contract/joining/host-certificate";
 import type { EgressChange, ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
@@ -236,7 +236,7 @@ export class FakeHost {
     }
   }
 
-  async #setEgress(id: string, change: EgressChange): Promise<EgressReport> {
+  async #setEgress(id: string, change: EgressChange): Promise<HostEgressReport> {
     this.#require(id, change.execution_id);
     await this.beforeEgress(id);
     this.#fail("egress");
@@ -248,7 +248,7 @@ export class FakeHost {
     return this.#report(id);
   }
 
-  #report(id: string): EgressReport {
+  #report(id: string): HostEgressReport {
     const vm = this.vms.get(id);
     if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
     const { private_cidrs: _, ...policy } = vm.spec.egress;

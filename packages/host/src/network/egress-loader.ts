@@ -1,7 +1,7 @@
 // Loads egress policies into slots and reads their counters. The kernel holds the state of a slot; this class
 // keeps none.
 
-import type { Egress, EgressReport, HostEgress } from "@skerry/contract/vms/egress";
+import type { Egress, HostEgressReport, HostEgress } from "@skerry/contract/vms/egress";
 import type { AddressRange } from "./addresses.ts";
 import { BASE_TABLE } from "./base-rules.ts";
 import { readEgressReport } from "./egress-report.ts";
@@ -49,7 +49,7 @@ export class EgressLoader {
     await loadRules(this.#script(policy, "replace"), slot);
   }
 
-  async report(slot: Slot, inForce: HostEgress): Promise<EgressReport> {
+  async report(slot: Slot, inForce: HostEgress): Promise<HostEgressReport> {
     const { private_cidrs: _, ...policy } = inForce;
     return { ...policy, ...readEgressReport(await listTable("inet", BASE_TABLE, slot), Date.now()) };
   }

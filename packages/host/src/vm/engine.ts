@@ -3,7 +3,7 @@
 // keeps the two in step and survives being killed at any line.
 
 import { join } from "node:path";
-import type { EgressReport } from "@skerry/contract/vms/egress";
+import type { HostEgressReport } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import type { HostSnapshot, PauseVm, SnapshotVm, UnusedVm } from "@skerry/contract/host-api/snapshots";
 import type { VmSamples } from "@skerry/contract/host-api/metrics";
@@ -249,11 +249,11 @@ export class VmEngine {
     return { channel: live.channel, [Symbol.dispose]: () => use[Symbol.dispose]() };
   }
 
-  setEgress(id: string, change: EgressChange): Promise<EgressReport> {
+  setEgress(id: string, change: EgressChange): Promise<HostEgressReport> {
     return this.#onSlot(id, change.execution_id, (vm) => changePolicy(this.#options.resources, vm, change));
   }
 
-  egress(id: string, executionId: string): Promise<EgressReport> {
+  egress(id: string, executionId: string): Promise<HostEgressReport> {
     return this.#onSlot(id, executionId, (vm) => reportPolicy(this.#options.resources, vm));
   }
 

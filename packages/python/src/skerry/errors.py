@@ -117,7 +117,7 @@ class NotFoundError(SkerryApiError):
 
 
 class ConflictError(SkerryApiError):
-    """What the call is about is in a state that does not allow it."""
+    """What the call is about is in a state that does not allow it, or has another version than the call is for."""
 
 
 class ImpossibleError(SkerryApiError):
@@ -140,6 +140,7 @@ _CLASSES: Mapping[int, Type[SkerryApiError]] = {
     405: InvalidRequestError,
     408: InvalidRequestError,
     409: ConflictError,
+    412: ConflictError,
     413: InvalidRequestError,
     415: InvalidRequestError,
     422: ImpossibleError,

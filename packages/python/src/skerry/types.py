@@ -148,6 +148,7 @@ ErrorCode = Literal[
     "directory_not_empty",
     "vm_outdated",
     "port_not_listening",
+    "version_mismatch",
     "upload_incomplete",
     "payload_too_large",
     "unsupported_media_type",
@@ -498,6 +499,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "upload_incomplete": 400,
     "url_expired": 403,
     "user_not_found": 404,
+    "version_mismatch": 412,
     "vm_moving": 503,
     "vm_outdated": 409,
     "workdir_not_found": 422,
@@ -669,6 +671,8 @@ class EgressReport(TypedDict):
     #: Restricts allowed CIDRs to these TCP ports.
     allow_ports: List[int]
     dns: bool
+    #: Of the rules: it grows with each change of them. It is the `ETag` of this answer.
+    version: int
     counters: EgressCounters
     denied: List[EgressDenial]
 

@@ -157,6 +157,7 @@ export const egressReport = {
   deny_cidrs: [],
   allow_ports: [443],
   dns: false,
+  version: 2,
   counters: { bytes_out: 1_200, packets_out: 10, bytes_in: 34_000, packets_in: 20 },
   denied: [
     {

@@ -4,12 +4,13 @@ import type { EgressReport, EgressRequest } from "@skerry/sdk";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes } from "../../errors.ts";
-import { addExamples } from "../../options.ts";
+import { addExamples, wholeNumber } from "../../options.ts";
 import { onTarget } from "../../targets.ts";
 import { idArgument, type VmNoun } from "./vm-noun.ts";
 import { addEgressFlags, egressRequest, type EgressFlags } from "./egress-flags.ts";
 
 interface Flags extends EgressFlags {
+  readonly ifVersion?: number;
   readonly json?: boolean;
 }
 
@@ -22,6 +23,11 @@ export function registerVmEgress(parent: Command, cli: Cli, vm: VmNoun): void {
     )
     .argument("<id>", idArgument(vm));
   addEgressFlags(command)
+    .option(
+      "--if-version <version>",
+      "replace them only where they still have this version",
+      (text: string) => wholeNumber(text, VERSION_MAX),
+    )
     .option("--json", "print JSON")
     .action(async (text: string, flags: Flags, self: Command) => {
       const request = changeRequest(flags);
@@ -29,7 +35,9 @@ export function registerVmEgress(parent: Command, cli: Cli, vm: VmNoun): void {
       const vms = calls(client);
       const options = { signal: cli.signal };
       const report = await onTarget(target(client, cli.signal, "egress"), text, (id) =>
-        request === undefined ? vms.egress(id, options) : vms.setEgress(id, request, options),
+        request === undefined
+          ? vms.egress(id, options)
+          : vms.setEgress(id, request, { ...options, ifVersion: flags.ifVersion }),
       );
       if (flags.json === true) return cli.output.json(report);
       await showReport(cli, report);
@@ -39,13 +47,26 @@ export function registerVmEgress(parent: Command, cli: Cli, vm: VmNoun): void {
     `skerry ${noun} egress ${example}`,
     `skerry ${noun} egress ${example} --egress-mode deny_all`,
     `skerry ${noun} egress ${example} --egress-allow-cidr 203.0.113.0/24 --egress-allow-port 443 --egress-dns`,
+    `skerry ${noun} egress ${example} --egress-mode deny_all --if-version 2`,
     `skerry ${noun} egress ${example} --json | jq '.denied[] | {address, port, rule}'`,
   );
 }
 
+/** Of what PostgreSQL counts with. */
+const VERSION_MAX = 2 ** 31 - 1;
+
 /** Flags replace the whole policy: one that only names an exception must not open a closed sandbox by leaving out the mode. */
-function changeRequest(flags: EgressFlags): EgressRequest | undefined {
+function changeRequest(flags: Flags): EgressRequest | undefined {
   const request = egressRequest(flags);
+  if (request === undefined && flags.ifVersion !== undefined)
+    throw new CliError(
+      "invalid_input",
+      "--if-version says which rules are replaced, and no flag says by what.",
+      {
+        remediation: "Add --egress flags, or leave it out.",
+        exitCode: exitCodes.usage,
+      },
+    );
   if (request === undefined || request.mode !== undefined) return request;
   throw new CliError("invalid_input", "The rules are replaced as a whole, and these flags name no mode.", {
     remediation: "Add --egress-mode allow_all, --egress-mode deny_all or --egress-allow-cidr.",
@@ -54,7 +75,7 @@ function changeRequest(flags: EgressFlags): EgressRequest | undefined {
 }
 
 async function showReport({ output }: Cli, report: EgressReport): Promise<void> {
-  const { mode, allow_cidrs, deny_cidrs, allow_ports, dns, counters, denied } = report;
+  const { mode, allow_cidrs, deny_cidrs, allow_ports, dns, version, counters, denied } = report;
   await output.fields(
     [
       ["mode", mode],
@@ -62,6 +83,8 @@ async function showReport({ output }: Cli, report: EgressReport): Promise<void> 
       ["allowed ports", allow_ports.join(" ")],
       ["denied CIDRs", deny_cidrs.join(" ")],
       ["DNS", dns ? "yes" : "no"],
+      // An older server tells none.
+      ["version", String(version ?? "")],
     ].filter((field): field is [string, string] => field[1] !== ""),
   );
   await output.line("");

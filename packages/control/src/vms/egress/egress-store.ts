@@ -13,11 +13,12 @@ type Row = Pick<
 
 type Table = "sandboxes" | "machines";
 
-/** Replaces the policy of one that runs, or is paused; the last writer wins. Undefined where it is neither or does not exist. */
+/** Replaces the policy of one that runs, or is paused; the last writer wins, unless it names the version that it replaces. Undefined where it is
+ *  neither, does not exist, or has another version. */
 export async function storeEgress(
   db: Database,
   table: Table,
-  change: { orgId: string; id: string; egress: Egress },
+  change: { orgId: string; id: string; egress: Egress; version?: number | undefined },
 ): Promise<Row | undefined> {
   const { rows } = await sql<Row>`
     update ${sql.table(table)} set
@@ -26,6 +27,7 @@ export async function storeEgress(
       attempts = 0,
       retry_at = now()
     where id = ${change.id} and org_id = ${change.orgId} and status in ('running', 'paused')
+      ${change.version === undefined ? sql`` : sql`and egress_version = ${change.version}`}
     returning *`.execute(db);
   return rows[0];
 }

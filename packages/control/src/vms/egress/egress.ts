@@ -7,6 +7,7 @@ import { egressSettings } from "../../organizations/egress-settings.ts";
 import { confirmEgress, findUnappliedEgress, storeEgress } from "./egress-store.ts";
 import type { Caller } from "../../caller.ts";
 import type { Context } from "../../context.ts";
+import type { IfMatch } from "../../http/etag.ts";
 import { readEgress } from "./egress-params.ts";
 import { hostEgress } from "../../organizations/private-cidrs.ts";
 import { retryOnConflict } from "../../db/retry-on-conflict.ts";
@@ -22,18 +23,19 @@ const RETRY_AFTER_S = 5;
 export async function setEgress(
   context: Context,
   caller: Caller,
-  params: VmRef & { readonly request: EgressRequest },
+  params: VmRef & { readonly request: EgressRequest; readonly ifMatch?: IfMatch },
 ): Promise<EgressReport> {
   const egress = readEgress(params.request, "", await egressSettings(context.db, caller.orgId));
-  const { kind } = params;
+  const { kind, ifMatch } = params;
   const { id } = await kind.get(context, caller, params.id);
   const change = async () => {
-    const row = await store(context, caller, { kind, id, egress });
-    if (row.status === "paused") return reportWithoutVm(row.egress);
-    return apply(context, kind, row).catch((error: unknown) => {
+    const row = await store(context, caller, { kind, id, egress, ifMatch });
+    if (row.status === "paused") return reportOf(row, noTraffic);
+    const { counters, denied } = await apply(context, kind, row).catch((error: unknown) => {
       context.wake("vm-cleanup");
       throw unappliedError(error);
     });
+    return reportOf(row, { counters, denied });
   };
   return policyChanges.run(id, change).catch(async (error: unknown) => {
     throw await vmError(context, caller, params, error);
@@ -43,27 +45,42 @@ export async function setEgress(
 function store(
   context: Context,
   caller: Caller,
-  { kind, id, egress }: VmRef & { readonly egress: Egress },
+  { kind, id, egress, ifMatch }: VmRef & { readonly egress: Egress; readonly ifMatch: IfMatch | undefined },
 ): Promise<VmRow> {
   return retryOnConflict(
     async () => {
       const row = await kind.settled(context, caller, id);
+      if (ifMatch?.matches(row.egress_version) === false) throw mismatch(kind, row, ifMatch);
       if (row.status !== "paused" && !takesWork(row)) await kind.wake(context, caller, row);
-      return storeEgress(context.db, kind.table, { orgId: caller.orgId, id, egress });
+      const version = ifMatch === undefined ? undefined : row.egress_version;
+      return storeEgress(context.db, kind.table, { orgId: caller.orgId, id, egress, version });
     },
     () => new SkerryError("internal", `The ${kind.noun} changed too often.`),
   );
 }
 
-/** What the host says of it; where there is no microVM, the stored policy and no traffic. */
+function mismatch(kind: VmKind, { egress_version: version }: VmRow, { sent }: IfMatch): SkerryError {
+  return new SkerryError(
+    "version_mismatch",
+    `The egress rules of the ${kind.noun} have been changed: they have the version ${version} now.`,
+    {
+      remediation: "Read the rules, make the change to them, and send it with the new ETag as `If-Match`.",
+      context: { version, if_match: sent },
+    },
+  );
+}
+
+/** The stored policy, and what its host says of traffic; none where there is no microVM. */
 export async function getEgress(context: Context, caller: Caller, params: VmRef): Promise<EgressReport> {
   const found = await params.kind.get(context, caller, params.id);
-  if (found.status !== "running") return reportWithoutVm(found.egress);
+  if (found.status !== "running") return reportOf(found, noTraffic);
   // Also of one whose time is over: what it was denied is no work of its.
   const client = await clientOf(context, found);
-  return client.egress(found).catch(async (error: unknown) => {
+  const { counters, denied } = await client.egress(found).catch(async (error: unknown) => {
     throw await vmError(context, caller, params, error);
   });
+  // Rules and version of one row: the host may have been told of a later change, or not of this one yet.
+  return reportOf(found, { counters, denied });
 }
 
 /** Brings the stored policy to the host where it has not confirmed it. */
@@ -88,7 +105,7 @@ async function apply(
   kind: Pick<VmKind, "table">,
   row: VmRow,
   stop?: AbortSignal,
-): Promise<EgressReport> {
+): Promise<Traffic> {
   const client = await clientOf(context, row);
   const policy = { egress: await hostEgress(context.db, row), version: row.egress_version };
   const report = await client.setEgress(row, policy, stop);
@@ -106,10 +123,13 @@ function unappliedError(error: unknown): unknown {
   });
 }
 
-function reportWithoutVm(egress: Egress): EgressReport {
-  return {
-    ...egress,
-    counters: { bytes_out: 0, packets_out: 0, bytes_in: 0, packets_in: 0 },
-    denied: [],
-  };
+type Traffic = Pick<EgressReport, "counters" | "denied">;
+
+const noTraffic: Traffic = {
+  counters: { bytes_out: 0, packets_out: 0, bytes_in: 0, packets_in: 0 },
+  denied: [],
+};
+
+function reportOf({ egress, egress_version: version }: VmRow, traffic: Traffic): EgressReport {
+  return { ...egress, version, ...traffic };
 }

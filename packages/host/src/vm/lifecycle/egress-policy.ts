@@ -1,6 +1,6 @@
 // The egress policy of a running VM, kept the same in its record and its slot.
 
-import type { EgressReport } from "@skerry/contract/vms/egress";
+import type { HostEgressReport } from "@skerry/contract/vms/egress";
 import type { EgressChange } from "@skerry/contract/host-api/vm";
 import type { HostResources } from "../vm-resources.ts";
 import { saveRecord, type VmRecord } from "../record.ts";
@@ -18,7 +18,7 @@ export async function changePolicy(
   { slots, egress: rules }: PolicyResources,
   vm: Governed,
   change: EgressChange,
-): Promise<EgressReport> {
+): Promise<HostEgressReport> {
   const before = vm.record;
   const slot = slots.slot(before.slot);
   if (change.version <= before.egress_version) return rules.report(slot, before.egress);
@@ -37,6 +37,6 @@ export async function changePolicy(
 export function reportPolicy(
   { slots, egress: rules }: PolicyResources,
   { record }: Governed,
-): Promise<EgressReport> {
+): Promise<HostEgressReport> {
   return rules.report(slots.slot(record.slot), record.egress);
 }

@@ -273,10 +273,17 @@ class AsyncSandbox:
         deny_cidrs: Optional[Sequence[str]] = None,
         allow_ports: Optional[Sequence[int]] = None,
         dns: Optional[bool] = None,
+        if_version: Optional[int] = None,
     ) -> EgressReport:
         """See ``AsyncSandboxes.set_egress``."""
         return await self._sandboxes.set_egress(
-            self.id, mode=mode, allow_cidrs=allow_cidrs, deny_cidrs=deny_cidrs, allow_ports=allow_ports, dns=dns
+            self.id,
+            mode=mode,
+            allow_cidrs=allow_cidrs,
+            deny_cidrs=deny_cidrs,
+            allow_ports=allow_ports,
+            dns=dns,
+            if_version=if_version,
         )
 
     async def execute(

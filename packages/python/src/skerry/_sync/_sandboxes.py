@@ -274,10 +274,17 @@ class Sandbox:
         deny_cidrs: Optional[Sequence[str]] = None,
         allow_ports: Optional[Sequence[int]] = None,
         dns: Optional[bool] = None,
+        if_version: Optional[int] = None,
     ) -> EgressReport:
         """See ``Sandboxes.set_egress``."""
         return self._sandboxes.set_egress(
-            self.id, mode=mode, allow_cidrs=allow_cidrs, deny_cidrs=deny_cidrs, allow_ports=allow_ports, dns=dns
+            self.id,
+            mode=mode,
+            allow_cidrs=allow_cidrs,
+            deny_cidrs=deny_cidrs,
+            allow_ports=allow_ports,
+            dns=dns,
+            if_version=if_version,
         )
 
     def execute(

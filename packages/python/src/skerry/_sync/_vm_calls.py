@@ -101,9 +101,11 @@ class VmCalls:
         deny_cidrs: Optional[Sequence[str]] = None,
         allow_ports: Optional[Sequence[int]] = None,
         dns: Optional[bool] = None,
+        if_version: Optional[int] = None,
     ) -> EgressReport:
         """Replaces the egress rules of one that runs as a whole. When it returns they are in force, and connections that they forbid are cut.
-        Code ``host_unavailable``: they are stored, and take effect when its host answers again."""
+        Code ``host_unavailable``: they are stored, and take effect when its host answers again. With ``if_version``, the ``version`` of the rules
+        that the change was made to, nothing of another writer is lost: code ``version_mismatch`` where they have been changed since."""
         rules = {
             "mode": mode,
             "allow_cidrs": allow_cidrs,
@@ -111,7 +113,9 @@ class VmCalls:
             "allow_ports": allow_ports,
             "dns": dns,
         }
-        return self._http.json(Request("PUT", f"{self._at(id)}/egress", json=rules), EgressReport)
+        headers = {} if if_version is None else {"if-match": f'"{if_version}"'}
+        request = Request("PUT", f"{self._at(id)}/egress", json=rules, headers=headers)
+        return self._http.json(request, EgressReport)
 
     def execute(
         self,
