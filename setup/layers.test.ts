@@ -111,7 +111,7 @@ test.each<[Import, boolean]>([
 const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
-    ["audit", "guest-api", "limits", "moves", "templates", "vms"],
+    ["audit", "guest-api", "limits", "moves", "templates", "usage", "vms"],
     ["host-api", "machines", "organizations", "sandboxes", "snapshots"],
     ["hosts"],
     ["joining", "platform"],

@@ -14,6 +14,7 @@ import { registerHostCommands } from "./commands/hosts/host.ts";
 import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSnapshotCommands } from "./commands/snapshots/snapshot.ts";
+import { registerUsageCommand } from "./commands/usage.ts";
 import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
 import { registerRun } from "./commands/run.ts";
@@ -52,6 +53,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerCp(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);
+  registerUsageCommand(program, cli);
   registerEventsCommand(program, cli);
   local.registerHost(registerHostCommands(program, cli), cli);
   registerMoveCommands(program, cli);

@@ -51,6 +51,7 @@ export const serviceNames = [
   "idle-pauser",
   "mover",
   "host-certificates",
+  "usage-sampler",
   "audit-sweeper",
   "sweeper",
 ] as const;

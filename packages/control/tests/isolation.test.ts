@@ -141,6 +141,7 @@ const aboutTheCaller = new Set<OperationId>([
   "getMe",
   "listOrganizations",
   "getLimits",
+  "getUsage",
   "listSizes",
   "listTemplates",
   "getTemplate",

@@ -226,6 +226,7 @@ test("each background service tells its runs, how long they took, what they did 
       pausedKeptDays: 30,
       reaperIntervalMs: every,
       idlePauserIntervalMs: every,
+      usageSamplerIntervalMs: 600_000,
     },
     { wakeups: new Wakeups(), stop: stop.signal },
   );

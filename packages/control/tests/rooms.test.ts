@@ -38,7 +38,7 @@ const floors: Floors = [
   ["vms/creation"],
   ["snapshots"],
   ["sandboxes", "machines"],
-  ["clients", "docs", "platform"],
+  ["clients", "docs", "platform", "usage"],
   ["events"],
   ["app"],
 ];

@@ -28,6 +28,7 @@ LEFT_OUT |= {
 
 METHODS = {
     "createSandbox": "sandboxes.create",
+    "getUsage": "usage",
     "listSandboxes": "sandboxes.page",
     "getSandbox": "sandboxes.get",
     "destroySandbox": "sandboxes.destroy",

@@ -6,6 +6,7 @@ import type { Limits } from "@skerry/contract/limits/limits-report";
 import type { Me } from "@skerry/contract/organizations/organization";
 import type { Health } from "@skerry/contract/platform/health";
 import type { Status } from "@skerry/contract/platform/status";
+import type { Usage, UsageQuery } from "@skerry/contract/usage/usage";
 import { Audit } from "./audit.ts";
 import { followEvents, readEventPage, type EventFilter, type FollowedChange } from "./events.ts";
 import { BackgroundServices } from "./background-services.ts";
@@ -70,6 +71,11 @@ export class Skerry {
   /** How much the organization may do and hold, and how much of it is taken. */
   limits(options: CallOptions = {}): Promise<Limits> {
     return this.#http.json<Limits>({ method: "GET", path: "/v1/limits" }, options);
+  }
+
+  /** What the organization has had over time, oldest first; of the last 24 h where no `since` is given. `step` is whole minutes, by default `5m`. */
+  usage(query: UsageQuery = {}, options: CallOptions = {}): Promise<Usage> {
+    return this.#http.json<Usage>({ method: "GET", path: "/v1/usage", query }, options);
   }
 
   /** What the organization has, by status, and how many hosts there are for it. */
@@ -160,6 +166,7 @@ export type {
   LimitsChangeRequest,
   OrganizationLimitsReport as OrganizationLimits,
 } from "@skerry/contract/limits/limits-report";
+export type { Usage, UsagePoint, UsageQuery } from "@skerry/contract/usage/usage";
 export type { Health } from "@skerry/contract/platform/health";
 export type { Status } from "@skerry/contract/platform/status";
 export type { Snapshot } from "@skerry/contract/snapshots/snapshot";

@@ -70,6 +70,7 @@ export const auditActions = [
   "organization.set_limits",
   "organization.status",
   "organization.update",
+  "organization.usage",
   "platform.metrics",
   "sandbox.adopt",
   "sandbox.create",

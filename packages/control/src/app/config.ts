@@ -33,6 +33,7 @@ export interface Config {
   readonly sweeperIntervalMs: number;
   readonly moverIntervalMs: number;
   readonly certificatesIntervalMs: number;
+  readonly usageSamplerIntervalMs: number;
   readonly limits: InstallationLimits;
   /** Proxies whose `X-Forwarded-For` is believed: addresses and networks. */
   readonly trustedProxies: readonly string[];
@@ -89,6 +90,7 @@ export function readConfig(environment: Environment = process.env): Config {
     idlePauserIntervalMs: read.positive("SKERRY_IDLE_PAUSER_INTERVAL_MS", 10_000),
     moverIntervalMs: read.positive("SKERRY_MOVER_INTERVAL_MS", 10_000),
     certificatesIntervalMs: read.positive("SKERRY_CERTIFICATES_INTERVAL_MS", 60_000),
+    usageSamplerIntervalMs: read.positive("SKERRY_USAGE_SAMPLER_INTERVAL_MS", 30_000),
     sweeperIntervalMs: read.positive("SKERRY_SWEEPER_INTERVAL_MS", 600_000),
     auditKeptDays: read.atLeast("SKERRY_AUDIT_RETENTION_DAYS", 365, AUDIT_KEPT_MIN_DAYS),
     pausedKeptDays: read.positive("SKERRY_PAUSED_RETENTION_DAYS", 30),

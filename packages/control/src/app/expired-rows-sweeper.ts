@@ -1,4 +1,4 @@
-// Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of unused tokens, and join tokens. None counts any more
+// Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of unused tokens, and join tokens, and logs and measurements of long ago. None counts any more
 // even before this has come by: an old key is as good as unused, an old bucket is full, an old join token has expired. And erases the
 // environments of VMs that were destroyed by a version that did not.
 
@@ -7,6 +7,7 @@ import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
 import { sweepJoinTokens } from "../joining/join-host.ts";
 import { sweepMoves } from "../moves/mover.ts";
 import { sweepRateBuckets } from "../rate-limits/rate-limiter.ts";
+import { sweepUsage } from "../usage/usage.ts";
 import { sweepVmEvents } from "../vms/events/events.ts";
 import { eraseLeftEnv } from "../vms/env.ts";
 
@@ -26,6 +27,7 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
         await sweepMoves(context.db, BATCH),
         await eraseLeftEnv(context.db, BATCH),
         await sweepVmEvents(context.db, BATCH),
+        await sweepUsage(context.db, BATCH),
       ];
       const changed = swept.reduce((sum, count) => sum + count, 0);
       return { examined: changed, changed, failed: 0, more: swept.includes(BATCH) };

@@ -24,6 +24,7 @@ import { sandboxRoutes, sandboxVmRoutes } from "../sandboxes/sandbox-routes.ts";
 import { sandboxSnapshotRoutes } from "../sandboxes/sandbox-snapshot-routes.ts";
 import { snapshotRoutes } from "../snapshots/snapshot-routes.ts";
 import { templateRoutes } from "../templates/template-routes.ts";
+import { usageRoutes } from "../usage/usage-routes.ts";
 
 export const allRoutes = [
   sandboxRoutes,
@@ -41,6 +42,7 @@ export const allRoutes = [
   organizationRoutes,
   memberRoutes,
   limitRoutes,
+  usageRoutes,
   auditRoutes,
   hostRoutes,
   drainRoutes,

@@ -11,8 +11,9 @@
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
 //   cache-cleanup         10 min  images and frozen templates that nothing needs any more
 //   proxy-health-checker   10 s   VMs behind routes; there are none before there is a proxy
+//   usage-sampler         30 s   what organizations have, for its history
 //   audit-sweeper         10 min  audit events that are older than they are kept
-//   sweeper               10 min  idempotency keys and rate buckets of yesterday
+//   sweeper               10 min  idempotency keys and rate buckets of yesterday, and what else is old
 
 import { hostname } from "node:os";
 import type { Config } from "./config.ts";
@@ -40,6 +41,7 @@ import {
   type FencedService,
   type Observer,
 } from "../background/background-service.ts";
+import { usageSampler } from "../usage/usage-sampler.ts";
 import { vmCleanup } from "../platform/vm-cleanup.ts";
 
 type Settings = Pick<
@@ -56,6 +58,7 @@ type Settings = Pick<
   | "moverIntervalMs"
   | "sweeperIntervalMs"
   | "certificatesIntervalMs"
+  | "usageSamplerIntervalMs"
   | "auditKeptDays"
   | "pausedKeptDays"
 >;
@@ -78,6 +81,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => restartQueue(own)),
     fenced((own) => cacheCleanup(own, config.cacheCleanupIntervalMs)),
     fenced(() => proxyHealthChecker(config.proxyCheckIntervalMs)),
+    fenced((own) => usageSampler(own, config.usageSamplerIntervalMs)),
     fenced((own) => auditSweeper(own, config.sweeperIntervalMs, config.auditKeptDays)),
     fenced((own) => expiredRowsSweeper(own, config.sweeperIntervalMs)),
   ];

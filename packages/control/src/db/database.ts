@@ -14,6 +14,7 @@ import type { MachineTables } from "./tables/machine-tables.ts";
 import type { MoveTables } from "./tables/move-tables.ts";
 import type { SnapshotTables } from "./tables/snapshot-tables.ts";
 import type { EventTables } from "./tables/event-tables.ts";
+import type { UsageTables } from "./tables/usage-tables.ts";
 import type { BackgroundTables } from "./tables/background-tables.ts";
 
 const POOL_MAX_CONNECTIONS = 20;
@@ -38,6 +39,7 @@ export interface Tables
     MoveTables,
     SnapshotTables,
     EventTables,
+    UsageTables,
     BackgroundTables {}
 
 export type Database = Kysely<Tables>;

@@ -29,6 +29,7 @@ import { idleSandboxes } from "./migrations/0024-idle-sandboxes.ts";
 import { vmEvents } from "./migrations/0025-vm-events.ts";
 import { machineSnapshots } from "./migrations/0026-machine-snapshots.ts";
 import { changes } from "./migrations/0027-changes.ts";
+import { usage } from "./migrations/0028-usage.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -63,6 +64,7 @@ const migrations = [
   { number: 25, name: "vm-events", text: vmEvents },
   { number: 26, name: "machine-snapshots", text: machineSnapshots },
   { number: 27, name: "changes", text: changes },
+  { number: 28, name: "usage", text: usage },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -61,6 +61,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   removeHost: async (world) => call("DELETE", `/v1/hosts/${(await confirmation(world)).host_id}`),
   joinHost: async (world) => call("POST", "/v1/hosts/join", await joinRequest(world)),
   confirmHost: async (world) => call("POST", "/v1/hosts/join/confirm", await confirmation(world)),
+  getUsage: async () => call("GET", "/v1/usage"),
   getLimits: async () => call("GET", "/v1/limits"),
   getOrganizationLimits: async ({ orgId }) => call("GET", `/v1/orgs/${orgId}/limits`),
   setOrganizationLimits: async ({ orgId }) =>

@@ -1876,6 +1876,30 @@ class TokenList(TypedDict):
     next_cursor: Optional[str]
 
 
+class Usage(TypedDict):
+    #: A duration such as `30s`, `10m`, `24h` or `1h30m`.
+    step: str
+    #: Oldest first. A step in which nothing was measured, because no control plane ran, is missing.
+    items: List[UsagePoint]
+
+
+class UsagePoint(TypedDict):
+    #: Begin of the step.
+    at: str
+    #: Most sandboxes at once, as they count for the quota.
+    sandboxes: int
+    #: Most machines at once, as they count for the quota.
+    machines: int
+    #: Most vCPUs at once, of what runs.
+    vcpus: int
+    #: Most memory at once, of what runs, in MiB.
+    memory_mib: int
+    #: Most disk at once, also of what is stopped or paused, in GiB.
+    disk_gib: int
+    #: Sandboxes and machines made in the step.
+    created: int
+
+
 class VmEvent(TypedDict):
     id: str
     #: `denied`: its egress rules have refused packets. `out_of_memory`: a program in it was killed for want of memory.

@@ -10,7 +10,7 @@ import httpx
 from .._request import Request
 from .._settings import find_settings
 from ..events import FollowedChange
-from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status
+from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status, Usage
 from ._audit import AsyncAudit
 from ._background_services import AsyncBackgroundServices
 from ._events import follow_events
@@ -72,6 +72,14 @@ class AsyncSkerry:
     async def limits(self) -> Limits:
         """How much the organization may do and hold, and how much of it is taken."""
         return await self._http.json(Request("GET", "/v1/limits"), Limits)
+
+    async def usage(
+        self, *, since: Optional[str] = None, until: Optional[str] = None, step: Optional[str] = None
+    ) -> Usage:
+        """What the organization has had over time, oldest first; of the last 24 h where no ``since`` is given. ``step`` is whole minutes, by default
+        ``5m``."""
+        query = {"since": since, "until": until, "step": step}
+        return await self._http.json(Request("GET", "/v1/usage", query=query), Usage)
 
     async def status(self) -> Status:
         """What the organization has, by status, and how many hosts there are for it."""

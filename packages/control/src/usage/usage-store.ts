@@ -1,0 +1,116 @@
+// Rows of what organizations have had, one for each minute in which one had something.
+
+import { sql } from "kysely";
+import { firstIdAt } from "@skerry/contract/ids";
+import type { UsagePoint } from "@skerry/contract/usage/usage";
+import { USAGE_MINUTES_MERGED } from "@skerry/contract/usage/usage";
+import type { Database } from "../db/database.ts";
+
+/** Ids are made by the clocks of control planes and times by the database's; they never differ by more. */
+const CLOCK_SLACK_MS = 10 * 60_000;
+/** A transaction that makes a sandbox commits within this. */
+const RECOUNTED_MS = 15 * 60_000;
+
+const columns = sql`org_id, minute, sandboxes, machines, vcpus, memory_mib, disk_gib, created`;
+const minuteOf = (time: "now()" | "created_at") =>
+  sql`floor(extract(epoch from ${sql.raw(time)}) / 60)::integer`;
+
+/** Measures this minute. A second time in the same minute keeps the most of both. Returns how many organizations have something. */
+export async function measureUsage(db: Database): Promise<number> {
+  const { numAffectedRows } = await sql`
+    insert into usage_samples (${columns})
+    select account, ${minuteOf("now()")}, sum(sandboxes), sum(machines), sum(vcpus), sum(memory_mib), sum(disk_gib), 0
+    from room_entries join organizations on organizations.id = account
+    group by account having sum(sandboxes) + sum(machines) > 0
+    union all
+    select '', ${minuteOf("now()")}, 0, 0, 0, 0, 0, 0
+    on conflict (org_id, minute) do update set ${theMost}`.execute(db);
+  return Math.max(0, Number(numAffectedRows ?? 1n) - 1);
+}
+
+const theMost = sql.join(
+  ["sandboxes", "machines", "vcpus", "memory_mib", "disk_gib"].map(
+    (column) =>
+      sql`${sql.ref(column)} = greatest(usage_samples.${sql.ref(column)}, excluded.${sql.ref(column)})`,
+  ),
+);
+
+/** Counts what was made in the last minutes from its rows: making it costs nothing more, and what commits late is counted later. */
+export async function countCreations(db: Database): Promise<void> {
+  const made = (table: "sandboxes" | "machines", noun: "sandbox" | "machine") => sql`
+    select org_id, created_at from ${sql.table(table)}
+    where id >= ${firstIdAt(noun, Date.now() - RECOUNTED_MS - CLOCK_SLACK_MS)}
+      and created_at >= now() - ${RECOUNTED_MS} * interval '1 millisecond'`;
+  await sql`
+    insert into usage_samples (org_id, minute, created)
+    select org_id, ${minuteOf("created_at")}, count(*)
+    from (${made("sandboxes", "sandbox")} union all ${made("machines", "machine")}) made
+    group by 1, 2
+    on conflict (org_id, minute) do update set created = excluded.created
+    where usage_samples.created < excluded.created`.execute(db);
+}
+
+export interface UsageRange {
+  readonly orgId: string;
+  /** Minutes since 1970: the first, and the one after the last. */
+  readonly from: number;
+  readonly to: number;
+  readonly stepMinutes: number;
+}
+
+interface StepRow extends Omit<UsagePoint, "at" | "memory_mib" | "disk_gib"> {
+  readonly minute: number;
+  readonly memory_mib: string;
+  readonly disk_gib: string;
+}
+
+/** Oldest first, without steps that were not measured. */
+export async function usageSteps(
+  db: Database,
+  { orgId, from, to, stepMinutes }: UsageRange,
+): Promise<StepRow[]> {
+  const step = sql`minute - minute % ${stepMinutes}::integer as step`;
+  const inRange = sql`minute >= ${from} and minute < ${to}`;
+  const { rows } = await sql<StepRow>`
+    select measured.step as minute,
+           coalesce(max(sandboxes), 0) as sandboxes, coalesce(max(machines), 0) as machines,
+           coalesce(max(vcpus), 0) as vcpus, coalesce(max(memory_mib), 0) as memory_mib,
+           coalesce(max(disk_gib), 0) as disk_gib, coalesce(sum(created), 0)::integer as created
+    from (select distinct ${step} from usage_samples where org_id = '' and ${inRange}) measured
+    left join (select *, ${step} from usage_samples where org_id = ${orgId} and ${inRange}) had
+      on had.step = measured.step
+    group by measured.step order by measured.step`.execute(db);
+  return rows;
+}
+
+/** Makes one row of each ten minutes that are older, `limit` rows at once. Returns how many rows went into others. */
+export async function mergeUsage(db: Database, olderThanDays: number, limit: number): Promise<number> {
+  const { rows } = await sql<{ merged: number }>`
+    with old as (
+      select org_id, minute from usage_samples
+      -- As its index has it.
+      where minute % 10 <> 0 and minute < ${minuteOf("now()")} - ${olderThanDays} * 1440
+      order by minute limit ${limit}
+    ), gone as (
+      delete from usage_samples using old
+      where usage_samples.org_id = old.org_id and usage_samples.minute = old.minute returning usage_samples.*
+    ), merged as (
+      insert into usage_samples (${columns})
+      select org_id, minute - minute % ${USAGE_MINUTES_MERGED}::integer, max(sandboxes), max(machines), max(vcpus),
+             max(memory_mib), max(disk_gib), sum(created)
+      from gone group by 1, 2
+      on conflict (org_id, minute) do update set ${theMost}, created = usage_samples.created + excluded.created
+    )
+    select count(*)::integer as merged from gone`.execute(db);
+  return rows[0]?.merged ?? 0;
+}
+
+/** Deletes up to `limit` rows past this age, and returns how many. */
+export async function forgetUsage(db: Database, olderThanDays: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from usage_samples where (org_id, minute) in (
+      select org_id, minute from usage_samples
+      where minute < ${minuteOf("now()")} - ${olderThanDays} * 1440 order by minute limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
