@@ -71,6 +71,29 @@ test("a host that was silent for 30 s is offline, and its sandboxes are unreacha
   expect(await two.judge()).toMatchObject({ changed: 0 });
 });
 
+test("a machine that is started elsewhere because its host was lost has that in its history, one that waits has not", async () => {
+  const [elsewhere, waits] = [
+    await machineOn("second"),
+    await machineOn("second", { restart_disk: "'keep'" }),
+  ];
+  await two.second.stop();
+  for (const seconds of [10, 10, 11]) {
+    await two.pass(seconds);
+    await two.ask();
+  }
+  await two.judge();
+  const { rows } = await sql`select machine_id, cause, reason, restarted_at from machine_ends`.execute(
+    two.world.db,
+  );
+  expect(rows).toEqual([
+    {
+      ...{ machine_id: elsewhere, cause: "host_lost", restarted_at: null },
+      reason: "host_offline: its host second is offline",
+    },
+  ]);
+  expect((await machine(waits)).status).toBe("failed");
+});
+
 test("the monitor is rung when a host has been silent for too long, and not before", async () => {
   await two.second.stop();
   await two.pass(20);
@@ -141,7 +164,7 @@ test("a machine that ends while its host is marked offline keeps nobody from eit
   );
   const [seen] = await machineFacts(db, [id]);
   if (seen === undefined) throw new Error("no machine");
-  const ending = { reason: "it ended", exitCode: null, succeeded: false };
+  const ending = { reason: "it ended", cause: "unknown", exitCode: null, succeeded: false } as const;
   const both = await db.transaction().execute(async (transaction) => {
     await sql`select pg_advisory_xact_lock(1)`.execute(transaction);
     const judged = two.judge();

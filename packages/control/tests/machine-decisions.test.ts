@@ -214,7 +214,11 @@ test.each<[string, Vm | undefined, string, number | null]>([
   ["nobody knows", undefined, "its host does not have its microVM any more", null],
 ])("the reason says when %s", (_, listed, reason, exitCode) => {
   const memory = listed?.cause === "out_of_memory" ? { outOfMemory: true } : {};
-  expect(exitReasonOf(listed)).toEqual({ reason, exitCode, succeeded: exitCode === 0, ...memory });
+  const cause =
+    listed === undefined ? "lost" : (listed.cause ?? (listed.status === "stopped" ? "stopped" : "unknown"));
+  const signal = exitCode === 137 ? { signal: 9 } : {};
+  const succeeded = exitCode === 0;
+  expect(exitReasonOf(listed)).toEqual({ reason, cause, exitCode, ...signal, succeeded, ...memory });
 });
 
 function mainEnded(exit_code: number, signal: number): Vm {

@@ -81,6 +81,7 @@ METHODS = {
     "stopMachine": "machines.stop",
     "restartMachine": "machines.restart",
     "getMachineLogs": "machines.logs",
+    "listMachineRestarts": "machines.restarts",
     "executeInMachine": "machines.execute",
     "uploadMachineFile": "machines.upload",
     "downloadMachineFile": "machines.download",

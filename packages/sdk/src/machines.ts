@@ -9,11 +9,20 @@ import type {
   MachineLogs,
   MachineStartRequest,
 } from "@skerry/contract/machines/machine";
+import type { MachineEnd } from "@skerry/contract/machines/machine-end";
 import { orDestroyed } from "./abandoned-creation.ts";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
-import { everyItem, filterQuery, pageQuery, type CountedPage, type CountedPageOptions } from "./pages.ts";
+import {
+  everyItem,
+  filterQuery,
+  pageQuery,
+  type CountedPage,
+  type CountedPageOptions,
+  type Page,
+  type PageOptions,
+} from "./pages.ts";
 import { checkTemplate } from "./template-needed.ts";
 import { VmCalls } from "./vm-calls.ts";
 
@@ -147,6 +156,12 @@ export class Machines extends VmCalls {
   /** Destroys a machine and its disk. Works from every status, and more than once. */
   async destroy(id: string, options: CallOptions = {}): Promise<void> {
     await this.http.done({ method: "DELETE", path: this.at(id) }, options);
+  }
+
+  /** Each time that it ended without being asked to, why, and when it ran again, newest first; one page. The last 100 are kept. */
+  restarts(id: string, page: PageOptions = {}, options: CallOptions = {}): Promise<Page<MachineEnd>> {
+    const call = { method: "GET", path: `${this.at(id)}/restarts`, query: pageQuery(page) } as const;
+    return this.http.json<Page<MachineEnd>>(call, options);
   }
 
   /** The last lines of its console: what its main process and its kernel have printed. They may hold control characters. */

@@ -146,6 +146,7 @@ export type { Duration } from "@skerry/contract/durations";
 export type { SizeName } from "@skerry/contract/sizes";
 export type { SandboxCounts, SandboxFilter, Sandboxes } from "./sandboxes.ts";
 export type { LogOptions, MachineCounts, MachineFilter, Machines, StartOptions } from "./machines.ts";
+export type { MachineEnd } from "@skerry/contract/machines/machine-end";
 export type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
 export { Sandbox } from "./sandbox.ts";
 export type { VmCalls } from "./vm-calls.ts";

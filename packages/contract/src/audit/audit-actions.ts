@@ -49,6 +49,7 @@ export const auditActions = [
   "machine.port.request",
   "machine.port.update",
   "machine.restart",
+  "machine.restart.list",
   "machine.rollback",
   "machine.start",
   "machine.stop",

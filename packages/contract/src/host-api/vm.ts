@@ -28,6 +28,7 @@
 import { Type, type Static } from "typebox";
 import { Env, Nullable, OneOf, Timestamp } from "../fields.ts";
 import { HostEgress } from "../vms/egress.ts";
+import { vmCauses } from "../vms/vm-causes.ts";
 import { VmOrigin } from "./snapshots.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -76,25 +77,6 @@ export const VmSpec = Type.Object(
   closed,
 );
 export type VmSpec = Static<typeof VmSpec>;
-
-/** Why a VM ended by itself. `main_exited`: `exit` says how. `out_of_memory`: the guest's kernel killed
- *  the main process for want of memory. `guest_failed`: its agent broke the protocol or fell silent.
- *  `host_failed`: the host could not go on with it. `disk_unreadable`: the host's record of it is damaged;
- *  its files are left as they are, its execution id is not known, and what ran has ended. `not_adopted`:
- *  the same of a record that could not be read, or that a newer version of the host wrote; its QEMU, if
- *  there is one, runs on for that version. */
-export const vmCauses = [
-  "main_exited",
-  "out_of_memory",
-  "guest_panicked",
-  "guest_shut_down",
-  "qemu_ended",
-  "guest_failed",
-  "host_failed",
-  "disk_unreadable",
-  "not_adopted",
-] as const;
-export type VmCause = (typeof vmCauses)[number];
 
 /** How a main process ended. */
 export const MainExit = Type.Object(

@@ -5,6 +5,7 @@
 import type { Context } from "../context.ts";
 import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
 import { sweepJoinTokens } from "../joining/join-host.ts";
+import { sweepMachineRestarts } from "../machines/machine-restarts.ts";
 import { sweepMoves } from "../moves/mover.ts";
 import { sweepRateBuckets } from "../rate-limits/rate-limiter.ts";
 import { sweepUsage } from "../usage/usage.ts";
@@ -27,6 +28,7 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
         await sweepMoves(context.db, BATCH),
         await eraseLeftEnv(context.db, BATCH),
         await sweepVmEvents(context.db, BATCH),
+        await sweepMachineRestarts(context.db, BATCH),
         await sweepUsage(context.db, BATCH),
       ];
       const changed = swept.reduce((sum, count) => sum + count, 0);

@@ -30,6 +30,7 @@ import { vmEvents } from "./migrations/0025-vm-events.ts";
 import { machineSnapshots } from "./migrations/0026-machine-snapshots.ts";
 import { changes } from "./migrations/0027-changes.ts";
 import { usage } from "./migrations/0028-usage.ts";
+import { machineEnds } from "./migrations/0029-machine-ends.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -65,6 +66,7 @@ const migrations = [
   { number: 26, name: "machine-snapshots", text: machineSnapshots },
   { number: 27, name: "changes", text: changes },
   { number: 28, name: "usage", text: usage },
+  { number: 29, name: "machine-ends", text: machineEnds },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -102,6 +102,11 @@ export async function writeSteps(db: Queries, steps: readonly LostMachineStep[])
                            ${column("delayMs")}::double precision[]) as steps (id, retries, note, delay_ms)
     ), noted as (
       update machines set retries = steps.retries, reason = reason || steps.note from steps where machines.id = steps.id
+      returning machines.id, reason, steps.delay_ms
+    ), ended as (
+      -- One that waits for its host may run on when it is back.
+      insert into machine_ends (id, machine_id, cause, reason)
+      select new_event_id(clock_timestamp()), id, 'host_lost', reason from noted where delay_ms is not null
     )
     insert into restarts (machine_id, due_at)
     select id, now() + delay_ms * interval '1 millisecond' from steps where delay_ms is not null

@@ -5,6 +5,7 @@ import type { NextEvent } from "../db/tables/event-tables.ts";
 import type { Queries } from "../db/database.ts";
 import { atRest, changeMachine, transitionMachine, renewed, type MachineRow } from "./machine-store.ts";
 import { queueRestart } from "./restart-queue-store.ts";
+import { insertMachineEnd } from "./machine-end-store.ts";
 import type { Context } from "../context.ts";
 import type { ExitReason } from "./exit-reason.ts";
 import {
@@ -44,6 +45,7 @@ export async function endMachine(
     });
     if (row === undefined) return false;
     if (step.kind === "restart") await queueRestart(transaction, machine.id, step.delayMs);
+    await noteEnd(transaction, machine, { ...ending, reason });
     await alsoWrite(transaction, row);
     return true;
   });
@@ -63,19 +65,30 @@ export async function endLostMachine(
   ending: ExitReason,
 ): Promise<boolean> {
   const step = stepAfter(machine, ending);
+  const reason = reasonAfter(ending, step);
   const written = await context.db.transaction().execute(async (transaction) => {
     const row = await changeMachine(transaction, machine, {
       ...renewed,
-      reason: reasonAfter(ending, step),
+      reason,
       host_lost: false,
       ...(step.kind === "rest" ? {} : { retries: step.retries }),
     });
     if (row === undefined) return false;
     if (step.kind === "restart") await queueRestart(transaction, machine.id, step.delayMs);
+    await noteEnd(transaction, machine, { ...ending, reason });
     return true;
   });
   if (written && step.kind === "restart") context.wake("restart-manager");
   return written;
+}
+
+/** An end that was asked for is none of its history, and neither is that of one that never was usable. */
+async function noteEnd(
+  transaction: Queries,
+  { id, desired, has_run }: MachineToEnd,
+  ending: ExitReason,
+): Promise<void> {
+  if (desired === "running" && has_run) await insertMachineEnd(transaction, id, ending);
 }
 
 /** No start helps where there is no disk to start from. */

@@ -1,13 +1,18 @@
 // What the end of a microVM says about its machine. Pure.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Vm, VmCause } from "@skerry/contract/host-api/vm";
+import type { Vm } from "@skerry/contract/host-api/vm";
+import type { VmCause } from "@skerry/contract/vms/vm-causes";
+import type { MachineEndCause } from "@skerry/contract/machines/machine-end";
 import { isUnreadableVm } from "../vms/unreadable-vm.ts";
 
 export interface ExitReason {
   readonly reason: string;
+  readonly cause: MachineEndCause;
   /** Of the main process; null where it is not known. */
   readonly exitCode: number | null;
+  /** The number of the one that ended the main process. */
+  readonly signal?: number;
   /** Its main process exited with 0: the machine has done its work. */
   readonly succeeded: boolean;
   /** Its disk cannot be used, so that another start would end in the same way. `later`: by this host process. */
@@ -21,20 +26,31 @@ const REASON_MAX_CHARS = 300;
 
 /** The end of the microVM that the host lists, or of one that it does not have any more. */
 export function exitReasonOf(vm: Vm | undefined): ExitReason {
-  if (vm === undefined) return { reason: wordsOf.lost, exitCode: null, succeeded: false };
+  if (vm === undefined) return { reason: wordsOf.lost, cause: "lost", exitCode: null, succeeded: false };
   if (isUnreadableVm(vm)) return unreadable(vm);
   const exitCode = vm.exit?.exit_code ?? null;
   return {
     reason: vm.reason?.slice(0, REASON_MAX_CHARS) ?? reasonOf(vm, exitCode),
+    cause: causeOf(vm),
     exitCode,
+    ...signalOf(vm),
     succeeded: vm.cause === "main_exited" && exitCode === 0 && vm.exit?.signal === 0,
     ...(vm.cause === "out_of_memory" ? { outOfMemory: true } : {}),
   };
 }
 
+function causeOf({ cause, status }: Vm): MachineEndCause {
+  return cause ?? (status === "stopped" ? "stopped" : "unknown");
+}
+
+function signalOf({ exit }: Vm): Pick<ExitReason, "signal"> {
+  return exit === undefined || exit.signal <= 0 ? {} : { signal: exit.signal };
+}
+
 function unreadable({ cause, reason }: Vm): ExitReason {
   return {
     reason: `disk_unreadable: ${(reason ?? "its host does not say why").slice(0, REASON_MAX_CHARS)}`,
+    cause: cause === "not_adopted" ? cause : "disk_unreadable",
     exitCode: null,
     succeeded: false,
     disk: cause === "not_adopted" ? "later" : "lost",
@@ -48,7 +64,7 @@ export function exitReasonOfStart(error: unknown): ExitReason {
   const why = `could not start: ${known?.message ?? "internal error"}`;
   return {
     reason: isOfDisk ? `${known.code}: ${why}` : why,
-    ...{ exitCode: null, succeeded: false },
+    ...{ cause: "start_failed", exitCode: null, succeeded: false },
     ...(isOfDisk ? { disk: "lost" as const } : {}),
   };
 }
@@ -56,7 +72,7 @@ export function exitReasonOfStart(error: unknown): ExitReason {
 /** Its host is back, and does not have its disk. */
 export const diskGone: ExitReason = {
   reason: "disk_gone: its host came back without its disk",
-  ...{ exitCode: null, succeeded: false },
+  ...{ cause: "disk_gone", exitCode: null, succeeded: false },
   disk: "lost",
 };
 

@@ -1,5 +1,7 @@
 import { Type } from "typebox";
+import { MachineEndList } from "@skerry/contract/machines/machine-end";
 import { NoFields } from "@skerry/contract/named";
+import { PageQuery } from "@skerry/contract/page";
 import {
   Machine,
   MachineCreateRequest,
@@ -151,6 +153,21 @@ export const machinePowerOperations = {
     access: { scope: "machines:write", role: "member", rate: "write" },
     audit: { action: "machine.stop", resource: "machine" },
     errors: acted,
+  },
+  listMachineRestarts: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/machines/:id/restarts",
+    tag: "machines",
+    summary: "List the restarts of a machine",
+    description:
+      "Each time that it ended without being asked to, why, and when it ran again, newest first. The last 100 are kept, for 90 days.",
+    ...path,
+    query: PageQuery,
+    answers: { 200: MachineEndList },
+    access: { scope: "machines:read", role: "viewer", rate: "read" },
+    audit: { action: "machine.restart.list", resource: "machine" },
+    errors: ["machine_not_found"],
   },
   restartMachine: {
     surface: "v1",

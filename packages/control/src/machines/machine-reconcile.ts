@@ -136,6 +136,7 @@ function unwantedAction(vm: Vm, row: MachineFact): MachineAction {
 function died(what: "creating" | "starting"): ExitReason {
   return {
     reason: `the control plane stopped while it was ${what} the machine`,
+    cause: "start_failed",
     exitCode: null,
     succeeded: false,
   };

@@ -36,6 +36,7 @@ import { destroyMachine } from "./destroy-machine.ts";
 import { machineOperations, machinePowerOperations, machineVmOperations } from "./machine-operations.ts";
 import { carryOutPowerAction } from "./machine-power-actions.ts";
 import { getMachine, listMachinesOf, machineFor, machineVms } from "./machines.ts";
+import { listMachineRestarts } from "./machine-restarts.ts";
 import type { MachineRow } from "./machine-store.ts";
 
 export const machineRoutes = routes(machineOperations, (context) => ({
@@ -51,6 +52,8 @@ export const machineRoutes = routes(machineOperations, (context) => ({
 }));
 
 export const machinePowerRoutes = routes(machinePowerOperations, (context) => ({
+  listMachineRestarts: (request) =>
+    listMachineRestarts(context, callerOf(request), { id: request.params.id, page: request.query }),
   startMachine: async (request, reply) => {
     const params = { id: request.params.id, act: "start", newDisk: request.body.new_disk ?? false } as const;
     return settled("running", await carryOutPowerAction(context, callerOf(request), params), reply);

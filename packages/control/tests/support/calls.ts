@@ -160,6 +160,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   },
   stopMachine: async (world) => call("POST", await machine(world, "/stop")),
   restartMachine: async (world) => call("POST", await machine(world, "/restart")),
+  listMachineRestarts: async (world) => call("GET", await machine(world, "/restarts")),
   getMachineLogs: async (world) => call("GET", await machine(world, "/logs?lines=5")),
   setMachineEgress: async (world) => call("PUT", await machine(world, "/egress"), { mode: "deny_all" }),
   getMachineEgress: async (world) => call("GET", await machine(world, "/egress")),

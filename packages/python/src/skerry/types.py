@@ -290,6 +290,24 @@ MachineCreateRequestRestartDisk = Literal[
     "disposable",
 ]
 
+MachineEndCause = Literal[
+    "main_exited",
+    "out_of_memory",
+    "guest_panicked",
+    "guest_shut_down",
+    "qemu_ended",
+    "guest_failed",
+    "host_failed",
+    "disk_unreadable",
+    "not_adopted",
+    "lost",
+    "host_lost",
+    "start_failed",
+    "disk_gone",
+    "stopped",
+    "unknown",
+]
+
 Role = Literal[
     "viewer",
     "member",
@@ -1270,6 +1288,29 @@ class MachineCreateRequest(TypedDict, total=False):
     restart: MachineCreateRequestRestart
     #: From SIGTERM to SIGKILL when it is stopped, at most 5m. Default: `10s`.
     stop_timeout: str
+
+
+class MachineEnd(TypedDict):
+    id: str
+    ended_at: str
+    #: `main_exited`: its main process ended. `start_failed`: its host could not start it. `host_lost`: its host was
+    #: silent. `lost`: its host does not have it any more. `stopped`: its host stopped it.
+    cause: MachineEndCause
+    #: Of its main process, or 128 + the signal's number; null where it is not known.
+    exit_code: Optional[int]
+    #: The signal that ended its main process, for example `SIGKILL`.
+    signal: Optional[str]
+    #: Its main process was killed for want of memory.
+    out_of_memory: bool
+    #: The same in words, and whether it is given up.
+    reason: str
+    #: When it ran again, by its policy or by request; null where it has not.
+    restarted_at: Optional[str]
+
+
+class MachineEndList(TypedDict):
+    items: List[MachineEnd]
+    next_cursor: Optional[str]
 
 
 class MachineForks(TypedDict):

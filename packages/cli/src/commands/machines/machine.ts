@@ -6,6 +6,7 @@ import { addExamples } from "../../options.ts";
 import { registerMachineCreate } from "./machine-create.ts";
 import { registerMachineLife } from "./machine-life.ts";
 import { registerMachineLogs } from "./machine-logs.ts";
+import { registerMachineRestarts } from "./machine-restarts.ts";
 import { registerVmEgress } from "../vms/vm-egress.ts";
 import { registerVmExec } from "../vms/vm-exec.ts";
 import { registerVmExecutions, registerVmKill } from "../vms/vm-executions.ts";
@@ -34,6 +35,7 @@ export function registerMachineCommands(program: Command, cli: Cli): void {
   registerMachineCreate(machine, cli);
   registerMachineLife(machine, cli);
   registerMachineLogs(machine, cli);
+  registerMachineRestarts(machine, cli);
   registerVmSnapshot(machine, cli, machineNoun);
   registerVmFork(machine, cli, machineNoun);
   registerVmRollback(machine, cli, machineNoun);

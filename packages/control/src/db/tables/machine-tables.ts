@@ -1,6 +1,7 @@
 // Machines, and when they are started again.
 
 import type { ColumnType, Generated } from "kysely";
+import type { MachineEndCause } from "@skerry/contract/machines/machine-end";
 import type { Egress } from "@skerry/contract/vms/egress";
 import type {
   MachineStatus,
@@ -62,4 +63,16 @@ export interface MachineTables {
     next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
   };
   restarts: { machine_id: string; due_at: Time; queued_at: Time };
+  machine_ends: {
+    id: string;
+    machine_id: string;
+    ended_at: Generated<Date>;
+    cause: MachineEndCause;
+    exit_code: number | null;
+    /** Its number in Linux. */
+    signal: number | null;
+    out_of_memory: Generated<boolean>;
+    reason: string;
+    restarted_at: Date | null;
+  };
 }

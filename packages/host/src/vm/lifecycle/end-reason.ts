@@ -1,6 +1,7 @@
 // The end of a VM: a reason for its owner, and a cause that decides whether it is started again.
 
-import type { MainExit, VmCause } from "@skerry/contract/host-api/vm";
+import type { MainExit } from "@skerry/contract/host-api/vm";
+import type { VmCause } from "@skerry/contract/vms/vm-causes";
 import { signalName } from "../../signals.ts";
 
 /** The fields of the record of a VM that has ended. */

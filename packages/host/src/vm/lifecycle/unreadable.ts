@@ -4,7 +4,7 @@
 
 import { stat } from "node:fs/promises";
 import { SkerryError } from "@skerry/contract/errors";
-import type { VmCause } from "@skerry/contract/host-api/vm";
+import type { VmCause } from "@skerry/contract/vms/vm-causes";
 import { NO_EGRESS } from "../../network/egress-loader.ts";
 import { cgroupName, uidsOf, type HostResources } from "../vm-resources.ts";
 import { findByUid, killProcess, worksIn, type FoundProcess } from "../qemu/process.ts";

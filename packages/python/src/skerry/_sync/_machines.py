@@ -7,7 +7,7 @@ from typing import Generator, Iterator, List, Mapping, Optional, cast
 
 from .._create_call import needs_template
 from .._event_stream import EventReader, EventStreamError
-from .._page import CountedPage
+from .._page import CountedPage, Page
 from .._request import CREATE_WITHIN_S, STOP_WITHIN_S, Request, vm_filter
 from ..errors import SkerryConnectionError
 from ..types import (
@@ -17,6 +17,8 @@ from ..types import (
     MachineCreateRequestRestart,
     MachineList,
     MachineLogs,
+    MachineEnd,
+    MachineEndList,
     MachineStatus,
     SizeName,
 )
@@ -132,6 +134,14 @@ class Machines(VmCalls):
         }
         found = self._http.json(Request("GET", "/v1/machines", query=query), MachineList)
         return CountedPage(found["items"], found["next_cursor"], cast(Optional[Mapping[str, int]], found.get("counts")))
+
+    def restarts(
+        self, id: str, *, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> Page[MachineEnd]:
+        """Each time that it ended without being asked to, why, and when it ran again, newest first: one page. The last 100 are kept."""
+        query = {"limit": limit, "cursor": cursor}
+        found = self._http.json(Request("GET", f"{self._at(id)}/restarts", query=query), MachineEndList)
+        return Page(found["items"], found["next_cursor"])
 
     def fork(self, id: str, *, count: int = 1) -> List[Machine]:
         """Makes ``count`` machines, at most 100, that go on from its memory and its disk as they are now: all or none. It runs on itself."""
