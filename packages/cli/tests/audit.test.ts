@@ -123,3 +123,38 @@ test("audit list counts durations back from now, and leaves times as they are", 
   await shell.run("audit", "list", "--since", "yesterday");
   expect(new URL(server.last.url, server.baseUrl).searchParams.get("since")).toBe("yesterday");
 });
+
+test("export writes what comes to standard output as it is, with the filters of the list", async () => {
+  await using server = await ScriptedServer.start((response, { url }) =>
+    url.includes("csv") ? response.end("id,at\r\naud_1,x\r\n") : response.end('{"id":"aud_1"}\n'),
+  );
+  await using shell = await Shell.forServer(server);
+  const csv = await shell.run(
+    "audit",
+    "export",
+    "--format",
+    "csv",
+    "--since",
+    "2026-11-20",
+    "--action",
+    "a.b",
+  );
+  expect([csv.code, csv.stdout.toString()]).toEqual([0, "id,at\r\naud_1,x\r\n"]);
+  expect(server.last.url).toBe("/v1/audit/export?action=a.b&since=2026-11-20&format=csv");
+  const json = await shell.run("audit", "export");
+  expect([json.stdout.toString(), server.last.url]).toEqual([
+    '{"id":"aud_1"}\n',
+    "/v1/audit/export?format=ndjson",
+  ]);
+  expect((await shell.run("audit", "export", "--format", "xml")).code).toBe(2);
+});
+
+test("an export that breaks off fails, and what came of it is there", async () => {
+  await using server = await ScriptedServer.start((response) => {
+    response.writeHead(200).write('{"id":"aud_1"}\n', () => response.destroy());
+  });
+  await using shell = await Shell.forServer(server);
+  const { code, stdout, stderr } = await shell.run("audit", "export");
+  expect([code, stdout.toString()]).toEqual([1, '{"id":"aud_1"}\n']);
+  expect(stderr).toContain("Lost the connection");
+});

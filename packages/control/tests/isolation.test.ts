@@ -138,6 +138,7 @@ test.each(tooLow)("%s is refused to a %s, whatever the token may", async (name, 
 const aboutTheCaller = new Set<OperationId>([
   "getStatus",
   "listAudit",
+  "exportAudit",
   "getMe",
   "listOrganizations",
   "getLimits",

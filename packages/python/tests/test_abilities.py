@@ -29,6 +29,7 @@ LEFT_OUT |= {
 METHODS = {
     "createSandbox": "sandboxes.create",
     "getUsage": "usage",
+    "exportAudit": "audit.export",
     "listSandboxes": "sandboxes.page",
     "getSandbox": "sandboxes.get",
     "destroySandbox": "sandboxes.destroy",

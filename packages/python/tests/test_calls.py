@@ -79,6 +79,15 @@ class CallsTest(unittest.TestCase):
                 skerry.sandboxes.set_egress("sbx_0", mode="deny_all", if_version=2)
         self.assertEqual(raised.exception.code, "version_mismatch")
 
+    def test_the_audit_log_is_exported_as_it_comes(self) -> None:
+        def script(handler: Handler, request: Received) -> None:
+            handler.answer(200, b"id,at\r\n" * 3, {"content-type": "text/csv"})
+
+        with ScriptedServer(script) as server, connected(server) as skerry:
+            with skerry.audit.export(format="csv", since="2026-11-20") as chunks:
+                self.assertEqual(b"".join(chunks), b"id,at\r\n" * 3)
+        self.assertEqual(server.received[0].target, "/v1/audit/export?format=csv&since=2026-11-20")
+
     def test_events_come_in_pages(self) -> None:
         event = {"id": "evt_1", "kind": "paused", "reason": "by request", "count": 1}
         with ScriptedServer(answering(200, {"items": [event], "next_cursor": "two"})) as server, connected(server) as skerry:

@@ -1,6 +1,8 @@
 // Who did what in the organization.
 
 import type { AuditEvent } from "@skerry/contract/audit/audit-event";
+import type { AuditFormat } from "@skerry/contract/audit/audit-formats";
+import { streamOf } from "./files.ts";
 import type { CallOptions, HttpClient } from "./http.ts";
 import { everyItem, pageQuery, type Page, type PageOptions } from "./pages.ts";
 
@@ -25,6 +27,17 @@ export class Audit {
   /** Every event that fits, newest first. */
   list(filter: AuditFilter = {}, options: CallOptions = {}): AsyncGenerator<AuditEvent, void> {
     return everyItem((cursor) => this.page({ ...filter, cursor }, options));
+  }
+
+  /**
+   * All of them as a file of newline-delimited JSON (`ndjson`, the default) or of `csv`, as fast as it is read. One that breaks off is an
+   * error of the stream.
+   */
+  export(
+    { format, ...filter }: AuditFilter & { readonly format?: AuditFormat | undefined } = {},
+    options: CallOptions = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    return streamOf(this.#http, "/v1/audit/export", options, { ...filter, format });
   }
 
   /** One page of them. */

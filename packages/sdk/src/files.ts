@@ -3,6 +3,7 @@
 import type { FileWritten } from "@skerry/contract/vms/files";
 import { SkerryInputError, SkerryTooLargeError } from "./errors.ts";
 import { collect, type CallOptions, type HttpClient } from "./http.ts";
+import type { HttpRequest } from "./http-request.ts";
 import { filePath } from "./paths.ts";
 
 /** A file's content. In browsers a stream needs HTTP/2; a `Blob` (such as a `File`) streams everywhere. */
@@ -152,6 +153,7 @@ export async function streamOf(
   http: HttpClient,
   path: string,
   { signal }: CallOptions,
+  query: NonNullable<HttpRequest["query"]> = {},
 ): Promise<ReadableStream<Uint8Array>> {
   signal?.throwIfAborted();
   // A stream may be canceled while it waits for a chunk; only a signal of its own ends that wait.
@@ -159,7 +161,7 @@ export async function streamOf(
   const onAbort = () => own.abort(signal?.reason);
   signal?.addEventListener("abort", onAbort, { once: true });
   const letGo = () => signal?.removeEventListener("abort", onAbort);
-  const chunks = await openBytes(http, path, { signal: own.signal }).catch((error: unknown) => {
+  const chunks = await openBytes(http, path, { signal: own.signal }, query).catch((error: unknown) => {
     letGo();
     throw error;
   });
@@ -189,6 +191,11 @@ export async function streamOf(
   );
 }
 
-function openBytes(http: HttpClient, path: string, options: CallOptions) {
-  return http.open({ method: "GET", path, headers: { accept: "application/octet-stream" } }, options);
+function openBytes(
+  http: HttpClient,
+  path: string,
+  options: CallOptions,
+  query: NonNullable<HttpRequest["query"]> = {},
+) {
+  return http.open({ method: "GET", path, query, headers: { accept: "application/octet-stream" } }, options);
 }

@@ -1,5 +1,6 @@
-// `skerry audit list`: who did what in the organization.
+// `skerry audit`: who did what in the organization.
 
+import { auditFormats, type AuditFormat } from "@skerry/contract/audit/audit-formats";
 import { PAGE_MAX } from "@skerry/contract/bounds";
 import { isId } from "@skerry/contract/ids";
 import type { AuditEvent, AuditFilter, Skerry } from "@skerry/sdk";
@@ -17,30 +18,43 @@ import {
 } from "./organizations/organization-targets.ts";
 import { resourceMeant } from "./resource-meant.ts";
 
-interface ListFlags {
+interface FilterFlags {
   readonly action?: string;
   readonly resource?: string;
   readonly user?: string;
   readonly tokenId?: string;
   readonly since?: string;
   readonly until?: string;
+}
+
+interface ListFlags extends FilterFlags {
   readonly limit?: number;
   readonly all?: boolean;
   readonly json?: boolean;
 }
 
 export function registerAuditCommands(program: Command, cli: Cli): void {
-  const command = program
-    .command("audit")
-    .description("Who did what in the organization; for its admins.")
-    .command("list")
-    .description("List the events, newest first; one may stand for many equal refusals.")
+  const audit = program.command("audit").description("Who did what in the organization; for its admins.");
+  registerList(audit, cli);
+  registerExport(audit, cli);
+}
+
+function withFilter(command: Command): Command {
+  return command
     .option("--action <action>", "only this action, such as sandbox.create")
     .option("--resource <id>", "only what was done to it: its id, the beginning of it, or its name")
     .option("--user <user>", `only what this user did: ${MEMBER_ARGUMENT}`)
     .option("--token-id <id>", `only what was done with it: ${TOKEN_ARGUMENT}`)
     .option("--since <time>", "only events at or after it: 1h for an hour ago, or a time in ISO 8601")
-    .option("--until <time>", "only events before it: the same")
+    .option("--until <time>", "only events before it: the same");
+}
+
+function registerList(audit: Command, cli: Cli): void {
+  const command = withFilter(
+    audit
+      .command("list")
+      .description("List the events, newest first; one may stand for many equal refusals."),
+  )
     .addOption(
       new Option("--limit <count>", `how many to list, 1 to ${PAGE_MAX} (default: 50)`)
         .argParser((text: string) => wholeNumber(text, PAGE_MAX))
@@ -55,6 +69,29 @@ export function registerAuditCommands(program: Command, cli: Cli): void {
     "skerry audit list --since 2026-11-20",
     "skerry audit list --resource sbx_01jd3...",
     "skerry audit list --action token.create --all --json | jq -r '.items[].actor.user_id'",
+  );
+}
+
+function registerExport(audit: Command, cli: Cli): void {
+  const command = withFilter(
+    audit.command("export").description("Write all events to standard output, newest first."),
+  )
+    .addOption(
+      new Option("--format <format>", "JSON, an event a line, or CSV")
+        .choices(auditFormats)
+        .default("ndjson"),
+    )
+    .action(async (flags: FilterFlags & { readonly format: AuditFormat }, self: Command) => {
+      const client = await cli.client(self);
+      const filter = { ...(await filterOf(cli, client, flags)), format: flags.format };
+      const text = await client.audit.export(filter, { signal: cli.signal });
+      // Resolves when it was taken, so no more comes than is written.
+      for await (const chunk of text) await cli.output.bytes("stdout", chunk);
+    });
+  addExamples(
+    command,
+    "skerry audit export --since 2026-11-01 --format csv > november.csv",
+    "skerry audit export --since 24h | jq -r 'select(.outcome == \"denied\").action'",
   );
 }
 
@@ -79,7 +116,7 @@ async function listEvents(cli: Cli, flags: ListFlags, self: Command): Promise<vo
 async function filterOf(
   cli: Cli,
   client: Skerry,
-  { action, resource, user, tokenId, since, until }: ListFlags,
+  { action, resource, user, tokenId, since, until }: FilterFlags,
 ): Promise<AuditFilter> {
   const { signal } = cli;
   const member = async (text: string) =>

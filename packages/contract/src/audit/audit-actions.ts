@@ -1,6 +1,7 @@
 // What the audit log tells of, as noun and verb. An action that is not here does not compile.
 
 export const auditActions = [
+  "audit.export",
   "audit.list",
   "authority.get",
   "authority.remove",

@@ -4,6 +4,7 @@ import { Type, type Static } from "typebox";
 import { named } from "../named.ts";
 import { Nullable, OneOf, Timestamp } from "../fields.ts";
 import { pageOf, PageQuery } from "../page.ts";
+import { auditFormats } from "./audit-formats.ts";
 import { exampleIds } from "../example-ids.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -81,16 +82,29 @@ export type AuditList = Static<typeof AuditList>;
 const text = (description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 100, description }));
 
-export const AuditQuery = Type.Object(
+const filters = {
+  action: text("Only this action, such as `sandbox.create`. One that there is not is refused."),
+  resource_id: text("Only what was done to this resource."),
+  user_id: text("Only what this user did."),
+  token_id: text("Only what was done with this token."),
+  since: text("Only events at or after this time, in ISO 8601."),
+  until: text("Only events before this time, in ISO 8601."),
+};
+
+export const AuditQuery = Type.Object({ ...PageQuery.properties, ...filters }, closed);
+export type AuditQuery = Static<typeof AuditQuery>;
+
+export const AuditExportQuery = Type.Object(
   {
-    ...PageQuery.properties,
-    action: text("Only this action, such as `sandbox.create`. One that there is not is refused."),
-    resource_id: text("Only what was done to this resource."),
-    user_id: text("Only what this user did."),
-    token_id: text("Only what was done with this token."),
-    since: text("Only events at or after this time, in ISO 8601."),
-    until: text("Only events before this time, in ISO 8601."),
+    ...filters,
+    format: Type.Optional(
+      OneOf(auditFormats, {
+        default: "ndjson",
+        description:
+          "`ndjson`: an event a line, as the list has them. `csv`: RFC 4180 with a header; a cell that a spreadsheet would take for a formula begins with an apostrophe, and control characters are `\\x0a`.",
+      }),
+    ),
   },
   closed,
 );
-export type AuditQuery = Static<typeof AuditQuery>;
+export type AuditExportQuery = Static<typeof AuditExportQuery>;

@@ -95,6 +95,8 @@ interface Declaration {
   readonly events?: readonly NamedSchema[];
   /** It can answer the bytes of a file. */
   readonly answersBytes?: true;
+  /** Its answer is as long as it happens to be, and is made while it is read: there is no HEAD of it. */
+  readonly streams?: true;
   /** Its answers have the version of what they show as `ETag`; where it replaces that, it honours `If-Match`. */
   readonly versioned?: true;
   /** Its answers tell in `Server-Timing` how long these phases took, where there were any. */

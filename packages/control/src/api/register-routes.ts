@@ -92,8 +92,8 @@ function findingIds(context: Context, { idOf }: Operation): Pick<RouteOptions, "
 }
 
 /** What it answers can be as long as it likes. */
-export function answersStream({ events, answersBytes }: Operation): boolean {
-  return events !== undefined || answersBytes === true;
+export function answersStream({ events, answersBytes, streams }: Operation): boolean {
+  return events !== undefined || answersBytes === true || streams === true;
 }
 
 /** The handler, and what its operation's status asks for. */

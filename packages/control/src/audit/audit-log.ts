@@ -142,7 +142,7 @@ export async function listAuditLog(
   orgId: string,
   query: AuditQuery,
 ): Promise<Page<AuditEvent>> {
-  const filter = filterOf(query);
+  const filter = auditFilterOf(query);
   const page = await readPage("audit", query, (before, limit) =>
     listAuditEvents(context.db, {
       ...filter,
@@ -156,7 +156,8 @@ export async function listAuditLog(
   return { ...page, items: items.map(auditEventOf) };
 }
 
-function filterOf({
+/** Throws where a time is none, or there is no such action. */
+export function auditFilterOf({
   limit: _limit,
   cursor: _cursor,
   since,
@@ -172,7 +173,7 @@ function filterOf({
   };
 }
 
-function auditEventOf(row: AuditRow): AuditEvent {
+export function auditEventOf(row: AuditRow): AuditEvent {
   return {
     id: row.id,
     at: row.at.toISOString(),

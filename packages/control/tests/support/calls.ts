@@ -34,6 +34,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   getStatus: async () => call("GET", "/v1/status"),
   getMetrics: async () => call("GET", "/metrics"),
   getOpenapi: async () => call("GET", "/v1/openapi.json"),
+  exportAudit: async () => call("GET", "/v1/audit/export"),
   listAudit: async () => call("GET", "/v1/audit"),
   getMe: async () => call("GET", "/v1/auth/me"),
   createOrganization: async () => call("POST", "/v1/orgs", { name: "new" }),

@@ -157,7 +157,7 @@ export class World implements AsyncDisposable {
       headers: Object.fromEntries(response.headers),
       text,
     });
-    const json = type.includes("json");
+    const json = /^application\/json\b/.test(type);
     return {
       status: response.status,
       headers: response.headers,

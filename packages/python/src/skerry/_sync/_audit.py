@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Optional
+from typing import Iterator, Dict, Literal, Optional
 
 from .._page import Page
-from .._request import Request
+from .._request import QueryValue, Request
 from ..types import AuditEvent, AuditList
+from ._bytes import bytes_at
 from ._http import Http
-from ._streams import every_item
+from ._streams import Stream, every_item
 
 
 class Audit:
@@ -42,6 +43,30 @@ class Audit:
         )
         for event in items:
             yield event
+
+    def export(
+        self,
+        *,
+        format: Optional[Literal["ndjson", "csv"]] = None,
+        action: Optional[str] = None,
+        resource_id: Optional[str] = None,
+        user_id: Optional[str] = None,
+        token_id: Optional[str] = None,
+        since: Optional[str] = None,
+        until: Optional[str] = None,
+    ) -> Stream[bytes]:
+        """All events that fit all of it, as a file of newline-delimited JSON (``ndjson``, the default) or of ``csv``, as fast as it is read. One that
+        breaks off is an error."""
+        query: Dict[str, QueryValue] = {
+            "format": format,
+            "action": action,
+            "resource_id": resource_id,
+            "user_id": user_id,
+            "token_id": token_id,
+            "since": since,
+            "until": until,
+        }
+        return Stream(bytes_at(self._http, "/v1/audit/export", query))
 
     def page(
         self,

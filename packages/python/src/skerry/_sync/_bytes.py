@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Generator
+from typing import Generator, Mapping, Optional
 
-from .._request import Request
+from .._request import QueryValue, Request
 from ._http import Http
 
 
-def bytes_at(http: Http, path: str) -> Generator[bytes, None, None]:
-    request = Request("GET", path, headers={"accept": "application/octet-stream"})
+def bytes_at(
+    http: Http, path: str, query: Optional[Mapping[str, QueryValue]] = None
+) -> Generator[bytes, None, None]:
+    request = Request("GET", path, query=query or {}, headers={"accept": "application/octet-stream"})
     chunks = http.chunks(http.open(request))
     try:
         for chunk in chunks:
