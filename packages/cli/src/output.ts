@@ -5,6 +5,9 @@ import type { Writable } from "node:stream";
 import type { Failure } from "./errors.ts";
 import { tableText, type NarrowColumns, type TableLayout } from "./tables.ts";
 
+/** The cursor at the top, and nothing below it. What is above can be scrolled back to. */
+const CLEARED = "\u001b[H\u001b[2J";
+
 type Terminal = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 export interface OutputOptions {
@@ -69,6 +72,12 @@ export class Output {
     const columns = this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
     const cells = rows.map((row) => row.map(printable));
     await written(this.#stdout, await tableText(cells, { ...layout, columns }));
+  }
+
+  /** Before what takes the place of what was written before: on a terminal that is gone, elsewhere an empty line is between them. */
+  async beginAgain(isAgain: boolean): Promise<void> {
+    if (this.#stdout.isTTY === true) await written(this.#stdout, CLEARED);
+    else if (isAgain) await written(this.#stdout, "\n");
   }
 
   note(text: string): Promise<void> {

@@ -7,6 +7,7 @@ import type { Cli } from "../cli.ts";
 import { CliError } from "../errors.ts";
 import { noneIfForbidden } from "../forbidden.ts";
 import { addExamples } from "../options.ts";
+import { addWatchFlag, listOrWatch, type Listing, type WatchFlags } from "../watched-list.ts";
 import { relativeTime } from "../relative-times.ts";
 import { onTarget } from "../targets.ts";
 import { addLogFlags, showLogs, type LogFlags } from "./machines/machine-logs.ts";
@@ -17,34 +18,50 @@ export function registerEitherVmCommands(program: Command, cli: Cli): void {
   registerLogs(program, cli);
 }
 
-interface PsFlags {
+interface PsFlags extends WatchFlags {
   readonly all?: boolean;
-  readonly json?: boolean;
 }
 
 function registerPs(program: Command, cli: Cli): void {
-  const command = program
-    .command("ps")
-    .description("List the sandboxes and machines that are alive, newest first.")
+  const command = addWatchFlag(
+    program.command("ps").description("List the sandboxes and machines that are alive, newest first."),
+  )
     .option("-a, --all", "also those that have ended")
     .option("--json", "print JSON, with times in UTC")
     .action((flags: PsFlags, self: Command) => listBoth(cli, flags, self));
-  addExamples(command, "skerry ps", "skerry ps --json | jq -r '.machines[].id'");
+  addExamples(command, "skerry ps", "skerry ps --watch", "skerry ps --json | jq -r '.machines[].id'");
 }
 
 async function listBoth(cli: Cli, flags: PsFlags, self: Command): Promise<void> {
-  const { sandboxes, machines } = await cli.client(self);
+  const client = await cli.client(self);
+  // What the token may not read is said once.
+  const hidden = new Set<string>();
+  const list = () => listOfBoth(cli, { client, flags, hidden });
+  await listOrWatch(cli, { client, flags, kinds: ["sandbox", "machine"], someMayBeHidden: true, list });
+}
+
+async function listOfBoth(
+  cli: Cli,
+  {
+    client,
+    flags,
+    hidden,
+  }: { readonly client: Skerry; readonly flags: PsFlags; readonly hidden: Set<string> },
+): Promise<Listing> {
+  const { sandboxes, machines } = client;
   const filter = flags.all === true ? {} : { alive: true };
   const options = { signal: cli.signal };
-  const [sandboxInfos = [], machineInfos = []] = await seenOf(cli, [
+  const [sandboxInfos = [], machineInfos = []] = await seenOf(cli, hidden, [
     ["Sandboxes", allOf(sandboxes.list(filter, options), ({ info }): SandboxInfo | Machine => info)],
     ["Machines", allOf(machines.list(filter, options), (machine): SandboxInfo | Machine => machine)],
   ]);
-  if (flags.json === true) return cli.output.json({ sandboxes: sandboxInfos, machines: machineInfos });
-  const rows = [...sandboxInfos, ...machineInfos].toSorted((one, other) =>
-    other.created_at.localeCompare(one.created_at),
-  );
-  await cli.output.table(
+  const json = { sandboxes: sandboxInfos, machines: machineInfos };
+  return { json, show: () => showBoth(cli, [...sandboxInfos, ...machineInfos]) };
+}
+
+function showBoth(cli: Cli, vms: readonly (SandboxInfo | Machine)[]): Promise<void> {
+  const rows = vms.toSorted((one, other) => other.created_at.localeCompare(one.created_at));
+  return cli.output.table(
     ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "EXPIRES"],
     rows.map((vm) => [
       ...[vm.id, vm.name ?? "-", vm.template, vm.size, vm.status],
@@ -58,6 +75,7 @@ async function listBoth(cli: Cli, flags: PsFlags, self: Command): Promise<void> 
 /** Those lists that the token may see, empty in the place of others; what it may not see is said. Throws where it may see none. */
 async function seenOf<T>(
   cli: Cli,
+  hidden: Set<string>,
   lists: readonly (readonly [what: string, list: Promise<T[]>])[],
 ): Promise<T[][]> {
   const settled = await Promise.allSettled(lists.map(([, list]) => list));
@@ -67,7 +85,9 @@ async function seenOf<T>(
   for (const [index, result] of settled.entries()) {
     if (result.status === "rejected") {
       noneIfForbidden(result.reason);
-      await cli.output.note(`${lists[index]?.[0]} are not shown: the token may not read them.`);
+      const what = lists[index]?.[0] ?? "";
+      if (!hidden.has(what)) await cli.output.note(`${what} are not shown: the token may not read them.`);
+      hidden.add(what);
     }
     seen.push(result.status === "fulfilled" ? result.value : []);
   }

@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
 import { onTarget } from "../../targets.ts";
+import { addWatchFlag, listOrWatch, type WatchFlags } from "../../watched-list.ts";
 import { HOST_ARGUMENT, hostTarget } from "./host-target.ts";
 
 interface Flags {
@@ -39,30 +40,39 @@ export function registerHostViewCommands(host: Command, cli: Cli): void {
 }
 
 function registerList(host: Command, cli: Cli): void {
-  const command = host
-    .command("list")
-    .description("List the hosts, newest first.")
+  const command = addWatchFlag(host.command("list").description("List the hosts, newest first."))
     .option("--json", "print JSON")
-    .action(async (flags: Flags, self: Command) => {
-      const { hosts } = await cli.client(self);
-      const items: Host[] = [];
-      for await (const item of hosts.list({ signal: cli.signal })) items.push(item);
-      if (flags.json === true) return cli.output.json({ items, next_cursor: null });
-      await cli.output.table(
-        ["ID", "NAME", "STATUS", "VMS", "VCPUS", "MEMORY MIB", "HEARTBEAT"],
-        items.map(({ id, name, status, used, capacity, heartbeat_age_s }) => [
-          id,
-          name,
-          status,
-          String(used.vms),
-          `${used.vcpus} of ${capacity.vcpus}`,
-          `${used.memory_mib} of ${capacity.memory_mib}`,
-          `${Math.round(heartbeat_age_s)} s ago`,
-        ]),
-        { whole: [2, 4, 5, 6], minor: [3, 4] },
-      );
+    .action(async (flags: Flags & WatchFlags, self: Command) => {
+      const client = await cli.client(self);
+      const list = async () => {
+        const items: Host[] = [];
+        for await (const item of client.hosts.list({ signal: cli.signal })) items.push(item);
+        return { json: { items, next_cursor: null }, show: () => showHosts(cli, items) };
+      };
+      await listOrWatch(cli, { client, flags, kinds: ["host", "move"], list });
     });
-  addExamples(command, "skerry host list", "skerry host list --json | jq -r '.items[].id'");
+  addExamples(
+    command,
+    "skerry host list",
+    "skerry host list --watch",
+    "skerry host list --json | jq -r '.items[].id'",
+  );
+}
+
+function showHosts(cli: Cli, items: readonly Host[]): Promise<void> {
+  return cli.output.table(
+    ["ID", "NAME", "STATUS", "VMS", "VCPUS", "MEMORY MIB", "HEARTBEAT"],
+    items.map(({ id, name, status, used, capacity, heartbeat_age_s }) => [
+      id,
+      name,
+      status,
+      String(used.vms),
+      `${used.vcpus} of ${capacity.vcpus}`,
+      `${used.memory_mib} of ${capacity.memory_mib}`,
+      `${Math.round(heartbeat_age_s)} s ago`,
+    ]),
+    { whole: [2, 4, 5, 6], minor: [3, 4] },
+  );
 }
 
 function registerShow(host: Command, cli: Cli): void {

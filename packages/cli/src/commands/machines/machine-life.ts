@@ -9,7 +9,8 @@ import { addExamples } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { describedFields } from "../vms/vm-fields.ts";
-import { addVmListFlags, forEach, listed, showRest, type ListFlags } from "../vms/vm-list.ts";
+import { addVmListFlags, forEach, listed, showRest, type Listed, type ListFlags } from "../vms/vm-list.ts";
+import { listOrWatch } from "../../watched-list.ts";
 import { idArgument, machineNoun } from "../vms/vm-noun.ts";
 
 export function registerMachineLife(machine: Command, cli: Cli): void {
@@ -30,30 +31,36 @@ export function registerMachineLife(machine: Command, cli: Cli): void {
 function registerList(machine: Command, cli: Cli): void {
   const list = machine.command("list").description("List the machines that are alive, newest first.");
   addVmListFlags(list, machineStatuses).action(async (flags: ListFlags<MachineStatus>, self: Command) => {
-    const { machines } = await cli.client(self);
-    const page = await listed<Machine, MachineStatus>(machines, flags, cli.signal);
-    if (flags.json === true) return cli.output.json(page);
-    await cli.output.table(
-      ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "RESTARTS", "REASON"],
-      page.items.map((item) => [
-        item.id,
-        item.name ?? "-",
-        item.template,
-        item.size,
-        item.status,
-        relativeTime(item.created_at),
-        String(item.restarts),
-        item.reason ?? "-",
-      ]),
-      { whole: [4, 5, 6], minor: [3, 2] },
-    );
-    await showRest(cli, page);
+    const client = await cli.client(self);
+    const list = async () => {
+      const page = await listed<Machine, MachineStatus>(client.machines, flags, cli.signal);
+      return { json: page, show: () => showMachines(cli, page) };
+    };
+    await listOrWatch(cli, { client, flags, kinds: ["machine"], list });
   });
   addExamples(
     list,
     "skerry machine list --status failed",
     "skerry machine list --metadata service=mail --all --json | jq -r '.items[].id'",
   );
+}
+
+async function showMachines(cli: Cli, page: Listed<Machine>): Promise<void> {
+  await cli.output.table(
+    ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "RESTARTS", "REASON"],
+    page.items.map((item) => [
+      item.id,
+      item.name ?? "-",
+      item.template,
+      item.size,
+      item.status,
+      relativeTime(item.created_at),
+      String(item.restarts),
+      item.reason ?? "-",
+    ]),
+    { whole: [4, 5, 6], minor: [3, 2] },
+  );
+  await showRest(cli, page);
 }
 
 function registerShow(machine: Command, cli: Cli): void {

@@ -10,7 +10,8 @@ import { addExamples } from "../../options.ts";
 import { relativeTime } from "../../relative-times.ts";
 import { onTarget } from "../../targets.ts";
 import { describedFields } from "../vms/vm-fields.ts";
-import { addVmListFlags, forEach, listed, showRest, type ListFlags } from "../vms/vm-list.ts";
+import { addVmListFlags, forEach, listed, showRest, type Listed, type ListFlags } from "../vms/vm-list.ts";
+import { listOrWatch } from "../../watched-list.ts";
 import { idArgument, sandboxNoun } from "../vms/vm-noun.ts";
 
 export function registerSandboxLife(sandbox: Command, cli: Cli): void {
@@ -28,14 +29,22 @@ function registerList(sandbox: Command, cli: Cli): void {
   addExamples(
     command,
     "skerry sandbox list --status running --counts",
+    "skerry sandbox list --watch",
     "skerry sandbox list --metadata job=7 --all --json | jq -r '.items[].id'",
   );
 }
 
 async function listSandboxes(cli: Cli, flags: ListFlags<SandboxStatus>, self: Command): Promise<void> {
-  const { sandboxes } = await cli.client(self);
-  const page = await listed<Sandbox, SandboxStatus>(sandboxes, flags, cli.signal);
-  if (flags.json === true) return cli.output.json(page);
+  const client = await cli.client(self);
+  const list = async () => {
+    const page = await listed<Sandbox, SandboxStatus>(client.sandboxes, flags, cli.signal);
+    const json = { ...page, items: page.items.map(({ info }) => info) };
+    return { json, show: () => showSandboxes(cli, page) };
+  };
+  await listOrWatch(cli, { client, flags, kinds: ["sandbox"], list });
+}
+
+async function showSandboxes(cli: Cli, page: Listed<Sandbox>): Promise<void> {
   await cli.output.table(
     ["ID", "NAME", "TEMPLATE", "SIZE", "STATUS", "CREATED", "EXPIRES"],
     page.items.map(({ info }) => [

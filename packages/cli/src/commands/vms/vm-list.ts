@@ -8,6 +8,7 @@ import { countsText } from "../../counts-text.ts";
 import { exitCodes } from "../../errors.ts";
 import { timeMeant } from "../../relative-times.ts";
 import { collectPair, given, wholeNumber } from "../../options.ts";
+import { addWatchFlag } from "../../watched-list.ts";
 
 export interface ListFlags<Status extends string> {
   readonly status?: Status;
@@ -19,11 +20,12 @@ export interface ListFlags<Status extends string> {
   readonly limit?: number;
   readonly all?: boolean;
   readonly counts?: boolean;
+  readonly watch?: boolean;
   readonly json?: boolean;
 }
 
 export function addVmListFlags(command: Command, statuses: readonly string[]): Command {
-  return command
+  return addWatchFlag(command)
     .addOption(
       new Option("--status <status>", "only those with it, also those that have ended").choices(statuses),
     )
@@ -60,7 +62,8 @@ interface Listing<Item, Status extends string> {
   ): Promise<CountedPage<Item, Readonly<Record<string, number>>>>;
 }
 
-type Listed<Item> = CountedPage<Item, Readonly<Record<string, number>>>;
+/** One page, or all. */
+export type Listed<Item> = CountedPage<Item, Readonly<Record<string, number>>>;
 
 /** One page of those that are alive, or that have the status; with `--all` everything as one. */
 export async function listed<Item, Status extends string>(
