@@ -4,6 +4,7 @@ import type { Bench } from "./bench.ts";
 import { measureBulk } from "./bulk.ts";
 import { measureBurst } from "./burst.ts";
 import { measureEgress, measureThroughput } from "./egress.ts";
+import { measureEvents } from "./events.ts";
 import { measureExecute } from "./execute.ts";
 import { measureFleet } from "./fleet.ts";
 import { measureForks } from "./forks.ts";
@@ -100,6 +101,13 @@ export const chapters: readonly Chapter[] = [
     about:
       "Half of the rows are destroyed sandboxes, half run on another host, which is offline. Each create begins when the pool and the database rest, and the first one after a change of the rows is not counted.",
     measure: measureGrowth,
+  },
+  {
+    name: "events",
+    title: "Changes, as they are told",
+    about:
+      "A reader follows `GET /v1/events` while a sandbox is changed at any moment. Creations with the trigger that orders changes and its index, in turns with creations without both.",
+    measure: measureEvents,
   },
   {
     name: "fleet",

@@ -14,6 +14,8 @@ export interface Scale {
   /** `dense` VMs are weighed, `all` run at once. */
   readonly fleet: { readonly dense: number; readonly all: number; readonly idleS: number };
   readonly growth: { readonly passes: number; readonly rounds: number };
+  /** Each turn is five creations with, and five without. */
+  readonly events: { readonly changes: number; readonly turns: number };
   readonly hosts: { readonly rounds: number; readonly placements: number };
   readonly move: { readonly rounds: number };
   readonly egress: {
@@ -37,6 +39,7 @@ export const full: Scale = {
   sustainedS: 600,
   fleet: { dense: 100, all: 200, idleS: 10 },
   growth: { passes: 12, rounds: 5 },
+  events: { changes: 100, turns: 20 },
   hosts: { rounds: 6, placements: 500 },
   move: { rounds: 20 },
   egress: { takes: 30, loads: 20, slots: 200, streams: 5 },
@@ -55,6 +58,7 @@ export const quick: Scale = {
   sustainedS: 20,
   fleet: { dense: 20, all: 30, idleS: 3 },
   growth: { passes: 6, rounds: 5 },
+  events: { changes: 40, turns: 4 },
   hosts: { rounds: 1, placements: 200 },
   move: { rounds: 4 },
   egress: { takes: 8, loads: 8, slots: 30, streams: 1 },
