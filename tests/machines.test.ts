@@ -148,6 +148,11 @@ test("a machine that cannot run is given up after its retries", async () => {
     "the main process exited with 1; it is not started again: it was started once without running for 10m",
   );
   expect(await machines().get(id)).toMatchObject({ status: "failed", restarts: 1, restart_at: null });
+  const ended = { cause: "main_exited", exit_code: 1, signal: null, out_of_memory: false };
+  expect((await machines().restarts(id)).items).toMatchObject([
+    { ...ended, reason, restarted_at: null },
+    { ...ended, restarted_at: expect.any(String) as string },
+  ]);
   await machines().destroy(id);
 });
 

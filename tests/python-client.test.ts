@@ -77,6 +77,15 @@ with Skerry() as skerry:
 
         report = sandbox.set_egress(mode="deny_all", allow_cidrs=["192.0.2.0/24"])
         assert report["mode"] == "deny_all" and sandbox.egress()["allow_cidrs"] == ["192.0.2.0/24"]
+        sandbox.set_egress(mode="deny_all", if_version=report["version"])
+        try:
+            sandbox.set_egress(mode="allow_all", if_version=report["version"])
+            raise AssertionError("it had been changed")
+        except ConflictError as error:
+            assert error.code == "version_mismatch" and sandbox.egress()["mode"] == "deny_all"
+        assert skerry.sandboxes.page(limit=1, q=sandbox.id, counts=True).counts["running"] == 1
+        with skerry.audit.export(format="csv", resource_id=sandbox.id) as chunks:
+            assert sum("sandbox.egress.set" in line for line in b"".join(chunks).decode().split()) == 2
         before = sandbox.info["expires_at"]
         assert sandbox.keepalive(timeout="1h").info["expires_at"] > before
         found = [it.id for it in skerry.sandboxes.list(metadata={"test": "python"}, alive=True)]
