@@ -2,6 +2,7 @@
 
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
+import { setTimeout } from "node:timers/promises";
 import { sql } from "kysely";
 import { expect, test } from "vitest";
 import type { AuditEvent, AuditList } from "@skerry/contract/audit/audit-event";
@@ -28,8 +29,8 @@ async function addEvents(count: number, action: string): Promise<void> {
     from generate_series(1, ${count}::integer) n`.execute(world.db);
 }
 
-async function begun(query: string): Promise<IncomingMessage> {
-  const request = get(`${world.url}/v1/audit/export?${query}`, { headers: { "x-api-key": world.token } });
+async function begun(query: string, token = world.token): Promise<IncomingMessage> {
+  const request = get(`${world.url}/v1/audit/export?${query}`, { headers: { "x-api-key": token } });
   const [response] = (await once(request, "response")) as [IncomingMessage];
   return response;
 }
@@ -145,6 +146,20 @@ test("an organization has two exports at once, and one that ends gives its place
   expect([third.status, JSON.parse(third.text)]).toMatchObject([429, { code: "too_many_streams" }]);
   for (const response of open) response.destroy();
   await eventually(async () => (await exported("since=2999-01-01")).status === 200, "a place is free");
+});
+
+test("an export that nobody reads ends when its token is revoked", async () => {
+  const minted = await world.call<{ id: string; token: string }>("POST", "/v1/auth/tokens", { body: {} });
+  const open = [1, 2].map(() => begun("action=sandbox.resume", minted.body.token));
+  await Promise.all(open);
+  expect((await exported("since=2999-01-01")).status).toBe(429);
+  await world.call("DELETE", `/v1/auth/tokens/${minted.body.id}`);
+  await eventually(async () => {
+    // Asking counts against the rate limit too.
+    await setTimeout(200);
+    return (await exported("since=2999-01-01")).status === 200;
+  }, "a place is free");
+  for (const response of open) (await response).destroy();
 });
 
 test("an export is made as it is read, and one that breaks off does not look like a whole one", async () => {
