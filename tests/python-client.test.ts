@@ -46,7 +46,7 @@ test("the server hands out the wheel that was built with it, under the name that
 
 test("a sandbox is made, used and destroyed", async () => {
   const output = await printed(`
-import io, json
+import io, json, time
 from pathlib import Path
 from skerry import ConflictError, NotFoundError, Skerry
 
@@ -83,6 +83,8 @@ with Skerry() as skerry:
             raise AssertionError("it had been changed")
         except ConflictError as error:
             assert error.code == "version_mismatch" and sandbox.egress()["mode"] == "deny_all"
+        while not skerry.usage(step="1h")["items"]:
+            time.sleep(0.2)
         assert skerry.sandboxes.page(limit=1, q=sandbox.id, counts=True).counts["running"] == 1
         with skerry.audit.export(format="csv", resource_id=sandbox.id) as chunks:
             assert sum("sandbox.egress.set" in line for line in b"".join(chunks).decode().split()) == 2

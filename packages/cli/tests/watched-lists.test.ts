@@ -111,6 +111,19 @@ test("in a pipe ps --watch shows table after table, and hears of what its token 
   expect(server.streams).toEqual(["/v1/events"]);
 });
 
+test.each([
+  ["host", "/v1/events?kind=host%2Cmove"],
+  ["move", "/v1/events?kind=move"],
+])("%s list --watch follows what it shows", async (noun, stream) => {
+  await using server = await ChangingServer.start();
+  await using shell = await Shell.forServer(server);
+  const child = shell.start(noun, "list", "--watch", "--json");
+  const end = ended(child);
+  await once(child.stdout, "data");
+  child.kill("SIGINT");
+  expect([(await end).code, server.streams]).toEqual([130, [stream]]);
+});
+
 test("while something changes without an end, the list is read now and then and not each time", async () => {
   await using server = await ChangingServer.start();
   await using shell = await Shell.forServer(server);

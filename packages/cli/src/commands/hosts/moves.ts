@@ -2,9 +2,11 @@
 
 import { PAGE_MAX } from "@skerry/contract/bounds";
 import { moveStatuses, type MoveStatus } from "@skerry/contract/moves/move-status";
+import type { Move } from "@skerry/sdk";
 import { Option, type Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples, given, wholeNumber } from "../../options.ts";
+import { addWatchFlag, listOrWatch } from "../../watched-list.ts";
 import { relativeTime } from "../../relative-times.ts";
 
 interface Flags {
@@ -12,6 +14,7 @@ interface Flags {
   readonly host?: string;
   readonly vm?: string;
   readonly limit?: number;
+  readonly watch?: boolean;
   readonly json?: boolean;
 }
 
@@ -30,18 +33,31 @@ export function registerMoveCommands(program: Command, cli: Cli): void {
       ),
     )
     .option("--json", "print JSON, as the API has it")
-    .action(async ({ json, ...query }: Flags, self: Command) => {
+    .action(async (flags: Flags, self: Command) => {
       const client = await cli.client(self);
-      const page = await client.moves.page(given(query), { signal: cli.signal });
-      if (json === true) return cli.output.json(page);
-      await cli.output.table(
-        ["ID", "VM", "STATUS", "SINCE", "FROM", "TO", "WHY"],
-        page.items.map((move) => [
-          ...[move.id, move.vm_id, move.status, relativeTime(move.status_since)],
-          ...[move.from_host_id, move.to_host_id, move.reason ?? "-"],
-        ]),
-        { whole: [2, 3], minor: [0] },
-      );
+      const { json: _json, watch: _watch, ...query } = flags;
+      const list = async () => {
+        const page = await client.moves.page(given(query), { signal: cli.signal });
+        return { json: page, show: () => showMoves(cli, page.items) };
+      };
+      await listOrWatch(cli, { client, flags, kinds: ["move"], list });
     });
-  addExamples(command, "skerry move list", "skerry move list --host hst_01jd3... --status failed");
+  addWatchFlag(command);
+  addExamples(
+    command,
+    "skerry move list",
+    "skerry move list --watch",
+    "skerry move list --host hst_01jd3... --status failed",
+  );
+}
+
+function showMoves(cli: Cli, moves: readonly Move[]): Promise<void> {
+  return cli.output.table(
+    ["ID", "VM", "STATUS", "SINCE", "FROM", "TO", "WHY"],
+    moves.map((move) => [
+      ...[move.id, move.vm_id, move.status, relativeTime(move.status_since)],
+      ...[move.from_host_id, move.to_host_id, move.reason ?? "-"],
+    ]),
+    { whole: [2, 3], minor: [0] },
+  );
 }
