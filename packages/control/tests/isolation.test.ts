@@ -147,6 +147,7 @@ const aboutTheCaller = new Set<OperationId>([
   "listTemplates",
   "getTemplate",
   "createToken",
+  "endSession",
   "listTokens",
   "createSandbox",
   "listSandboxes",

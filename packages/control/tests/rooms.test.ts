@@ -26,7 +26,7 @@ const floors: Floors = [
   ["api"],
   ["limits"],
   ["organizations"],
-  ["hosts"],
+  ["hosts", "sessions"],
   ["templates", "joining"],
   ["capacity"],
   ["moves"],

@@ -114,6 +114,8 @@ export const auditActions = [
   "service.get",
   "service.list",
   "service.run",
+  "session.create",
+  "session.end",
   "size.list",
   "snapshot.create",
   "snapshot.delete",

@@ -4,12 +4,13 @@ import { lowestRole } from "@skerry/contract/organizations/scopes";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 import { authenticate, readCredentials } from "../auth/authenticate.ts";
+import { sessionSecretOf } from "../auth/session-cookie.ts";
 import { AddressTickets } from "../rate-limits/address-tickets.ts";
 import { AuthFailures } from "../rate-limits/auth-failures.ts";
 import { RateLimiter } from "../rate-limits/rate-limiter.ts";
 import { operationOf, type Access, type Visitor } from "./operation.ts";
 import { countedRequestOf } from "../http/counted-request.ts";
-import { offeredProtocols } from "../http/upgrades.ts";
+import { isUpgrade, offeredProtocols } from "../http/upgrades.ts";
 import { countingFailures, enforceRateLimit, takeVisitorTicket } from "./enforce-rate-limit.ts";
 import { authorize } from "./authorize.ts";
 
@@ -139,14 +140,17 @@ export function organizationInHeader(request: FastifyRequest): string | undefine
   return Array.isArray(named) ? named.join() : named;
 }
 
-/** The secret of the token that was sent. */
+/** The secret of the token that was sent, or of the browser's session. What a guest answers may not come by a cookie: a page of ours that
+ *  its redirect or its script reached would act for the person who looks at it. */
 export function secretOf(request: FastifyRequest): string | undefined {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? "") ?? [];
   if (bearer !== undefined) return bearer;
   const key = request.headers["x-api-key"];
   if (typeof key === "string") return key;
   const inProtocol = offered(request, BEARER_PROTOCOL);
-  return inProtocol === undefined ? undefined : Buffer.from(inProtocol, "base64url").toString("latin1");
+  if (inProtocol !== undefined) return Buffer.from(inProtocol, "base64url").toString("latin1");
+  if (operationOf(request)?.method === "ANY") return undefined;
+  return sessionSecretOf(request, { isUpgrade: isUpgrade(countedRequestOf(request)) });
 }
 
 /** Browsers can set no header of a WebSocket, so Kubernetes has them offer the token as a subprotocol, which is never chosen. */

@@ -22,6 +22,7 @@ import { metricsRoutes } from "../platform/metrics-routes.ts";
 import { statusRoutes } from "../platform/status-routes.ts";
 import { sandboxRoutes, sandboxVmRoutes } from "../sandboxes/sandbox-routes.ts";
 import { sandboxSnapshotRoutes } from "../sandboxes/sandbox-snapshot-routes.ts";
+import { sessionRoutes } from "../sessions/session-routes.ts";
 import { snapshotRoutes } from "../snapshots/snapshot-routes.ts";
 import { templateRoutes } from "../templates/template-routes.ts";
 import { usageRoutes } from "../usage/usage-routes.ts";
@@ -39,6 +40,7 @@ export const allRoutes = [
   templateRoutes,
   eventRoutes,
   tokenRoutes,
+  sessionRoutes,
   organizationRoutes,
   memberRoutes,
   limitRoutes,

@@ -54,16 +54,21 @@ type Row = Omit<Bearer, "membership"> & Membership & { readonly key: string };
  * Tokens are found by the hash of their secrets. How long an index takes to say that a hash is not there tells nothing about the
  * secrets behind those that are: to ask for a chosen hash one must know its preimage. So nothing is compared that would have to be
  * compared in constant time.
+ *
+ * A session ends also where it is not used; without an idle limit that time is null, which `least` passes over.
  */
 const batches = new BatchLoader<Bearer>(async (db, keys) => {
   const wanted = keys.map((key) => key.split(" "));
   const { rows } = await sql<Row>`
     select w.digest || ' ' || w.org_id as key, t.id as token_id, t.user_id, t.scopes, m.org_id, m.role, o.operator, o.audit_details,
-      (extract(epoch from t.expires_at - now()) * 1000)::double precision as expires_in_ms,
-      (extract(epoch from t.expires_at) * 1000)::double precision as expires_at_ms,
+      (extract(epoch from t.ends_at - now()) * 1000)::double precision as expires_in_ms,
+      (extract(epoch from t.ends_at) * 1000)::double precision as expires_at_ms,
       t.last_used_at is null or t.last_used_at < now() - ${LAST_USED_RESOLUTION_S} * interval '1 second' as stale
     from unnest(${wanted.map(([digest]) => digest)}::text[], ${wanted.map(([, orgId]) => orgId)}::text[]) as w (digest, org_id)
-    join api_tokens t on t.secret_sha256 = decode(w.digest, 'hex')
+    join lateral (
+      select *, least(expires_at, coalesce(last_used_at, created_at) + idle_s * interval '1 second') as ends_at
+      from api_tokens where secret_sha256 = decode(w.digest, 'hex')
+    ) t on true
     left join memberships m on m.user_id = t.user_id and m.org_id = coalesce(nullif(w.org_id, ''), t.org_id)
       and (m.org_id = t.org_id or not t.bound)
     left join organizations o on o.id = m.org_id

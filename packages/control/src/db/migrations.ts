@@ -31,6 +31,7 @@ import { machineSnapshots } from "./migrations/0026-machine-snapshots.ts";
 import { changes } from "./migrations/0027-changes.ts";
 import { usage } from "./migrations/0028-usage.ts";
 import { machineEnds } from "./migrations/0029-machine-ends.ts";
+import { sessions } from "./migrations/0030-sessions.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -67,6 +68,7 @@ const migrations = [
   { number: 27, name: "changes", text: changes },
   { number: 28, name: "usage", text: usage },
   { number: 29, name: "machine-ends", text: machineEnds },
+  { number: 30, name: "sessions", text: sessions },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -1,5 +1,6 @@
-// Which pages of other origins may call us from a browser: none, unless the settings name them. There are no cookies, so what this
-// keeps away is not a forged request but a page that was given a token to use from where it was not allowed.
+// Which pages of other origins may call us from a browser: none, unless the settings name them. What this keeps away is a page that was
+// given a token to use from where it was not allowed. Forged requests are another matter: the one cookie, of a session, counts for pages of
+// our own origin alone (auth/session-cookie.ts), so no answer here may ever have `access-control-allow-credentials`.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 

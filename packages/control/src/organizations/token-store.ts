@@ -20,6 +20,8 @@ export interface NewToken {
   readonly bound: boolean;
   /** Null: as long as the token of `within_id`, and without one until revoked. */
   readonly lifetimeMs: number | null;
+  /** Seconds without use after which it ends; null: it is no session. */
+  readonly idle_s: number | null;
 }
 
 const columns = [
@@ -29,6 +31,7 @@ const columns = [
   "name",
   "scopes",
   "bound",
+  "idle_s",
   "created_at",
   "expires_at",
   "last_used_at",
@@ -41,7 +44,7 @@ export async function insertToken(db: Queries, token: NewToken): Promise<TokenRo
     .insertInto("api_tokens")
     .values({
       ...values,
-      expires_at: sql<Date>`coalesce(
+      expires_at: sql<Date>`least(
         now() + ${lifetimeMs}::double precision * interval '1 millisecond',
         (select asking.expires_at from api_tokens asking where asking.id = ${within_id})
       )`,
@@ -51,6 +54,7 @@ export async function insertToken(db: Queries, token: NewToken): Promise<TokenRo
 }
 
 export interface Parent {
+  readonly id: string;
   /** Null: valid until revoked. */
   readonly expires_at: Date | null;
   /** Whether a child that lives for the given time would outlive it. */
@@ -61,7 +65,8 @@ export interface Parent {
 
 /**
  * A token that is about to mint another one, and whether it ends before `lifetimeMs` is over. Until this transaction ends no other
- * one can revoke it or remove its user, so that no child token slips in behind. Undefined where it is not valid any more.
+ * one can revoke it or remove its user, so that no child token slips in behind. In a session it is the token that the session stands for.
+ * Undefined where it is not valid any more.
  */
 export async function holdParent(
   transaction: Queries,
@@ -71,10 +76,13 @@ export async function holdParent(
   // A statement of its own: the next one must see what was revoked while this one waited.
   await sql`select 1 from users where id = ${caller.userId} for share`.execute(transaction);
   const { rows } = await sql<Parent>`
-    select expires_at, scopes, bound,
-      coalesce(expires_at < now() + ${lifetimeMs}::double precision * interval '1 millisecond', false) as outlived
-    from api_tokens
-    where id = ${caller.tokenId} and revoked_at is null and (expires_at is null or expires_at > now())
+    select parent.id, parent.expires_at, parent.scopes, parent.bound,
+      coalesce(parent.expires_at < now() + ${lifetimeMs}::double precision * interval '1 millisecond', false) as outlived
+    from api_tokens asking
+    join api_tokens parent on parent.id = case when asking.idle_s is null then asking.id else asking.parent_id end
+    where asking.id = ${caller.tokenId} and asking.revoked_at is null
+      and (asking.expires_at is null or asking.expires_at > now())
+      and parent.revoked_at is null and (parent.expires_at is null or parent.expires_at > now())
       and exists (select 1 from memberships where user_id = ${caller.userId} and org_id = ${caller.orgId})`.execute(
     transaction,
   );
@@ -128,6 +136,17 @@ export async function revokeToken(db: Database, userId: string, id: string): Pro
     await holdUser(transaction, userId);
     await revokeFamilies(transaction, sql`id = ${id}`);
   });
+}
+
+/** Sessions of a token beyond the newest so many. */
+export async function revokeOldSessions(transaction: Queries, parentId: string, kept: number): Promise<void> {
+  await sql`
+    update api_tokens set revoked_at = now()
+    where id in (
+      select id from api_tokens
+      where parent_id = ${parentId} and idle_s is not null and revoked_at is null
+      order by id desc offset ${kept}
+    )`.execute(transaction);
 }
 
 /** All tokens that a user has in an organization, and all that came from them. Hold the user first. */

@@ -69,8 +69,8 @@ export async function createToken(
       orgId: caller.orgId,
       userId: owner ?? caller.userId,
       // Another member's goes on where the caller's ends.
-      parentId: owner === undefined ? caller.tokenId : null,
-      withinId: caller.tokenId,
+      parentId: owner === undefined ? parent.id : null,
+      withinId: parent.id,
       name,
       lifetimeMs,
       scopes,
@@ -143,6 +143,8 @@ export interface TokenSpec {
   readonly withinId: string | null;
   readonly name: string;
   readonly lifetimeMs: number | null;
+  /** Seconds without use after which it ends. Undefined: it is no session. */
+  readonly idleS?: number;
   readonly scopes: readonly Scope[];
   readonly bound: boolean;
 }
@@ -158,6 +160,7 @@ export async function mintToken(db: Queries, params: TokenSpec): Promise<TokenCr
     secret_sha256: sha256(secret),
     name: params.name,
     lifetimeMs: params.lifetimeMs,
+    idle_s: params.idleS ?? null,
     scopes: params.scopes,
     bound: params.bound,
   });

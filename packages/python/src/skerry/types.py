@@ -1747,6 +1747,11 @@ class SandboxList(_SandboxListRequired, total=False):
     counts: SandboxListCounts
 
 
+class SessionCreateRequest(TypedDict):
+    #: An API token, `sk_…`.
+    token: str
+
+
 class SignedUrl(TypedDict):
     #: Needs no token. It is a secret: who has it has what it opens. It has the port's own name where the server gives
     #: ports names.

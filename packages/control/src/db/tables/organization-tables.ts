@@ -28,6 +28,7 @@ export interface OrganizationTables {
     parent_id: string | null;
     scopes: readonly Scope[];
     bound: boolean;
+    idle_s: Generated<number | null>;
     created_at: Generated<Date>;
     expires_at: ColumnType<Date | null, Date | null, never>;
     last_used_at: MaybeTime;

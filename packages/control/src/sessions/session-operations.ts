@@ -1,0 +1,38 @@
+// How a browser logs in and out.
+
+import { Type } from "typebox";
+import { Me } from "@skerry/contract/organizations/organization";
+import { SessionCreateRequest } from "@skerry/contract/organizations/session";
+import type { Operations } from "../api/operation.ts";
+
+export const sessionOperations = {
+  createSession: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/auth/sessions",
+    tag: "tokens",
+    summary: "Log a browser in",
+    description:
+      "For the pages of this server, whose scripts must not know a token: mints one with the rights of the given one, which is in the cookie of this answer and nowhere else. " +
+      "It ends after 12 h, after an hour without a request, and with the given token. The cookie counts only for requests that a page of the same origin makes, " +
+      "and only where they have neither `Authorization` nor `X-API-Key`. A token has ten sessions at most; the next login ends the oldest.\n\n" +
+      "`X-Org-ID` names the organization of the session; by default it is the token's own.",
+    body: SessionCreateRequest,
+    answers: { 200: Me },
+    access: "public",
+    errors: ["unauthorized", "forbidden", "organization_not_found", "rate_limited", "database_unavailable"],
+  },
+  endSession: {
+    surface: "v1",
+    method: "DELETE",
+    path: "/v1/auth/sessions",
+    tag: "tokens",
+    summary: "Log this browser out",
+    description:
+      "Ends the session that the request comes with. Any other token goes on: `DELETE /v1/auth/tokens/{id}` revokes it.",
+    answers: { 204: Type.Null({ description: "It has ended." }) },
+    access: { scope: null, role: "viewer", rate: "write", ticketOf: "token" },
+    audit: { action: "session.end", resource: "token" },
+    errors: [],
+  },
+} as const satisfies Operations;
