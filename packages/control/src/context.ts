@@ -10,6 +10,7 @@ import type { HostCapacity } from "./capacity/host-capacity.ts";
 import type { OpenStreams } from "./vms/open-streams.ts";
 import type { VmLocations } from "./vms/vm-locations.ts";
 import type { ClientFiles } from "./clients/client-files.ts";
+import type { DashboardFiles } from "./web/dashboard-files.ts";
 
 /** What every service works with. Made once, in main. */
 export interface Context {
@@ -34,6 +35,8 @@ export interface Context {
   readonly sandboxDomain: string | undefined;
   /** The clients that are handed out. */
   readonly clients: ClientFiles;
+  /** Undefined: it was turned off, or not built. */
+  readonly dashboard: DashboardFiles | undefined;
   /** Makes a background service due now, for all replicas. */
   readonly wake: (service: ServiceName) => void;
 }

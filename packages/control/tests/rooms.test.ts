@@ -38,7 +38,7 @@ const floors: Floors = [
   ["vms/creation"],
   ["snapshots"],
   ["sandboxes", "machines"],
-  ["clients", "docs", "platform", "usage"],
+  ["clients", "docs", "platform", "usage", "web"],
   ["events"],
   ["app"],
 ];

@@ -12,6 +12,8 @@ export interface Config {
   readonly metricsListen: Address | undefined;
   /** Origins whose pages may call the API from a browser. */
   readonly corsOrigins: readonly string[];
+  /** Whether the dashboard is served. */
+  readonly dashboard: boolean;
   /** Undefined: no HTTPS. */
   readonly tls: TlsConfig | undefined;
   /** Undefined: ports are reached below `/v1` alone. */
@@ -76,6 +78,7 @@ export function readConfig(environment: Environment = process.env): Config {
     listen: read.address("SKERRY_LISTEN", "127.0.0.1:7070"),
     metricsListen: read.optionalAddress("SKERRY_METRICS_LISTEN"),
     corsOrigins: read.origins("SKERRY_CORS_ORIGINS"),
+    dashboard: read.oneOf("SKERRY_DASHBOARD", ["on", "off"], "on") === "on",
     tls: readTls(read, environment),
     sandboxDomain: readSandboxDomain(read, environment),
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
@@ -170,4 +173,9 @@ export function readRunAs(environment: Environment = process.env): RunAs | undef
 /** The folder of the clients that are handed out; undefined: none. Read before the process gives up root. */
 export function readClientsFolder(environment: Environment = process.env): string | undefined {
   return environment["SKERRY_CLIENTS"];
+}
+
+/** The folder of the dashboard; undefined: none. Read before the process gives up root. */
+export function readDashboardFolder(environment: Environment = process.env): string | undefined {
+  return environment["SKERRY_DASHBOARD_FILES"];
 }

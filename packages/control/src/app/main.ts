@@ -6,14 +6,16 @@ import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { SkerryError } from "@skerry/contract/errors";
 import { CertificateError, readKeyPair } from "./tls-certificate.ts";
-import { readClientsFolder, readConfig, readDatabaseUrl, readRunAs } from "./config.ts";
+import { readClientsFolder, readConfig, readDashboardFolder, readDatabaseUrl, readRunAs } from "./config.ts";
 import { openSandboxCertificate } from "./sandbox-certificate.ts";
 import { ConfigError } from "./settings-reader.ts";
 import { ListenError } from "./listen.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { serve } from "./serve.ts";
 import { serviceCommand } from "./service-command.ts";
-import { readClientFiles, type ClientFiles } from "../clients/client-files.ts";
+import { readClientFiles } from "../clients/client-files.ts";
+import type { Context } from "../context.ts";
+import { readDashboardFiles } from "../web/dashboard-files.ts";
 import { changeLimits } from "../limits/change-limits.ts";
 import { organizationMeant } from "../organizations/organization-meant.ts";
 import { changePrivateCidrs } from "../organizations/private-cidrs.ts";
@@ -23,22 +25,25 @@ import { describeControlPlane, holdHosts, takeOver } from "../hosts/command-gene
 import { checkSchema, knownMigrations, migrate, wayBackFault } from "../db/migrations.ts";
 
 try {
-  const clients = readClientFiles(readClientsFolder());
+  const handedOut = {
+    clients: readClientFiles(readClientsFolder()),
+    dashboard: readDashboardFiles(readDashboardFolder()),
+  };
   dropPrivileges(readRunAs());
-  await main(clients);
+  await main(handedOut);
 } catch (error) {
   process.stderr.write(`${describe(error)}\n`);
   process.exitCode = 1;
 }
 
-async function main(clients: ClientFiles): Promise<void> {
+async function main(handedOut: Pick<Context, "clients" | "dashboard">): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
     options: { name: { type: "string", default: "bootstrap" }, org: { type: "string" } },
   });
   switch (positionals[0] ?? "serve") {
     case "serve":
-      return serve(readConfig(), clients);
+      return serve(readConfig(), handedOut);
     case "check-settings": {
       const { tls, sandboxDomain, logLevel } = readConfig();
       if (tls !== undefined) await readKeyPair(tls);

@@ -22,7 +22,7 @@ type Parts = Omit<Context, "db" | "log">;
 
 /** Every part is new and belongs to this context, except the given ones. Limits have no default. By default every host socket is called,
  *  `wake` does nothing,
- *  and no client is handed out. */
+ *  and neither clients nor the dashboard are handed out. */
 export function makeContext(
   db: Database,
   log: Logger,
@@ -51,6 +51,7 @@ export function makeContext(
     wake: () => undefined,
     sandboxDomain: undefined,
     clients: {},
+    dashboard: undefined,
     ...given,
   };
 }

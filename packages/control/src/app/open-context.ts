@@ -5,7 +5,6 @@ import { Wakeups } from "../background/wakeups.ts";
 import type { Config } from "./config.ts";
 import { HostDirectory } from "../host-client/host-directory.ts";
 import { CommandGeneration } from "../hosts/command-generation.ts";
-import type { ClientFiles } from "../clients/client-files.ts";
 import type { Context } from "../context.ts";
 import { openDatabase } from "../db/database.ts";
 import { makeContext } from "./make-context.ts";
@@ -23,7 +22,7 @@ export interface OpenedContext extends AsyncDisposable {
 export async function openContext(
   config: Config,
   log: Logger,
-  clients: ClientFiles = {},
+  handedOut: Partial<Pick<Context, "clients" | "dashboard">> = {},
 ): Promise<OpenedContext> {
   const onLostConnection = (error: Error): void => {
     log.warn({ err: error }, "a connection to the database was lost");
@@ -42,7 +41,7 @@ export async function openContext(
     ),
     limits: config.limits,
     sandboxDomain: config.sandboxDomain?.domain,
-    clients,
+    ...handedOut,
     wake: (service) => {
       wakeups
         .wake(db, service)

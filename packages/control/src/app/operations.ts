@@ -26,6 +26,7 @@ import { sessionRoutes } from "../sessions/session-routes.ts";
 import { snapshotRoutes } from "../snapshots/snapshot-routes.ts";
 import { templateRoutes } from "../templates/template-routes.ts";
 import { usageRoutes } from "../usage/usage-routes.ts";
+import { dashboardRoutes } from "../web/dashboard-routes.ts";
 
 export const allRoutes = [
   sandboxRoutes,
@@ -54,6 +55,7 @@ export const allRoutes = [
   backgroundServiceRoutes,
   metricsRoutes,
   docsRoutes,
+  dashboardRoutes,
   clientRoutes,
   openapiRoutes,
   healthRoutes,

@@ -14,7 +14,6 @@ import { buildMetricsServer } from "../platform/metrics-routes.ts";
 import { buildServer, type Server } from "./server.ts";
 import { listen, listenBeside } from "./listen.ts";
 import { observeLoopDelay } from "../metrics/loop-delay.ts";
-import type { ClientFiles } from "../clients/client-files.ts";
 import type { Context } from "../context.ts";
 import { openForMigration } from "../db/database.ts";
 import { availableHosts } from "../capacity/host-capacity.ts";
@@ -29,14 +28,19 @@ const DATABASE_WAIT_MS = 30_000;
 const DATABASE_RETRY_MS = 250;
 
 /** Resolves after SIGTERM or SIGINT, and rejects where the start fails; either way when everything is closed. */
-export async function serve(config: Config, clients: ClientFiles): Promise<void> {
+export async function serve(
+  config: Config,
+  { clients, dashboard }: Pick<Context, "clients" | "dashboard">,
+): Promise<void> {
   const log = pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime });
   const stopping = stopOnSignal();
   const stop = stopping.signal;
   await using cleanup = new AsyncDisposableStack();
 
   await migrateWhenReady(config.databaseUrl, log, stop);
-  const { context, background, wakeups } = cleanup.use(await openContext(config, log, clients));
+  const { context, background, wakeups } = cleanup.use(
+    await openContext(config, log, { clients, dashboard: config.dashboard ? dashboard : undefined }),
+  );
 
   const schedule = runSchedule(background, config, { wakeups, stop });
   cleanup.defer(async () => {

@@ -27,7 +27,8 @@ export const docsOperations = {
     path: "/",
     tag: "platform",
     summary: "Be sent to the page",
-    description: "302 to `/docs` for a browser; for programs, where things are.",
+    description:
+      "For a browser 303 to the dashboard, or where there is none 302 to `/docs`; for programs, where things are.",
     answers: {
       200: {
         description: "Where things are.",

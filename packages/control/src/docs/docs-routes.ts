@@ -32,15 +32,20 @@ const STYLE_HASH = createHash("sha256").update(docsStyle).digest("base64");
 /** Our one style and nothing else: no script, no picture, no form, no other origin. */
 const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-export const docsRoutes = routes(docsOperations, ({ limits }) => {
+export const docsRoutes = routes(docsOperations, ({ limits, dashboard }) => {
   const tickets = new AddressTickets(limits.downloadsPerMinute);
   // Written once, at the first request: by then all routes are known.
   let page: string | undefined;
   return {
     getRoot: ({ headers }, reply) => {
       void reply.header("vary", "Accept");
-      if (headers.accept?.includes("text/html") === true) return reply.redirect("docs");
-      return reply.type("application/json; charset=utf-8").serializer(asItIs).send(JSON.stringify(places));
+      if (headers.accept?.includes("text/html") === true) {
+        return dashboard === undefined ? reply.redirect("docs") : reply.redirect("ui/", 303);
+      }
+      return reply
+        .type("application/json; charset=utf-8")
+        .serializer(asItIs)
+        .send(JSON.stringify(dashboard === undefined ? places : { ...places, dashboard: "ui/" }));
     },
     getDocs: (request, reply) => {
       takeDownloadTicket(tickets, request);

@@ -17,6 +17,7 @@ const KEPT_VERSIONS = 2;
 const CONTENTS = [
   ...["bin/skerry", "dist/skerry.js", "dist/control.js", "dist/host.js", "dist/chunks", "dist/native"],
   "dist/clients",
+  "dist/dashboard",
   ...["dist/skerry.js.map", "dist/control.js.map", "dist/host.js.map", "setup/packages.sh", "templates"],
   ...["README.md", "ARCHITECTURE.md", "docs", "openapi.json", "LICENSE", "THIRD-PARTY-LICENCES.txt"],
 ] as const;

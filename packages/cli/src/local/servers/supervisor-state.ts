@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { folderIdentity } from "../system/files.ts";
+import { fileExists, folderIdentity } from "../system/files.ts";
 import type { Layout } from "../system/layout.ts";
 import { isAlive, stopProcess, type ProcessIdentity } from "../system/processes.ts";
 
@@ -51,11 +51,11 @@ export async function stopOrphans(layout: Layout, graceMs: number): Promise<void
   for (const identity of Object.values(before?.services ?? {})) await stopProcess(identity, graceMs);
 }
 
-/** Says whether two builds run the same programs, hand out the same clients and offer the same templates. */
+/** Says whether two builds run the same programs, hand out the same clients and dashboard, and offer the same templates. */
 export async function buildDigest(layout: Layout): Promise<string> {
   const hash = createHash("sha256");
   for (const file of [...PROGRAMS, ...NATIVE]) hash.update(await readFile(join(layout.dist, file)));
-  for (const folder of [layout.templates, join(layout.dist, "clients")]) {
+  for (const folder of [layout.templates, join(layout.dist, "clients"), join(layout.dist, "dashboard")]) {
     for (const file of await filesBelow(folder))
       hash.update(`\0${file}\0`).update(await readFile(join(folder, file)));
   }
@@ -63,6 +63,8 @@ export async function buildDigest(layout: Layout): Promise<string> {
 }
 
 async function filesBelow(folder: string): Promise<string[]> {
+  // A build may be without one of them.
+  if (!(await fileExists(folder))) return [];
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isFile())
