@@ -1,0 +1,5 @@
+// The one way to the world: the client that everybody else uses. The browser sends the session's cookie by itself.
+
+import { Skerry } from "@skerry/sdk";
+
+export const skerry = new Skerry({ baseUrl: location.origin, token: null });

@@ -1,0 +1,36 @@
+// Who is logged in, and what they may do.
+
+import { computed, signal } from "@preact/signals";
+import { SkerryApiError, type Me, type Scope } from "@skerry/sdk";
+import { skerry } from "./api.ts";
+
+/** `loading` until the server has said it. */
+export type Session = { readonly state: "loading" | "none" } | { readonly state: "open"; readonly me: Me };
+
+export const session = signal<Session>({ state: "loading" });
+
+/** Null before login. */
+export const me = computed(() => (session.value.state === "open" ? session.value.me : null));
+
+/** Throws what is neither a session nor the lack of one. */
+export async function readSession(): Promise<void> {
+  try {
+    session.value = { state: "open", me: await skerry.me() };
+  } catch (error) {
+    if (!isLoggedOut(error)) throw error;
+    session.value = { state: "none" };
+  }
+}
+
+/** To be told of every failure: one of them may be the first to show that the session is over. */
+export function noteFailure(error: unknown): void {
+  if (isLoggedOut(error)) session.value = { state: "none" };
+}
+
+export function may(scope: Scope): boolean {
+  return me.value?.scopes.includes(scope) ?? false;
+}
+
+function isLoggedOut(error: unknown): boolean {
+  return error instanceof SkerryApiError && error.status === 401;
+}
