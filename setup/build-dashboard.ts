@@ -3,7 +3,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { build, type Metafile, type Plugin } from "esbuild";
+import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { licencesOfPackages } from "./licences.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -26,17 +26,23 @@ export async function buildDashboard(folder: string): Promise<void> {
   renameSync(stage, folder);
 }
 
+const common = {
+  absWorkingDir: root,
+  bundle: true,
+  minify: true,
+  platform: "browser",
+  target: ["chrome131", "firefox135", "safari18.2"],
+  logLevel: "warning",
+} as const satisfies BuildOptions;
+
 async function bundle(assets: string): Promise<Metafile> {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: [`${source}/main.tsx`, `${source}/theme-before-paint.ts`],
+    ...common,
+    entryPoints: [`${source}/main.tsx`],
     outdir: assets,
-    bundle: true,
     splitting: true,
-    minify: true,
     format: "esm",
-    platform: "browser",
-    target: ["chrome131", "firefox135", "safari18.2"],
     jsx: "automatic",
     jsxImportSource: "preact",
     entryNames: "[name]-[hash]",
@@ -46,17 +52,25 @@ async function bundle(assets: string): Promise<Metafile> {
     loader: { ".woff2": "file" },
     plugins: [requestSchemas],
     metafile: true,
-    logLevel: "warning",
   });
-  return metafile;
+  // One that is run before the first paint cannot import anything.
+  const early = await build({
+    ...common,
+    entryPoints: [`${source}/theme-before-paint.ts`],
+    outdir: assets,
+    format: "iife",
+    entryNames: "[name]-[hash]",
+    metafile: true,
+  });
+  return { inputs: metafile.inputs, outputs: { ...metafile.outputs, ...early.metafile.outputs } };
 }
 
 /** `openapi:NAME` is the schema of one request: its fields, with their bounds, defaults and words, and nothing of the rest. */
 const requestSchemas: Plugin = {
   name: "request-schemas",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^openapi:/ }, ({ path }) => ({ path, namespace: "openapi" }));
-    onLoad({ filter: /.*/, namespace: "openapi" }, ({ path }) => {
+  setup(build) {
+    build.onResolve({ filter: /^openapi:/ }, ({ path }) => ({ path, namespace: "openapi" }));
+    build.onLoad({ filter: /.*/, namespace: "openapi" }, ({ path }) => {
       const name = path.slice("openapi:".length);
       const document = JSON.parse(readFileSync(join(root, "packages/control/openapi.json"), "utf8")) as {
         readonly components: { readonly schemas: Readonly<Record<string, unknown>> };

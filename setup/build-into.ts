@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { bundle } from "./bundle.ts";
+import { buildDashboard } from "./build-dashboard.ts";
 import { buildClients } from "./clients/build-clients.ts";
 import { buildPythonWheel } from "./clients/python-wheel.ts";
 
@@ -16,6 +17,7 @@ export async function buildInto(dist: string): Promise<readonly string[]> {
   make("packages/guest", join(dist, "native"));
   await buildClients(join(dist, "clients"));
   buildPythonWheel(join(dist, "clients"));
+  await buildDashboard(join(dist, "dashboard"));
   return bundle(["skerry", "control", "host"], dist);
 }
 

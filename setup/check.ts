@@ -9,6 +9,7 @@ const root = join(import.meta.dirname, "..");
 const checks: readonly (readonly [title: string, program: string, ...args: string[]])[] = [
   ["format", "oxfmt", "--check", "."],
   ["types", "tsc", "-p", "."],
+  ["types of the dashboard", "tsc", "-p", "packages/dashboard"],
   ["lint", "oxlint", "--type-aware", "--deny-warnings", "."],
   ["dead code", "knip"],
   ["OpenAPI document", "node", "packages/control/src/app/write-openapi.ts", "--check"],

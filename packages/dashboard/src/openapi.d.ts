@@ -1,5 +1,6 @@
 /** One schema of the API's document, as `setup/build-dashboard.ts` finds it. */
 declare module "openapi:*" {
-  export const schema: import("./ui/fields.tsx").RequestSchema;
+  import type { RequestSchema } from "./ui/fields.tsx";
+  export const schema: RequestSchema;
 }
 declare module "*.css";

@@ -19,6 +19,7 @@ import { Sizes } from "./sizes.ts";
 import { Snapshots } from "./snapshots.ts";
 import { Templates } from "./templates.ts";
 import { Sandboxes } from "./sandboxes.ts";
+import { Sessions } from "./sessions.ts";
 import { Tokens } from "./tokens.ts";
 
 /**
@@ -32,6 +33,7 @@ export class Skerry {
   readonly templates: Templates;
   readonly sizes: Sizes;
   readonly tokens: Tokens;
+  readonly sessions: Sessions;
   readonly audit: Audit;
   readonly organizations: Organizations;
   readonly hosts: Hosts;
@@ -51,6 +53,7 @@ export class Skerry {
     this.templates = new Templates(this.#http);
     this.sizes = new Sizes(this.#http);
     this.tokens = new Tokens(this.#http);
+    this.sessions = new Sessions(this.#http);
     this.audit = new Audit(this.#http);
     this.organizations = new Organizations(this.#http);
     this.hosts = new Hosts(this.#http);

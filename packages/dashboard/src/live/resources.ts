@@ -2,11 +2,10 @@
 // of its own, so that a change redraws one row.
 
 import { batch, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { ResourceOfKind } from "@skerry/contract/events/resource-event";
 import type { ResourceEvent, ResourceEventKind } from "@skerry/sdk";
 
-export type ResourceOf<Kind extends ResourceEventKind> = NonNullable<
-  Extract<ResourceEvent, { readonly kind: Kind }>["resource"]
->;
+export type ResourceOf<Kind extends ResourceEventKind> = ResourceOfKind[Kind];
 
 /** Null: there is no such thing any more. */
 type Cell<Kind extends ResourceEventKind> = Signal<ResourceOf<Kind> | null>;

@@ -1,0 +1,102 @@
+// A list that stays as it is while somebody reads it: rows change in place, and what is new waits above until it is asked for.
+
+import { useSignal, type ReadonlySignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Page, ResourceEventKind } from "@skerry/sdk";
+import { noteFailure } from "../session.ts";
+import { generation } from "./live.ts";
+import { resources, type Resources, type ResourceOf } from "./resources.ts";
+
+export interface ListPage<Kind extends ResourceEventKind> extends Page<ResourceOf<Kind>> {
+  /** By status, where the page has asked for it. */
+  readonly counts?: Readonly<Record<string, number>> | undefined;
+}
+
+export interface List<Kind extends ResourceEventKind> {
+  readonly rows: readonly ReadonlySignal<ResourceOf<Kind> | null>[];
+  readonly counts: Readonly<Record<string, number>>;
+  /** How many have appeared since it was read. */
+  readonly newer: number;
+  readonly hasMore: boolean;
+  readonly isLoading: boolean;
+  readonly error: unknown;
+  readonly reload: () => void;
+  readonly loadMore: () => void;
+}
+
+interface Options<Kind extends ResourceEventKind> {
+  readonly kind: Kind;
+  /** Another one is another list. */
+  readonly key: string;
+  /** Whether a new one would be in it, as far as the page can tell. */
+  readonly takes: (resource: ResourceOf<Kind>) => boolean;
+  readonly load: (cursor: string | undefined, signal: AbortSignal) => Promise<ListPage<Kind>>;
+}
+
+export function useList<Kind extends ResourceEventKind>({
+  kind,
+  key,
+  takes,
+  load,
+}: Options<Kind>): List<Kind> {
+  // The table of kinds says so; the compiler does not follow the kind through it.
+  const store = resources[kind] as unknown as Resources<Kind>;
+  const rows = useSignal<readonly ReadonlySignal<ResourceOf<Kind> | null>[]>([]);
+  const counts = useSignal<Readonly<Record<string, number>>>({});
+  const next = useSignal<string | null>(null);
+  const wanted = useSignal<string | undefined>(undefined);
+  const isLoading = useSignal(true);
+  const error = useSignal<unknown>(undefined);
+  const newer = useSignal<ReadonlySet<string>>(new Set());
+  const turn = useSignal(0);
+  useEffect(() => {
+    rows.value = [];
+    wanted.value = undefined;
+  }, [key]);
+  useEffect(() => {
+    const stop = new AbortController();
+    const cursor = wanted.value;
+    isLoading.value = true;
+    const done = (page: ListPage<Kind> | undefined, failure: unknown) => {
+      if (stop.signal.aborted) return;
+      isLoading.value = false;
+      error.value = failure;
+      if (page === undefined) {
+        noteFailure(failure);
+        return;
+      }
+      const read = page.items.map((item) => store.put(item));
+      rows.value = cursor === undefined ? read : [...rows.value, ...read];
+      if (cursor === undefined) newer.value = new Set();
+      if (page.counts !== undefined) counts.value = page.counts;
+      next.value = page.next_cursor;
+    };
+    load(cursor, stop.signal).then(
+      (page) => done(page, undefined),
+      (failure: unknown) => done(undefined, failure),
+    );
+    return () => stop.abort();
+  }, [key, turn.value, wanted.value, generation.value]);
+  useEffect(
+    () =>
+      store.listen((resource, id, isNew) => {
+        if (isNew && resource !== null && takes(resource)) newer.value = new Set([...newer.value, id]);
+      }),
+    [key],
+  );
+  return {
+    rows: rows.value,
+    counts: counts.value,
+    newer: newer.value.size,
+    hasMore: next.value !== null,
+    isLoading: isLoading.value,
+    error: error.value,
+    reload: () => {
+      wanted.value = undefined;
+      turn.value += 1;
+    },
+    loadMore: () => {
+      if (!isLoading.value && next.value !== null) wanted.value = next.value;
+    },
+  };
+}

@@ -1,0 +1,12 @@
+import "./style/main.css";
+import { render } from "preact";
+import { App } from "./shell/app.tsx";
+import { startKeys } from "./shell/keys.ts";
+import { startLive } from "./live/live.ts";
+import { startRouter } from "./router.ts";
+
+startRouter();
+startKeys();
+startLive();
+const root = document.getElementById("app");
+if (root !== null) render(<App />, root);

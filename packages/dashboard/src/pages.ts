@@ -1,0 +1,24 @@
+// Every page: where it is, and the file that it is in. A page exports `View`, which is given the `:name` parts of its address.
+
+import type { ComponentType } from "preact";
+
+export type Params = Readonly<Record<string, string>>;
+export interface PageModule {
+  readonly View: ComponentType<{ readonly params: Params }>;
+}
+
+export const pages: Readonly<Record<string, () => Promise<PageModule>>> = {
+  "/": () => import("./pages/overview.tsx"),
+  "/sandboxes": () => import("./pages/sandboxes.tsx"),
+  "/sandboxes/new": () => import("./pages/new-sandbox.tsx"),
+  "/sandboxes/:id": () => import("./pages/sandbox.tsx"),
+  "/sandboxes/:id/:tab": () => import("./pages/sandbox.tsx"),
+  "/machines": () => import("./pages/machines.tsx"),
+  "/machines/:id": () => import("./pages/machine.tsx"),
+  "/machines/:id/:tab": () => import("./pages/machine.tsx"),
+  "/templates": () => import("./pages/templates.tsx"),
+  "/hosts": () => import("./pages/hosts.tsx"),
+  "/services": () => import("./pages/services.tsx"),
+  "/audit": () => import("./pages/audit.tsx"),
+  "/organization": () => import("./pages/organization.tsx"),
+};

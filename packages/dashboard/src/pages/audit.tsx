@@ -1,0 +1,103 @@
+import { useSignal } from "@preact/signals";
+import type { AuditEvent } from "@skerry/sdk";
+import { skerry } from "../api.ts";
+import { useLoaded } from "../live/use-loaded.ts";
+import { CopyAs } from "../ui/copy-as.tsx";
+import { Failure } from "../ui/failure.tsx";
+import { Filter, filtersOf } from "../ui/list-page.tsx";
+import { Empty, Loading, Page } from "../ui/page.tsx";
+import { StatusMark } from "../ui/status-mark.tsx";
+import { shortId } from "../ui/text.ts";
+import { When } from "../ui/when.tsx";
+
+const PAGE = 100;
+
+export function View() {
+  const filter = filtersOf("action", "resource_id", "user_id");
+  const asked = { action: filter["action"], resourceId: filter["resource_id"], userId: filter["user_id"] };
+  const search = new URLSearchParams(filter).toString();
+  const cursors = useSignal<readonly string[]>([]);
+  const cursor = cursors.value.at(-1);
+  const { value, error, reload } = useLoaded(`audit ${search} ${cursor ?? ""}`, (signal) =>
+    skerry.audit.page({ ...asked, limit: PAGE, cursor }, { signal }),
+  );
+  const next = value?.next_cursor ?? undefined;
+  return (
+    <Page
+      title="Audit log"
+      name="Audit log"
+      actions={
+        <CopyAs
+          request={{
+            method: "GET",
+            path: `/v1/audit?${search}`,
+            cli: `skerry audit list${filter["action"] === undefined ? "" : ` --action ${filter["action"]}`}`,
+            typescript: `for await (const event of skerry.audit.list(${JSON.stringify(asked)})) console.log(event);`,
+          }}
+        />
+      }
+    >
+      <div class="filters">
+        <Filter name="action" label="Action" />
+        <Filter name="resource_id" label="Resource id" />
+        <Filter name="user_id" label="User id" />
+      </div>
+      {error !== undefined && <Failure error={error} retry={reload} />}
+      {value === undefined && error === undefined && <Loading />}
+      {value?.items.length === 0 && <Empty what="Nothing passes the filters." />}
+      {value !== undefined && value.items.length > 0 && <Events events={value.items} />}
+      <p>
+        {cursor !== undefined && (
+          <button type="button" onClick={() => (cursors.value = cursors.value.slice(0, -1))}>
+            Newer
+          </button>
+        )}
+        {next !== undefined && (
+          <button type="button" onClick={() => (cursors.value = [...cursors.value, next])}>
+            Older
+          </button>
+        )}
+      </p>
+    </Page>
+  );
+}
+
+function Events({ events }: { readonly events: readonly AuditEvent[] }) {
+  return (
+    <div class="wide" tabIndex={0} role="region" aria-label="Events">
+      <table class="figures">
+        <thead>
+          <tr>
+            {["Time", "Who", "Action", "Resource", "Outcome", "From"].map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {events.map((event) => (
+            <tr key={event.id}>
+              <td>
+                <When at={event.at} />
+              </td>
+              <td>{event.actor.service ?? shortId(event.actor.user_id ?? "–")}</td>
+              <td>
+                {event.action}
+                {event.count > 1 && ` × ${event.count}`}
+              </td>
+              <td>
+                {event.resource.id === null ? event.resource.kind : <code>{shortId(event.resource.id)}</code>}
+              </td>
+              <td>
+                <StatusMark status={event.outcome} />
+                {event.code !== null && <span class="muted"> {event.code}</span>}
+              </td>
+              <td>{event.actor.address ?? "–"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

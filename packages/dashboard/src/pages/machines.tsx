@@ -1,0 +1,59 @@
+import type { Machine, MachineFilter } from "@skerry/sdk";
+import { skerry } from "../api.ts";
+import { useList } from "../live/use-list.ts";
+import { query } from "../router.ts";
+import { Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
+import { StatusMark } from "../ui/status-mark.tsx";
+import { shortId } from "../ui/text.ts";
+import { When } from "../ui/when.tsx";
+import { Id } from "../ui/copy.tsx";
+
+const PAGE = 100;
+
+const columns = [
+  { name: "Name", width: "minmax(9rem, 2fr)", cell: ({ name, id }: Machine) => name ?? shortId(id) },
+  { name: "Status", width: "8rem", cell: ({ status }: Machine) => <StatusMark status={status} /> },
+  { name: "Id", width: "10rem", cell: ({ id }: Machine) => <Id id={id} short={shortId(id)} /> },
+  { name: "Template", width: "7rem", cell: ({ template }: Machine) => template },
+  { name: "Size", width: "8rem", cell: ({ size }: Machine) => size },
+  { name: "Restarts", width: "6rem", cell: ({ restarts }: Machine) => restarts },
+  { name: "Created", width: "9rem", cell: (one: Machine) => <When at={one.created_at} /> },
+  { name: "Why", width: "minmax(9rem, 2fr)", cell: ({ reason }: Machine) => reason ?? "" },
+];
+
+export function View() {
+  const filter = filtersOf("status", "q", "template", "host");
+  // The address can say anything; the server refuses what is no filter.
+  const asked = { ...(filter as MachineFilter), alive: filter["status"] === undefined };
+  const search = new URLSearchParams({ ...filter, ...(asked.alive && { alive: "true" }) }).toString();
+  const list = useList({
+    kind: "machine",
+    key: search,
+    takes: ({ status }) => status !== "destroyed" && (filter["status"] ?? status) === status,
+    load: (cursor, signal) =>
+      skerry.machines.page({ ...asked, limit: PAGE, cursor, counts: true }, { signal }),
+  });
+  return (
+    <ListPage
+      title="Machines"
+      list={list}
+      columns={columns}
+      to={({ id }) => `/machines/${id}`}
+      request={{
+        method: "GET",
+        path: `/v1/machines${search === "" ? "" : `?${search}`}`,
+        cli: [
+          "skerry machine list",
+          ...Object.entries(filter).map(([name, value]) => `--${name} ${value}`),
+        ].join(" "),
+        typescript: `for await (const machine of skerry.machines.list(${JSON.stringify(asked)})) console.log(machine.id);`,
+      }}
+      empty={{
+        what: query.value.size > 0 ? "No machine passes the filters." : "There are no machines.",
+        command: "skerry machine create --template base",
+      }}
+    >
+      <Filter name="q" label="Name or id begins with" />
+    </ListPage>
+  );
+}

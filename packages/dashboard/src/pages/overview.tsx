@@ -1,0 +1,78 @@
+import { skerry } from "../api.ts";
+import { useLoaded } from "../live/use-loaded.ts";
+import { href } from "../router.ts";
+import { Failure } from "../ui/failure.tsx";
+import { Loading, Page } from "../ui/page.tsx";
+import { Panel } from "../ui/panel.tsx";
+import { Sparkline } from "../ui/sparkline.tsx";
+import { StatusMark } from "../ui/status-mark.tsx";
+import { countText } from "../ui/text.ts";
+
+const LOOK_EVERY_MS = 10_000;
+const USAGE_EVERY_MS = 60_000;
+
+export function View() {
+  const status = useLoaded("status", (signal) => skerry.status({ signal }), { everyMs: LOOK_EVERY_MS });
+  const usage = useLoaded("usage", (signal) => skerry.usage({ step: "15m" }, { signal }), {
+    everyMs: USAGE_EVERY_MS,
+  });
+  const points = usage.value?.items ?? [];
+  const found = status.value;
+  return (
+    <Page title="Overview" name="Overview">
+      {status.error !== undefined && <Failure error={status.error} retry={status.reload} />}
+      {usage.error !== undefined && <Failure error={usage.error} retry={usage.reload} />}
+      {found === undefined && status.error === undefined && <Loading />}
+      {found !== undefined && (
+        <div class="cards">
+          <Counted
+            title="Sandboxes"
+            to="/sandboxes"
+            counts={found.sandboxes}
+            past={points.map((point) => point.sandboxes)}
+          />
+          <Panel title="Machines">
+            <p class="big">
+              <a href={href("/machines")}>{countText(found.machines)}</a>
+            </p>
+            <Sparkline values={points.map(({ machines }) => machines)} />
+          </Panel>
+          <Counted title="Hosts" to="/hosts" counts={found.hosts} past={[]} />
+          <Panel title="Made in the last day">
+            <p class="big">{countText(points.reduce((sum, { created }) => sum + created, 0))}</p>
+            <Sparkline values={points.map(({ created }) => created)} />
+          </Panel>
+        </div>
+      )}
+    </Page>
+  );
+}
+
+interface CountedProps {
+  readonly title: string;
+  readonly to: string;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly past: readonly number[];
+}
+
+/** Every number leads to the list of what it counts. */
+function Counted({ title, to, counts, past }: CountedProps) {
+  const entries = Object.entries(counts).filter(([, count]) => count > 0);
+  return (
+    <Panel title={title}>
+      <p class="big">
+        <a href={href(to)}>{countText(entries.reduce((sum, [, count]) => sum + count, 0))}</a>
+      </p>
+      <ul class="plain">
+        {entries.map(([status, count]) => (
+          <li key={status}>
+            <a href={href(`${to}?status=${status}`)}>
+              <StatusMark status={status} /> {countText(count)}
+            </a>
+          </li>
+        ))}
+      </ul>
+      <Sparkline values={past} />
+    </Panel>
+  );
+}

@@ -1,0 +1,82 @@
+import { resources } from "../live/resources.ts";
+import { useList } from "../live/use-list.ts";
+import { skerry } from "../api.ts";
+import { href, query } from "../router.ts";
+import { Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
+import { StatusMark } from "../ui/status-mark.tsx";
+import { shortId } from "../ui/text.ts";
+import { When } from "../ui/when.tsx";
+import { Id } from "../ui/copy.tsx";
+import type { SandboxFilter, SandboxInfo } from "@skerry/sdk";
+
+const PAGE = 100;
+
+const columns = [
+  { name: "Name", width: "minmax(9rem, 2fr)", cell: ({ name, id }: SandboxInfo) => name ?? shortId(id) },
+  { name: "Status", width: "8rem", cell: ({ status }: SandboxInfo) => <StatusMark status={status} /> },
+  { name: "Id", width: "10rem", cell: ({ id }: SandboxInfo) => <Id id={id} short={shortId(id)} /> },
+  { name: "Template", width: "7rem", cell: ({ template }: SandboxInfo) => template },
+  { name: "Size", width: "8rem", cell: ({ size }: SandboxInfo) => size },
+  { name: "Host", width: "8rem", cell: ({ host_id: host }: SandboxInfo) => hostName(host) },
+  { name: "Created", width: "9rem", cell: (one: SandboxInfo) => <When at={one.created_at} /> },
+  {
+    name: "Ends, or why",
+    width: "minmax(9rem, 2fr)",
+    cell: (one: SandboxInfo) => one.reason ?? <Left sandbox={one} />,
+  },
+];
+
+export function View() {
+  const filter = filtersOf("status", "q", "template", "host");
+  // The address can say anything; the server refuses what is no filter.
+  const asked = { ...(filter as SandboxFilter), alive: filter["status"] === undefined };
+  const search = new URLSearchParams({ ...filter, ...(asked.alive && { alive: "true" }) }).toString();
+  const list = useList({
+    kind: "sandbox",
+    key: search,
+    takes: ({ status, template }) =>
+      status !== "destroyed" &&
+      (filter["template"] ?? template) === template &&
+      (filter["status"] ?? status) === status,
+    load: async (cursor, signal) => {
+      const page = await skerry.sandboxes.page({ ...asked, limit: PAGE, cursor, counts: true }, { signal });
+      return { ...page, items: page.items.map(({ info }) => info) };
+    },
+  });
+  return (
+    <ListPage
+      title="Sandboxes"
+      list={list}
+      columns={columns}
+      to={({ id }) => `/sandboxes/${id}`}
+      request={{
+        method: "GET",
+        path: `/v1/sandboxes${search === "" ? "" : `?${search}`}`,
+        cli: ["skerry list", ...Object.entries(filter).map(([name, value]) => `--${name} ${value}`)].join(
+          " ",
+        ),
+        typescript: `for await (const sandbox of skerry.sandboxes.list(${JSON.stringify(asked)})) console.log(sandbox.id);`,
+      }}
+      empty={{
+        what: query.value.size > 0 ? "No sandbox passes the filters." : "There are no sandboxes.",
+        command: "skerry create --template base",
+      }}
+      actions={
+        <a class="button primary" href={href("/sandboxes/new")}>
+          New sandbox
+        </a>
+      }
+    >
+      <Filter name="q" label="Name or id begins with" />
+    </ListPage>
+  );
+}
+
+function hostName(id: string | null) {
+  if (id === null) return <span class="faint">–</span>;
+  return resources.host.find(id)?.value?.name ?? shortId(id);
+}
+
+function Left({ sandbox }: { readonly sandbox: SandboxInfo }) {
+  return sandbox.status === "paused" ? <span class="muted">paused</span> : <When at={sandbox.expires_at} />;
+}

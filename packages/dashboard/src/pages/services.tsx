@@ -1,0 +1,81 @@
+import { skerry } from "../api.ts";
+import { resources } from "../live/resources.ts";
+import { useList } from "../live/use-list.ts";
+import { Action } from "../ui/action.tsx";
+import { ListPage } from "../ui/list-page.tsx";
+import { StatusMark } from "../ui/status-mark.tsx";
+import { durationText } from "../ui/text.ts";
+import { When } from "../ui/when.tsx";
+import type { BackgroundService } from "@skerry/sdk";
+
+const columns = [
+  { name: "Name", width: "minmax(12rem, 2fr)", cell: ({ name }: BackgroundService) => name },
+  {
+    name: "Last run",
+    width: "9rem",
+    cell: (one: BackgroundService) => <When at={one.last_run?.ended_at ?? null} />,
+  },
+  {
+    name: "Outcome",
+    width: "8rem",
+    cell: ({ last_run: run }: BackgroundService) => (run === null ? "" : <StatusMark status={run.outcome} />),
+  },
+  {
+    name: "Took",
+    width: "6rem",
+    cell: ({ last_run: run }: BackgroundService) => (run === null ? "" : tookText(run.duration_ms)),
+  },
+  { name: "Report", width: "minmax(12rem, 2fr)", cell: reportText },
+  { name: "Next", width: "8rem", cell: ({ due_at: due }: BackgroundService) => <When at={due} /> },
+  {
+    name: "Now",
+    width: "8rem",
+    cell: ({ name }: BackgroundService) => (
+      <Action
+        label="Run"
+        needs="platform:write"
+        run={async () => resources.background_service.put(await skerry.backgroundServices.run(name))}
+      />
+    ),
+  },
+];
+
+export function View() {
+  const list = useList({
+    kind: "background_service",
+    key: "all",
+    takes: () => true,
+    load: async (_cursor, signal) => ({
+      items: await skerry.backgroundServices.list({ signal }),
+      next_cursor: null,
+    }),
+  });
+  return (
+    <ListPage
+      title="Background services"
+      list={list}
+      columns={columns}
+      request={{
+        method: "GET",
+        path: "/v1/background-services",
+        cli: "skerry background-service list",
+        typescript: "await skerry.backgroundServices.list();",
+      }}
+      empty={{ what: "None has begun yet." }}
+    />
+  );
+}
+
+function tookText(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : durationText(ms);
+}
+
+function reportText({ last_run: run }: BackgroundService): string {
+  if (run === null) return "";
+  const parts: readonly (readonly [string, number | null])[] = [
+    ["looked at", run.examined],
+    ["changed", run.changed],
+    ["failed", run.failed],
+  ];
+  return parts.flatMap(([name, count]) => (count === null ? [] : [`${name} ${count}`])).join(", ");
+}

@@ -1,0 +1,62 @@
+// A button that does something: busy while it is asked for, and what failed is said beside it.
+
+import { useSignal } from "@preact/signals";
+import type { Scope } from "@skerry/sdk";
+import { may, noteFailure } from "../session.ts";
+import { Failure } from "./failure.tsx";
+
+interface ActionProps {
+  readonly label: string;
+  readonly run: () => Promise<unknown>;
+  /** Without it, the button is there and says so. */
+  readonly needs?: Scope;
+  /** Asked before: what will be lost. */
+  readonly confirm?: string;
+  readonly danger?: boolean;
+}
+
+export function Action({ label, run, needs, confirm: question, danger = false }: ActionProps) {
+  const isBusy = useSignal(false);
+  const error = useSignal<unknown>(undefined);
+  const isAsking = useSignal(false);
+  const mayNot = needs !== undefined && !may(needs);
+  const act = async () => {
+    isAsking.value = false;
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      await run();
+    } catch (failure) {
+      error.value = failure;
+      noteFailure(failure);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  const begin = () => (question === undefined ? void act() : void (isAsking.value = true));
+  return (
+    <div class="action">
+      <button
+        type="button"
+        class={danger ? "danger" : ""}
+        disabled={mayNot || isBusy.value}
+        title={mayNot ? `Needs the scope ${needs}.` : ""}
+        onClick={begin}
+      >
+        {isBusy.value ? `${label}…` : label}
+      </button>
+      {isAsking.value && (
+        <div class="confirm" role="group" aria-label={question}>
+          <p>{question}</p>
+          <button type="button" class="danger" onClick={() => void act()}>
+            {label}
+          </button>
+          <button type="button" onClick={() => (isAsking.value = false)}>
+            Cancel
+          </button>
+        </div>
+      )}
+      {error.value !== undefined && <Failure error={error.value} />}
+    </div>
+  );
+}

@@ -1,0 +1,71 @@
+// What would let a refused connection pass, by the rule that refused it. Where nothing would, why.
+
+import type { EgressDenial, EgressReport, EgressRequest } from "@skerry/sdk";
+
+export interface Allowed {
+  readonly title: string;
+  readonly policy: EgressRequest;
+  /** What the policy has in addition. */
+  readonly changes: readonly string[];
+  readonly note: string;
+}
+
+/** Why it cannot be allowed here. */
+export interface NotAllowed {
+  readonly why: string;
+}
+
+type Policy = Required<Pick<EgressReport, "mode" | "allow_cidrs" | "deny_cidrs" | "allow_ports" | "dns">>;
+
+export function policyOf({ mode, allow_cidrs, deny_cidrs, allow_ports, dns }: EgressReport): Policy {
+  return { mode, allow_cidrs, deny_cidrs, allow_ports, dns };
+}
+
+export function allowing({ address, port, rule }: EgressDenial, policy: Policy): Allowed | NotAllowed {
+  if (rule === "port") return allowingPort(port, policy);
+  if (rule === "dns")
+    return {
+      title: "Let names be looked up",
+      policy: { ...policy, dns: true },
+      changes: ["dns"],
+      note: "What a name resolves to is still decided by the networks.",
+    };
+  if (rule === "deny_all" || rule === "private_network") return allowingAddress({ address, port }, policy);
+  if (rule === "deny_cidr")
+    return { why: "A denied network names it, and a denied network wins over every allowed one." };
+  if (rule === "rate_limit") return { why: "It sent more than its share; the rest passed." };
+  if (rule === "connection_limit") return { why: "It had as many connections open as it may." };
+  return {
+    why: "No policy allows it: it is the host's own, another guest's, or a network for the machine itself.",
+  };
+}
+
+function allowingAddress({ address, port }: { address: string; port: number }, policy: Policy): Allowed {
+  const cidr = `${address}/32`;
+  const ports = policy.allow_ports;
+  const addsPort = ports.length > 0 && port !== 0 && !ports.includes(port);
+  const passing =
+    ports.length === 0
+      ? "on every port"
+      : `on the TCP ports ${[...ports, ...(addsPort ? [port] : [])].join(", ")}`;
+  return {
+    title: `Allow ${cidr}`,
+    policy: {
+      ...policy,
+      allow_cidrs: [...policy.allow_cidrs, cidr],
+      allow_ports: addsPort ? [...ports, port] : ports,
+    },
+    changes: [cidr, ...(addsPort ? [`port ${port}`] : [])],
+    note: `This address passes ${passing}. A name may have more addresses, and change them.`,
+  };
+}
+
+function allowingPort(port: number, policy: Policy): Allowed {
+  const count = policy.allow_cidrs.length;
+  return {
+    title: `Allow port ${port}`,
+    policy: { ...policy, allow_ports: [...policy.allow_ports, port] },
+    changes: [`port ${port}`],
+    note: `For ${count === 1 ? "the allowed network" : `all ${count} allowed networks`}.`,
+  };
+}

@@ -1,0 +1,24 @@
+import type { ComponentChildren } from "preact";
+import { lazily } from "../ui/lazily.tsx";
+import type { VmKind } from "./vm-kind.ts";
+
+interface TabProps {
+  readonly vm: VmKind;
+  readonly id: string;
+}
+
+const Terminal = lazily<TabProps>(async () => (await import("./terminal.tsx")).Terminal);
+const Egress = lazily<TabProps>(async () => (await import("./egress.tsx")).Egress);
+const Events = lazily<TabProps>(async () => (await import("./events.tsx")).Events);
+const Metrics = lazily<TabProps>(async () => (await import("./metrics.tsx")).Metrics);
+
+export const vmTabs = ["Terminal", "Egress", "Events", "Metrics"] as const;
+
+/** What a tab of a sandbox or a machine shows; undefined for one that is not common to both. */
+export function vmTab(name: string, props: TabProps): ComponentChildren {
+  if (name === "terminal") return <Terminal {...props} />;
+  if (name === "egress") return <Egress {...props} />;
+  if (name === "events") return <Events {...props} />;
+  if (name === "metrics") return <Metrics {...props} />;
+  return undefined;
+}

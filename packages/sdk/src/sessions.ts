@@ -1,0 +1,23 @@
+// Sessions of browsers, for pages of the server itself.
+
+import type { Me } from "@skerry/contract/organizations/organization";
+import type { SessionCreateRequest } from "@skerry/contract/organizations/session";
+import type { CallOptions, HttpClient } from "./http.ts";
+
+export class Sessions {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  /** Logs this browser in: the answer sets a cookie that scripts cannot read. Code `forbidden` where the page is not the server's own. */
+  create(request: SessionCreateRequest, options: CallOptions = {}): Promise<Me> {
+    return this.#http.json<Me>({ method: "POST", path: "/v1/auth/sessions", json: request }, options);
+  }
+
+  /** Logs this browser out. */
+  async end(options: CallOptions = {}): Promise<void> {
+    await this.#http.done({ method: "DELETE", path: "/v1/auth/sessions" }, options);
+  }
+}
