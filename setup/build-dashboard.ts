@@ -1,6 +1,6 @@
 // The dashboard as control serves it: `index.html`, and everything else under a name with a hash, each beside its compressed forms.
 
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
@@ -20,7 +20,6 @@ export async function buildDashboard(folder: string): Promise<void> {
   writeFileSync(join(stage, "index.html"), page(metafile));
   const packages = licencesOfPackages(root, Object.keys(metafile.inputs));
   writeFileSync(join(stage, "licences.txt"), packages);
-  cpSync(join(root, source, "icon.svg"), join(stage, "icon.svg"));
   compress(join(stage, "assets"));
   rmSync(folder, { recursive: true, force: true });
   renameSync(stage, folder);
@@ -92,6 +91,7 @@ function page({ outputs }: Metafile): string {
     if (file === undefined) throw new Error(`the build has no ${start}*${end}`);
     return `/ui/assets/${file}`;
   };
+  const icon = readFileSync(join(root, source, "icon.svg"), "utf8").trim();
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -100,7 +100,7 @@ function page({ outputs }: Metafile): string {
 <meta name="color-scheme" content="dark light">
 <meta name="description" content="The dashboard of Skerry.">
 <title>Skerry</title>
-<link rel="icon" href="/ui/icon.svg" type="image/svg+xml">
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
 <script src="${asset("theme-before-paint-", ".js")}"></script>
 <link rel="stylesheet" href="${asset("main-", ".css")}">
 <link rel="preload" href="${asset("inter-latin-wght-normal-", ".woff2")}" as="font" type="font/woff2" crossorigin>

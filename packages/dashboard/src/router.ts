@@ -82,11 +82,15 @@ function currentPlace(): Place {
 
 /** Where a click leads within the dashboard; undefined where the browser shall do as it does. */
 function addressOfClick(event: MouseEvent): string | undefined {
-  const changesMeaning = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
-  if (event.defaultPrevented || event.button !== 0 || changesMeaning) return undefined;
+  if (event.defaultPrevented || isMoreThanClick(event)) return undefined;
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   if (link === null || link.target !== "" || link.hasAttribute("download")) return undefined;
   const url = new URL(link.href);
-  const isOurs = url.origin === location.origin && url.pathname.startsWith(`${BASE}/`);
+  const isOurs = url.origin === location.origin && url.pathname.startsWith(`${BASE}/`) && url.hash === "";
   return isOurs ? url.pathname.slice(BASE.length) + url.search : undefined;
+}
+
+/** One that opens a tab or a window, or saves. */
+function isMoreThanClick({ button, ctrlKey, metaKey, shiftKey, altKey }: MouseEvent): boolean {
+  return button !== 0 || ctrlKey || metaKey || shiftKey || altKey;
 }

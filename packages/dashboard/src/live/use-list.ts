@@ -57,23 +57,23 @@ export function useList<Kind extends ResourceEventKind>({
     const stop = new AbortController();
     const cursor = wanted.value;
     isLoading.value = true;
-    const done = (page: ListPage<Kind> | undefined, failure: unknown) => {
-      if (stop.signal.aborted) return;
-      isLoading.value = false;
-      error.value = failure;
-      if (page === undefined) {
-        noteFailure(failure);
-        return;
-      }
-      const read = page.items.map((item) => store.put(item));
-      rows.value = cursor === undefined ? read : [...rows.value, ...read];
-      if (cursor === undefined) newer.value = new Set();
-      if (page.counts !== undefined) counts.value = page.counts;
-      next.value = page.next_cursor;
-    };
     load(cursor, stop.signal).then(
-      (page) => done(page, undefined),
-      (failure: unknown) => done(undefined, failure),
+      (page) => {
+        if (stop.signal.aborted) return;
+        isLoading.value = false;
+        error.value = undefined;
+        const read = page.items.map((item) => store.put(item));
+        rows.value = cursor === undefined ? read : [...rows.value, ...read];
+        if (cursor === undefined) newer.value = new Set();
+        if (page.counts !== undefined) counts.value = page.counts;
+        next.value = page.next_cursor;
+      },
+      (failure: unknown) => {
+        if (stop.signal.aborted) return;
+        isLoading.value = false;
+        error.value = failure;
+        noteFailure(failure);
+      },
     );
     return () => stop.abort();
   }, [key, turn.value, wanted.value, generation.value]);

@@ -44,25 +44,29 @@ export function View() {
       </div>
       {error !== undefined && <Failure error={error} retry={reload} />}
       {value === undefined && error === undefined && <Loading />}
-      {value?.items.length === 0 && <Empty what="Nothing passes the filters." />}
-      {value !== undefined && value.items.length > 0 && <Events events={value.items} />}
+      {value !== undefined && <Events events={value.items} />}
       <p>
-        {cursor !== undefined && (
-          <button type="button" onClick={() => (cursors.value = cursors.value.slice(0, -1))}>
-            Newer
-          </button>
-        )}
-        {next !== undefined && (
-          <button type="button" onClick={() => (cursors.value = [...cursors.value, next])}>
-            Older
-          </button>
-        )}
+        <button
+          type="button"
+          disabled={cursor === undefined}
+          onClick={() => (cursors.value = cursors.value.slice(0, -1))}
+        >
+          Newer
+        </button>
+        <button
+          type="button"
+          disabled={next === undefined}
+          onClick={() => (cursors.value = [...cursors.value, next ?? ""])}
+        >
+          Older
+        </button>
       </p>
     </Page>
   );
 }
 
 function Events({ events }: { readonly events: readonly AuditEvent[] }) {
+  if (events.length === 0) return <Empty what="Nothing passes the filters." />;
   return (
     <div class="wide" tabIndex={0} role="region" aria-label="Events">
       <table class="figures">

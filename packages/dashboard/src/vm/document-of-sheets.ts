@@ -20,7 +20,9 @@ function styleSheetElement(target: Document): HTMLElement {
     remove();
   };
   return Object.defineProperty(element, "textContent", {
-    set: (css: string) => sheet.replaceSync(css),
+    set(css: string) {
+      sheet.replaceSync(css);
+    },
     get: () => "",
   });
 }
