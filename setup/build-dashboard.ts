@@ -36,7 +36,6 @@ const common = {
 
 async function bundle(assets: string): Promise<Metafile> {
   const { metafile } = await build({
-    absWorkingDir: root,
     ...common,
     entryPoints: [`${source}/main.tsx`],
     outdir: assets,
