@@ -106,6 +106,16 @@ export default defineConfig({
         },
       },
       {
+        // A real browser before a real control plane; the end-to-end tests have the real microVMs.
+        extends: true,
+        test: {
+          name: "dashboard",
+          include: ["packages/dashboard/tests/**/*.test.ts"],
+          globalSetup: ["packages/control/tests/support/global-setup.ts"],
+          maxWorkers: 2,
+        },
+      },
+      {
         // Real microVMs. Three files at once: most of their time goes by waiting for what has been killed. Not beside the others.
         extends: true,
         test: {

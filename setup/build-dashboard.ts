@@ -4,25 +4,23 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { basename, join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
-import { licencesOfPackages } from "./licences.ts";
 
 const root = join(import.meta.dirname, "..");
 const source = "packages/dashboard/src";
 /** Below this, compressing saves less than it costs. */
 const COMPRESSED_MIN_BYTES = 1_024;
 
-/** Writes `index.html` and `assets/`, whole or not at all. */
-export async function buildDashboard(folder: string): Promise<void> {
+/** Writes `index.html` and `assets/`, whole or not at all. Returns the files that were bundled, relative to the checkout. */
+export async function buildDashboard(folder: string): Promise<readonly string[]> {
   const stage = `${folder}.new`;
   rmSync(stage, { recursive: true, force: true });
   mkdirSync(join(stage, "assets"), { recursive: true });
   const metafile = await bundle(join(stage, "assets"));
   writeFileSync(join(stage, "index.html"), page(metafile));
-  const packages = licencesOfPackages(root, Object.keys(metafile.inputs));
-  writeFileSync(join(stage, "licences.txt"), packages);
   compress(join(stage, "assets"));
   rmSync(folder, { recursive: true, force: true });
   renameSync(stage, folder);
+  return Object.keys(metafile.inputs).filter((file) => !file.startsWith("openapi:"));
 }
 
 const common = {

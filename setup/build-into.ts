@@ -17,8 +17,8 @@ export async function buildInto(dist: string): Promise<readonly string[]> {
   make("packages/guest", join(dist, "native"));
   await buildClients(join(dist, "clients"));
   buildPythonWheel(join(dist, "clients"));
-  await buildDashboard(join(dist, "dashboard"));
-  return bundle(["skerry", "control", "host"], dist);
+  const shown = await buildDashboard(join(dist, "dashboard"));
+  return [...shown, ...(await bundle(["skerry", "control", "host"], dist))];
 }
 
 function make(folder: string, out: string): void {

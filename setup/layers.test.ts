@@ -21,6 +21,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   host: ["contract"],
   sdk: ["contract"],
   cli: ["sdk", "contract"],
+  dashboard: ["sdk", "contract"],
 };
 
 /** Folders of the host, outermost first: each may import itself and those to its right, and all may import what lies in src/. */
@@ -52,7 +53,7 @@ function hostFault({ from, to }: Import): string | undefined {
 function sources(name: string): { file: string; text: string }[] {
   const root = join(packages, name, "src");
   return readdirSync(root, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts"))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => ({ file, text: readFileSync(join(root, file), "utf8") }));
 }
 

@@ -8,23 +8,23 @@ import { Loading } from "./page.tsx";
 export function lazily<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
 ): ComponentType<Props> {
-  let loaded: ComponentType<Props> | undefined;
+  let known: ComponentType<Props> | undefined;
   return function Lazily(props: Props) {
-    const turn = useSignal(0);
+    const loaded = useSignal(known);
     const error = useSignal<unknown>(undefined);
     useEffect(() => {
-      if (loaded !== undefined) return;
+      if (known !== undefined) return;
       load().then(
         (found) => {
-          loaded = found;
-          turn.value += 1;
+          known = found;
+          loaded.value = found;
         },
         (failure: unknown) => (error.value = failure),
       );
     }, []);
     if (error.value !== undefined) return <Failure error={error.value} retry={() => location.reload()} />;
-    if (loaded === undefined || turn.value < 0) return <Loading />;
-    const Part = loaded;
+    const Part = loaded.value;
+    if (Part === undefined) return <Loading />;
     return <Part {...props} />;
   };
 }

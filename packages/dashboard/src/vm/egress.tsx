@@ -103,7 +103,7 @@ function Denial({ denial, report, scope, choose }: DenialProps) {
           type="button"
           disabled={!may(scope)}
           title={may(scope) ? "" : `Needs the scope ${scope}.`}
-          aria-label={`Allow ${place}`}
+          aria-label={`Allow this: ${place}`}
           onClick={() => choose(allowed)}
         >
           Allow this

@@ -1,0 +1,117 @@
+// The dashboard in a real browser, before a real control plane with a host that is none. Each test has a browser profile of its own, and fails by what
+// the page complains about: an error, something that its rules refuse, an answer that nobody expected, and what axe finds.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { buildServer, type Server } from "../../../control/src/app/server.ts";
+import { readDashboardFiles } from "../../../control/src/web/dashboard-files.ts";
+import type { World } from "../../../control/tests/support/world.ts";
+
+/** Debian's. */
+const CHROMIUM = "/usr/bin/chromium";
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** Against hanging, not a measure: the machine may be busy. */
+const WITHIN_MS = 60_000;
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+export class Dashboard {
+  /** Of the server, without a path. */
+  url = "";
+  #browser: Browser | undefined;
+  #server: Server | undefined;
+  #page: Page | undefined;
+  #complaints: string[] = [];
+  readonly #expected = new Set<string>();
+
+  get page(): Page {
+    if (this.#page === undefined) throw new Error("no test runs");
+    return this.#page;
+  }
+
+  /** An answer that the test wants, such as `401 /v1/auth/me`. */
+  expectAnswer(answer: string): void {
+    this.#expected.add(answer);
+  }
+
+  async logIn(token: string, path = "/"): Promise<void> {
+    this.expectAnswer("401 /v1/auth/me");
+    await this.page.goto(`${this.url}/ui${path}`);
+    await this.page.getByLabel("API token").fill(token);
+    await this.page.getByRole("button", { name: "Log in" }).click();
+    await this.page.getByRole("banner").getByText("live", { exact: false }).waitFor();
+  }
+
+  /** What WCAG 2.2 A and AA has against what is shown. */
+  async faults(): Promise<readonly string[]> {
+    const session = await this.page.context().newCDPSession(this.page);
+    // By the debugger, which the page's rules do not bind.
+    await session.send("Runtime.evaluate", { expression: AXE });
+    const expression = `axe.run({ runOnly: ${JSON.stringify(RULES)} }).then((found) => JSON.stringify(found.violations))`;
+    const { result } = await session.send("Runtime.evaluate", { expression, awaitPromise: true });
+    await session.detach();
+    const violations = JSON.parse(String(result.value)) as readonly Violation[];
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+  }
+
+  async start(world: World): Promise<void> {
+    const dashboard = readDashboardFiles(join(import.meta.dirname, "../../../../dist/dashboard"));
+    if (dashboard === undefined) throw new Error("there is no dashboard in dist: npm run build");
+    this.#server = await buildServer({ ...world.context, dashboard });
+    this.url = await this.#server.app.listen({ host: "127.0.0.1", port: 0 });
+    const args = [
+      "--no-sandbox",
+      "--disable-dev-shm-usage",
+      "--font-render-hinting=none",
+      "--force-color-profile=srgb",
+    ];
+    this.#browser = await chromium.launch({ executablePath: CHROMIUM, args });
+  }
+
+  async open(): Promise<void> {
+    this.#complaints = [];
+    this.#expected.clear();
+    const context = await this.#browser?.newContext({ reducedMotion: "reduce" });
+    const page = await context?.newPage();
+    if (page === undefined) throw new Error("the browser has not started");
+    page.on("pageerror", (error) => this.#complaints.push(String(error)));
+    page.on("console", (message) => {
+      // What has failed to load is told as an answer.
+      const isAnswer = message.text().startsWith("Failed to load resource");
+      if (message.type() === "error" && !isAnswer) this.#complaints.push(message.text());
+    });
+    page.on("response", (response) => {
+      const told = `${response.status()} ${new URL(response.url()).pathname}`;
+      if (response.status() >= 400) this.#complaints.push(told);
+    });
+    page.setDefaultTimeout(WITHIN_MS);
+    this.#page = page;
+  }
+
+  async close(): Promise<void> {
+    const faults = await this.faults();
+    await this.page.context().close();
+    expect([...this.#complaints.filter((one) => !this.#expected.has(one)), ...faults]).toEqual([]);
+  }
+
+  async stop(): Promise<void> {
+    await this.#browser?.close();
+    await this.#server?.stop(0);
+  }
+}
+
+export function useDashboard(world: World): Dashboard {
+  const dashboard = new Dashboard();
+  beforeAll(() => dashboard.start(world));
+  beforeEach(() => dashboard.open());
+  afterEach(() => dashboard.close());
+  afterAll(() => dashboard.stop());
+  return dashboard;
+}
