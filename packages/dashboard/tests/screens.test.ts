@@ -148,7 +148,7 @@ test("a session ends with the token that it stands for", async () => {
     body: { name: "short" },
   });
   await dashboard.logIn(minted.body.token, "/sandboxes");
-  dashboard.expectAnswer("401 /v1/events");
+  for (const path of ["/v1/events", "/v1/sandboxes"]) dashboard.expectAnswer(`401 ${path}`);
   await world.call("DELETE", `/v1/auth/tokens/${minted.body.id}`);
   await page.getByLabel("API token").waitFor();
 });
@@ -157,13 +157,13 @@ test("what was refused is allowed after its change was seen, and what came of it
   const { page } = dashboard;
   await dashboard.logIn(world.token, `/sandboxes/${sandbox}/egress`);
   await page.getByRole("button", { name: "Allow this: 203.0.113.9:25" }).click();
-  await page.getByRole("list", { name: "What changes" }).getByText("port 25").waitFor();
-  const before = await world.call<{ allow_ports: number[] }>("GET", `/v1/sandboxes/${sandbox}/egress`);
-  expect(before.body.allow_ports).not.toContain(25);
+  await page.getByRole("list", { name: "What changes" }).getByText("203.0.113.9/32").waitFor();
+  const before = await world.call<{ allow_cidrs: string[] }>("GET", `/v1/sandboxes/${sandbox}/egress`);
+  expect(before.body.allow_cidrs).toEqual([]);
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText(/Since then: \d+ passed, \d+ denied/).waitFor();
-  const after = await world.call<{ allow_ports: number[] }>("GET", `/v1/sandboxes/${sandbox}/egress`);
-  expect(after.body.allow_ports).toContain(25);
+  const after = await world.call<{ allow_cidrs: string[] }>("GET", `/v1/sandboxes/${sandbox}/egress`);
+  expect(after.body.allow_cidrs).toEqual(["203.0.113.9/32"]);
 });
 
 test("a page of another port, with the user's cookie, reads nothing and changes nothing", async () => {
@@ -179,13 +179,14 @@ test("a page of another port, with the user's cookie, reads nothing and changes 
     const { port } = other.address() as AddressInfo;
     for (const path of ["/v1/sandboxes", "/v1/events"]) dashboard.expectAnswer(`401 ${path}`);
     dashboard.expectAnswer(`401 /v1/sandboxes/${sandbox}`);
+    dashboard.expectRefusals();
     const asked: number[] = [];
     page.on("response", (response) => {
       if (response.url().startsWith(`${dashboard.url}/v1/`)) asked.push(response.status());
     });
     await page.goto(`http://127.0.0.1:${port}/`);
     const told = await page.evaluate(attack, { url: dashboard.url, sandbox });
-    expect(told).toEqual({ read: "refused", followed: "refused", made: "opaque", socket: "refused" });
+    expect(told).toEqual({ read: "refused", followed: "refused", made: "refused", socket: "refused" });
     expect(asked).toEqual([401, 401, 401]);
   } finally {
     other.close();
