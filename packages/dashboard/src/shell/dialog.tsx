@@ -1,6 +1,6 @@
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface DialogProps {
   readonly label: string;
@@ -11,7 +11,7 @@ interface DialogProps {
 /** The browser's own: it keeps the focus, and Escape closes it. */
 export function Dialog({ label, isOpen, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isOpen.value) element.current?.showModal();
   }, [isOpen.value]);
   if (!isOpen.value) return null;
