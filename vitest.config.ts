@@ -112,7 +112,6 @@ export default defineConfig({
           name: "dashboard",
           include: ["packages/dashboard/tests/**/*.test.ts"],
           globalSetup: ["packages/control/tests/support/global-setup.ts"],
-          maxWorkers: 2,
         },
       },
       {
