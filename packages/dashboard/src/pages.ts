@@ -16,6 +16,7 @@ export const pages: Readonly<Record<string, () => Promise<PageModule>>> = {
   "/machines": () => import("./pages/machines.tsx"),
   "/machines/:id": () => import("./pages/machine.tsx"),
   "/machines/:id/:tab": () => import("./pages/machine.tsx"),
+  "/snapshots": () => import("./pages/snapshots.tsx"),
   "/templates": () => import("./pages/templates.tsx"),
   "/hosts": () => import("./pages/hosts.tsx"),
   "/services": () => import("./pages/services.tsx"),

@@ -15,6 +15,7 @@ beforeAll(async () => {
   const body = { template: "base", name: HOSTILE, metadata: { note: HOSTILE }, egress: { mode: "deny_all" } };
   const created = await world.call<{ id: string }>("POST", "/v1/sandboxes", { body });
   sandbox = created.body.id;
+  await world.call("POST", `/v1/sandboxes/${sandbox}/snapshots`, { body: { name: "before" } });
   const made = await world.call<{ id: string }>("POST", "/v1/machines", {
     body: { template: "base", name: "web-2" },
   });
@@ -49,6 +50,7 @@ test("who logs in has a cookie that no script reads, and who logs out has none",
 const screens = [
   ["Overview", "/", "Made in the last day"],
   ["Machines", "/machines", "web-2"],
+  ["Snapshots", "/snapshots", "before"],
   ["Templates", "/templates", "base"],
   ["Hosts", "/hosts", "Memory promised"],
   ["Background services", "/services", "sandbox-reaper"],
@@ -76,6 +78,7 @@ test("a sandbox with a hostile name is text in the list and on its page, on each
   await page.getByRole("link", { name: HOSTILE }).click();
   await page.getByRole("heading", { level: 1 }).getByText(HOSTILE).waitFor();
   for (const [tab, text] of [
+    ["Files", "Upload"],
     ["Egress", "Policy in force"],
     ["Events", "created"],
     ["Metrics", "minute"],

@@ -84,6 +84,13 @@ function Actions({ sandbox: { id, mode, status }, note }: ActionsProps) {
           run={async () => note(await skerry.sandboxes.keepalive(id, "10m"))}
         />
       )}
+      {status === "running" && (
+        <Action
+          label="Snapshot"
+          needs={needs}
+          run={async () => void resources.snapshot.put(await skerry.sandboxes.snapshot(id))}
+        />
+      )}
       {isPersistent && status === "running" && (
         <Action label="Pause" needs={needs} run={async () => note(await skerry.sandboxes.pause(id))} />
       )}

@@ -9,6 +9,7 @@ export const places = {
   s: ["/sandboxes", "Sandboxes"],
   m: ["/machines", "Machines"],
   t: ["/templates", "Templates"],
+  n: ["/snapshots", "Snapshots"],
   h: ["/hosts", "Hosts"],
   b: ["/services", "Background services"],
   a: ["/audit", "Audit log"],

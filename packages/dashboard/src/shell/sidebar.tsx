@@ -15,6 +15,7 @@ const groups: readonly (readonly [string, readonly Entry[]])[] = [
       { to: "/", name: "Overview" },
       { to: "/sandboxes", name: "Sandboxes", needs: "sandboxes:read" },
       { to: "/machines", name: "Machines", needs: "machines:read" },
+      { to: "/snapshots", name: "Snapshots" },
       { to: "/templates", name: "Templates", needs: "templates:read" },
     ],
   ],
