@@ -14,6 +14,7 @@ export const pages: Readonly<Record<string, () => Promise<PageModule>>> = {
   "/sandboxes/:id": () => import("./pages/sandbox.tsx"),
   "/sandboxes/:id/:tab": () => import("./pages/sandbox.tsx"),
   "/machines": () => import("./pages/machines.tsx"),
+  "/machines/new": () => import("./pages/new-machine.tsx"),
   "/machines/:id": () => import("./pages/machine.tsx"),
   "/machines/:id/:tab": () => import("./pages/machine.tsx"),
   "/snapshots": () => import("./pages/snapshots.tsx"),

@@ -56,6 +56,7 @@ const screens = [
   ["Background services", "/services", "sandbox-reaper"],
   ["Audit log", "/audit", "sandbox.create"],
   ["New sandbox", "/sandboxes/new", "Timeout"],
+  ["New machine", "/machines/new", "Command"],
 ] as const;
 
 for (const colorScheme of ["light", "dark"] as const) {
@@ -88,6 +89,13 @@ test("a sandbox with a hostile name is text in the list and on its page, on each
     await page.getByRole("main").getByText(text).first().waitFor();
     expect(await dashboard.faults(), tab).toEqual([]);
   }
+});
+
+test("a host shows its guests, each of which leads to its page", async () => {
+  const { page } = dashboard;
+  await dashboard.logIn(world.token, "/hosts");
+  await page.getByRole("link", { name: /^web-2, / }).click();
+  await page.getByRole("heading", { level: 1 }).getByText("web-2").waitFor();
 });
 
 test("a machine shows its console, its restarts and its details", async () => {

@@ -13,6 +13,7 @@ import { bytesText, countText, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { resources } from "../live/resources.ts";
 import { href } from "../router.ts";
+import { HostCells } from "./host-cells.tsx";
 
 const MIB = 1024 * 1024;
 const SHOWN_MAX = 500;
@@ -84,6 +85,7 @@ function HostPanel({ host, moves }: { readonly host: Host; readonly moves: reado
         </span>
       </p>
       {host.waits_for !== null && <p class="reason">{host.waits_for}</p>}
+      <HostCells host={host} />
       <Bar
         name="Memory promised"
         used={used.memory_mib}

@@ -1,7 +1,7 @@
 import type { Machine, MachineFilter } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { useList } from "../live/use-list.ts";
-import { query } from "../router.ts";
+import { href, query } from "../router.ts";
 import { Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
@@ -52,6 +52,11 @@ export function View() {
         what: query.value.size > 0 ? "No machine passes the filters." : "There are no machines.",
         command: "skerry machine create --template base",
       }}
+      actions={
+        <a class="button primary" href={href("/machines/new")}>
+          New machine
+        </a>
+      }
     >
       <Filter name="q" label="Name or id begins with" />
     </ListPage>

@@ -1,0 +1,21 @@
+import { schema } from "openapi:MachineCreateRequest";
+import { skerry } from "../api.ts";
+import { go } from "../router.ts";
+import { CreateForm } from "../ui/create-form.tsx";
+import { useVmChoices } from "../vm/use-vm-choices.ts";
+
+export function View() {
+  return (
+    <CreateForm
+      title="New machine"
+      schema={schema}
+      labels={{ template: "Template", name: "Name", size: "Size", command: "Command" }}
+      initial={{ template: "base" }}
+      choices={useVmChoices()}
+      path="/v1/machines"
+      command="skerry machine create"
+      method="machines.create"
+      create={async (fields) => go(`/machines/${(await skerry.machines.create(fields)).id}`)}
+    />
+  );
+}
