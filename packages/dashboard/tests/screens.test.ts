@@ -80,6 +80,7 @@ test("a sandbox with a hostile name is text in the list and on its page, on each
   await page.getByRole("heading", { level: 1 }).getByText(HOSTILE).waitFor();
   for (const [tab, text] of [
     ["Files", "Upload"],
+    ["Ports", "Nothing listens"],
     ["Egress", "Policy in force"],
     ["Events", "created"],
     ["Metrics", "minute"],

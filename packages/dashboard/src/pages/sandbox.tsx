@@ -3,7 +3,7 @@ import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
 import { useLoaded } from "../live/use-loaded.ts";
 import type { Params } from "../pages.ts";
-import { href } from "../router.ts";
+import { go, href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
 import { Copy } from "../ui/copy.tsx";
 import { CopyAs } from "../ui/copy-as.tsx";
@@ -82,6 +82,16 @@ function Actions({ sandbox: { id, mode, status }, note }: ActionsProps) {
           label="+10 min"
           needs={needs}
           run={async () => note(await skerry.sandboxes.keepalive(id, "10m"))}
+        />
+      )}
+      {status === "running" && (
+        <Action
+          label="Fork"
+          needs={needs}
+          run={async () => {
+            const [fork] = await skerry.sandboxes.fork(id);
+            if (fork !== undefined) go(`/sandboxes/${fork.id}`);
+          }}
         />
       )}
       {status === "running" && (

@@ -9,16 +9,18 @@ interface TabProps {
 
 const Terminal = lazily<TabProps>(async () => (await import("./terminal.tsx")).Terminal);
 const Files = lazily<TabProps>(async () => (await import("./files.tsx")).Files);
+const Ports = lazily<TabProps>(async () => (await import("./ports.tsx")).Ports);
 const Egress = lazily<TabProps>(async () => (await import("./egress.tsx")).Egress);
 const Events = lazily<TabProps>(async () => (await import("./events.tsx")).Events);
 const Metrics = lazily<TabProps>(async () => (await import("./metrics.tsx")).Metrics);
 
-export const vmTabs = ["Terminal", "Files", "Egress", "Events", "Metrics"] as const;
+export const vmTabs = ["Terminal", "Files", "Ports", "Egress", "Events", "Metrics"] as const;
 
 /** What a tab of a sandbox or a machine shows; undefined for one that is not common to both. */
 export function vmTab(name: string, props: TabProps): ComponentChildren {
   if (name === "terminal") return <Terminal {...props} />;
   if (name === "files") return <Files {...props} />;
+  if (name === "ports") return <Ports {...props} />;
   if (name === "egress") return <Egress {...props} />;
   if (name === "events") return <Events {...props} />;
   if (name === "metrics") return <Metrics {...props} />;

@@ -102,6 +102,12 @@ export class Dashboard {
     this.#page = page;
   }
 
+  /** What the page shows, and what it complains of, for a test that failed. */
+  async describe(): Promise<string> {
+    const text = await this.page.locator("body").innerText();
+    return [this.page.url(), ...this.#complaints, text].join("\n");
+  }
+
   async close(): Promise<void> {
     const faults = await this.faults();
     await this.page.context().close();
@@ -121,7 +127,11 @@ export function useDashboard(world: World): Dashboard {
   const dashboard = new Dashboard();
   beforeAll(() => dashboard.start(world));
   beforeEach(() => dashboard.open());
-  afterEach(() => dashboard.close());
+  afterEach(async ({ task }) => {
+    const hasFailed = task.result?.state === "fail";
+    if (hasFailed) process.stderr.write(`${task.name}\n${await dashboard.describe()}\n`);
+    await dashboard.close();
+  });
   afterAll(() => dashboard.stop());
   return dashboard;
 }
