@@ -106,12 +106,14 @@ export default defineConfig({
         },
       },
       {
-        // A real browser before a real control plane; the end-to-end tests have the real microVMs.
+        // A real browser before a real control plane; the end-to-end tests have the real microVMs. By itself: Chromium breaks off what it loads when an
+        // interface of the machine comes or goes, and tests of hosts make them.
         extends: true,
         test: {
           name: "dashboard",
           include: ["packages/dashboard/tests/**/*.test.ts"],
           globalSetup: ["packages/control/tests/support/global-setup.ts"],
+          sequence: { groupOrder: 3 },
         },
       },
       {

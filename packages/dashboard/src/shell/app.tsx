@@ -4,6 +4,7 @@ import { computed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Login } from "../pages/login.tsx";
 import { pages, type PageModule, type Params } from "../pages.ts";
+import { loadPart } from "../load-part.ts";
 import { matchPath, path } from "../router.ts";
 import { readSession, session } from "../session.ts";
 import { Failure } from "../ui/failure.tsx";
@@ -69,7 +70,7 @@ function Current() {
   useEffect(() => {
     if (found === undefined) return;
     error.value = undefined;
-    found.load().then(
+    loadPart(found.load).then(
       (module) => (loaded.value = { pattern: found.pattern, module }),
       // After an upgrade its file has another name, which only a page that is read anew knows.
       (failure: unknown) => (error.value = failure),

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
+import { loadPart } from "../load-part.ts";
 import { Failure } from "./failure.tsx";
 import { Loading } from "./page.tsx";
 
@@ -14,7 +15,7 @@ export function lazily<Props extends object>(
     const error = useSignal<unknown>(undefined);
     useEffect(() => {
       if (known !== undefined) return;
-      load().then(
+      loadPart(load).then(
         (found) => {
           known = found;
           loaded.value = found;
