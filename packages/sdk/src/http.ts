@@ -103,16 +103,16 @@ export class HttpClient {
     }
   }
 
-  /** A WebSocket at this path. It has no headers, so the token goes as a subprotocol, which is never chosen. */
+  /** A WebSocket at this path. It has no headers, so the token goes as a subprotocol, which is never chosen; without one the browser sends a cookie. */
   async socket(path: string, query: NonNullable<HttpRequest["query"]>, protocol: string): Promise<WebSocket> {
     const Socket = await webSocketClass();
-    const { authorization = "", "x-org-id": organization } = this.#headers;
-    const token = authorization.replace(/^Bearer /, "");
+    const { authorization, "x-org-id": organization } = this.#headers;
+    const token = authorization?.replace(/^Bearer /, "") ?? "";
     const encoded = btoa(token).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
     const url = this.#url({ method: "GET", path, query }).replace(/^http/, "ws");
     return new Socket(url, [
       protocol,
-      `base64url.bearer.authorization.k8s.io.${encoded}`,
+      ...(authorization === undefined ? [] : [`base64url.bearer.authorization.k8s.io.${encoded}`]),
       ...(organization === undefined ? [] : [`organization.skerry.${organization}`]),
     ]);
   }
