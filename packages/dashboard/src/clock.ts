@@ -6,7 +6,7 @@ const TICK_MS = 1_000;
 const ticking = signal(Date.now());
 
 setInterval(() => {
-  // A page that nobody sees has no time to show.
+  // A hidden page has no time to show.
   if (!document.hidden) ticking.value = Date.now();
 }, TICK_MS);
 document.addEventListener("visibilitychange", () => (ticking.value = Date.now()));

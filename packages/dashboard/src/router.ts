@@ -1,4 +1,4 @@
-// Which page is shown, by the address: everything that one can see can be sent to somebody else.
+// Which page is shown, by the address: the link to a page shows another person the same.
 
 import { computed, signal } from "@preact/signals";
 

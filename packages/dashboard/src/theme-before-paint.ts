@@ -1,4 +1,4 @@
-// A script of its own before the first paint, so that nobody in the dark is blinded meanwhile.
+// A script of its own before the first paint, so that the page does not flash in the other theme.
 
 import { applyTheme, savedTheme } from "./saved-theme.ts";
 

@@ -1,4 +1,4 @@
-// The stream of changes: one for each tab, none for a tab that nobody sees. "Live" is what the server says, and not that a connection is open.
+// The stream of changes: one for each tab, none for a hidden tab. "Live" is what the server says, and not that a connection is open.
 
 import { computed, effect, signal } from "@preact/signals";
 import type { ResourceEvent } from "@skerry/sdk";
@@ -29,7 +29,7 @@ export const liveness = computed<{ readonly isLive: boolean; readonly sinceMs: n
 
 let cursor: string | undefined;
 
-/** Follows what happens while somebody is logged in and looks. Call it once. */
+/** Follows what happens while a session is open and the tab is visible. Call it once. */
 export function startLive(): void {
   const isSeen = signal(!document.hidden);
   let leaving: ReturnType<typeof setTimeout> | undefined;

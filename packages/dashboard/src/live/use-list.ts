@@ -1,4 +1,4 @@
-// A list that stays as it is while somebody reads it: rows change in place, and what is new waits above until it is asked for.
+// A list that stays as it is while a person reads it: rows change in place, and what is new waits above until it is asked for.
 
 import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";

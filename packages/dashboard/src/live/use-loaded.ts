@@ -55,7 +55,8 @@ export function useLoaded<Value>(
   useEffect(() => {
     if (everyMs === undefined) return undefined;
     const timer = setInterval(() => {
-      if (!document.hidden) reload();
+      // One that takes longer is let come: it would never come if the next one ended it.
+      if (!document.hidden && !isLoading.peek()) reload();
     }, everyMs);
     return () => clearInterval(timer);
   }, [everyMs]);

@@ -39,7 +39,7 @@ export function View() {
       {hosts.error !== undefined && <Failure error={hosts.error} retry={hosts.reload} />}
       {hosts.isLoading && shown.length === 0 && <Loading />}
       {!hosts.isLoading && hosts.error === undefined && shown.length === 0 && (
-        <Empty what="There are no hosts." command="skerry host join-token" />
+        <Empty what="There are no hosts." command="skerry host token" />
       )}
       {hosts.newer + moves.newer > 0 && (
         <button

@@ -87,7 +87,7 @@ function Actions({ machine: { id, status } }: { readonly machine: Machine }) {
   );
 }
 
-/** As text, whatever a program has printed. */
+/** As text: a program can have printed control characters. */
 function Console({ id }: { readonly id: string }) {
   const load = (signal: AbortSignal) => skerry.machines.logs(id, { lines: LOG_LINES, signal });
   const { value, error } = useLoaded(`console ${id}`, load, { everyMs: LOOK_EVERY_MS });

@@ -6,6 +6,7 @@ import { Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
+import { quoted } from "../ui/copy-as.tsx";
 import { Id } from "../ui/copy.tsx";
 
 const PAGE = 100;
@@ -44,13 +45,15 @@ export function View() {
         path: `/v1/machines${search === "" ? "" : `?${search}`}`,
         cli: [
           "skerry machine list",
-          ...Object.entries(filter).map(([name, value]) => `--${name} ${value}`),
+          ...Object.entries(filter).map(
+            ([name, value]) => `--${name === "q" ? "search" : name} ${quoted(value)}`,
+          ),
         ].join(" "),
         typescript: `for await (const machine of skerry.machines.list(${JSON.stringify(asked)})) console.log(machine.id);`,
       }}
       empty={{
         what: query.value.size > 0 ? "No machine passes the filters." : "There are no machines.",
-        command: "skerry machine create --template base",
+        command: "skerry machine create base",
       }}
       actions={
         <a class="button primary" href={href("/machines/new")}>

@@ -13,7 +13,7 @@ export function View() {
       initial={{ template: "base", mode: "ephemeral" }}
       choices={useVmChoices()}
       path="/v1/sandboxes"
-      command="skerry create"
+      command="skerry sandbox create"
       method="sandboxes.create"
       create={async (fields) => go(`/sandboxes/${(await skerry.sandboxes.create(fields)).id}`)}
     />

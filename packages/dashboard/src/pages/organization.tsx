@@ -97,7 +97,7 @@ function TokenLine({ token, reload }: { readonly token: Token; readonly reload: 
         label="Revoke"
         danger
         needs="tokens:write"
-        confirm="Whoever uses it is refused from now on, and so are the tokens that it has minted for browsers."
+        confirm="Programs that use it are refused from now on, and so are the tokens that it has minted for browsers."
         run={async () => {
           await skerry.tokens.revoke(token.id);
           reload();

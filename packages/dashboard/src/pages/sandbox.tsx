@@ -66,7 +66,7 @@ interface ActionsProps {
 function Actions({ sandbox: { id, mode, status }, note }: ActionsProps) {
   const needs = sandboxKind.writeScope;
   const isPersistent = mode === "persistent";
-  const cli = (verb: string) => `skerry ${verb} ${id}`;
+  const cli = (verb: string) => `skerry sandbox ${verb} ${id}`;
   return (
     <>
       <CopyAs

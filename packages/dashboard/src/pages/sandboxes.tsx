@@ -6,6 +6,7 @@ import { Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
+import { quoted } from "../ui/copy-as.tsx";
 import { Id } from "../ui/copy.tsx";
 import type { SandboxFilter, SandboxInfo } from "@skerry/sdk";
 
@@ -52,14 +53,17 @@ export function View() {
       request={{
         method: "GET",
         path: `/v1/sandboxes${search === "" ? "" : `?${search}`}`,
-        cli: ["skerry list", ...Object.entries(filter).map(([name, value]) => `--${name} ${value}`)].join(
-          " ",
-        ),
+        cli: [
+          "skerry sandbox list",
+          ...Object.entries(filter).map(
+            ([name, value]) => `--${name === "q" ? "search" : name} ${quoted(value)}`,
+          ),
+        ].join(" "),
         typescript: `for await (const sandbox of skerry.sandboxes.list(${JSON.stringify(asked)})) console.log(sandbox.id);`,
       }}
       empty={{
         what: query.value.size > 0 ? "No sandbox passes the filters." : "There are no sandboxes.",
-        command: "skerry create --template base",
+        command: "skerry sandbox create base",
       }}
       actions={
         <a class="button primary" href={href("/sandboxes/new")}>

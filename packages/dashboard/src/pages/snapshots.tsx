@@ -34,7 +34,7 @@ export function View() {
         </button>
       )}
       {list.isLoading && found.length === 0 && <Loading />}
-      {isEmpty && <Empty what="There are no snapshots." command="skerry snapshot create SANDBOX" />}
+      {isEmpty && <Empty what="There are no snapshots." command="skerry sandbox snapshot ID" />}
       {roots.length > 0 && <Branches of={roots} among={found} />}
       {list.hasMore && (
         <button type="button" onClick={list.loadMore}>

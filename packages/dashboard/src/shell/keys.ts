@@ -1,4 +1,4 @@
-// Keys that work on every page. Not while somebody types.
+// Keys that work on every page. Not while a person types into a field.
 
 import { go } from "../router.ts";
 import { isHelpOpen, isPaletteOpen } from "./open-dialogs.ts";

@@ -1,4 +1,4 @@
-// What has gone wrong, with all that is needed to do something about it, or to ask somebody.
+// What has gone wrong, with all that a person needs to mend it or to report it.
 
 import { SkerryApiError } from "@skerry/sdk";
 import { Copy } from "./copy.tsx";

@@ -1,4 +1,4 @@
-// A state as a shape, a word and a colour: whoever does not see colours sees the shape.
+// A state as a shape, a word and a colour: a person who does not see colours sees the shape.
 
 interface Tone {
   readonly shape: "●" | "■" | "▲" | "○" | "◆";

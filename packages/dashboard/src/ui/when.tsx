@@ -1,7 +1,7 @@
 import { nowMs } from "../clock.ts";
 import { durationText } from "./text.ts";
 
-/** How long ago, or how long until, with the whole time for whoever points at it. */
+/** How long ago, or how long until, with the whole time in the tooltip. */
 export function When({ at }: { readonly at: string | null }) {
   if (at === null) return <span class="faint">–</span>;
   const distanceMs = nowMs.value - Date.parse(at);

@@ -13,7 +13,7 @@ import { When } from "../ui/when.tsx";
 import type { VmKind } from "./vm-kind.ts";
 
 const START = "/root";
-/** A page that shows more would be slow, and nobody reads it there. */
+/** A page that shows more would be slow to draw. */
 const SHOWN_MAX_BYTES = 256 * 1024;
 const SAVED_MAX_BYTES = 256 * 1024 * 1024;
 

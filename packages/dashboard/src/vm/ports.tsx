@@ -60,7 +60,7 @@ function PortLine({ vm, id, port, done }: PortLineProps) {
       <Action
         label={isPublic ? "Close" : "Open to all"}
         needs={vm.writeScope}
-        {...(isPublic ? {} : { confirm: "Whoever knows the id reaches it, without a token." })}
+        {...(isPublic ? {} : { confirm: "Everyone who knows the id reaches it, without a token." })}
         run={async () => {
           await vm.calls.setPortPublic(id, port.port, !isPublic);
           done();
