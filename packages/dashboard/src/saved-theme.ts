@@ -1,4 +1,4 @@
-// The one thing that this page keeps in the browser. Without imports, because it runs before the rest.
+// What this page keeps in the browser beyond the tab. Without imports, because it runs before the rest.
 
 export const themes = ["system", "dark", "light"] as const;
 export type Theme = (typeof themes)[number];

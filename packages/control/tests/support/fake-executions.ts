@@ -24,6 +24,8 @@ export class FakeExecution {
   readonly signals: number[] = [];
   readonly sizes: (readonly [cols: number, rows: number])[] = [];
   readonly #written: Written[] = [];
+  /** How many of them a reader has taken. */
+  #taken = 0;
   readonly #answers = new Set<ServerResponse>();
   isOver = false;
   /** What ends a reader in the middle: an error of the host, or a connection that is cut. */
@@ -31,6 +33,8 @@ export class FakeExecution {
   exitCode = 0;
   /** Those who left before its end. */
   left = 0;
+  /** Told of what it reads. */
+  onInput: (bytes: Buffer) => void = () => undefined;
   #changed = Promise.withResolvers<void>();
 
   constructor(id: string, command: StartExecution) {
@@ -54,6 +58,11 @@ export class FakeExecution {
     this.#written.push({ kind, bytes: typeof text === "string" ? Buffer.from(text) : text });
     this.#position += text.length;
     this.#wake();
+  }
+
+  /** Resolves when a reader has taken all that was written, or it is over. */
+  async untilTaken(): Promise<void> {
+    while (this.#taken < this.#written.length && !this.isOver) await this.#changed.promise;
   }
 
   end(exitCode = 0): void {
@@ -96,7 +105,14 @@ export class FakeExecution {
       const bytes = next.bytes.subarray(Math.min(skip, next.bytes.length));
       skip -= next.bytes.length - bytes.length;
       if (bytes.length > 0) await send(response, record(next.kind, bytes));
+      this.#take(index, response);
     }
+  }
+
+  #take(count: number, { destroyed }: ServerResponse): void {
+    if (destroyed || count <= this.#taken) return;
+    this.#taken = count;
+    this.#wake();
   }
 
   #wake(): void {
@@ -111,6 +127,8 @@ export class FakeExecutions {
   readonly all = new Map<string, FakeExecution>();
   /** Those that the next answers are made of instead, also where they lie. */
   states: ExecutionState[] | undefined;
+  /** What a login shell does. Undefined: what every other command does. */
+  loginShell: ((execution: FakeExecution) => void) | undefined;
 
   get last(): FakeExecution {
     const last = [...this.all.values()].at(-1);
@@ -159,7 +177,8 @@ export class FakeExecutions {
     const execution = new FakeExecution(id, command);
     this.all.set(id, execution);
     if (command.command === "garbage") return void response.writeHead(200).end(Buffer.from([0xff, 1, 2, 3]));
-    play(execution);
+    if (this.loginShell !== undefined && command.command.includes("bash -l")) this.loginShell(execution);
+    else play(execution);
     if (!command.follow) return sendJson(response, 200, execution.state);
     await execution.follow(0, response);
   }
@@ -208,6 +227,7 @@ async function takeInput(
   if (!execution.command.stdin) throw new SkerryError("execution_input_closed", "It reads no input.");
   const bytes = await buffer(request);
   execution.input.push(bytes);
+  execution.onInput(bytes);
   if (execution.command.command === "repeat") execution.write(bytes);
   if (end && execution.command.command !== "forever") execution.end();
   response.writeHead(204).end();
