@@ -14,6 +14,7 @@ import { registerHostCommands } from "./commands/hosts/host.ts";
 import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSnapshotCommands } from "./commands/snapshots/snapshot.ts";
+import { registerOpenCommand } from "./commands/open.ts";
 import { registerUsageCommand } from "./commands/usage.ts";
 import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
@@ -44,6 +45,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   const faults: string[] = [];
   const program = makeProgram(isJson ? faults : undefined);
   registerAuthCommands(program, cli);
+  registerOpenCommand(program, cli);
   registerOrganizationCommands(program, cli);
   registerSandboxCommands(program, cli);
   registerSnapshotCommands(program, cli);

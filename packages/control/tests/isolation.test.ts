@@ -147,6 +147,7 @@ const aboutTheCaller = new Set<OperationId>([
   "listTemplates",
   "getTemplate",
   "createToken",
+  "createLoginCode",
   "endSession",
   "listTokens",
   "createSandbox",

@@ -3,8 +3,10 @@ import { render } from "preact";
 import { App } from "./shell/app.tsx";
 import { startKeys } from "./shell/keys.ts";
 import { startLive } from "./live/live.ts";
+import { takeLoginCode } from "./login-code.ts";
 import { startRouter } from "./router.ts";
 
+takeLoginCode();
 startRouter();
 startKeys();
 startLive();

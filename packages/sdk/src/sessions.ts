@@ -1,7 +1,7 @@
 // Sessions of browsers, for pages of the server itself.
 
 import type { Me } from "@skerry/contract/organizations/organization";
-import type { SessionCreateRequest } from "@skerry/contract/organizations/session";
+import type { LoginCode, SessionCreateRequest } from "@skerry/contract/organizations/session";
 import type { CallOptions, HttpClient } from "./http.ts";
 
 export class Sessions {
@@ -14,6 +14,11 @@ export class Sessions {
   /** Logs this browser in: the answer sets a cookie that scripts cannot read. Code `forbidden` where the page is not the server's own. */
   create(request: SessionCreateRequest, options: CallOptions = {}): Promise<Me> {
     return this.#http.json<Me>({ method: "POST", path: "/v1/auth/sessions", json: request }, options);
+  }
+
+  /** A code that logs one browser in as this client's user within 60 s: `/ui/login#code=…` of the server. */
+  createLoginCode(options: CallOptions = {}): Promise<LoginCode> {
+    return this.#http.json<LoginCode>({ method: "POST", path: "/v1/auth/login-codes" }, options);
   }
 
   /** Logs this browser out. */

@@ -114,6 +114,7 @@ export const auditActions = [
   "service.get",
   "service.list",
   "service.run",
+  "session.code",
   "session.create",
   "session.end",
   "size.list",

@@ -32,6 +32,7 @@ import { changes } from "./migrations/0027-changes.ts";
 import { usage } from "./migrations/0028-usage.ts";
 import { machineEnds } from "./migrations/0029-machine-ends.ts";
 import { sessions } from "./migrations/0030-sessions.ts";
+import { loginCodes } from "./migrations/0031-login-codes.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -69,6 +70,7 @@ const migrations = [
   { number: 28, name: "usage", text: usage },
   { number: 29, name: "machine-ends", text: machineEnds },
   { number: 30, name: "sessions", text: sessions },
+  { number: 31, name: "login-codes", text: loginCodes },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

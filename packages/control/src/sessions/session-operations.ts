@@ -2,10 +2,25 @@
 
 import { Type } from "typebox";
 import { Me } from "@skerry/contract/organizations/organization";
-import { SessionCreateRequest } from "@skerry/contract/organizations/session";
+import { LoginCode, SessionCreateRequest } from "@skerry/contract/organizations/session";
 import type { Operations } from "../api/operation.ts";
 
 export const sessionOperations = {
+  createLoginCode: {
+    surface: "v1",
+    method: "POST",
+    path: "/v1/auth/login-codes",
+    tag: "tokens",
+    summary: "Mint a login code",
+    description:
+      "It logs one browser in within 60 s: `/ui/login#code=…` of this server sends it to `POST /v1/auth/sessions`. The session has the rights of the token of this request, " +
+      "and ends with it. The code is in this answer and nowhere else.",
+    isBodyOptional: true,
+    answers: { 200: LoginCode },
+    access: { scope: null, role: "viewer", rate: "expensive" },
+    audit: { action: "session.code", resource: "token" },
+    errors: [],
+  },
   createSession: {
     surface: "v1",
     method: "POST",
@@ -16,7 +31,8 @@ export const sessionOperations = {
       "For the pages of this server, whose scripts must not know a token: mints one with the rights of the given one, which is in the cookie of this answer and nowhere else. " +
       "It ends after 12 h, after an hour without a request, and with the given token. The cookie counts only for requests that a page of the same origin makes, " +
       "and only where they have neither `Authorization` nor `X-API-Key`. A token has ten sessions at most; the next login ends the oldest.\n\n" +
-      "`X-Org-ID` names the organization of the session; by default it is the token's own.",
+      "`X-Org-ID` names the organization of the session; by default it is the token's own. In the place of the token there can be a login code, which is spent by this: " +
+      "the session stands for the token that has minted the code, in the organization that the code was minted in, and `X-Org-ID` says nothing.",
     body: SessionCreateRequest,
     answers: { 200: Me },
     access: "public",

@@ -46,7 +46,9 @@ export const dashboardRoutes = routes(dashboardOperations, ({ dashboard, limits 
     getDashboard: (request, reply) => {
       const { page, etag } = taken(request);
       // A file that is gone must not come as a page.
-      if (request.params["*"].startsWith("assets/")) noSuchFile();
+      const path = request.params["*"];
+      if (path.startsWith("assets/")) noSuchFile();
+      if (path === LOGIN_PATH && isLedByOthers(request)) return reply.redirect("./#", 303);
       void reply.headers({ ...pageHeaders, etag, vary: "Accept-Encoding" });
       if (isKnown(request.headers["if-none-match"], etag)) return reply.code(304).send();
       return sendAsset(page, request, reply);
@@ -58,6 +60,17 @@ export const dashboardRoutes = routes(dashboardOperations, ({ dashboard, limits 
     },
   };
 });
+
+/** Its address ends with a code that logs the browser in. */
+const LOGIN_PATH = "login";
+
+/**
+ * A page of another origin has led the browser here, perhaps to have it logged in as that page's owner, who would see what its user does then. With
+ * the redirect, whose address has an end of its own, the code is gone. An address that was typed, or opened by a program, comes from no page.
+ */
+function isLedByOthers({ headers }: FastifyRequest): boolean {
+  return headers["sec-fetch-site"] === "cross-site" || headers["sec-fetch-site"] === "same-site";
+}
 
 function sendAsset(asset: Asset, { headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
   void reply.type(asset.type);

@@ -74,6 +74,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   listTemplates: async () => call("GET", "/v1/templates"),
   getTemplate: async () => call("GET", "/v1/templates/base"),
   createToken: async () => call("POST", "/v1/auth/tokens", {}),
+  createLoginCode: async () => call("POST", "/v1/auth/login-codes", {}),
   createSession: async ({ token }) => call("POST", "/v1/auth/sessions", { token }),
   endSession: async () => call("DELETE", "/v1/auth/sessions"),
   listTokens: async () => call("GET", "/v1/auth/tokens"),

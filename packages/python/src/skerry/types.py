@@ -1204,6 +1204,12 @@ class LimitsChangeRequest(TypedDict, total=False):
     quota_tokens: Optional[int]
 
 
+class LoginCode(TypedDict):
+    #: It is shown this once, and logs one browser in.
+    code: str
+    expires_at: str
+
+
 class MachineRestart(TypedDict):
     policy: MachineRestartPolicy
     #: Restarts without ten healthy minutes in between, after which it is left as it is; null: without end. Default: 10
@@ -1747,9 +1753,11 @@ class SandboxList(_SandboxListRequired, total=False):
     counts: SandboxListCounts
 
 
-class SessionCreateRequest(TypedDict):
-    #: An API token, `sk_…`.
+class SessionCreateRequest(TypedDict, total=False):
+    #: An API token, `sk_…`. This, or `code`.
     token: str
+    #: What `POST /v1/auth/login-codes` has answered. This, or `token`.
+    code: str
 
 
 class SignedUrl(TypedDict):

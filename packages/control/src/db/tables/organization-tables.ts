@@ -4,7 +4,7 @@ import type { ColumnType, Generated } from "kysely";
 import type { Role } from "@skerry/contract/organizations/roles";
 import type { Scope } from "@skerry/contract/organizations/scopes";
 import type { Egress } from "@skerry/contract/vms/egress";
-import type { MaybeTime } from "./columns.ts";
+import type { MaybeTime, Time } from "./columns.ts";
 
 export interface OrganizationTables {
   users: { id: string; name: string; email: string | null; created_at: Generated<Date> };
@@ -34,4 +34,5 @@ export interface OrganizationTables {
     last_used_at: MaybeTime;
     revoked_at: MaybeTime;
   };
+  login_codes: { code_sha256: Buffer; token_id: string; org_id: string; expires_at: Time };
 }

@@ -1,0 +1,57 @@
+// `skerry open`: the dashboard in the browser, logged in without a token being pasted. The code in the address works once and for a minute: the address
+// passes through another program's arguments, which other users of the machine can see.
+
+import { spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import type { Cli } from "../cli.ts";
+import { readSettings, type Flags } from "../config.ts";
+import { addExamples } from "../options.ts";
+
+interface OpenFlags {
+  readonly print?: boolean;
+  readonly json?: boolean;
+}
+
+/** A program that has not failed by then shows the page; some run until their window is closed. */
+const FAILED_WITHIN_MS = 3_000;
+
+export function registerOpenCommand(program: Command, cli: Cli): void {
+  const command = program
+    .command("open")
+    .description("Open the dashboard in the browser, logged in with your token's rights.")
+    .option("--print", "print the address instead; it logs one browser in, once, within 60 s")
+    .option("--json", "print the address as JSON, and open nothing")
+    .action((flags: OpenFlags, self: Command) => openDashboard(cli, flags, self));
+  addExamples(command, "skerry open", "skerry open --print", "skerry open --org acme");
+}
+
+async function openDashboard(cli: Cli, { print, json }: OpenFlags, self: Command): Promise<void> {
+  const client = await cli.client(self);
+  const { code, expires_at } = await client.sessions.createLoginCode({ signal: cli.signal });
+  const page = `${readSettings(self.optsWithGlobals<Flags>()).apiUrl.replace(/\/+$/, "")}/ui/`;
+  const url = `${page}login#code=${code}`;
+  if (json === true) return cli.output.json({ url, expires_at });
+  if (print === true) return cli.output.line(url);
+  const problem = await openInBrowser(url);
+  if (problem === undefined) return cli.output.note(`The browser opens ${page}`);
+  await cli.output.line(url);
+  await cli.output.note(
+    `No browser was opened: ${problem}. The address above logs one in, once, within 60 s.`,
+  );
+}
+
+/** Why that failed; undefined where it did not. */
+async function openInBrowser(url: string): Promise<string | undefined> {
+  const opener = process.platform === "darwin" ? "open" : "xdg-open";
+  const child = spawn(opener, [url], { stdio: "ignore", detached: true });
+  const ended = new Promise<string | undefined>((resolve) => {
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      resolve(error.code === "ENOENT" ? `there is no ${opener}` : `${opener} cannot be run`),
+    );
+    child.once("exit", (code) => resolve(code === 0 ? undefined : `${opener} failed`));
+  });
+  const problem = await Promise.race([ended, sleep(FAILED_WITHIN_MS, undefined, { ref: false })]);
+  child.unref();
+  return problem;
+}

@@ -1,0 +1,85 @@
+// A login by the address that `skerry open` opens.
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import { useWorld } from "../../control/tests/support/world.ts";
+import { useDashboard } from "./support/browser.ts";
+
+const world = useWorld();
+const dashboard = useDashboard(world);
+
+async function address(): Promise<string> {
+  const { body } = await world.call<{ code: string }>("POST", "/v1/auth/login-codes");
+  return `${dashboard.url}/ui/login#code=${body.code}`;
+}
+
+test("the address logs in, and its code is neither sent in a path nor left in the address or the history", async () => {
+  const { page } = dashboard;
+  dashboard.expectAnswer("401 /v1/auth/me");
+  const url = await address();
+  const code = url.split("=").at(-1) ?? "";
+  const seen: string[] = [];
+  page.on("request", (request) =>
+    seen.push(`${request.url().split("#")[0]} ${request.headers()["referer"] ?? ""}`),
+  );
+  await page.goto(url);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  expect(page.url()).toBe(`${dashboard.url}/ui/`);
+  expect(seen.length).toBeGreaterThan(2);
+  expect(seen.filter((one) => one.includes(code))).toEqual([]);
+  const session = await page.context().newCDPSession(page);
+  const { entries } = await session.send("Page.getNavigationHistory");
+  expect(entries.map(({ url: visited }) => visited)).toEqual(["about:blank", `${dashboard.url}/ui/`]);
+});
+
+test("an address that was used says so, and leaves the form", async () => {
+  const { page } = dashboard;
+  for (const answer of ["401 /v1/auth/me", "401 /v1/auth/sessions"]) dashboard.expectAnswer(answer);
+  const url = await address();
+  await page.goto(url);
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await page.context().clearCookies();
+  await page.goto(url);
+  await page.getByRole("alert").getByText("The login code is not valid").waitFor();
+  await page.getByLabel("API token").waitFor();
+});
+
+test("a session that is open is not replaced unasked", async () => {
+  const { page } = dashboard;
+  await dashboard.logIn(world.token);
+  const [before] = await page.context().cookies();
+  await page.goto(await address());
+  await page.getByRole("button", { name: "Stay logged in" }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  expect(await page.context().cookies()).toEqual([before]);
+  await page.goto(await address());
+  await page.getByRole("button", { name: "Log in anew" }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  expect((await page.context().cookies())[0]?.value).not.toBe(before?.value);
+});
+
+test("a page of another origin cannot have its visitor logged in as its owner: the code is gone before the page is there", async () => {
+  const { page } = dashboard;
+  dashboard.expectAnswer("401 /v1/auth/me");
+  const url = await address();
+  const body = `<!doctype html><html lang=en><title>other</title><main><a href="${url}" rel=noreferrer>a gift</a></main>`;
+  const other = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end(body);
+  });
+  await once(other.listen(0, "127.0.0.1"), "listening");
+  try {
+    await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+    await page.getByRole("link", { name: "a gift" }).click();
+    await page.getByLabel("API token").waitFor();
+    expect(await page.context().cookies()).toEqual([]);
+  } finally {
+    other.close();
+  }
+  // Nothing has spent it.
+  const answer = await world.call("POST", "/v1/auth/sessions", {
+    ...{ token: "", headers: { "sec-fetch-site": "same-origin" }, body: { code: url.split("=").at(-1) } },
+  });
+  expect(answer.status).toBe(200);
+});
