@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { AuditEvent } from "@skerry/sdk";
+import type { AuditEvent, AuditFilter } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { useLoaded } from "../live/use-loaded.ts";
 import { CopyAs } from "../ui/copy-as.tsx";
@@ -14,7 +14,7 @@ const PAGE = 100;
 
 export function View() {
   const filter = filtersOf("action", "resource_id", "user_id");
-  const asked = { action: filter["action"], resourceId: filter["resource_id"], userId: filter["user_id"] };
+  const asked: AuditFilter = filter;
   const search = new URLSearchParams(filter).toString();
   const cursors = useSignal<readonly string[]>([]);
   const cursor = cursors.value.at(-1);

@@ -11,6 +11,7 @@ import { Facts, Panel } from "../ui/panel.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { bytesText, countText, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
+import { Why } from "../ui/why.tsx";
 import { resources } from "../live/resources.ts";
 import { href } from "../router.ts";
 import { HostCells } from "./host-cells.tsx";
@@ -77,7 +78,7 @@ function HostPanel({ host, moves }: { readonly host: Host; readonly moves: reado
   return (
     <Panel title={host.name} actions={<HostActions host={host} />}>
       <p>
-        <StatusMark status={host.status} />
+        <StatusMark status={host.status} /> <Why kind="host" of={host} />
         <span class="muted">
           {" "}
           <When at={host.status_since} /> · {host.accelerator ?? "not heard of yet"} · QEMU{" "}
@@ -104,7 +105,7 @@ function HostPanel({ host, moves }: { readonly host: Host; readonly moves: reado
           {moves.map((move) => (
             <li key={move.id}>
               <code>{shortId(move.vm_id)}</code> <StatusMark status={move.status} /> →{" "}
-              {nameOf(move.to_host_id)}{" "}
+              {nameOf(move.to_host_id)} <Why kind="move" of={move} />{" "}
               <span class="muted">
                 <When at={move.status_since} />
               </span>

@@ -13,6 +13,7 @@ import { StatusMark } from "../ui/status-mark.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
+import { Why } from "../ui/why.tsx";
 import { machineKind } from "../vm/vm-kind.ts";
 import { vmTab, vmTabs } from "../vm/vm-tabs.tsx";
 
@@ -44,7 +45,7 @@ export function View({ params }: { readonly params: Params }) {
     >
       <p class="muted">
         <code>{machine.id}</code> <Copy text={machine.id} label="the id" /> {machine.template} ·{" "}
-        {machine.size}
+        {machine.size} <Why kind="machine" of={machine} />
       </p>
       {machine.reason !== null && <p class="reason">{machine.reason}</p>}
       <Tabs

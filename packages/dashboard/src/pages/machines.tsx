@@ -6,20 +6,30 @@ import { Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
+import { Why } from "../ui/why.tsx";
 import { quoted } from "../ui/copy-as.tsx";
 import { Id } from "../ui/copy.tsx";
 
 const PAGE = 100;
 
 const columns = [
-  { name: "Name", width: "minmax(9rem, 2fr)", cell: ({ name, id }: Machine) => name ?? shortId(id) },
-  { name: "Status", width: "8rem", cell: ({ status }: Machine) => <StatusMark status={status} /> },
-  { name: "Id", width: "10rem", cell: ({ id }: Machine) => <Id id={id} short={shortId(id)} /> },
-  { name: "Template", width: "7rem", cell: ({ template }: Machine) => template },
+  { name: "Name", width: "minmax(7rem, 2fr)", cell: ({ name, id }: Machine) => name ?? shortId(id) },
+  { name: "Status", width: "7rem", cell: ({ status }: Machine) => <StatusMark status={status} /> },
+  { name: "Id", width: "9rem", cell: ({ id }: Machine) => <Id id={id} short={shortId(id)} /> },
+  { name: "Template", width: "6rem", cell: ({ template }: Machine) => template },
   { name: "Size", width: "8rem", cell: ({ size }: Machine) => size },
-  { name: "Restarts", width: "6rem", cell: ({ restarts }: Machine) => restarts },
-  { name: "Created", width: "9rem", cell: (one: Machine) => <When at={one.created_at} /> },
-  { name: "Why", width: "minmax(9rem, 2fr)", cell: ({ reason }: Machine) => reason ?? "" },
+  { name: "Restarts", width: "4rem", cell: ({ restarts }: Machine) => restarts },
+  { name: "Created", width: "7rem", cell: (one: Machine) => <When at={one.created_at} /> },
+  {
+    name: "Why",
+    width: "minmax(8rem, 2fr)",
+    cell: (one: Machine) => (
+      <>
+        {(one.status !== "running" || one.restarts > 0) && <Why kind="machine" of={one} />}
+        {one.reason}
+      </>
+    ),
+  },
 ];
 
 export function View() {

@@ -14,6 +14,7 @@ import { StatusMark } from "../ui/status-mark.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
+import { Why } from "../ui/why.tsx";
 import { sandboxKind } from "../vm/vm-kind.ts";
 import { vmTab, vmTabs } from "../vm/vm-tabs.tsx";
 
@@ -44,7 +45,7 @@ export function View({ params }: { readonly params: Params }) {
     >
       <p class="muted">
         <code>{sandbox.id}</code> <Copy text={sandbox.id} label="the id" /> {sandbox.template} ·{" "}
-        {sandbox.size} · ends <When at={sandbox.expires_at} />
+        {sandbox.size} · ends <When at={sandbox.expires_at} /> <Why kind="sandbox" of={sandbox} />
       </p>
       {sandbox.reason !== null && <p class="reason">{sandbox.reason}</p>}
       <Tabs

@@ -6,6 +6,7 @@ import { Filter, filtersOf, ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
+import { Why } from "../ui/why.tsx";
 import { quoted } from "../ui/copy-as.tsx";
 import { Id } from "../ui/copy.tsx";
 import type { SandboxFilter, SandboxInfo } from "@skerry/sdk";
@@ -13,17 +14,22 @@ import type { SandboxFilter, SandboxInfo } from "@skerry/sdk";
 const PAGE = 100;
 
 const columns = [
-  { name: "Name", width: "minmax(9rem, 2fr)", cell: ({ name, id }: SandboxInfo) => name ?? shortId(id) },
-  { name: "Status", width: "8rem", cell: ({ status }: SandboxInfo) => <StatusMark status={status} /> },
-  { name: "Id", width: "10rem", cell: ({ id }: SandboxInfo) => <Id id={id} short={shortId(id)} /> },
-  { name: "Template", width: "7rem", cell: ({ template }: SandboxInfo) => template },
-  { name: "Size", width: "8rem", cell: ({ size }: SandboxInfo) => size },
-  { name: "Host", width: "8rem", cell: ({ host_id: host }: SandboxInfo) => hostName(host) },
-  { name: "Created", width: "9rem", cell: (one: SandboxInfo) => <When at={one.created_at} /> },
+  { name: "Name", width: "minmax(7rem, 2fr)", cell: ({ name, id }: SandboxInfo) => name ?? shortId(id) },
+  { name: "Status", width: "7rem", cell: ({ status }: SandboxInfo) => <StatusMark status={status} /> },
+  { name: "Id", width: "9rem", cell: ({ id }: SandboxInfo) => <Id id={id} short={shortId(id)} /> },
+  { name: "Template", width: "5.5rem", cell: ({ template }: SandboxInfo) => template },
+  { name: "Size", width: "7.5rem", cell: ({ size }: SandboxInfo) => size },
+  { name: "Host", width: "5.5rem", cell: ({ host_id: host }: SandboxInfo) => hostName(host) },
+  { name: "Created", width: "7rem", cell: (one: SandboxInfo) => <When at={one.created_at} /> },
   {
     name: "Ends, or why",
-    width: "minmax(9rem, 2fr)",
-    cell: (one: SandboxInfo) => one.reason ?? <Left sandbox={one} />,
+    width: "minmax(8rem, 2fr)",
+    cell: (one: SandboxInfo) => (
+      <>
+        {one.status !== "running" && <Why kind="sandbox" of={one} />}
+        {one.reason ?? <Left sandbox={one} />}
+      </>
+    ),
   },
 ];
 

@@ -1,35 +1,34 @@
 import { skerry } from "../api.ts";
+import { nowMs } from "../clock.ts";
 import { resources } from "../live/resources.ts";
 import { useList } from "../live/use-list.ts";
 import { Action } from "../ui/action.tsx";
 import { ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { durationText } from "../ui/text.ts";
+import { serviceCondition } from "../why/service-condition.ts";
 import { When } from "../ui/when.tsx";
+import { Why } from "../ui/why.tsx";
 import type { BackgroundService } from "@skerry/sdk";
 
 const columns = [
-  { name: "Name", width: "minmax(12rem, 2fr)", cell: ({ name }: BackgroundService) => name },
+  { name: "Name", width: "minmax(10rem, 2fr)", cell: ({ name }: BackgroundService) => name },
+  { name: "State", width: "10rem", cell: (one: BackgroundService) => <State service={one} /> },
   {
     name: "Last run",
-    width: "9rem",
+    width: "7rem",
     cell: (one: BackgroundService) => <When at={one.last_run?.ended_at ?? null} />,
   },
   {
-    name: "Outcome",
-    width: "8rem",
-    cell: ({ last_run: run }: BackgroundService) => (run === null ? "" : <StatusMark status={run.outcome} />),
-  },
-  {
     name: "Took",
-    width: "6rem",
+    width: "5rem",
     cell: ({ last_run: run }: BackgroundService) => (run === null ? "" : tookText(run.duration_ms)),
   },
-  { name: "Report", width: "minmax(12rem, 2fr)", cell: reportText },
-  { name: "Next", width: "8rem", cell: ({ due_at: due }: BackgroundService) => <When at={due} /> },
+  { name: "Report", width: "minmax(10rem, 2fr)", cell: reportText },
+  { name: "Next", width: "6rem", cell: ({ due_at: due }: BackgroundService) => <When at={due} /> },
   {
     name: "Now",
-    width: "8rem",
+    width: "6rem",
     cell: ({ name }: BackgroundService) => (
       <Action
         label="Run"
@@ -63,6 +62,15 @@ export function View() {
       }}
       empty={{ what: "None has begun yet." }}
     />
+  );
+}
+
+function State({ service }: { readonly service: BackgroundService }) {
+  const condition = serviceCondition(service, nowMs.value);
+  return (
+    <>
+      <StatusMark status={condition.replaceAll("_", " ")} /> <Why kind="background_service" of={service} />
+    </>
   );
 }
 

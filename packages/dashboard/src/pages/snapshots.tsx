@@ -10,6 +10,7 @@ import { Empty, Loading, Page } from "../ui/page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { bytesText, countText, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
+import { Why } from "../ui/why.tsx";
 
 const SHOWN_MAX = 500;
 
@@ -75,6 +76,7 @@ function Branch({ snapshot, among }: { readonly snapshot: Snapshot; readonly amo
   return (
     <li>
       <strong>{name ?? shortId(id)}</strong> <StatusMark status={status} />{" "}
+      <Why kind="snapshot" of={snapshot} />{" "}
       <span class="muted">
         {snapshot.template} · {snapshot.size} · {bytesText((memory ?? 0) + (disk ?? 0))} ·{" "}
         <When at={snapshot.created_at} />

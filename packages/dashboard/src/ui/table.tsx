@@ -90,7 +90,8 @@ function Row<Item>({ row, index, columns, to, tracks }: RowProps<Item>) {
       aria-rowindex={index + 2}
       style={style}
       onClick={(event) => {
-        const isOwn = event.target instanceof Element && event.target.closest("a,button,summary") !== null;
+        const isOwn =
+          event.target instanceof Element && event.target.closest("a,button,summary,[popover]") !== null;
         if (target !== undefined && !isOwn && getSelection()?.isCollapsed !== false) go(target);
       }}
     >
