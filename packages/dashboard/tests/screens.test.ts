@@ -228,3 +228,25 @@ async function attack({ url, sandbox: id }: { readonly url: string; readonly san
   });
   return { read, followed, made, socket };
 }
+
+test("a page whose beginning was broken off is loaded again, and not for ever", async () => {
+  const { page } = dashboard;
+  dashboard.expectAnswer("401 /v1/auth/me");
+  let broken = 0;
+  let breaks = 1;
+  // As a browser does it when a network of its machine comes or goes; no server can.
+  await page.route("**/assets/main-*.js", async (route) => {
+    if (broken >= breaks) return route.continue();
+    broken += 1;
+    await route.abort("connectionreset");
+  });
+  await page.goto(`${dashboard.url}/ui/`);
+  await page.getByLabel("API token").waitFor();
+  [broken, breaks] = [0, Infinity];
+  await page.reload();
+  await expect.poll(() => broken).toBe(5);
+  [breaks] = [0];
+  await page.reload();
+  await page.getByLabel("API token").waitFor();
+  expect(await page.evaluate("sessionStorage.length")).toBe(0);
+});

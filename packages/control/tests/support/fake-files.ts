@@ -25,10 +25,11 @@ export interface FileCall {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly url: URL;
+  /** Of what is in every directory. */
+  readonly fileName: string;
 }
 
-/** What is in every directory. */
-const entry = { name: "a", size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" } as const;
+const entry = { size: 1, type: "file", modified: "2026-01-01T00:00:00.000Z" } as const;
 
 /** Watches of all fake hosts. */
 export const watches = new FakeWatches();
@@ -37,7 +38,7 @@ export const watches = new FakeWatches();
 export async function serveFiles(
   files: Map<string, StoredFile>,
   method: string,
-  { request, response, url }: FileCall,
+  { request, response, url, fileName }: FileCall,
 ): Promise<void> {
   const path = url.searchParams.get("path") ?? "";
   switch (method) {
@@ -52,14 +53,14 @@ export async function serveFiles(
     case "PUT archive":
       return storeArchive(files, path, request, response);
     default:
-      return serveEntries(files, method, { request, response, url });
+      return serveEntries(files, method, { request, response, url, fileName });
   }
 }
 
 async function serveEntries(
   files: Map<string, StoredFile>,
   method: string,
-  { request, response, url }: FileCall,
+  { request, response, url, fileName }: FileCall,
 ): Promise<void> {
   const asked = (name: string) => url.searchParams.get(name);
   const path = asked("path") ?? "";
@@ -67,7 +68,8 @@ async function serveEntries(
   switch (method) {
     case "GET directory": {
       const depth = Number(asked("depth") ?? "1");
-      const entries = depth === 1 ? [entry] : [entry, { ...entry, path: `${depth}/a` }];
+      const one = { ...entry, name: fileName };
+      const entries = depth === 1 ? [one] : [one, { ...one, path: `${depth}/${fileName}` }];
       return sendJson(response, 200, { entries, truncated: asked("limit") === "1" });
     }
     case "PUT directory":

@@ -59,6 +59,8 @@ export class FakeHost {
   readonly metrics = new FakeMetrics(() => this.vms);
   readonly ports = new FakePorts();
   readonly files = new Map<string, StoredFile>();
+  /** Of what is in every directory. */
+  fileName = "a";
   /** Of every call. */
   readonly urls: string[] = [];
   /** Calls in the order in which they came: `PUT /vms/sbx_…`. */
@@ -232,7 +234,7 @@ export class FakeHost {
         return sendJson(response, 200, { items: this.ports.listening, truncated: false });
       default:
         this.#fail(method === "PUT file" ? "write" : "files");
-        return serveFiles(this.files, method, { request, response, url });
+        return serveFiles(this.files, method, { request, response, url, fileName: this.fileName });
     }
   }
 

@@ -47,6 +47,12 @@ export class Dashboard {
     this.#refusals = /blocked by CORS policy|^WebSocket connection to .* failed/;
   }
 
+  /** Another page is shown, whose requests are refused one way or another. */
+  expectOtherPage(): void {
+    this.#refusals =
+      /^40\d \/v1\/|blocked by CORS|Security Policy directive: "frame-ancestors|^WebSocket connection to .* failed/;
+  }
+
   async logIn(token: string, path = "/"): Promise<void> {
     this.expectAnswer("401 /v1/auth/me");
     await this.page.goto(`${this.url}/ui${path}`);
