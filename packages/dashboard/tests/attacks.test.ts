@@ -3,7 +3,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { sql } from "kysely";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { playLoginShell } from "../../control/tests/support/fake-login-shell.ts";
 import { eventually, useWorld } from "../../control/tests/support/world.ts";
@@ -32,11 +31,11 @@ beforeAll(async () => {
   await world.call("POST", `/v1/sandboxes/${sandbox}/snapshots`, { body: { name: SCRIPT } });
   await world.call("POST", "/v1/auth/tokens", { body: { name: SCRIPT } });
   // What the API would not take, as a defect of it might.
-  await sql`update hosts set name = ${SCRIPT}`.execute(world.db);
-  await sql`update organizations set name = ${SCRIPT}`.execute(world.db);
-  await sql`update users set name = ${SCRIPT}`.execute(world.db);
-  await sql`update vm_events set reason = ${SCRIPT}`.execute(world.db);
-  await sql`update sandboxes set reason = ${SCRIPT}`.execute(world.db);
+  await world.db.updateTable("hosts").set({ name: SCRIPT }).execute();
+  await world.db.updateTable("organizations").set({ name: SCRIPT }).execute();
+  await world.db.updateTable("users").set({ name: SCRIPT }).execute();
+  await world.db.updateTable("vm_events").set({ reason: SCRIPT }).execute();
+  await world.db.updateTable("sandboxes").set({ reason: SCRIPT }).execute();
 });
 
 afterEach(async () => {
