@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Vm } from "@skerry/contract/host-api/vm";
 import { sizes } from "@skerry/contract/sizes";
 import { sandboxReconcileActions } from "../src/sandboxes/sandbox-reconcile.ts";
-import { fits, place, type PlaceableHost } from "../src/capacity/placement.ts";
+import { fits, place, type PlaceableHost } from "@skerry/contract/hosts/placement";
 import type { SandboxFact } from "../src/sandboxes/sandbox-facts.ts";
 
 const VCPUS_PER_CPU = 16;

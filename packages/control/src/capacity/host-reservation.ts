@@ -8,7 +8,7 @@ import { findHost } from "../hosts/host-rows.ts";
 import { lockCapacity } from "./capacity-store.ts";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
 import { loaded } from "./host-capacity.ts";
-import { fits } from "./placement.ts";
+import { fits } from "@skerry/contract/hosts/placement";
 import type { Found, Reservation } from "./reservation.ts";
 
 export interface HostRequest {

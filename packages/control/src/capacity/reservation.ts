@@ -8,7 +8,7 @@ import type { Queries } from "../db/database.ts";
 import { lockCapacity, type HostLoad, type LockedCapacity } from "./capacity-store.ts";
 import type { Context } from "../context.ts";
 import { loaded } from "./host-capacity.ts";
-import { fits, place } from "./placement.ts";
+import { fits, place } from "@skerry/contract/hosts/placement";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
 import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
 

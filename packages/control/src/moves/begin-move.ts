@@ -15,7 +15,7 @@ import {
 } from "./move-store.ts";
 import { lockCapacity, type HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
-import { fits, place } from "../capacity/placement.ts";
+import { fits, place } from "@skerry/contract/hosts/placement";
 
 export type Departure =
   | { readonly kind: "begun"; readonly move: MoveRow }

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { kindOf } from "@skerry/contract/ids";
 import { findSize, type Size } from "@skerry/contract/sizes";
-import { place, placeSaved } from "../capacity/placement.ts";
+import { place, placeSaved } from "@skerry/contract/hosts/placement";
 import type { HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
 import { faultBetween, type Departure } from "./begin-move.ts";

@@ -6,6 +6,7 @@ import type { Page, ResourceEventKind } from "@skerry/sdk";
 import { noteFailure } from "../session.ts";
 import { generation } from "./live.ts";
 import { resources, type Resources, type ResourceOf } from "./resources.ts";
+import { useEvery } from "./use-every.ts";
 
 export interface ListPage<Kind extends ResourceEventKind> extends Page<ResourceOf<Kind>> {
   /** By status, where the page has asked for it. */
@@ -31,6 +32,8 @@ interface Options<Kind extends ResourceEventKind> {
   /** Whether a new one would be in it, as far as the page can tell. */
   readonly takes: (resource: ResourceOf<Kind>) => boolean;
   readonly load: (cursor: string | undefined, signal: AbortSignal) => Promise<ListPage<Kind>>;
+  /** Its first page is read again after so long, while the tab is seen: for what changes without an event. */
+  readonly everyMs?: number;
 }
 
 export function useList<Kind extends ResourceEventKind>({
@@ -38,6 +41,7 @@ export function useList<Kind extends ResourceEventKind>({
   key,
   takes,
   load,
+  everyMs,
 }: Options<Kind>): List<Kind> {
   // The table of kinds says so; the compiler does not follow the kind through it.
   const store = resources[kind] as unknown as Resources<Kind>;
@@ -49,6 +53,10 @@ export function useList<Kind extends ResourceEventKind>({
   const error = useSignal<unknown>(undefined);
   const newer = useSignal<ReadonlySet<string>>(new Set());
   const turn = useSignal(0);
+  const reload = () => {
+    wanted.value = undefined;
+    turn.value += 1;
+  };
   useEffect(() => {
     rows.value = [];
     wanted.value = undefined;
@@ -84,6 +92,7 @@ export function useList<Kind extends ResourceEventKind>({
       }),
     [key],
   );
+  useEvery(everyMs, isLoading, reload);
   return {
     rows: rows.value,
     counts: counts.value,
@@ -91,10 +100,7 @@ export function useList<Kind extends ResourceEventKind>({
     hasMore: next.value !== null,
     isLoading: isLoading.value,
     error: error.value,
-    reload: () => {
-      wanted.value = undefined;
-      turn.value += 1;
-    },
+    reload,
     loadMore: () => {
       if (!isLoading.value && next.value !== null) wanted.value = next.value;
     },

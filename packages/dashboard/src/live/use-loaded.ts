@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useCallback, useEffect } from "preact/hooks";
 import { noteFailure } from "../session.ts";
 import { generation } from "./live.ts";
+import { useEvery } from "./use-every.ts";
 
 export interface Loaded<Value> {
   /** The last one that came; undefined before the first. */
@@ -52,13 +53,6 @@ export function useLoaded<Value>(
     );
     return () => stop.abort();
   }, [key, turn.value, generation.value]);
-  useEffect(() => {
-    if (everyMs === undefined) return undefined;
-    const timer = setInterval(() => {
-      // One that takes longer is let come: it would never come if the next one ended it.
-      if (!document.hidden && !isLoading.peek()) reload();
-    }, everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
+  useEvery(everyMs, isLoading, reload);
   return { value: value.value, error: error.value, isLoading: isLoading.value, reload };
 }

@@ -1,6 +1,7 @@
-// Where a new VM goes. Pure: hosts and their load in, a decision out.
+// Where a new VM goes, and what still fits. Pure: hosts and their load in, a decision out. Control decides by it, and the dashboard shows what would
+// be decided.
 
-import type { Size } from "@skerry/contract/sizes";
+import type { Size } from "../sizes.ts";
 
 export interface PlaceableHost {
   readonly id: string;
@@ -53,6 +54,12 @@ export function placeSaved(
 
 export function fits(host: PlaceableHost, size: Size, vcpusPerCpu: number): boolean {
   return size.memory_mib <= freeMemoryMib(host) && size.vcpus <= freeVcpus(host, vcpusPerCpu);
+}
+
+/** How many more of a size one host can hold, when nothing else comes. */
+export function countThatFit(host: PlaceableHost, size: Size, vcpusPerCpu: number): number {
+  const byMemory = Math.floor(freeMemoryMib(host) / size.memory_mib);
+  return Math.max(0, Math.min(byMemory, Math.floor(freeVcpus(host, vcpusPerCpu) / size.vcpus)));
 }
 
 /** Up to 1, and below 0 where there is no room: what would be left of memory or of CPUs, the lesser of the two. */
