@@ -112,7 +112,7 @@ test.each<[Import, boolean]>([
 const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
-    ["audit", "guest-api", "limits", "moves", "templates", "usage", "vms"],
+    ["audit", "builds/plan", "guest-api", "limits", "moves", "templates", "usage", "vms"],
     ["host-api", "machines", "organizations", "sandboxes", "snapshots"],
     ["hosts"],
     ["joining", "platform"],
@@ -134,6 +134,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
       "commands/organizations",
       "commands/sandboxes",
       "commands/snapshots",
+      "commands/templates",
     ],
     ["commands"],
     ["program.ts"],

@@ -1,5 +1,6 @@
 // Every way in which a command can end that is not success, and what the user gets to read about it.
 
+import { SkerryError } from "@skerry/contract/errors";
 import { SkerryApiError, SkerryConnectionError, SkerryInputError } from "@skerry/sdk";
 import { CommanderError } from "commander";
 import { remedyOf } from "./remedies.ts";
@@ -88,6 +89,9 @@ export function failureOf(error: unknown): Failure {
     error instanceof CliError
   )
     return error;
+  // What a plan, made here, finds wrong with a folder.
+  if (error instanceof SkerryError)
+    return { code: error.code, message: error.message, remediation: error.remediation };
   const ofSystem = error instanceof Error ? systemFailure(error) : undefined;
   if (ofSystem !== undefined) return ofSystem;
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);

@@ -15,6 +15,7 @@ import { registerMachineCommands } from "./commands/machines/machine.ts";
 import { registerPlatformCommands } from "./commands/platform.ts";
 import { registerSnapshotCommands } from "./commands/snapshots/snapshot.ts";
 import { registerOpenCommand } from "./commands/open.ts";
+import { registerTemplateCommands } from "./commands/templates/template.ts";
 import { registerUsageCommand } from "./commands/usage.ts";
 import { registerSandboxCommands } from "./commands/sandboxes/sandbox.ts";
 import { registerAuthCommands } from "./commands/auth.ts";
@@ -53,6 +54,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerEitherVmCommands(program, cli);
   registerRun(program, cli);
   registerCp(program, cli);
+  registerTemplateCommands(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);
   registerUsageCommand(program, cli);

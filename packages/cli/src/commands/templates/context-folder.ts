@@ -1,0 +1,62 @@
+// A folder of this machine as the context of a build: which of its files belong to it, and what detection reads of them.
+
+import { lstat, readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { ContextFiles } from "@skerry/contract/builds/plan/build-plan";
+import { boundContext } from "@skerry/contract/builds/plan/context-bounds";
+import { DETECTED_FILES } from "@skerry/contract/builds/plan/detect-app";
+import { IGNORE_FILE, IGNORED_BY_DEFAULT, readIgnore } from "@skerry/contract/builds/plan/dockerignore";
+import { DETECTED_FILE_MAX_BYTES } from "@skerry/contract/builds/plan/manifests";
+import { CliError } from "../../errors.ts";
+
+export interface ContextFolder extends ContextFiles {
+  readonly bytes: number;
+}
+
+/** Follows no link. Throws `context_too_large` for more than a build takes, before all of it has been read. */
+export async function readContext(folder: string): Promise<ContextFolder> {
+  if (!(await stat(folder)).isDirectory())
+    throw new CliError("not_directory", `${folder} is no folder.`, {
+      remediation: "Name the folder that is to be built.",
+    });
+  const ignore = readIgnore((await textOf(join(folder, IGNORE_FILE))) ?? IGNORED_BY_DEFAULT);
+  const files: string[] = [];
+  let bytes = 0;
+  let entries = 0;
+  const waiting = [""];
+  for (let below = waiting.pop(); below !== undefined; below = waiting.pop()) {
+    for (const entry of await readdir(join(folder, below), { withFileTypes: true })) {
+      const path = below === "" ? entry.name : `${below}/${entry.name}`;
+      const isFolder = entry.isDirectory();
+      if (isFolder ? ignore.isIgnoredWhole(path) : ignore.isIgnored(path)) continue;
+      entries += 1;
+      if (isFolder) waiting.push(path);
+      else {
+        files.push(path);
+        bytes += (await lstat(join(folder, path))).size;
+      }
+      boundContext({ bytes, entries }, path);
+    }
+  }
+  return { files: files.toSorted(), texts: await textsOf(folder, files), bytes };
+}
+
+async function textsOf(folder: string, files: readonly string[]): Promise<Record<string, string>> {
+  const there = new Set(files);
+  const texts: (readonly [string, string])[] = [];
+  for (const name of DETECTED_FILES) {
+    const text = there.has(name) ? await textOf(join(folder, name)) : undefined;
+    if (text !== undefined) texts.push([name, text]);
+  }
+  return Object.fromEntries(texts);
+}
+
+/** Undefined where there is no regular file, or one that is too large to be looked at. */
+async function textOf(path: string): Promise<string | undefined> {
+  const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (stats?.isFile() !== true || stats.size > DETECTED_FILE_MAX_BYTES) return undefined;
+  return readFile(path, "utf8");
+}

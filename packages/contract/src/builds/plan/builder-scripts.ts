@@ -1,0 +1,243 @@
+// What runs in the builder, a microVM that belongs to this one build. Each script is complete in itself: it mounts the disk that is built on,
+// does one step, ends all that the step has started, and unmounts, so that the disk may be kept after any of them. It runs as process 1 of a
+// PID namespace, with mounts of its own: when it ends, by whatever, the kernel kills and unmounts what is left.
+//
+// What a tenant's root may be made of (links, devices, no shell) is met by the builder's own programs, run by the builder's own loader with
+// the template as their root directory: there no path leads out of it. A tenant can still take the builder over, and gains nothing: it is
+// theirs alone, and the host trusts nothing that it says.
+
+import { quoted } from "./shell-words.ts";
+
+/** Where the context is unpacked. */
+export const CONTEXT_FOLDER = "/context";
+
+/** What `buildah inspect` says of the image, after a step that has one; see `image-config.ts`. */
+export const IMAGE_CONFIG_FILE = "/run/skerry-build/config.json";
+
+/** Of the ext4 file system that is made on an empty disk. */
+export const EMPTY_DISK_GIB = 8;
+
+/** What begins the last line of standard error where a script exits with 125: then comes a code, and a sentence. */
+export const FAULT_PREFIX = "skerry-build: ";
+
+/** Where a script finds disk and context: `mount_disk` mounts the former at /mnt, and `check_disk` looks at it once that is unmounted. */
+const IN_BUILDER = `
+context=${CONTEXT_FOLDER}
+root=$(mountpoint -d /)
+disk=
+for one in /sys/block/vd*; do
+  [ "$(cat "$one/dev")" = "$root" ] && continue
+  [ -z "$disk" ] || fault builder_failed "there is more than one disk to build on"
+  disk=/dev/$(basename "$one")
+done
+[ -b "$disk" ] || fault builder_failed "there is no disk to build on"
+mount_disk() {
+  case $(blkid -p -s TYPE -o value "$disk") in
+    ext4) ;;
+    "") mkfs.ext4 -q -F -m 0 -L root -E nodiscard,lazy_itable_init=1,lazy_journal_init=1 "$disk" ${EMPTY_DISK_GIB}G ||
+      fault builder_failed "the disk could not be formatted" ;;
+    *) fault builder_failed "the disk to build on has no ext4 file system" ;;
+  esac
+  mount -t ext4 -o noatime "$disk" /mnt || fault builder_failed "the disk could not be mounted"
+}
+check_disk() {
+  e2fsck -p "$disk" >&2
+  [ $? -le 1 ] || fault builder_failed "the file system of the disk is damaged"
+  blockdev --flushbufs "$disk"
+}
+`;
+
+// A process that is not the first of its namespace would kill more than its own children at the end.
+const BEGIN = `
+set -u
+fault() { echo "${FAULT_PREFIX}$1: $2" >&2; exit 125; }
+[ $$ -eq 1 ] || fault builder_failed "the step has no namespace of its own"
+`;
+
+/** Opens the disk, and has `tool PROGRAM ARGUMENTS` run a program of the builder with the disk as its root directory. */
+const ENTER = `
+mount_disk
+made=
+place=$(mktemp -d /mnt/.skerry-XXXXXXXXXX) || fault disk_full "the template's disk is full"
+within=/$(basename "$place")
+mount --bind / "$place" && mount --rbind /dev "$place/dev" || fault builder_failed "nothing can be mounted"
+[ ! -d "$context" ] || mount --bind "$context" "$place/mnt"
+loader=$(readlink -f /lib64/ld-linux-x86-64.so.2)
+library=$within$(dirname "$loader")
+tool() {
+  local program
+  program=$(readlink -f "$(type -P "$1")")
+  shift
+  chroot /mnt "$within$loader" --library-path "$library" "$within$program" "$@"
+}
+`;
+
+/** What programs expect to find, mounted from within, so that a link in the template is followed there. */
+const MOUNT_SYSTEM = `
+tool mkdir -p /proc /sys /dev /etc || fault step_invalid "the template has no place for /proc, /sys, /dev or /etc"
+tool mount -t proc proc /proc && tool mount -t sysfs -o ro sysfs /sys && tool mount --rbind "$within/dev" /dev ||
+  fault builder_failed "/proc, /sys and /dev could not be mounted"
+if [ -e /etc/resolv.conf ]; then
+  names=$(tool realpath -m /etc/resolv.conf)
+  if ! tool test -e "$names"; then
+    tool mkdir -p "$(dirname "$names")" && tool touch "$names" && made=$names
+  fi
+  mkdir -p /run/skerry-build && cat /etc/resolv.conf >/run/skerry-build/resolv.conf
+  mount --bind /run/skerry-build "$place/srv" && tool mount --bind "$within/srv/resolv.conf" "$names" ||
+    fault builder_failed "/etc/resolv.conf could not be mounted"
+fi
+`;
+
+/** Ends the step with \`code\`. */
+const END = `
+full=
+if [ "$code" -ne 0 ]; then
+  read -r blocks inodes <<<"$(stat -f -c "%a %d" /mnt)"
+  if [ "$blocks" -lt 64 ] || [ "$inodes" -eq 0 ]; then full=1; fi
+fi
+unmount_all() {
+  local tries=0
+  until umount -R /mnt 2>/dev/null; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 200 ] || fault builder_failed "the disk stays in use"
+    sleep 0.1
+  done
+}
+kill -KILL -1 2>/dev/null
+unmount_all
+mount_disk
+rmdir /mnt/.skerry-* 2>/dev/null
+[ -z "$made" ] || rm -f "/mnt$made"
+unmount_all
+sync
+[ -z "$full" ] || fault disk_full "the template's disk is full"
+exit "$code"
+`;
+
+const RUN = `
+user=\${STEP_USER%%:*}
+entry=$(tool grep -m 1 -E "^$user:|^[^:]*:[^:]*:$user:" /etc/passwd 2>/dev/null)
+IFS=: read -r name _ uid gid _ home _ <<<"$entry"
+if [ -z "$entry" ]; then
+  case $user in *[!0-9]*) fault step_invalid "the template has no user $user" ;; esac
+  name= uid=$user gid=0 home=
+fi
+case $STEP_USER in
+  *:*)
+    group=\${STEP_USER#*:}
+    gid=$(tool grep -m 1 -E "^$group:" /etc/group 2>/dev/null | cut -d: -f3)
+    if [ -z "$gid" ]; then
+      case $group in *[!0-9]*) fault step_invalid "the template has no group $group" ;; esac
+      gid=$group
+    fi ;;
+esac
+groups=
+[ -z "$name" ] || groups=$(tool grep -E "^[^:]*:[^:]*:[^:]*:(.*,)?$name(,.*)?$" /etc/group 2>/dev/null | cut -d: -f3 | paste -sd,)
+[ -n "$home" ] || { [ "$uid" = 0 ] && home=/root || home=/; }
+tool test -x /bin/sh || fault step_invalid "the template has no /bin/sh, which run needs"
+tool test -d "$STEP_WORKDIR" || fault step_invalid "there is no folder $STEP_WORKDIR; make it by a workdir step"
+set --
+at=0
+while [ "$at" -lt "$STEP_ENVS" ]; do
+  one=STEP_ENV_$at
+  set -- "$@" "\${!one}"
+  at=$((at + 1))
+done
+chroot --userspec="$uid:$gid" --groups="$groups" /mnt "$within$loader" --library-path "$library" "$within/usr/bin/env" \\
+  -i --chdir="$STEP_WORKDIR" "HOME=$home" "$@" /bin/sh -c "$STEP_RUN" </dev/null
+code=$?
+`;
+
+// Folders that are there keep their permissions, and a link to one stays what it is. All becomes root's, as by COPY in a Dockerfile.
+const COPY = `
+real=$(tool realpath -e -- "$within/mnt/$STEP_FROM" 2>/dev/null) ||
+  fault step_invalid "$STEP_FROM is not in the context, or is a link to what is not there"
+case $real/ in
+  "$within/mnt/"*) ;;
+  *) fault step_invalid "$STEP_FROM is a link that leads out of the context" ;;
+esac
+code=0
+set -o pipefail
+if tool test -d "$real"; then
+  tool mkdir -p -- "$STEP_TO" &&
+    tool tar -C "$real" --owner=0 --group=0 --numeric-owner -cf - . |
+    tool tar -C "$STEP_TO" -xpf - --numeric-owner --no-overwrite-dir --keep-directory-symlink || code=1
+else
+  target=$STEP_TO
+  case $target in
+    */) tool mkdir -p -- "$target" || code=1 ;;
+    *) tool mkdir -p -- "$(dirname "$target")" || code=1 ;;
+  esac
+  [ "$code" -ne 0 ] || tool cp -a --no-preserve=ownership -- "$real" "$target" || code=1
+fi
+`;
+
+const WORKDIR = `
+code=0
+tool mkdir -p -- "$STEP_WORKDIR" || code=1
+`;
+
+const CLEAN = `
+tool find /tmp /var/tmp -xdev -mindepth 1 -delete 2>/dev/null
+fstrim /mnt 2>/dev/null
+code=0
+`;
+
+// No registry is asked for an image that was just built. Names without a registry are the Docker Hub's, as everywhere else.
+const BUILDAH = `
+mount_disk
+made=
+mkdir -p /run/skerry-build /etc/containers/registries.conf.d
+echo "unqualified-search-registries = [\\"docker.io\\"]" >/etc/containers/registries.conf.d/skerry-build.conf
+`;
+
+const BUILD_DOCKERFILE = `
+set -- --isolation chroot --layers --format docker --file "$context/$STEP_FILE" --tag localhost/skerry-build
+[ -z "$STEP_TARGET" ] || set -- "$@" --target "$STEP_TARGET"
+at=0
+while [ "$at" -lt "$STEP_ARGS" ]; do
+  one=STEP_ARG_$at
+  set -- "$@" --build-arg "\${!one}"
+  at=$((at + 1))
+done
+[ -f "$context/$STEP_FILE" ] || fault step_invalid "there is no $STEP_FILE in the context"
+buildah bud "$@" "$context"
+code=$?
+image=localhost/skerry-build
+`;
+
+const PULL_IMAGE = `
+image=$(buildah pull --quiet "docker://$STEP_IMAGE")
+code=$?
+`;
+
+/** The image's root, as the overlay shows it (so whiteouts have done their work), with owners, permissions, hard links and attributes. */
+const COPY_IMAGE = `
+if [ "$code" -eq 0 ]; then
+  container=$(buildah from --pull-never "$image") && tree=$(buildah mount "$container") &&
+    cp -a -- "$tree/." /mnt/ && buildah inspect --type image "$image" >${IMAGE_CONFIG_FILE} || code=1
+  [ -z "\${container:-}" ] || buildah rm "$container" >/dev/null
+fi
+`;
+
+/** The text of each kind of step. `place` says where disk and context are. */
+export function builderScripts(place: string) {
+  const script = (...parts: readonly string[]): string =>
+    `exec unshare --mount --propagation private --pid --fork --kill-child=KILL /bin/bash -c ${quoted([BEGIN, place, ...parts].join(""))}`;
+  return {
+    run: script(ENTER, MOUNT_SYSTEM, RUN, END),
+    copy: script(ENTER, COPY, END),
+    workdir: script(ENTER, WORKDIR, END),
+    dockerfile: script(BUILDAH, BUILD_DOCKERFILE, COPY_IMAGE, END),
+    image: script(BUILDAH, PULL_IMAGE, COPY_IMAGE, END),
+    seal: script(ENTER, CLEAN, END.replace("\nsync\n", "\ncheck_disk\nsync\n")),
+  };
+}
+
+const scripts = builderScripts(IN_BUILDER);
+export const RUN_SCRIPT = scripts.run;
+export const COPY_SCRIPT = scripts.copy;
+export const WORKDIR_SCRIPT = scripts.workdir;
+export const DOCKERFILE_SCRIPT = scripts.dockerfile;
+export const IMAGE_SCRIPT = scripts.image;
+export const SEAL_SCRIPT = scripts.seal;

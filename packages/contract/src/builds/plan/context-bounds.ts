@@ -1,0 +1,34 @@
+// What a context may be at most.
+
+import { SkerryError } from "../../errors.ts";
+
+/** Of all its files together. */
+export const CONTEXT_MAX_BYTES = 2 * 1024 ** 3;
+
+/** Files, folders and links. */
+export const CONTEXT_ENTRIES_MAX = 200_000;
+
+/** Of one path, in bytes. */
+export const CONTEXT_PATH_MAX_BYTES = 1_000;
+
+/** What has been counted of a context so far. Throws `context_too_large` where that is more than a build takes. */
+export function boundContext(
+  { bytes, entries }: Readonly<{ bytes: number; entries: number }>,
+  path: string,
+): void {
+  const remediation = "Name what is not needed in .dockerignore.";
+  if (entries > CONTEXT_ENTRIES_MAX)
+    throw new SkerryError("context_too_large", `The folder has more than ${CONTEXT_ENTRIES_MAX} entries.`, {
+      remediation,
+    });
+  if (bytes > CONTEXT_MAX_BYTES)
+    throw new SkerryError("context_too_large", `The folder has more than ${CONTEXT_MAX_BYTES} bytes.`, {
+      remediation,
+    });
+  if (Buffer.byteLength(path) > CONTEXT_PATH_MAX_BYTES)
+    throw new SkerryError(
+      "context_too_large",
+      `The folder has a path of more than ${CONTEXT_PATH_MAX_BYTES} bytes: ${path.slice(0, 100)}…`,
+      { remediation },
+    );
+}

@@ -1,0 +1,154 @@
+// From a request to the steps that carry it out. Pure: the same request and the same files have the same plan, here and in the command line.
+
+import { SkerryError } from "../../errors.ts";
+import type { BuildPlan, ContextFiles, PlannedConfig, PlanRequest } from "./build-plan.ts";
+import { contextPath } from "./context-path.ts";
+import { detectApp } from "./detect-app.ts";
+import { buildStep, ownFault, sealStep, shownLine } from "./planned-step.ts";
+import { planSteps } from "./plan-steps.ts";
+import { DOCKERFILE_SCRIPT, IMAGE_SCRIPT } from "./builder-scripts.ts";
+
+const DEFAULT_TEMPLATE = "base";
+const EMPTY: PlannedConfig = { env: {}, user: null, workdir: null };
+
+/**
+ * The plan of this request. `found` is the context where `folder` is to be detected, and null elsewhere. `inherited` is what holds for the
+ * template that `steps` stand on. Throws `invalid_build` for what cannot be built and `app_not_detected` for a folder that says nothing.
+ */
+export function planBuild(
+  request: PlanRequest,
+  found: ContextFiles | null,
+  inherited: PlannedConfig = EMPTY,
+): BuildPlan {
+  refuseSeveral(request);
+  const plan = planOf(request, found, inherited);
+  return { ...plan, config: withOwn(plan.config, request) };
+}
+
+function planOf(request: PlanRequest, found: ContextFiles | null, inherited: PlannedConfig): BuildPlan {
+  if (request.dockerfile !== undefined) return planDockerfile(request.dockerfile, found);
+  if (request.image !== undefined) return planImage(request.image);
+  if (request.folder === true) return planFolder(request, found, inherited);
+  const { steps, config } = planSteps(request.steps ?? [], inherited);
+  return {
+    on: { template: request.from ?? DEFAULT_TEMPLATE },
+    steps: [...steps, sealStep()],
+    config,
+    processes: [],
+    why: [],
+  };
+}
+
+function refuseSeveral(request: PlanRequest): void {
+  const { steps, dockerfile, image, folder, from } = request;
+  const ways = { steps, dockerfile, image, folder: folder === true ? folder : undefined };
+  const given = Object.entries(ways).flatMap(([name, value]) => (value === undefined ? [] : [`\`${name}\``]));
+  if (given.length > 1)
+    throw new SkerryError("invalid_build", `${given.join(" and ")} cannot be built together.`, {
+      remediation: "Give one of them; a build may stand on the template that another has made.",
+    });
+  if (from !== undefined && given.length === 1 && steps === undefined)
+    throw new SkerryError("invalid_build", `\`from\` is for \`steps\`, and not for ${given.join("")}.`, {
+      remediation: "Leave `from` out, or give `steps`.",
+    });
+}
+
+/** Over what the steps have come to lies what the request says. */
+function withOwn(config: PlannedConfig, request: PlanRequest): PlannedConfig {
+  if (request.workdir !== undefined && !request.workdir.startsWith("/"))
+    throw ownFault("workdir", "is not an absolute path");
+  const start = request.start ?? config.start;
+  return {
+    env: { ...config.env, ...request.env },
+    user: request.user ?? config.user,
+    workdir: request.workdir ?? config.workdir,
+    ...(start === undefined ? {} : { start }),
+  };
+}
+
+function planDockerfile(
+  { path = "Dockerfile", target = "", args = {} }: NonNullable<PlanRequest["dockerfile"]>,
+  found: ContextFiles | null,
+): BuildPlan {
+  const file = contextPath(path, "`dockerfile.path`");
+  if (found !== null && !found.files.includes(file))
+    throw new SkerryError("invalid_build", `There is no ${shownLine(file)} in the folder.`);
+  if (target !== "" && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/.test(target))
+    throw ownFault("dockerfile.target", "is no name of a stage");
+  const step = buildStep({
+    kind: "dockerfile",
+    shown: `buildah build --file ${file}${target === "" ? "" : ` --target ${target}`}`,
+    script: DOCKERFILE_SCRIPT,
+    variables: { FILE: file, TARGET: target },
+    lists: { ARG: Object.entries(args).map(([name, value]) => `${argumentName(name)}=${value}`) },
+    sees: EMPTY,
+    inputs: ["."],
+  });
+  return {
+    on: null,
+    steps: [step, sealStep()],
+    config: EMPTY,
+    processes: [],
+    why: [`${file} is built by buildah, and what its image says of environment, user and folder holds.`],
+  };
+}
+
+function argumentName(name: string): string {
+  if (/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) return name;
+  throw ownFault(
+    "dockerfile.args",
+    `has ${JSON.stringify(name.slice(0, 100))}, which is no name of a variable`,
+  );
+}
+
+/** Host, port, path, tag and digest of a reference; what a shell or a transport's name would need is not among its characters. */
+const REFERENCE =
+  /^[A-Za-z0-9][A-Za-z0-9.-]{0,252}(:\d{1,5})?(\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*){0,16}(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$/;
+
+function planImage(image: string): BuildPlan {
+  if (!REFERENCE.test(image) || image.length > 1_000)
+    throw new SkerryError("invalid_build", `${shownLine(image)} is not a reference to an image.`, {
+      remediation:
+        "A reference looks like docker.io/library/alpine:3.20, or ends with @sha256: and a digest.",
+    });
+  const step = buildStep({
+    kind: "image",
+    shown: `buildah pull ${image}`,
+    script: IMAGE_SCRIPT,
+    variables: { IMAGE: image },
+    sees: EMPTY,
+    inputs: [],
+  });
+  return {
+    on: null,
+    steps: [step, sealStep()],
+    config: EMPTY,
+    processes: [],
+    why: ["What the image says of environment, user and folder holds; its command runs only as `start`."],
+  };
+}
+
+function planFolder(request: PlanRequest, found: ContextFiles | null, inherited: PlannedConfig): BuildPlan {
+  if (found === null)
+    throw new SkerryError("invalid_build", "`folder` needs the files of a folder.", {
+      remediation: "Upload the folder as the build's context, or name what to build.",
+    });
+  const app = detectApp(found);
+  if (app.kind === "dockerfile") {
+    const plan = planDockerfile({ path: app.path }, found);
+    return { ...plan, why: [...app.why, ...plan.why] };
+  }
+  const before = { ...inherited, env: { ...inherited.env, ...request.env } };
+  const { steps, config } = planSteps(app.steps, before);
+  return {
+    on: { template: app.template },
+    steps: [...steps, sealStep()],
+    config: {
+      ...config,
+      env: { ...config.env, ...app.env },
+      ...(app.start === undefined ? {} : { start: app.start }),
+    },
+    processes: app.processes,
+    why: app.why,
+  };
+}

@@ -1,0 +1,272 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { PlanRequest } from "../src/builds/plan/build-plan.ts";
+import { imageConfig } from "../src/builds/plan/image-config.ts";
+import { planBuild } from "../src/builds/plan/plan-build.ts";
+import { stepFault } from "../src/builds/plan/step-fault.ts";
+import { stepKey, type ContextDigests } from "../src/builds/plan/step-key.ts";
+import { SkerryError } from "../src/errors.ts";
+
+const nothing = { env: {}, user: null, workdir: null };
+
+test("steps see the environment, the user and the folder of those before them", () => {
+  const steps = [
+    { run: "one" },
+    { env: { A: "1", B: "2" } },
+    { user: "web:web" },
+    { workdir: "/srv/./x/../site" },
+    { workdir: "below" },
+    { env: { B: "3" } },
+    { run: "two\nthree" },
+    { copy: { from: "./a//b/", to: "c/" } },
+  ];
+  const plan = planBuild({ steps, env: { C: "4" }, start: { command: "serve" } }, null);
+  expect(plan.on).toEqual({ template: "base" });
+  expect(plan.steps.map(({ kind, name }) => `${kind}: ${name}`)).toEqual([
+    "run: one",
+    "workdir: go to /srv/site",
+    "workdir: go to /srv/site/below",
+    "run: two …",
+    "copy: copy a/b to /srv/site/below/c/",
+    "seal: clean up and check the disk",
+  ]);
+  expect(plan.steps[0]?.sees).toEqual(nothing);
+  const seen = { env: { A: "1", B: "3" }, user: "web:web", workdir: "/srv/site/below" };
+  expect(plan.steps[3]?.sees).toEqual(seen);
+  expect(plan.steps[3]?.env).toMatchObject({
+    STEP_RUN: "two\nthree",
+    STEP_USER: "web:web",
+    STEP_WORKDIR: "/srv/site/below",
+    STEP_ENVS: "5",
+    STEP_ENV_0: "A=1",
+    STEP_ENV_1: "B=3",
+  });
+  expect(plan.steps[4]?.inputs).toEqual(["a/b"]);
+  expect(plan.config).toEqual({ ...seen, env: { ...seen.env, C: "4" }, start: { command: "serve" } });
+});
+
+test("what a template says holds for the steps on it, and beneath what they say", () => {
+  const inherited = { env: { PATH: "/opt/bin", A: "0" }, user: "web", workdir: "/app" };
+  const plan = planBuild({ from: "web:42", steps: [{ env: { A: "1" } }, { run: "x" }] }, null, inherited);
+  expect(plan.on).toEqual({ template: "web:42" });
+  expect(plan.steps[0]?.sees).toEqual({ ...inherited, env: { PATH: "/opt/bin", A: "1" } });
+  expect(plan.config).toEqual(plan.steps[0]?.sees);
+});
+
+test("nothing that a user wrote is in the text of a step's script", () => {
+  const hostile = "'; reboot #$(reboot)`reboot`\\";
+  const steps = [
+    { run: hostile },
+    { copy: { from: hostile, to: `/${hostile}` } },
+    { workdir: `/${hostile}` },
+  ];
+  const plan = planBuild({ steps }, null);
+  for (const { command } of plan.steps) expect(command).not.toContain("reboot");
+  const dockerfile = planBuild({ dockerfile: { path: hostile, args: { A: hostile } } }, null);
+  expect(dockerfile.steps[0]?.command).not.toContain("reboot");
+  expect(dockerfile.steps[0]?.env).toMatchObject({ STEP_FILE: hostile, STEP_ARG_0: `A=${hostile}` });
+});
+
+test.each<[string, PlanRequest, RegExp]>([
+  ["two ways", { steps: [], image: "a" }, /`steps` and `image` cannot be built together/],
+  ["a from without steps", { from: "base", folder: true }, /`from` is for `steps`, and not for `folder`/],
+  ["a folder without files", { folder: true }, /needs the files of a folder/],
+  ["a step of nothing", { steps: [{}] }, /steps\[0\]` needs exactly one of/],
+  ["a step of two", { steps: [{ run: "a", user: "b" }] }, /needs exactly one of/],
+  ["an empty command", { steps: [{ run: " " }] }, /`steps\[0\]\.run` is empty/],
+  ["a NUL", { steps: [{ run: "a\0b" }] }, /has a NUL byte/],
+  [
+    "a long command",
+    { steps: [{ run: "a".repeat(70_000) }] },
+    /bytes with its environment, and may have 61440/,
+  ],
+  [
+    "a path out of the context",
+    { steps: [{ copy: { from: "a/../../b", to: "/" } }] },
+    /leads out of the folder/,
+  ],
+  ["an absolute source", { steps: [{ copy: { from: "/etc", to: "/" } }] }, /is absolute/],
+  ["an empty source", { steps: [{ copy: { from: "", to: "/" } }] }, /is empty/],
+  ["a target of two lines", { steps: [{ copy: { from: "a", to: "/a\nb" } }] }, /copy\.to` is no path/],
+  ["a user that is none", { steps: [{ user: "a b" }] }, /is no name or number of a user/],
+  ["a variable that is none", { steps: [{ env: { "A-B": "1" } }] }, /has "A-B", which is no name/],
+  ["a relative workdir", { workdir: "srv" }, /`workdir` is not an absolute path/],
+  ["an image that is none", { image: "docker://alpine" }, /is not a reference to an image/],
+  ["an image with a shell in it", { image: "alpine;reboot" }, /is not a reference/],
+  ["a stage that is none", { dockerfile: { target: "--squash" } }, /is no name of a stage/],
+  ["an argument that is none", { dockerfile: { args: { "A=B": "" } } }, /"A=B", which is no name/],
+])("a request is refused with its fault: %s", (_, request, message) => {
+  const attempt = () => planBuild(request, null);
+  expect(attempt).toThrow(SkerryError);
+  expect(attempt).toThrow(message);
+});
+
+test("a Dockerfile that the folder does not have is refused, where its files are known", () => {
+  const found = { files: ["web/Dockerfile"], texts: {} };
+  expect(planBuild({ dockerfile: { path: "web/Dockerfile" } }, found).on).toBeNull();
+  expect(() => planBuild({ dockerfile: {} }, found)).toThrow("There is no Dockerfile in the folder.");
+});
+
+test.each([
+  "alpine",
+  "alpine:3.20",
+  "docker.io/library/alpine:3",
+  "localhost:5000/a/b_c",
+  `a@sha256:${"0".repeat(64)}`,
+])("an image is pulled: %s", (image) => {
+  expect(planBuild({ image }, null).steps[0]?.env).toEqual({ STEP_IMAGE: image });
+});
+
+const context: ContextDigests = { "a/b": "1", "a/c": "2", ab: "3" };
+const parts = { parent: "p", builder: "b", context };
+
+function keyOf(steps: NonNullable<PlanRequest["steps"]>, others: Partial<typeof parts> = {}): string {
+  const step = planBuild({ steps }, null).steps.at(-2);
+  if (step === undefined) throw new Error("there is no step");
+  return stepKey(step, { ...parts, ...others });
+}
+
+test("a step's key changes with all that it sees, and with nothing else", () => {
+  const run = keyOf([{ run: "x" }]);
+  expect(run).toMatch(/^[0-9a-f]{64}$/);
+  // What changes it.
+  const others = [
+    keyOf([{ run: "y" }]),
+    keyOf([{ run: "x" }], { parent: "q" }),
+    keyOf([{ run: "x" }], { builder: "c" }),
+    keyOf([{ env: { A: "1" } }, { run: "x" }]),
+    keyOf([{ env: { A: "2" } }, { run: "x" }]),
+    keyOf([{ user: "web" }, { run: "x" }]),
+    keyOf([{ workdir: "/x" }, { run: "x" }]),
+  ];
+  expect(new Set([run, ...others]).size).toBe(others.length + 1);
+  // What does not: a file that it does not copy, the order of variables, and what follows.
+  expect(keyOf([{ run: "x" }], { context: { ...context, ab: "4" } })).toBe(run);
+  expect(keyOf([{ env: { A: "1", B: "2" } }, { run: "x" }])).toBe(
+    keyOf([{ env: { B: "2" } }, { env: { A: "1" } }, { run: "x" }]),
+  );
+  const copy = [{ copy: { from: "a", to: "/a" } }];
+  expect(keyOf(copy, { context: { ...context, ab: "4" } })).toBe(keyOf(copy));
+  expect(keyOf(copy, { context: { ...context, "a/b": "4" } })).not.toBe(keyOf(copy));
+  expect(keyOf(copy, { context: { ...context, "a/d": "4" } })).not.toBe(keyOf(copy));
+  expect(keyOf(copy, { context: { "a/b": "12", "a/c": "" } })).not.toBe(
+    keyOf(copy, { context: { "a/b": "1", "a/c": "2" } }),
+  );
+  const all = [{ copy: { from: ".", to: "/a" } }];
+  expect(keyOf(all, { context: { ...context, ab: "4" } })).not.toBe(keyOf(all));
+  // A variable is not a step's other one, and its value not its name.
+  expect(keyOf([{ env: { A: "B=C" } }, { run: "x" }])).not.toBe(
+    keyOf([{ env: { A: "B", C: "" } }, { run: "x" }]),
+  );
+});
+
+const exited = { exit_code: 0, signal: 0, timed_out: false, oom_killed: false };
+
+test.each([
+  [exited, "", undefined],
+  [{ ...exited, oom_killed: true }, "", undefined],
+  [
+    { ...exited, exit_code: 3 },
+    "skerry-build: disk_full: x",
+    { code: "step_failed", message: "The step exited with 3." },
+  ],
+  [
+    { ...exited, exit_code: 125 },
+    "skerry-build: disk_full: it is full",
+    { code: "disk_full", message: "It is full." },
+  ],
+  [
+    { ...exited, exit_code: 125 },
+    "skerry-build: step_invalid: a: b",
+    { code: "step_failed", message: "A: b." },
+  ],
+  [
+    { ...exited, exit_code: 125 },
+    "skerry-build: what",
+    { code: "guest_failed", message: "The builder failed." },
+  ],
+  [
+    { ...exited, exit_code: 125 },
+    "docker: no",
+    { code: "step_failed", message: "The step exited with 125." },
+  ],
+  [
+    { ...exited, exit_code: 137, oom_killed: true },
+    "",
+    { code: "build_out_of_memory", message: "The step needed more memory than the builder has." },
+  ],
+  [
+    { ...exited, exit_code: 137, timed_out: true, signal: 9 },
+    "",
+    { code: "step_timed_out", message: "The step took too long and was ended." },
+  ],
+  [{ ...exited, signal: 11 }, "", { code: "step_failed", message: "The step was ended by signal 11." }],
+])("how a step ended: %j %s", (exit, line, fault) => {
+  expect(stepFault(exit, line)).toEqual(fault);
+});
+
+test("an image's configuration becomes that of the template", () => {
+  const config = {
+    User: "65534:65534",
+    WorkingDir: "/srv",
+    Env: ["PATH=/bin", "A=b=c", "EMPTY=", "__proto__=x"],
+    Entrypoint: ["/bin/serve", "--name"],
+    Cmd: ["it's"],
+    ExposedPorts: { "80/tcp": {} },
+  };
+  expect(imageConfig(JSON.stringify({ OCIv1: { config }, Docker: {} }))).toEqual({
+    env: Object.fromEntries([
+      ["PATH", "/bin"],
+      ["A", "b=c"],
+      ["EMPTY", ""],
+      ["__proto__", "x"],
+    ]),
+    user: "65534:65534",
+    workdir: "/srv",
+    command: String.raw`'/bin/serve' '--name' 'it'\''s'`,
+  });
+  expect(imageConfig("{}")).toEqual({ env: {}, user: null, workdir: "/", command: null });
+  expect(imageConfig('{"OCIv1":{"config":{"Env":null,"Cmd":null}}}').command).toBeNull();
+});
+
+test.each([
+  "",
+  "[",
+  '{"OCIv1":{"config":{"Env":"A=1"}}}',
+  '{"OCIv1":{"config":{"Env":[1]}}}',
+  '{"OCIv1":{"config":{"Env":["=1"]}}}',
+  String.raw`{"OCIv1":{"config":{"Env":["A=\u0000"]}}}`,
+  '{"OCIv1":{"config":{"User":"a; b"}}}',
+  '{"OCIv1":{"config":{"WorkingDir":"srv"}}}',
+  '{"OCIv1":{"config":{"Cmd":{"0":"a"}}}}',
+  JSON.stringify({ OCIv1: { config: { Env: Array.from({ length: 257 }, (_, at) => `A${at}=`) } } }),
+  JSON.stringify({ OCIv1: { config: { Env: [`A=${"x".repeat(20_000)}`] } } }),
+  `{"a":"${"x".repeat(2 ** 20)}"}`,
+])("what is no configuration of an image is refused: %.60s", (text) => {
+  expect(() => imageConfig(text)).toThrow(/^The image's configuration /);
+});
+
+test("a guest may say anything of an image", () => {
+  const value = fc.jsonValue();
+  const config = fc.record(
+    { Env: value, Cmd: value, Entrypoint: value, User: value, WorkingDir: value },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        value,
+        config.map((one) => ({ OCIv1: { config: one } })),
+      ),
+      (one) => {
+        try {
+          const { env, workdir } = imageConfig(JSON.stringify(one));
+          expect(Object.values(env).every((text) => typeof text === "string")).toBe(true);
+          expect(workdir?.startsWith("/")).toBe(true);
+        } catch (error) {
+          expect(error).toBeInstanceOf(SkerryError);
+        }
+      },
+    ),
+  );
+});
