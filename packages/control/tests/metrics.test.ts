@@ -78,6 +78,13 @@ test("requests are counted by method, route pattern and status", async () => {
   expect(valueOf(after, "skerry_http_requests_in_flight")).toBe(1);
 });
 
+test("a browser that loads the dashboard makes no requests of the API", async () => {
+  for (const path of ["/ui", "/ui/", "/ui/sandboxes", "/ui/assets/main-0.js"]) await world.call("GET", path);
+  const { series } = await scrape();
+  expect([...series.keys()].filter((key) => key.includes('path="/ui'))).toEqual([]);
+  expect(valueOf(await scrape(), "skerry_http_requests_in_flight")).toBe(1);
+});
+
 test("whatever a client sends, there are no new series: paths, methods and ids collapse", async () => {
   const port = (world.server.app.server.address() as AddressInfo).port;
   const attack = async (round: number) => {

@@ -66,6 +66,36 @@ test("an answer of a guest can do nothing to our origin in a browser", async () 
   expect((await errorOf(worker)).code).toBe("forbidden");
 });
 
+test("no page of this server can have an answer of a guest as its script, its style or its worker", async () => {
+  let asked = 0;
+  const port = await guest.serve((_request, response) => {
+    asked += 1;
+    response.writeHead(200, { "content-type": "text/javascript", vary: "Accept" }).end("alert(1)");
+  });
+  const loaded = async (dest: string, site: string) => {
+    const headers = { "sec-fetch-dest": dest, "sec-fetch-site": site };
+    return guest.get(port, "/app.js", { headers });
+  };
+  for (const dest of ["script", "style", "worker", "sharedworker", "serviceworker", "audioworklet"]) {
+    const error = await errorOf(await loaded(dest, "same-origin"));
+    expect([error.status, error.code, error.message], dest).toEqual([403, "forbidden", expect.any(String)]);
+    expect(error.message).toContain(dest);
+  }
+  expect(asked).toBe(0);
+  // Its own pages, whose origin nothing else has, and pages that read it.
+  for (const [dest, site] of [
+    ["script", "cross-site"],
+    ["document", "same-origin"],
+    ["empty", "same-origin"],
+    ["image", "same-origin"],
+  ] as const) {
+    const answer = await loaded(dest, site);
+    expect([answer.status, await answer.text()], `${dest} ${site}`).toEqual([200, "alert(1)"]);
+    // What a browser has kept of these must be no answer to the others.
+    expect(answer.headers.get("vary")).toBe("Accept, Sec-Fetch-Dest, Sec-Fetch-Site");
+  }
+});
+
 test.each([
   ["no HTTP", "SSH-2.0-OpenSSH_9.9\r\n"],
   [

@@ -133,9 +133,10 @@ test("an app at its own origin says what it likes of that origin, and nothing of
     ]);
     response.end("app");
   });
-  const { headers, body } = await ask(nameOf(port), "/", { ...withToken(), "service-worker": "script" });
-  expect(body).toBe("app");
-  expect(headers["set-cookie"]).toEqual(["session=1; Path=/; HttpOnly"]);
+  const script = { "sec-fetch-site": "same-origin", "sec-fetch-dest": "script" };
+  const asked = { ...withToken(), ...script, "service-worker": "script" };
+  const { headers, body } = await ask(nameOf(port), "/", asked);
+  expect([body, headers["set-cookie"]]).toEqual(["app", ["session=1; Path=/; HttpOnly"]]);
   expect(headers["content-security-policy"]).toBe("default-src 'self'");
   expect(headers["access-control-allow-origin"]).toBe("https://other.test");
   expect(headers["service-worker-allowed"]).toBe("/");

@@ -1,57 +1,46 @@
 // What hands out the clients. They are the same for everybody and tell nothing of anybody, and who fetches one has no token yet.
 
 import { Type } from "typebox";
-import type { Operations, WrittenAnswer } from "../api/operation.ts";
-
-function file(description: string, type: string): WrittenAnswer {
-  return { description, content: { [type]: { schema: Type.String() } } };
-}
-
-const download = {
-  surface: "web",
-  method: "GET",
-  tag: "platform",
-  access: "public",
-  errors: ["not_found", "rate_limited"],
-} as const;
+import type { Operations } from "../api/operation.ts";
+import { fileAnswer, webFile } from "../api/web-file.ts";
 
 export const clientOperations = {
   getSdk: {
-    ...download,
+    ...webFile,
     path: "/sdk.tgz",
     summary: "Get the TypeScript client as an npm package",
-    answers: { 200: file("The package.", "application/gzip") },
+    answers: fileAnswer("The package.", "application/gzip"),
   },
   getCli: {
-    ...download,
+    ...webFile,
     path: "/cli",
     summary: "Get the command line as one file for Node",
-    answers: { 200: file("The program.", "text/javascript") },
+    answers: fileAnswer("The program.", "text/javascript"),
   },
   getCliPackage: {
-    ...download,
+    ...webFile,
     path: "/cli.tgz",
     summary: "Get the command line as an npm package",
-    answers: { 200: file("The package.", "application/gzip") },
+    answers: fileAnswer("The package.", "application/gzip"),
   },
   getWheel: {
-    ...download,
+    ...webFile,
     path: "/skerry.whl",
     summary: "Be sent to the Python client",
     description: "302 to the file's own address, whose last part pip reads.",
-    answers: { 200: file("The wheel.", "application/octet-stream") },
+    answers: fileAnswer("The wheel.", "application/octet-stream"),
   },
   getClientFile: {
-    ...download,
+    ...webFile,
     path: "/clients/:file",
     summary: "Get a client by the name of its file",
     params: Type.Object({ file: Type.String() }, { additionalProperties: false }),
-    answers: { 200: file("The file.", "application/octet-stream") },
+    answers: fileAnswer("The file.", "application/octet-stream"),
   },
   getInstaller: {
-    ...download,
+    ...webFile,
     path: "/install.sh",
     summary: "Get a shell script that installs the command line",
-    answers: { 200: file("The script.", "text/x-shellscript") },
+    answers: fileAnswer("The script.", "text/x-shellscript"),
   },
 } as const satisfies Operations;

@@ -1,4 +1,4 @@
-// Counts requests. The labels come from closed lists, so that clients cannot add any: the methods below, the patterns of our routes, and
+// Counts requests of the API: a browser that loads the dashboard asks for two dozen files, which say nothing of how the API does. The labels come from closed lists, so that clients cannot add any: the methods below, the patterns of our routes, and
 // statuses that we answer with.
 
 import { STATUS_CODES } from "node:http";
@@ -10,6 +10,7 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIO
 const OTHER_METHOD = "other";
 const UNKNOWN_PATH = "unknown";
 const OTHER_STATUS = "other";
+const DASHBOARD = "/ui";
 
 /** Has each request know its route. Call before the routes are registered. */
 export function noteRoutes(app: FastifyInstance): void {
@@ -31,6 +32,7 @@ export function countRequestEnd(metrics: Metrics, request: CountedRequest, statu
   const method = METHODS.has(request.method ?? "") ? (request.method ?? "") : OTHER_METHOD;
   const path = request.pattern ?? UNKNOWN_PATH;
   metrics.httpInFlight.add(-1);
+  if (path === DASHBOARD || path.startsWith(`${DASHBOARD}/`)) return;
   // What a guest answers may have any.
   const shown = STATUS_CODES[status] === undefined ? OTHER_STATUS : String(status);
   metrics.httpRequests.add(1, method, path, shown);

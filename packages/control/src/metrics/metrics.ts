@@ -15,7 +15,7 @@ export type Outcome = "ok" | "error";
 
 export class Metrics {
   readonly httpRequests = new Counter("skerry_http_requests_total", {
-    help: "HTTP requests that have ended, by method, route pattern and status.",
+    help: "HTTP requests that have ended, without those for the dashboard's files, by method, route pattern and status.",
     labels: ["method", "path", "status"],
   });
   readonly httpDuration = new Histogram("skerry_http_request_duration_seconds", {

@@ -1,7 +1,7 @@
 // A list that stays as it is while a person reads it: rows change in place, and what is new waits above until it is asked for.
 
 import { useSignal, type ReadonlySignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Page, ResourceEventKind } from "@skerry/sdk";
 import { noteFailure } from "../session.ts";
 import { generation } from "./live.ts";
@@ -16,7 +16,7 @@ export interface ListPage<Kind extends ResourceEventKind> extends Page<ResourceO
 export interface List<Kind extends ResourceEventKind> {
   readonly rows: readonly ReadonlySignal<ResourceOf<Kind> | null>[];
   readonly counts: Readonly<Record<string, number>>;
-  /** How many have appeared since it was read. */
+  /** How many have appeared since it was read, as far as `NEWER_MAX`. */
   readonly newer: number;
   readonly hasMore: boolean;
   readonly isLoading: boolean;
@@ -24,6 +24,9 @@ export interface List<Kind extends ResourceEventKind> {
   readonly reload: () => void;
   readonly loadMore: () => void;
 }
+
+/** Beyond so many, a list only says that there are more: a tab may be left open for a week. */
+export const NEWER_MAX = 999;
 
 interface Options<Kind extends ResourceEventKind> {
   readonly kind: Kind;
@@ -51,7 +54,8 @@ export function useList<Kind extends ResourceEventKind>({
   const wanted = useSignal<string | undefined>(undefined);
   const isLoading = useSignal(true);
   const error = useSignal<unknown>(undefined);
-  const newer = useSignal<ReadonlySet<string>>(new Set());
+  const newerIds = useRef(new Set<string>());
+  const newer = useSignal(0);
   const turn = useSignal(0);
   const reload = () => {
     wanted.value = undefined;
@@ -72,7 +76,10 @@ export function useList<Kind extends ResourceEventKind>({
         error.value = undefined;
         const read = page.items.map((item) => store.put(item));
         rows.value = cursor === undefined ? read : [...rows.value, ...read];
-        if (cursor === undefined) newer.value = new Set();
+        if (cursor === undefined) {
+          newerIds.current.clear();
+          newer.value = 0;
+        }
         if (page.counts !== undefined) counts.value = page.counts;
         next.value = page.next_cursor;
       },
@@ -88,7 +95,9 @@ export function useList<Kind extends ResourceEventKind>({
   useEffect(
     () =>
       store.listen((resource, id, isNew) => {
-        if (isNew && resource !== null && takes(resource)) newer.value = new Set([...newer.value, id]);
+        const ids = newerIds.current;
+        if (!isNew || resource === null || ids.size === NEWER_MAX || !takes(resource)) return;
+        newer.value = ids.add(id).size;
       }),
     [key],
   );
@@ -96,7 +105,7 @@ export function useList<Kind extends ResourceEventKind>({
   return {
     rows: rows.value,
     counts: counts.value,
-    newer: newer.value.size,
+    newer: newer.value,
     hasMore: next.value !== null,
     isLoading: isLoading.value,
     error: error.value,

@@ -6,9 +6,10 @@ import { useList } from "../live/use-list.ts";
 import { go, href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
 import { Failure } from "../ui/failure.tsx";
+import { Newer } from "../ui/list-page.tsx";
 import { Empty, Loading, Page } from "../ui/page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
-import { bytesText, countText, shortId } from "../ui/text.ts";
+import { bytesText, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 
@@ -29,11 +30,7 @@ export function View() {
   return (
     <Page title="Snapshots" name="Snapshots">
       {list.error !== undefined && <Failure error={list.error} retry={list.reload} />}
-      {list.newer > 0 && (
-        <button type="button" class="newer" onClick={list.reload}>
-          {countText(list.newer)} new
-        </button>
-      )}
+      <Newer list={list} />
       {list.isLoading && found.length === 0 && <Loading />}
       {isEmpty && <Empty what="There are no snapshots." command="skerry sandbox snapshot ID" />}
       {roots.length > 0 && <Branches of={roots} among={found} />}

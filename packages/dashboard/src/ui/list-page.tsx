@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { ResourceEventKind } from "@skerry/sdk";
-import type { List } from "../live/use-list.ts";
+import { NEWER_MAX, type List } from "../live/use-list.ts";
 import type { ResourceOf } from "../live/resources.ts";
 import { query, setQuery } from "../router.ts";
 import { CopyAs, type RequestWords } from "./copy-as.tsx";
@@ -42,17 +42,24 @@ export function ListPage<Kind extends ResourceEventKind>(props: ListPageProps<Ki
         <Counts counts={list.counts} />
       </div>
       {list.error !== undefined && <Failure error={list.error} retry={list.reload} />}
-      {list.newer > 0 && (
-        <button type="button" class="newer" onClick={list.reload}>
-          {countText(list.newer)} new
-        </button>
-      )}
+      <Newer list={list} />
       {isEmpty && <Empty {...empty} />}
       {list.rows.length > 0 && (
         <Table label={title} columns={columns} rows={list.rows} onEnd={list.loadMore} {...(to && { to })} />
       )}
       {list.isLoading && list.rows.length === 0 && <Loading />}
     </Page>
+  );
+}
+
+/** What has appeared since the list was read waits until it is asked for. */
+export function Newer({ list }: { readonly list: Pick<List<ResourceEventKind>, "newer" | "reload"> }) {
+  if (list.newer === 0) return null;
+  return (
+    <button type="button" class="newer" onClick={list.reload}>
+      {countText(list.newer)}
+      {list.newer === NEWER_MAX && "+"} new
+    </button>
   );
 }
 

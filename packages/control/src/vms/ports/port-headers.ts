@@ -173,8 +173,11 @@ export type Fields = Record<string, string | string[]>;
 
 /** What the client gets of an answer. Throws `guest_failed` where the answer cannot be understood in one way only. */
 export function fieldsForClient(fields: readonly Field[]): Fields {
+  const passed = passedFields(fields, isOfTheOrigin);
   return {
-    ...passedFields(fields, isOfTheOrigin),
+    ...passed,
+    // What a browser has kept of a page is no answer to a request for a script, which is refused.
+    vary: [passed["vary"] ?? [], "Sec-Fetch-Dest, Sec-Fetch-Site"].flat(),
     "content-security-policy": GUEST_CONTENT_POLICY,
     // The page's own pictures and scripts come from another origin than it has.
     "cross-origin-resource-policy": "cross-origin",

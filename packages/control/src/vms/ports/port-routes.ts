@@ -41,7 +41,7 @@ export function requestPortHandler(
 ): Handler<ReturnType<typeof requestPortOperation>> {
   return async (request, reply) => {
     const isOwnOrigin = countedRequestOf(request).portHost !== undefined;
-    if (!isOwnOrigin) refuseServiceWorkers(request);
+    if (!isOwnOrigin) refuseParts(request);
     const visit = isOwnOrigin ? firstVisit(request) : undefined;
     if (visit !== undefined) return reply.header("set-cookie", visit.cookie).redirect(visit.location, 303);
     const tenant = tenantOf(request);
@@ -81,10 +81,36 @@ function firstVisit(
   };
 }
 
-/** A page of a guest is in a sandbox that has none, so a browser that fetches the script of one was told to by something else. */
-function refuseServiceWorkers({ headers }: FastifyRequest): void {
-  if (headers["service-worker"] === undefined) return;
-  throw new SkerryError("forbidden", "Pages of a guest can have no service workers at this address.");
+/** What runs, or decides how a page looks, in the page that loads it. */
+const PARTS_OF_PAGES = new Set([
+  "audioworklet",
+  "paintworklet",
+  "script",
+  "serviceworker",
+  "sharedworker",
+  "style",
+  "worker",
+]);
+
+/**
+ * Pages of guests have an origin of their own here, and no service workers. So a browser that loads such a part for a page of this origin loads it into
+ * one of ours, which something has led on: what the guest answers would run with the rights of the person who looks at it.
+ */
+function refuseParts({ headers }: FastifyRequest): void {
+  if (headers["service-worker"] !== undefined) {
+    throw new SkerryError("forbidden", "Pages of a guest can have no service workers at this address.");
+  }
+  const part = headers["sec-fetch-dest"];
+  if (headers["sec-fetch-site"] !== "same-origin" || typeof part !== "string") return;
+  if (!PARTS_OF_PAGES.has(part)) return;
+  throw new SkerryError(
+    "forbidden",
+    `A page of this server cannot load what a guest answers as its ${part}.`,
+    {
+      remediation:
+        "Open the port as a page of its own. Where `SKERRY_SANDBOX_DOMAIN` is set, its pages load their own scripts and styles.",
+    },
+  );
 }
 
 function proxiedOf(request: FastifyRequest, reply: FastifyReply, port: number): Omit<Proxied, "target"> {
