@@ -54,8 +54,7 @@ export function useList<Kind extends ResourceEventKind>({
   const wanted = useSignal<string | undefined>(undefined);
   const isLoading = useSignal(true);
   const error = useSignal<unknown>(undefined);
-  const newerIds = useRef(new Set<string>());
-  const newer = useSignal(0);
+  const newer = useNewer(store, key, takes);
   const turn = useSignal(0);
   const reload = () => {
     wanted.value = undefined;
@@ -76,10 +75,7 @@ export function useList<Kind extends ResourceEventKind>({
         error.value = undefined;
         const read = page.items.map((item) => store.put(item));
         rows.value = cursor === undefined ? read : [...rows.value, ...read];
-        if (cursor === undefined) {
-          newerIds.current.clear();
-          newer.value = 0;
-        }
+        if (cursor === undefined) newer.clear();
         if (page.counts !== undefined) counts.value = page.counts;
         next.value = page.next_cursor;
       },
@@ -92,20 +88,11 @@ export function useList<Kind extends ResourceEventKind>({
     );
     return () => stop.abort();
   }, [key, turn.value, wanted.value, generation.value]);
-  useEffect(
-    () =>
-      store.listen((resource, id, isNew) => {
-        const ids = newerIds.current;
-        if (!isNew || resource === null || ids.size === NEWER_MAX || !takes(resource)) return;
-        newer.value = ids.add(id).size;
-      }),
-    [key],
-  );
   useEvery(everyMs, isLoading, reload);
   return {
     rows: rows.value,
     counts: counts.value,
-    newer: newer.value,
+    newer: newer.count,
     hasMore: next.value !== null,
     isLoading: isLoading.value,
     error: error.value,
@@ -114,4 +101,27 @@ export function useList<Kind extends ResourceEventKind>({
       if (!isLoading.value && next.value !== null) wanted.value = next.value;
     },
   };
+}
+
+/** How many that would be in the list have appeared since it was cleared. */
+function useNewer<Kind extends ResourceEventKind>(
+  store: Resources<Kind>,
+  key: string,
+  takes: Options<Kind>["takes"],
+): { readonly count: number; readonly clear: () => void } {
+  const ids = useRef(new Set<string>());
+  const count = useSignal(0);
+  useEffect(
+    () =>
+      store.listen((resource, id, isNew) => {
+        if (!isNew || resource === null || ids.current.size === NEWER_MAX || !takes(resource)) return;
+        count.value = ids.current.add(id).size;
+      }),
+    [key],
+  );
+  const clear = () => {
+    ids.current.clear();
+    count.value = 0;
+  };
+  return { count: count.value, clear };
 }
