@@ -2,70 +2,34 @@ import type { Machine } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
 import { useLoaded } from "../live/use-loaded.ts";
-import type { Params } from "../pages.ts";
-import { href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
-import { Copy } from "../ui/copy.tsx";
 import { Failure } from "../ui/failure.tsx";
-import { Loading, Page } from "../ui/page.tsx";
+import { Loading } from "../ui/page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
-import { StatusMark } from "../ui/status-mark.tsx";
-import { Tabs } from "../ui/tabs.tsx";
-import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 import { machineKind } from "../vm/vm-kind.ts";
-import { vmTab, vmTabs } from "../vm/vm-tabs.tsx";
+import { vmPage } from "../vm/vm-page.tsx";
 
 const LOG_LINES = 500;
 const LOOK_EVERY_MS = 3_000;
 
-export function View({ params }: { readonly params: Params }) {
-  const { id = "", tab = "console" } = params;
-  const read = useLoaded(`machine ${id}`, async (signal) =>
-    resources.machine.put(await skerry.machines.get(id, { signal })),
-  );
-  const machine = read.value?.value ?? undefined;
-  if (machine === undefined)
-    return (
-      <Page title={shortId(id)} name={id}>
-        {read.error === undefined ? <Loading /> : <Failure error={read.error} retry={read.reload} />}
-      </Page>
-    );
-  const name = machine.name ?? shortId(machine.id);
-  return (
-    <Page
-      name={name}
-      title={
-        <>
-          <a href={href("/machines")}>Machines</a> / {name} <StatusMark status={machine.status} />
-        </>
-      }
-      actions={<Actions machine={machine} />}
-    >
-      <p class="muted">
-        <code>{machine.id}</code> <Copy text={machine.id} label="the id" /> {machine.template} ·{" "}
-        {machine.size} <Why kind="machine" of={machine} />
-      </p>
-      {machine.reason !== null && <p class="reason">{machine.reason}</p>}
-      <Tabs
-        label="Parts of the machine"
-        at={`/machines/${machine.id}`}
-        names={["Console", "Restarts", "Details", ...vmTabs]}
-        chosen={tab}
-      />
-      {vmTab(tab, { vm: machineKind, id: machine.id }) ?? <Part tab={tab} machine={machine} />}
-    </Page>
-  );
-}
+export const View = vmPage<Machine>({
+  kind: machineKind,
+  read: async (id, signal) => resources.machine.put(await skerry.machines.get(id, { signal })),
+  tabs: ["Console", "Restarts", "Details"],
+  Tab,
+  Beside: ({ of }) => <Why kind="machine" of={of} />,
+  Actions,
+});
 
-function Part({ tab, machine }: { readonly tab: string; readonly machine: Machine }) {
-  if (tab === "restarts") return <Restarts id={machine.id} />;
-  if (tab === "details") return <Details machine={machine} />;
+function Tab({ name, of: machine }: { readonly name: string; readonly of: Machine }) {
+  if (name === "restarts") return <Restarts id={machine.id} />;
+  if (name === "details") return <Details machine={machine} />;
   return <Console id={machine.id} />;
 }
 
-function Actions({ machine: { id, status } }: { readonly machine: Machine }) {
+function Actions({ of: { id, status } }: { readonly of: Machine }) {
   const needs = machineKind.writeScope;
   const act = (verb: "start" | "stop" | "restart") => async () =>
     void resources.machine.put(await skerry.machines[verb](id));
@@ -75,15 +39,6 @@ function Actions({ machine: { id, status } }: { readonly machine: Machine }) {
       {isStopped && <Action label="Start" needs={needs} run={act("start")} />}
       {status === "running" && <Action label="Restart" needs={needs} run={act("restart")} />}
       {status === "running" && <Action label="Stop" needs={needs} run={act("stop")} />}
-      {status !== "destroyed" && (
-        <Action
-          label="Destroy"
-          danger
-          needs={needs}
-          confirm="Its memory and its disk are lost. Its snapshots stay."
-          run={() => skerry.machines.destroy(id)}
-        />
-      )}
     </>
   );
 }

@@ -1,0 +1,126 @@
+// What the page of a sandbox and that of a machine have in common: the head, the tabs that both have, and what can be done with both.
+
+import type { ReadonlySignal } from "@preact/signals";
+import type { ComponentChildren, ComponentType } from "preact";
+import { resources } from "../live/resources.ts";
+import { useLoaded } from "../live/use-loaded.ts";
+import type { Params } from "../pages.ts";
+import { go, href } from "../router.ts";
+import { Action } from "../ui/action.tsx";
+import { Copy } from "../ui/copy.tsx";
+import { CopyAs } from "../ui/copy-as.tsx";
+import { Failure } from "../ui/failure.tsx";
+import { Loading, Page } from "../ui/page.tsx";
+import { StatusMark } from "../ui/status-mark.tsx";
+import { Tabs } from "../ui/tabs.tsx";
+import { shortId } from "../ui/text.ts";
+import type { VmKind } from "./vm-kind.ts";
+import { vmTab, vmTabs, type AnyVm } from "./vm-tabs.tsx";
+
+interface VmPage<Vm extends AnyVm> {
+  readonly kind: VmKind;
+  /** Puts it among the resources, where events change it. */
+  readonly read: (id: string, signal: AbortSignal) => Promise<ReadonlySignal<Vm | null>>;
+  /** Its own tabs; the first is the one that its address without a tab shows. */
+  readonly tabs: readonly string[];
+  readonly Tab: ComponentType<{ readonly name: string; readonly of: Vm }>;
+  /** What stands behind its template and size. */
+  readonly Beside: ComponentType<{ readonly of: Vm }>;
+  /** What can be done with this kind alone. */
+  readonly Actions: ComponentType<{ readonly of: Vm }>;
+}
+
+export function vmPage<Vm extends AnyVm>(page: VmPage<Vm>): ComponentType<{ readonly params: Params }> {
+  const { kind, tabs, Tab, Beside, Actions } = page;
+  return function View({ params }) {
+    const { id = "", tab = tabs[0]?.toLowerCase() ?? "" } = params;
+    const read = useLoaded(`${kind.noun} ${id}`, (signal) => page.read(id, signal));
+    const vm = read.value?.value ?? undefined;
+    if (vm === undefined)
+      return (
+        <Page title={shortId(id)} name={id}>
+          {read.error === undefined ? <Loading /> : <Failure error={read.error} retry={read.reload} />}
+        </Page>
+      );
+    const name = vm.name ?? shortId(vm.id);
+    return (
+      <Page
+        name={name}
+        title={
+          <>
+            <a href={href(kind.path)}>{kind.plural}</a> / {name} <StatusMark status={vm.status} />
+          </>
+        }
+        actions={
+          <CommonActions kind={kind} vm={vm}>
+            <Actions of={vm} />
+          </CommonActions>
+        }
+      >
+        <p class="muted">
+          <code>{vm.id}</code> <Copy text={vm.id} label="the id" /> {vm.template} · {vm.size}{" "}
+          <Beside of={vm} />
+        </p>
+        {vm.reason !== null && <p class="reason">{vm.reason}</p>}
+        <Tabs
+          label={`Parts of the ${kind.noun}`}
+          at={`${kind.path}/${vm.id}`}
+          names={[...tabs, ...vmTabs]}
+          chosen={tab}
+        />
+        {vmTab(tab, kind, vm) ?? <Tab name={tab} of={vm} />}
+      </Page>
+    );
+  };
+}
+
+interface CommonActionsProps {
+  readonly kind: VmKind;
+  readonly vm: AnyVm;
+  /** Those of its kind alone. */
+  readonly children: ComponentChildren;
+}
+
+function CommonActions({ kind, vm: { id, status }, children }: CommonActionsProps) {
+  const needs = kind.writeScope;
+  const isRunning = status === "running";
+  return (
+    <>
+      <CopyAs
+        request={{
+          method: "GET",
+          path: `/v1${kind.path}/${id}`,
+          cli: `skerry ${kind.noun} get ${id}`,
+          typescript: `const ${kind.noun} = await skerry${kind.path.replace("/", ".")}.get(${JSON.stringify(id)});`,
+        }}
+      />
+      {children}
+      {isRunning && (
+        <Action
+          label="Fork"
+          needs={needs}
+          run={async () => {
+            const fork = await kind.fork(id);
+            if (fork !== undefined) go(`${kind.path}/${fork}`);
+          }}
+        />
+      )}
+      {isRunning && (
+        <Action
+          label="Snapshot"
+          needs={needs}
+          run={async () => void resources.snapshot.put(await kind.calls.snapshot(id))}
+        />
+      )}
+      {status !== "destroyed" && (
+        <Action
+          label="Destroy"
+          danger
+          needs={needs}
+          confirm="Its memory and its disk are lost. Its snapshots stay."
+          run={() => kind.calls.destroy(id)}
+        />
+      )}
+    </>
+  );
+}
