@@ -6,6 +6,7 @@ import { HostPanel } from "../hosts/host-panel.tsx";
 import { useList } from "../live/use-list.ts";
 import { useLoaded } from "../live/use-loaded.ts";
 import { useMoves } from "../live/use-moves.ts";
+import { query, setQuery } from "../router.ts";
 import { CopyAs } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Empty, Loading, Page } from "../ui/page.tsx";
@@ -25,22 +26,34 @@ export function View() {
   });
   const moves = useMoves();
   const sizes = useLoaded("sizes", (signal) => skerry.sizes.list({ signal })).value;
-  const shown = hosts.rows.flatMap(({ value }) => (value === null ? [] : [value]));
+  const wanted = query.value.get("status");
+  const all = hosts.rows.flatMap(({ value }) => (value === null ? [] : [value]));
+  const shown = all.filter(({ status }) => wanted === null || status === wanted);
   const request = { method: "GET", path: "/v1/hosts", cli: "skerry host list" } as const;
   return (
     <Page title="Hosts" name="Hosts" actions={<CopyAs request={request} />}>
       {hosts.error !== undefined && <Failure error={hosts.error} retry={hosts.reload} />}
       {moves.error !== undefined && <Failure error={moves.error} />}
+      {wanted !== null && (
+        <p>
+          <button type="button" onClick={() => setQuery({ status: undefined })}>
+            Only {wanted} ×
+          </button>
+        </p>
+      )}
       {hosts.isLoading && shown.length === 0 && <Loading />}
       {!hosts.isLoading && hosts.error === undefined && shown.length === 0 && (
-        <Empty what="There are no hosts." command="skerry host token" />
+        <Empty
+          what={wanted === null ? "There are no hosts." : "No host passes the filter."}
+          command="skerry host token"
+        />
       )}
       {hosts.newer > 0 && (
         <button type="button" class="newer" onClick={hosts.reload}>
           {countText(hosts.newer)} new
         </button>
       )}
-      {shown.length > 1 && <Capacity hosts={shown} sizes={sizes} />}
+      {all.length > 1 && <Capacity hosts={all} sizes={sizes} />}
       {shown.map((host) => (
         <HostPanel key={host.id} host={host} moves={moves.all} sizes={sizes} />
       ))}

@@ -1,15 +1,17 @@
 import { skerry } from "../api.ts";
 import { useLoaded } from "../live/use-loaded.ts";
+import { NeedsYou } from "../overview/needs-you.tsx";
 import { href } from "../router.ts";
 import { Failure } from "../ui/failure.tsx";
 import { Loading, Page } from "../ui/page.tsx";
 import { Panel } from "../ui/panel.tsx";
 import { Sparkline } from "../ui/sparkline.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
-import { countText } from "../ui/text.ts";
+import { bytesText, countText } from "../ui/text.ts";
 
 const LOOK_EVERY_MS = 10_000;
 const USAGE_EVERY_MS = 60_000;
+const MIB = 1024 * 1024;
 
 export function View() {
   const status = useLoaded("status", (signal) => skerry.status({ signal }), { everyMs: LOOK_EVERY_MS });
@@ -20,6 +22,7 @@ export function View() {
   const found = status.value;
   return (
     <Page title="Overview" name="Overview">
+      <NeedsYou />
       {status.error !== undefined && <Failure error={status.error} retry={status.reload} />}
       {usage.error !== undefined && <Failure error={usage.error} retry={usage.reload} />}
       {found === undefined && status.error === undefined && <Loading />}
@@ -38,6 +41,12 @@ export function View() {
             <Sparkline values={points.map(({ machines }) => machines)} />
           </Panel>
           <Counted title="Hosts" to="/hosts" counts={found.hosts} past={[]} />
+          <Past title="vCPUs at most" values={points.map(({ vcpus }) => vcpus)} text={countText} />
+          <Past
+            title="Memory at most"
+            values={points.map(({ memory_mib: mib }) => mib)}
+            text={(mib) => bytesText(mib * MIB)}
+          />
           <Panel title="Made in the last day">
             <p class="big">{countText(points.reduce((sum, { created }) => sum + created, 0))}</p>
             <Sparkline values={points.map(({ created }) => created)} />
@@ -45,6 +54,22 @@ export function View() {
         </div>
       )}
     </Page>
+  );
+}
+
+interface PastProps {
+  readonly title: string;
+  readonly values: readonly number[];
+  readonly text: (value: number) => string;
+}
+
+/** The most of a step, in the last day; the figure is the last one. */
+function Past({ title, values, text }: PastProps) {
+  return (
+    <Panel title={title}>
+      <p class="big">{text(values.at(-1) ?? 0)}</p>
+      <Sparkline values={values} />
+    </Panel>
   );
 }
 

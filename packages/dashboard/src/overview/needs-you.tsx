@@ -1,0 +1,49 @@
+import { skerry } from "../api.ts";
+import { nowMs } from "../clock.ts";
+import { useLoaded } from "../live/use-loaded.ts";
+import { href } from "../router.ts";
+import { may } from "../session.ts";
+import { Failure } from "../ui/failure.tsx";
+import { Panel } from "../ui/panel.tsx";
+import { StatusMark } from "../ui/status-mark.tsx";
+import { countText } from "../ui/text.ts";
+import { Why } from "../ui/why.tsx";
+import { needsOf, type Found } from "./needs.ts";
+
+const LOOK_EVERY_MS = 10_000;
+const HOSTS_MAX = 500;
+const MACHINES_MAX = 20;
+const SHOWN_MAX = 20;
+
+/** What should be looked at, of what this session may see. */
+export function NeedsYou() {
+  const { value, error, reload } = useLoaded("needs", readFound, { everyMs: LOOK_EVERY_MS });
+  if (error !== undefined) return <Failure error={error} retry={reload} />;
+  if (value === undefined) return null;
+  const needs = needsOf(value, nowMs.value);
+  if (needs.length === 0) return <p class="muted">● Nothing needs you.</p>;
+  const beyond = needs.length - SHOWN_MAX;
+  return (
+    <Panel title={needs.length === 1 ? "1 needs you" : `${countText(needs.length)} need you`}>
+      <ul class="plain" aria-label="What needs you">
+        {needs.slice(0, SHOWN_MAX).map((need) => (
+          <li key={`${need.kind} ${need.name}`}>
+            <a href={href(need.to)}>{need.name}</a> <StatusMark status={need.status} />{" "}
+            <span class="muted">{need.text}</span> <Why kind={need.kind} of={need.of} />
+          </li>
+        ))}
+      </ul>
+      {beyond > 0 && <p class="help">And {countText(beyond)} more.</p>}
+    </Panel>
+  );
+}
+
+async function readFound(signal: AbortSignal): Promise<Found> {
+  const none = { items: [] };
+  const [hosts, machines, services] = await Promise.all([
+    may("hosts:read") ? skerry.hosts.page({ limit: HOSTS_MAX }, { signal }) : none,
+    may("machines:read") ? skerry.machines.page({ status: "failed", limit: MACHINES_MAX }, { signal }) : none,
+    may("metrics:read") ? skerry.backgroundServices.list({ signal }) : [],
+  ]);
+  return { hosts: hosts.items, machines: machines.items, services };
+}

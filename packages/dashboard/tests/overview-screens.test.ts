@@ -1,0 +1,40 @@
+// The overview in a real browser: what needs somebody, and numbers that lead to what they count.
+
+import { expect, test } from "vitest";
+import { MachineUpkeep } from "../../control/tests/support/machine-upkeep.ts";
+import { useWorld } from "../../control/tests/support/world.ts";
+import { useDashboard } from "./support/browser.ts";
+
+const world = useWorld();
+const dashboard = useDashboard(world);
+
+test("when all is well nothing needs anybody, and a machine that fails does, with its reason", async () => {
+  const { page } = dashboard;
+  const { id } = await world.createMachine({ name: "web-2", restart: { policy: "no" } });
+  await dashboard.logIn(world.token);
+  await page.getByText("Nothing needs you.").waitFor();
+  const exit = { exit_code: 137, signal: 9, oom_killed: false };
+  world.host.end(id, null, { cause: "main_exited", exit });
+  await new MachineUpkeep(world).cleanUp();
+  await page.getByRole("heading", { name: "1 needs you" }).waitFor();
+  const needs = page.getByRole("list", { name: "What needs you" });
+  await needs.getByText("the main process exited with 137").waitFor();
+  await needs.getByRole("button", { name: "Why?" }).click();
+  await page.getByText("Its main process exited with 137: it was killed, by SIGKILL.").waitFor();
+  expect(await dashboard.faults()).toEqual([]);
+  await page.keyboard.press("Escape");
+  await needs.getByRole("link", { name: "web-2" }).click();
+  await page.getByRole("heading", { level: 1 }).getByText("web-2").waitFor();
+});
+
+test("a number of hosts leads to those hosts alone", async () => {
+  const { page } = dashboard;
+  await dashboard.logIn(world.token);
+  await page.getByRole("link", { name: "online 1" }).click();
+  await page.getByRole("heading", { level: 2, name: "fake" }).waitFor();
+  await page.getByRole("button", { name: "Only online" }).waitFor();
+  await page.goto(`${dashboard.url}/ui/hosts?status=draining`);
+  await page.getByText("No host passes the filter.").waitFor();
+  await page.getByRole("button", { name: "Only draining" }).click();
+  await page.getByRole("heading", { level: 2, name: "fake" }).waitFor();
+});
