@@ -8,6 +8,7 @@ import { WebSocket } from "ws";
 import type { Me } from "@skerry/contract/organizations/organization";
 import type { TokenCreated, TokenList } from "@skerry/contract/organizations/token";
 import { readEvents } from "../../sdk/src/event-stream.ts";
+import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
 import { Members } from "./support/members.ts";
 import { openReplica } from "./support/replica.ts";
 import { eventually, useWorld } from "./support/world.ts";
@@ -211,6 +212,47 @@ test("a session that was not used for an hour has ended, one that was is not", a
   await used(61);
   await eventually(async () => (await elsewhere()).status === 401, "the session has ended");
   expect(await status("POST", "/v1/auth/tokens", headers)).toBe(401);
+});
+
+test("a session that has ended is not among the tokens, and is swept a day later", async () => {
+  const { me } = await logIn();
+  const listed = async () => {
+    const { body } = await world.call<TokenList>("GET", "/v1/auth/tokens?limit=500");
+    return body.items.some(({ id }) => id === me.token_id);
+  };
+  const kept = async () =>
+    (await sql`select 1 from api_tokens where id = ${me.token_id}`.execute(world.db)).rows.length === 1;
+  const sweep = () => expiredRowsSweeper(world.context, 1).activate(AbortSignal.timeout(60_000));
+  const endedHoursAgo = (hours: number) =>
+    sql`update api_tokens set created_at = now() - interval '3 days', last_used_at = now() - ${hours + 1} * interval '1 hour'
+        where id = ${me.token_id}`.execute(world.db);
+  expect(await listed()).toBe(true);
+  await endedHoursAgo(1);
+  await sweep();
+  expect([await listed(), await kept()]).toEqual([false, true]);
+  await endedHoursAgo(25);
+  await sweep();
+  expect(await kept()).toBe(false);
+  // Any other token that has expired stands in the list until it is revoked.
+  const token = await mint({ expires_in: "1h" });
+  await sql`update api_tokens set expires_at = now() - interval '9 days' where id = ${token.id}`.execute(
+    world.db,
+  );
+  await sweep();
+  const { body } = await world.call<TokenList>("GET", "/v1/auth/tokens?limit=500");
+  expect(body.items.map(({ id }) => id)).toContain(token.id);
+});
+
+test("a token is told which token of its organization minted it, and never one of another", async () => {
+  const parent = await mint();
+  const child = await world.call<TokenCreated>("POST", "/v1/auth/tokens", { token: parent.token, body: {} });
+  expect(child.body.parent_id).toBe(parent.id);
+  const other = (await new Members(world).newOrganization()).path.split("/").at(-1) ?? "";
+  const headers = { "x-org-id": other };
+  const elsewhere = await world.call<TokenCreated>("POST", "/v1/auth/tokens", { headers, body: {} });
+  expect([elsewhere.status, elsewhere.body.parent_id]).toEqual([201, null]);
+  const list = await world.call<TokenList>("GET", "/v1/auth/tokens", { headers });
+  expect(list.body.items.find(({ id }) => id === elsewhere.body.id)?.parent_id).toBe(null);
 });
 
 test("revoking its token ends a session and the stream that it has open", async () => {

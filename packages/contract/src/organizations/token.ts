@@ -48,6 +48,12 @@ const tokenFields = {
   name: Type.String(),
   user_id: Type.String({ description: "Whose token it is." }),
   organization_id: Type.String({ description: "Where it works without `X-Org-ID`." }),
+  parent_id: Nullable(
+    Type.String({
+      description:
+        "The token of this organization that minted it, and with which it ends; null where there is none.",
+    }),
+  ),
   scopes: Scopes,
   bound: Type.Boolean({ description: "It works in this organization only, also with `X-Org-ID`." }),
   created_at: Timestamp,
@@ -60,6 +66,7 @@ const exampleToken = {
   name: "ci",
   user_id: exampleIds.user,
   organization_id: exampleIds.organization,
+  parent_id: null,
   scopes: exampleScopes,
   bound: false,
   created_at: "2026-11-20T16:21:09.123Z",

@@ -1,4 +1,4 @@
-// Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of unused tokens, join tokens, and login codes, and logs and measurements of long ago. None counts any more
+// Forgets what is only kept for a day: Idempotency-Keys, the rate buckets of unused tokens, join tokens, login codes and sessions, and logs and measurements of long ago. None counts any more
 // even before this has come by: an old key is as good as unused, an old bucket is full, an old join token has expired. And erases the
 // environments of VMs that were destroyed by a version that did not.
 
@@ -7,6 +7,7 @@ import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
 import { sweepJoinTokens } from "../joining/join-host.ts";
 import { sweepMachineRestarts } from "../machines/machine-restarts.ts";
 import { sweepMoves } from "../moves/mover.ts";
+import { sweepSessions } from "../organizations/session-tokens.ts";
 import { sweepRateBuckets } from "../rate-limits/rate-limiter.ts";
 import { sweepLoginCodes } from "../sessions/login-codes.ts";
 import { sweepUsage } from "../usage/usage.ts";
@@ -27,6 +28,7 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
         await sweepRateBuckets(context.db, BATCH),
         await sweepJoinTokens(context.db, BATCH),
         await sweepLoginCodes(context.db, BATCH),
+        await sweepSessions(context.db, BATCH),
         await sweepMoves(context.db, BATCH),
         await eraseLeftEnv(context.db, BATCH),
         await sweepVmEvents(context.db, BATCH),

@@ -3,7 +3,7 @@ import type { Role } from "@skerry/contract/organizations/roles";
 import type { Scope } from "@skerry/contract/organizations/scopes";
 import type { Database, Queries, Tables } from "../db/database.ts";
 
-export type TokenRow = Omit<Selectable<Tables["api_tokens"]>, "secret_sha256" | "parent_id">;
+export type TokenRow = Omit<Selectable<Tables["api_tokens"]>, "secret_sha256">;
 
 export interface NewToken {
   readonly id: string;
@@ -24,6 +24,11 @@ export interface NewToken {
   readonly idle_s: number | null;
 }
 
+/** One of another organization is not told: its members know nothing of it. */
+const parentHere = sql<string | null>`(
+  select parent.id from api_tokens parent where parent.id = api_tokens.parent_id and parent.org_id = api_tokens.org_id
+)`;
+
 const columns = [
   "id",
   "org_id",
@@ -31,6 +36,7 @@ const columns = [
   "name",
   "scopes",
   "bound",
+  parentHere.as("parent_id"),
   "idle_s",
   "created_at",
   "expires_at",
@@ -93,7 +99,10 @@ export function findToken(db: Database, id: string): Promise<TokenRow | undefine
   return db.selectFrom("api_tokens").select(columns).where("id", "=", id).executeTakeFirst();
 }
 
-/** Newest first, of one user or of all; tokens that are revoked are not shown. */
+/** When a token ends by itself: a session also where it is not used. */
+const endsAt = sql<Date | null>`least(expires_at, coalesce(last_used_at, created_at) + idle_s * interval '1 second')`;
+
+/** Newest first, of one user or of all. Tokens that are revoked are not shown, nor sessions that have ended: each login leaves one. */
 export function listTokens(
   db: Database,
   page: { orgId: string; userId: string | null; before: string | undefined; limit: number },
@@ -103,6 +112,7 @@ export function listTokens(
     .select(columns)
     .where("org_id", "=", page.orgId)
     .where("revoked_at", "is", null)
+    .where((token) => token.or([token("idle_s", "is", null), token(endsAt, ">", sql<Date>`now()`)]))
     .orderBy("id", "desc")
     .limit(page.limit);
   if (page.userId !== null) query = query.where("user_id", "=", page.userId);
@@ -147,6 +157,16 @@ export async function revokeOldSessions(transaction: Queries, parentId: string, 
       where parent_id = ${parentId} and idle_s is not null and revoked_at is null
       order by id desc offset ${kept}
     )`.execute(transaction);
+}
+
+/** Sessions that ended more than a day ago. Nothing is minted below a session, and the audit log keeps ids alone. */
+export async function sweepSessions(db: Database, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from api_tokens where id in (
+      select id from api_tokens
+      where idle_s is not null and least(revoked_at, ${endsAt}) < now() - interval '1 day' limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows ?? 0);
 }
 
 /** All tokens that a user has in an organization, and all that came from them. Hold the user first. */

@@ -192,6 +192,7 @@ function tokenOf(row: TokenRow): Token {
     name: row.name,
     user_id: row.user_id,
     organization_id: row.org_id,
+    parent_id: row.parent_id,
     scopes: [...row.scopes],
     bound: row.bound,
     created_at: row.created_at.toISOString(),

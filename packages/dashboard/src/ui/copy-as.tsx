@@ -3,7 +3,7 @@
 import { Copy } from "./copy.tsx";
 
 export interface RequestWords {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With its query. */
   readonly path: string;
   readonly json?: unknown;
@@ -44,6 +44,27 @@ function asCurl({ method, path, json }: RequestWords): string {
   if (json !== undefined)
     parts.push("-H", "'Content-Type: application/json'", "-d", quoted(JSON.stringify(json)));
   return parts.join(" ");
+}
+
+/** A command line: its beginning as it is, and each further word quoted where the shell would read it otherwise. */
+export function command(start: string, ...words: readonly string[]): string {
+  return [start, ...words.map(quoted)].join(" ");
+}
+
+/** Fields of a request as flags of its command: `expires_in` is `--expires-in`. */
+export function flags(fields: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(fields).flatMap(([name, value]) => [`--${name.replaceAll("_", "-")}`, value]);
+}
+
+/** A call of the client: `tokens.create` with these arguments. */
+export function call(method: string, ...args: readonly unknown[]): string {
+  return `await skerry.${method}(${args.map((one) => JSON.stringify(one)).join(", ")});`;
+}
+
+/** The same for one that gives item by item. */
+export function callForEach(method: string, item: string, ...args: readonly unknown[]): string {
+  const list = `skerry.${method}(${args.map((one) => JSON.stringify(one)).join(", ")})`;
+  return `for await (const ${item} of ${list}) console.log(${item});`;
 }
 
 /** For a shell, as one word. */

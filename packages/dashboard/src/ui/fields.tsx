@@ -1,5 +1,7 @@
 // Inputs of a form from the schema of the request that it sends: bounds, defaults and words are the API's own.
 
+import { useId } from "preact/hooks";
+
 export interface RequestSchema {
   readonly properties: Readonly<Record<string, FieldSchema>>;
 }
@@ -8,6 +10,8 @@ interface FieldSchema {
   readonly type?: string;
   readonly enum?: readonly string[];
   readonly description?: string;
+  /** Of a list. */
+  readonly items?: { readonly enum?: readonly string[] };
   readonly default?: string | number | boolean;
   readonly maxLength?: number;
   readonly minimum?: number;
@@ -30,19 +34,21 @@ export function Field({ schema, name, label, value, onInput, choices, fault }: F
   const field = schema.properties[name] ?? {};
   const options = choices ?? field.enum;
   const help = fault ?? field.description;
+  const id = useId();
   const common = {
-    id: name,
+    id,
     name,
     value,
-    "aria-describedby": `${name}-help`,
+    "aria-describedby": `${id}-help`,
     "aria-invalid": fault !== undefined,
   };
   return (
     <div class="field">
-      <label for={name}>{label}</label>
+      <label for={id}>{label}</label>
       {options === undefined ? (
         <input
           {...common}
+          {...(field.minimum !== undefined && { type: "number", min: field.minimum, max: field.maximum })}
           maxLength={field.maxLength}
           placeholder={field.default === undefined ? "" : String(field.default)}
           autocomplete="off"
@@ -57,9 +63,35 @@ export function Field({ schema, name, label, value, onInput, choices, fault }: F
           ))}
         </select>
       )}
-      <p id={`${name}-help`} class={fault === undefined ? "help" : "fault"}>
+      <p id={`${id}-help`} class={fault === undefined ? "help" : "fault"}>
         {help}
       </p>
     </div>
+  );
+}
+
+/** Of which several can be taken: `value` has their names, with spaces between. */
+export function Checks({ schema, name, label, value, onInput, choices, fault }: FieldProps) {
+  const field = schema.properties[name] ?? {};
+  const chosen = value.split(" ").filter((one) => one !== "");
+  const toggle = (option: string, isOn: boolean) =>
+    onInput((isOn ? [...chosen, option] : chosen.filter((one) => one !== option)).join(" "));
+  return (
+    <fieldset class="field">
+      <legend>{label}</legend>
+      {(choices ?? field.items?.enum ?? []).map((option) => (
+        <label key={option} class="check">
+          <input
+            type="checkbox"
+            name={name}
+            value={option}
+            checked={chosen.includes(option)}
+            onChange={(event) => toggle(option, event.currentTarget.checked)}
+          />{" "}
+          {option}
+        </label>
+      ))}
+      <p class={fault === undefined ? "help" : "fault"}>{fault ?? field.description}</p>
+    </fieldset>
   );
 }

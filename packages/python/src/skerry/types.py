@@ -1888,6 +1888,8 @@ class Token(TypedDict):
     user_id: str
     #: Where it works without `X-Org-ID`.
     organization_id: str
+    #: The token of this organization that minted it, and with which it ends; null where there is none.
+    parent_id: Optional[str]
     #: What the token may do, as far as its user may. `*`: everything.
     scopes: List[Scope]
     #: It works in this organization only, also with `X-Org-ID`.
@@ -1917,6 +1919,8 @@ class TokenCreated(TypedDict):
     user_id: str
     #: Where it works without `X-Org-ID`.
     organization_id: str
+    #: The token of this organization that minted it, and with which it ends; null where there is none.
+    parent_id: Optional[str]
     #: What the token may do, as far as its user may. `*`: everything.
     scopes: List[Scope]
     #: It works in this organization only, also with `X-Org-ID`.

@@ -1,0 +1,150 @@
+import { useSignal } from "@preact/signals";
+import { hasRole, roles, type Role } from "@skerry/contract/organizations/roles";
+import type { Member } from "@skerry/sdk";
+import { schema as addSchema } from "openapi:MemberAddRequest";
+import { schema as updateSchema } from "openapi:MemberUpdateRequest";
+import { skerry } from "../api.ts";
+import { useLoaded } from "../live/use-loaded.ts";
+import { me } from "../session.ts";
+import { Action } from "../ui/action.tsx";
+import { call, callForEach, command, CopyAs, flags } from "../ui/copy-as.tsx";
+import { Form, type Given } from "../ui/form.tsx";
+import { Panel } from "../ui/panel.tsx";
+import { Secret } from "../ui/secret.tsx";
+import { Waiting } from "../ui/waiting.tsx";
+
+const SHOWN_MAX = 1_000;
+
+export function Members({ organization }: { readonly organization: string }) {
+  const invitation = useSignal("");
+  const members = useLoaded("members", async (signal) => {
+    const found: Member[] = [];
+    for await (const member of skerry.organizations.members(organization, { signal }))
+      if (found.push(member) === SHOWN_MAX) break;
+    return found;
+  });
+  const request = {
+    method: "GET",
+    path: `/v1/orgs/${organization}/members`,
+    cli: "skerry org members",
+    typescript: callForEach("organizations.members", "member", organization),
+  } as const;
+  return (
+    <Panel title="Members" actions={<CopyAs request={request} />}>
+      <details class="more">
+        <summary>Add a member</summary>
+        <AddForm
+          organization={organization}
+          done={(secret) => {
+            invitation.value = secret;
+            members.reload();
+          }}
+        />
+      </details>
+      {invitation.value !== "" && (
+        <Secret
+          label="The new member's first token"
+          text={invitation.value}
+          help="Hand it over: it works in this organization, and is shown this once."
+        />
+      )}
+      <Waiting of={members}>
+        <ul class="plain">
+          {members.value?.map((member) => (
+            <Line key={member.user_id} {...{ organization, member }} reload={members.reload} />
+          ))}
+        </ul>
+      </Waiting>
+    </Panel>
+  );
+}
+
+/** Up to one's own: a higher one can be neither given nor taken. */
+function rolesToGive(): readonly Role[] {
+  const own = me.value?.role ?? "viewer";
+  return roles.filter((role) => hasRole(own, role));
+}
+
+interface AddFormProps {
+  readonly organization: string;
+  readonly done: (secret: string) => void;
+}
+
+function AddForm({ organization, done }: AddFormProps) {
+  return (
+    <Form
+      schema={addSchema}
+      labels={{ name: "Name", email: "E-mail", role: "Role" }}
+      initial={{ role: "member" }}
+      choices={{ role: rolesToGive() }}
+      submit={["Add", "Adding…"]}
+      needs="org:write"
+      request={({ name = "", ...others }) => ({
+        method: "POST",
+        path: `/v1/orgs/${organization}/members`,
+        json: { name, ...others },
+        cli: command("skerry org add-member", name, ...flags(others)),
+        typescript: call("organizations.addMember", organization, { name, ...others }),
+      })}
+      send={async ({ name = "", ...others }) => {
+        const added = await skerry.organizations.addMember(organization, {
+          name,
+          ...others,
+          role: roleIn(others),
+        });
+        done(added.token.token);
+      }}
+    />
+  );
+}
+
+/** The form offers nothing else. */
+const roleIn = ({ role }: Given): Role => role as Role;
+
+interface LineProps {
+  readonly organization: string;
+  readonly member: Member;
+  readonly reload: () => void;
+}
+
+function Line({ organization, member, reload }: LineProps) {
+  const { user_id: id, name, email, role } = member;
+  return (
+    <li>
+      {name} <span class="muted">{email}</span> <strong>{role}</strong>
+      {id === me.value?.user_id && " (you)"}
+      <details class="more">
+        <summary aria-label={`Change ${name}`}>Change</summary>
+        <Form
+          schema={updateSchema}
+          labels={{ role: "Role" }}
+          initial={{ role }}
+          choices={{ role: rolesToGive() }}
+          submit={["Change the role", "Changing…"]}
+          needs="org:write"
+          request={(given) => ({
+            method: "PATCH",
+            path: `/v1/orgs/${organization}/members/${id}`,
+            json: { role: roleIn(given) },
+            cli: command("skerry org set-role", id, roleIn(given)),
+            typescript: call("organizations.setRole", organization, id, roleIn(given)),
+          })}
+          send={async (given) => {
+            await skerry.organizations.setRole(organization, id, roleIn(given));
+            reload();
+          }}
+        />
+        <Action
+          label="Remove"
+          danger
+          needs="org:write"
+          confirm={`${name} is no member any more, and the tokens that ${name} has in this organization end.`}
+          run={async () => {
+            await skerry.organizations.removeMember(organization, id);
+            reload();
+          }}
+        />
+      </details>
+    </li>
+  );
+}

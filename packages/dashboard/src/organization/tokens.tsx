@@ -1,0 +1,146 @@
+import { useSignal } from "@preact/signals";
+import type { Token, TokenCreateRequest } from "@skerry/sdk";
+import { schema } from "openapi:TokenCreateRequest";
+import { skerry } from "../api.ts";
+import { useLoaded } from "../live/use-loaded.ts";
+import { me } from "../session.ts";
+import { Action } from "../ui/action.tsx";
+import { call, callForEach, command, CopyAs, flags } from "../ui/copy-as.tsx";
+import { Form, type Given } from "../ui/form.tsx";
+import { Panel } from "../ui/panel.tsx";
+import { Secret } from "../ui/secret.tsx";
+import { shortId } from "../ui/text.ts";
+import { Waiting } from "../ui/waiting.tsx";
+import { When } from "../ui/when.tsx";
+import { countBelow, tokenTree, type TokenNode } from "./token-tree.ts";
+
+const SHOWN_MAX = 2_000;
+
+export function Tokens() {
+  const minted = useSignal("");
+  const tokens = useLoaded("tokens", readTokens);
+  const request = {
+    method: "GET",
+    path: "/v1/auth/tokens",
+    cli: "skerry auth token list",
+    typescript: callForEach("tokens.list", "token"),
+  } as const;
+  return (
+    <Panel title="Tokens" actions={<CopyAs request={request} />}>
+      <details class="more">
+        <summary>Mint a token</summary>
+        <MintForm
+          done={(secret) => {
+            minted.value = secret;
+            tokens.reload();
+          }}
+        />
+      </details>
+      {minted.value !== "" && (
+        <Secret label="The new token" text={minted.value} help="It is shown this once, and stored nowhere." />
+      )}
+      <Waiting of={tokens}>
+        <Branches nodes={tokenTree(tokens.value ?? [])} reload={tokens.reload} />
+      </Waiting>
+    </Panel>
+  );
+}
+
+async function readTokens(signal: AbortSignal): Promise<readonly Token[]> {
+  const found: Token[] = [];
+  for await (const token of skerry.tokens.list({ signal })) if (found.push(token) === SHOWN_MAX) break;
+  return found;
+}
+
+function MintForm({ done }: { readonly done: (secret: string) => void }) {
+  const scopes = me.value?.scopes ?? [];
+  return (
+    <Form
+      schema={schema}
+      labels={{ name: "Name", expires_in: "Lifetime", scopes: "Scopes" }}
+      initial={{ expires_in: "24h" }}
+      choices={{ scopes }}
+      several={["scopes"]}
+      submit={["Mint", "Minting…"]}
+      needs="tokens:write"
+      request={(given) => {
+        const json = bodyOf(given);
+        const { scopes: chosen = [], ...plain } = json;
+        const words = flags(plain as Given);
+        return {
+          method: "POST",
+          path: "/v1/auth/tokens",
+          json,
+          // The flag takes all that follow it.
+          cli: command(
+            "skerry auth token create",
+            ...words,
+            ...(chosen.length > 0 ? ["--scope", ...chosen] : []),
+          ),
+          typescript: call("tokens.create", json),
+        };
+      }}
+      send={async (given) => done((await skerry.tokens.create(bodyOf(given))).token)}
+    />
+  );
+}
+
+function bodyOf({ scopes, ...given }: Given): TokenCreateRequest {
+  // Its choices are scopes.
+  return scopes === undefined
+    ? given
+    : { ...given, scopes: scopes.split(" ") as NonNullable<TokenCreateRequest["scopes"]> };
+}
+
+interface BranchesProps {
+  readonly nodes: readonly TokenNode[];
+  readonly reload: () => void;
+}
+
+function Branches({ nodes, reload }: BranchesProps) {
+  return (
+    <ul class="tree">
+      {nodes.map((node) => (
+        <Branch key={node.token.id} {...{ node, reload }} />
+      ))}
+    </ul>
+  );
+}
+
+function Branch({ node, reload }: { readonly node: TokenNode; readonly reload: () => void }) {
+  const { token, minted } = node;
+  const isOwn = token.id === me.value?.token_id;
+  return (
+    <li>
+      <strong>{token.name}</strong>
+      {isOwn && " (this browser)"}{" "}
+      <span class="muted">
+        <code title={token.id}>{shortId(token.id)}</code> · {token.scopes.join(", ")} · ends{" "}
+        {token.expires_at === null ? "never" : <When at={token.expires_at} />} · used{" "}
+        {token.last_used_at === null ? "never" : <When at={token.last_used_at} />}
+      </span>
+      <Action
+        label="Revoke"
+        danger
+        needs="tokens:write"
+        confirm={lossOf(node)}
+        run={async () => {
+          await skerry.tokens.revoke(token.id);
+          reload();
+        }}
+      />
+      {minted.length > 0 && <Branches nodes={minted} reload={reload} />}
+    </li>
+  );
+}
+
+function lossOf(node: TokenNode): string {
+  const count = countBelow(node);
+  const others =
+    count === 0
+      ? ""
+      : count === 1
+        ? ", and the one that came from it"
+        : `, and the ${count} that came from it`;
+  return `This ends ${node.token.name}${others}: programs and browsers that use ${count === 0 ? "it" : "them"} are refused from now on.`;
+}

@@ -1,0 +1,85 @@
+// A form: its fields are those of the request's schema, and what it sends can be copied.
+
+import { useSignal } from "@preact/signals";
+import { SkerryApiError, type Scope } from "@skerry/sdk";
+import { may, noteFailure } from "../session.ts";
+import { CopyAs, type RequestWords } from "./copy-as.tsx";
+import { Failure } from "./failure.tsx";
+import { Checks, Field, type RequestSchema } from "./fields.tsx";
+
+/** What was filled in, by the field's name; of a field with several choices, those that are chosen, with spaces between. */
+export type Given = Readonly<Record<string, string>>;
+
+export interface FormProps {
+  readonly schema: RequestSchema;
+  /** Fields, in their order, with their labels. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly initial?: Given;
+  /** In the place of the schema's: names that the server knows. */
+  readonly choices?: Readonly<Record<string, readonly string[] | undefined>>;
+  /** Fields of which several choices can be taken. */
+  readonly several?: readonly string[];
+  /** Of the button, also while it works: `Create` and `Creating…`. */
+  readonly submit: readonly [label: string, busy: string];
+  /** Without it, the button is there and says so. */
+  readonly needs?: Scope;
+  /** What `send` sends. */
+  readonly request: (given: Given) => RequestWords;
+  readonly send: (given: Given) => Promise<unknown>;
+}
+
+export function Form({ schema, labels, initial = {}, choices = {}, several = [], ...deed }: FormProps) {
+  const filled = useSignal<Given>(initial);
+  const error = useSignal<unknown>(undefined);
+  const isBusy = useSignal(false);
+  const given = Object.fromEntries(Object.entries(filled.value).filter(([, value]) => value !== ""));
+  const send = async (event: Event) => {
+    event.preventDefault();
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      await deed.send(given);
+    } catch (failure) {
+      error.value = failure;
+      noteFailure(failure);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  const fault = faultOf(error.value);
+  const mayNot = deed.needs !== undefined && !may(deed.needs);
+  return (
+    <form class="sheet" onSubmit={(event) => void send(event)}>
+      {Object.entries(labels).map(([name, label]) => {
+        const Input = several.includes(name) ? Checks : Field;
+        return (
+          <Input
+            key={name}
+            {...{ schema, name, label, value: filled.value[name] ?? "" }}
+            {...(choices[name] === undefined ? {} : { choices: choices[name] })}
+            fault={fault?.field === name ? fault.message : undefined}
+            onInput={(value) => (filled.value = { ...filled.value, [name]: value })}
+          />
+        );
+      })}
+      <div class="actions">
+        <button
+          type="submit"
+          class="primary"
+          disabled={isBusy.value || mayNot}
+          title={mayNot ? `Needs the scope ${deed.needs}.` : ""}
+        >
+          {deed.submit[isBusy.value ? 1 : 0]}
+        </button>
+        <CopyAs request={deed.request(given)} />
+      </div>
+      {error.value !== undefined && <Failure error={error.value} />}
+    </form>
+  );
+}
+
+/** The field that the server has something against. */
+function faultOf(error: unknown): { readonly field: string; readonly message: string } | undefined {
+  const field = error instanceof SkerryApiError ? error.context?.["field"] : undefined;
+  return error instanceof Error && typeof field === "string" ? { field, message: error.message } : undefined;
+}
