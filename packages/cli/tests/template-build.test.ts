@@ -56,7 +56,7 @@ test("a Dockerfile is planned where it is named", async () => {
   const missing = await shell.run("template", "build", "--plan", "--dockerfile", "Dockerfile");
   expect([missing.code, missing.stderr]).toEqual([
     1,
-    "error: There is no Dockerfile in the folder. (invalid_build)\n",
+    "error: There is no Dockerfile in the folder. (no_dockerfile)\n",
   ]);
 });
 

@@ -20,7 +20,7 @@ test("steps see the environment, the user and the folder of those before them", 
     { run: "two\nthree" },
     { copy: { from: "./a//b/", to: "c/" } },
   ];
-  const plan = planBuild({ steps, env: { C: "4" }, start: { command: "serve" } }, null);
+  const plan = planBuild({ steps, env: { C: "4" }, start: { command: "serve" } });
   expect(plan.on).toEqual({ template: "base" });
   expect(plan.steps.map(({ kind, name }) => `${kind}: ${name}`)).toEqual([
     "run: one",
@@ -47,7 +47,7 @@ test("steps see the environment, the user and the folder of those before them", 
 
 test("what a template says holds for the steps on it, and beneath what they say", () => {
   const inherited = { env: { PATH: "/opt/bin", A: "0" }, user: "web", workdir: "/app" };
-  const plan = planBuild({ from: "web:42", steps: [{ env: { A: "1" } }, { run: "x" }] }, null, inherited);
+  const plan = planBuild({ from: "web:42", steps: [{ env: { A: "1" } }, { run: "x" }] }, inherited);
   expect(plan.on).toEqual({ template: "web:42" });
   expect(plan.steps[0]?.sees).toEqual({ ...inherited, env: { PATH: "/opt/bin", A: "1" } });
   expect(plan.config).toEqual(plan.steps[0]?.sees);
@@ -60,17 +60,16 @@ test("nothing that a user wrote is in the text of a step's script", () => {
     { copy: { from: hostile, to: `/${hostile}` } },
     { workdir: `/${hostile}` },
   ];
-  const plan = planBuild({ steps }, null);
+  const plan = planBuild({ steps });
   for (const { command } of plan.steps) expect(command).not.toContain("reboot");
-  const dockerfile = planBuild({ dockerfile: { path: hostile, args: { A: hostile } } }, null);
+  const dockerfile = planBuild({ dockerfile: { path: hostile, args: { A: hostile } } });
   expect(dockerfile.steps[0]?.command).not.toContain("reboot");
   expect(dockerfile.steps[0]?.env).toMatchObject({ STEP_FILE: hostile, STEP_ARG_0: `A=${hostile}` });
 });
 
 test.each<[string, PlanRequest, RegExp]>([
   ["two ways", { steps: [], image: "a" }, /`steps` and `image` cannot be built together/],
-  ["a from without steps", { from: "base", folder: true }, /`from` is for `steps`, and not for `folder`/],
-  ["a folder without files", { folder: true }, /needs the files of a folder/],
+  ["a from without steps", { from: "base", image: "a" }, /`from` is for `steps`, and not for `image`/],
   ["a step of nothing", { steps: [{}] }, /steps\[0\]` needs exactly one of/],
   ["a step of two", { steps: [{ run: "a", user: "b" }] }, /needs exactly one of/],
   ["an empty command", { steps: [{ run: " " }] }, /`steps\[0\]\.run` is empty/],
@@ -96,15 +95,9 @@ test.each<[string, PlanRequest, RegExp]>([
   ["a stage that is none", { dockerfile: { target: "--squash" } }, /is no name of a stage/],
   ["an argument that is none", { dockerfile: { args: { "A=B": "" } } }, /"A=B", which is no name/],
 ])("a request is refused with its fault: %s", (_, request, message) => {
-  const attempt = () => planBuild(request, null);
+  const attempt = () => planBuild(request);
   expect(attempt).toThrow(SkerryError);
   expect(attempt).toThrow(message);
-});
-
-test("a Dockerfile that the folder does not have is refused, where its files are known", () => {
-  const found = { files: ["web/Dockerfile"], texts: {} };
-  expect(planBuild({ dockerfile: { path: "web/Dockerfile" } }, found).on).toBeNull();
-  expect(() => planBuild({ dockerfile: {} }, found)).toThrow("There is no Dockerfile in the folder.");
 });
 
 test.each([
@@ -114,14 +107,14 @@ test.each([
   "localhost:5000/a/b_c",
   `a@sha256:${"0".repeat(64)}`,
 ])("an image is pulled: %s", (image) => {
-  expect(planBuild({ image }, null).steps[0]?.env).toEqual({ STEP_IMAGE: image });
+  expect(planBuild({ image }).steps[0]?.env).toEqual({ STEP_IMAGE: image });
 });
 
 const context: ContextDigests = { "a/b": "1", "a/c": "2", ab: "3" };
 const parts = { parent: "p", builder: "b", context };
 
 function keyOf(steps: NonNullable<PlanRequest["steps"]>, others: Partial<typeof parts> = {}): string {
-  const step = planBuild({ steps }, null).steps.at(-2);
+  const step = planBuild({ steps }).steps.at(-2);
   if (step === undefined) throw new Error("there is no step");
   return stepKey(step, { ...parts, ...others });
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { planBuild } from "../src/builds/plan/plan-build.ts";
-import { DETECTED_FILES } from "../src/builds/plan/detect-app.ts";
+import { DETECTED_FILES, detectApp } from "../src/builds/plan/detect-app.ts";
 import { isInRange } from "../src/builds/plan/node-range.ts";
 import { SkerryError } from "../src/errors.ts";
 import appPlans from "./support/app-plans.json" with { type: "json" };
@@ -9,7 +9,9 @@ import { apps } from "./support/apps.ts";
 
 function planOf(files: Readonly<Record<string, string>>) {
   const texts = Object.entries(files).filter(([name]) => DETECTED_FILES.includes(name));
-  return planBuild({ folder: true }, { files: Object.keys(files), texts: Object.fromEntries(texts) });
+  const found = { files: Object.keys(files), texts: Object.fromEntries(texts) };
+  const { request, processes, why } = detectApp(found);
+  return { ...planBuild(request), processes, why };
 }
 
 /** What the expected plans say of a plan. */
@@ -116,7 +118,7 @@ test.each<[string, Readonly<Record<string, string>>, RegExp]>([
 });
 
 test("a file that is too large to be read is named", () => {
-  expect(() => planBuild({ folder: true }, { files: ["package.json"], texts: {} })).toThrow(
+  expect(() => detectApp({ files: ["package.json"], texts: {} })).toThrow(
     "package.json cannot be read, or has more than 1048576 bytes.",
   );
 });

@@ -1,9 +1,12 @@
 // `skerry template build --plan`: what a build of a folder would do. No server is asked.
 
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
-import type { BuildPlan, PlanRequest } from "@skerry/contract/builds/plan/build-plan";
+import type { BuildPlan, ContextFiles, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
+import { contextPath } from "@skerry/contract/builds/plan/context-path";
+import { detectApp } from "@skerry/contract/builds/plan/detect-app";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
+import { CliError } from "../../errors.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
 import { readContext } from "./context-folder.ts";
 
@@ -28,9 +31,10 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--json", "print JSON")
     .action(async (dir: string, flags: BuildFlags) => {
       const context = await readContext(dir);
-      const plan = planBuild(requestOf(flags), context);
-      if (flags.json === true) return cli.output.json(planJson(plan));
-      await printPlan(cli, plan);
+      const found = appOf(context, flags);
+      const plan = planBuild(found.request);
+      if (flags.json === true) return cli.output.json(planJson(plan, found));
+      await printPlan(cli, plan, found);
     });
   addExamples(
     build,
@@ -40,15 +44,28 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
   );
 }
 
-function requestOf({ dockerfile, target, buildArg, env }: BuildFlags): PlanRequest {
-  const own = given({ env });
+/** What the flags name, or what the folder's files say. */
+function appOf(context: ContextFiles, flags: BuildFlags): DetectedApp {
+  const { dockerfile, target, buildArg, env } = flags;
   if (dockerfile === undefined && target === undefined && buildArg === undefined)
-    return { ...own, folder: true };
-  return { ...own, dockerfile: given({ path: dockerfile, target, args: buildArg }) };
+    return withEnv(detectApp(context), env);
+  const path = dockerfile ?? "Dockerfile";
+  if (!context.files.includes(contextPath(path, "--dockerfile")))
+    throw new CliError("no_dockerfile", `There is no ${path} in the folder.`);
+  const request = { dockerfile: given({ path: dockerfile, target, args: buildArg }), ...given({ env }) };
+  return { request, processes: [], why: [`buildah builds ${path}.`] };
+}
+
+/** Steps see it too: an install may need where to install from. */
+function withEnv(app: DetectedApp, env: BuildFlags["env"]): DetectedApp {
+  const { steps } = app.request;
+  if (env === undefined) return app;
+  if (steps === undefined) return { ...app, request: { ...app.request, env } };
+  return { ...app, request: { ...app.request, steps: [{ env }, ...steps] } };
 }
 
 /** Without the scripts that carry the steps out. */
-function planJson({ on, steps, config, processes, why }: BuildPlan): object {
+function planJson({ on, steps, config }: BuildPlan, { processes, why }: DetectedApp): object {
   return {
     on,
     steps: steps.map(({ kind, name, shown, sees, inputs }) => ({ kind, name, shown, sees, inputs })),
@@ -58,7 +75,11 @@ function planJson({ on, steps, config, processes, why }: BuildPlan): object {
   };
 }
 
-async function printPlan(cli: Cli, { on, steps, config, processes, why }: BuildPlan): Promise<void> {
+async function printPlan(
+  cli: Cli,
+  { on, steps, config }: BuildPlan,
+  { processes, why }: DetectedApp,
+): Promise<void> {
   for (const sentence of why) await cli.output.line(sentence);
   await cli.output.line("");
   await cli.output.table(

@@ -25,7 +25,7 @@ export interface PlannedStart {
   readonly ready?: ReadyCondition;
 }
 
-/** Of a request for a build, what its plan depends on. At most one of `steps`, `dockerfile`, `image` and `folder`. */
+/** Of a request for a build, what its plan depends on. At most one of `steps`, `dockerfile` and `image`. */
 export interface PlanRequest {
   readonly from?: string;
   readonly steps?: readonly RequestedStep[];
@@ -35,7 +35,6 @@ export interface PlanRequest {
     readonly args?: Readonly<Record<string, string>>;
   };
   readonly image?: string;
-  readonly folder?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly user?: string;
   readonly workdir?: string;
@@ -77,18 +76,23 @@ export interface PlannedStep {
   readonly inputs: readonly string[];
 }
 
+export interface BuildPlan {
+  /** What the steps begin on; null: an empty disk. */
+  readonly on: { readonly template: string } | null;
+  readonly steps: readonly PlannedStep[];
+  readonly config: PlannedConfig;
+}
+
 /** A process that the app has beside the one that its template starts. */
 export interface PlannedProcess {
   readonly name: string;
   readonly command: string;
 }
 
-export interface BuildPlan {
-  /** What the steps begin on; null: an empty disk. */
-  readonly on: { readonly template: string } | null;
-  readonly steps: readonly PlannedStep[];
-  readonly config: PlannedConfig;
+/** What a folder is, as the request that builds it. */
+export interface DetectedApp {
+  readonly request: PlanRequest;
   readonly processes: readonly PlannedProcess[];
-  /** Sentences: what was detected, and what follows from it. */
+  /** Sentences: what was found, and what follows from it. */
   readonly why: readonly string[];
 }

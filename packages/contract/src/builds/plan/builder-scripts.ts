@@ -20,7 +20,8 @@ export const EMPTY_DISK_GIB = 8;
 /** What begins the last line of standard error where a script exits with 125: then comes a code, and a sentence. */
 export const FAULT_PREFIX = "skerry-build: ";
 
-/** Where a script finds disk and context: `mount_disk` mounts the former at /mnt, and `check_disk` looks at it once that is unmounted. */
+/** Where a script finds disk and context: `mount_disk` mounts the former at /mnt, `trim_disk` gives back there what is free, and `check_disk` looks at it once
+ *  it is unmounted. */
 const IN_BUILDER = `
 context=${CONTEXT_FOLDER}
 root=$(mountpoint -d /)
@@ -40,6 +41,7 @@ mount_disk() {
   esac
   mount -t ext4 -o noatime "$disk" /mnt || fault builder_failed "the disk could not be mounted"
 }
+trim_disk() { fstrim /mnt 2>/dev/null; }
 check_disk() {
   e2fsck -p "$disk" >&2
   [ $? -le 1 ] || fault builder_failed "the file system of the disk is damaged"
@@ -54,11 +56,43 @@ fault() { echo "${FAULT_PREFIX}$1: $2" >&2; exit 125; }
 [ $$ -eq 1 ] || fault builder_failed "the step has no namespace of its own"
 `;
 
-/** Opens the disk, and has `tool PROGRAM ARGUMENTS` run a program of the builder with the disk as its root directory. */
-const ENTER = `
-mount_disk
+/** Opens the disk. From here on a script leaves by `end CODE`, or by `refuse SENTENCE` where the step cannot be done. */
+const OPEN = `
+within=
 made=
-place=$(mktemp -d /mnt/.skerry-XXXXXXXXXX) || fault disk_full "the template's disk is full"
+unmount_all() {
+  local tries=0
+  until umount -R /mnt 2>/dev/null; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 200 ] || fault builder_failed "the disk stays in use"
+    sleep 0.1
+  done
+}
+end() {
+  local blocks inodes full=
+  kill -KILL -1 2>/dev/null
+  read -r blocks inodes <<<"$(stat -f -c "%a %d" /mnt)"
+  if [ "$1" -ne 0 ] && { [ "$blocks" -lt 64 ] || [ "$inodes" -eq 0 ]; }; then full=1; fi
+  unmount_all
+  if [ -n "$within$made" ]; then
+    mount_disk
+    [ -z "$within" ] || rmdir "/mnt$within"
+    [ -z "$made" ] || rm -f "/mnt$made"
+    unmount_all
+  fi
+  check_disk
+  sync
+  [ -z "$full" ] || fault disk_full "the template's disk is full"
+  [ -z "\${2:-}" ] || fault step_invalid "$2"
+  exit "$1"
+}
+refuse() { end 125 "$1"; }
+mount_disk
+`;
+
+/** Has `tool PROGRAM ARGUMENTS` run a program of the builder with the disk as its root directory. */
+const ENTER = `
+place=$(mktemp -d /mnt/.skerry-XXXXXXXXXX) || end 1
 within=/$(basename "$place")
 mount --bind / "$place" && mount --rbind /dev "$place/dev" || fault builder_failed "nothing can be mounted"
 [ ! -d "$context" ] || mount --bind "$context" "$place/mnt"
@@ -74,7 +108,7 @@ tool() {
 
 /** What programs expect to find, mounted from within, so that a link in the template is followed there. */
 const MOUNT_SYSTEM = `
-tool mkdir -p /proc /sys /dev /etc || fault step_invalid "the template has no place for /proc, /sys, /dev or /etc"
+tool mkdir -p /proc /sys /dev /etc || refuse "the template has no place for /proc, /sys, /dev or /etc"
 tool mount -t proc proc /proc && tool mount -t sysfs -o ro sysfs /sys && tool mount --rbind "$within/dev" /dev ||
   fault builder_failed "/proc, /sys and /dev could not be mounted"
 if [ -e /etc/resolv.conf ]; then
@@ -88,38 +122,12 @@ if [ -e /etc/resolv.conf ]; then
 fi
 `;
 
-/** Ends the step with \`code\`. */
-const END = `
-full=
-if [ "$code" -ne 0 ]; then
-  read -r blocks inodes <<<"$(stat -f -c "%a %d" /mnt)"
-  if [ "$blocks" -lt 64 ] || [ "$inodes" -eq 0 ]; then full=1; fi
-fi
-unmount_all() {
-  local tries=0
-  until umount -R /mnt 2>/dev/null; do
-    tries=$((tries + 1))
-    [ "$tries" -lt 200 ] || fault builder_failed "the disk stays in use"
-    sleep 0.1
-  done
-}
-kill -KILL -1 2>/dev/null
-unmount_all
-mount_disk
-rmdir /mnt/.skerry-* 2>/dev/null
-[ -z "$made" ] || rm -f "/mnt$made"
-unmount_all
-sync
-[ -z "$full" ] || fault disk_full "the template's disk is full"
-exit "$code"
-`;
-
 const RUN = `
 user=\${STEP_USER%%:*}
 entry=$(tool grep -m 1 -E "^$user:|^[^:]*:[^:]*:$user:" /etc/passwd 2>/dev/null)
 IFS=: read -r name _ uid gid _ home _ <<<"$entry"
 if [ -z "$entry" ]; then
-  case $user in *[!0-9]*) fault step_invalid "the template has no user $user" ;; esac
+  case $user in *[!0-9]*) refuse "the template has no user $user" ;; esac
   name= uid=$user gid=0 home=
 fi
 case $STEP_USER in
@@ -127,15 +135,15 @@ case $STEP_USER in
     group=\${STEP_USER#*:}
     gid=$(tool grep -m 1 -E "^$group:" /etc/group 2>/dev/null | cut -d: -f3)
     if [ -z "$gid" ]; then
-      case $group in *[!0-9]*) fault step_invalid "the template has no group $group" ;; esac
+      case $group in *[!0-9]*) refuse "the template has no group $group" ;; esac
       gid=$group
     fi ;;
 esac
 groups=
 [ -z "$name" ] || groups=$(tool grep -E "^[^:]*:[^:]*:[^:]*:(.*,)?$name(,.*)?$" /etc/group 2>/dev/null | cut -d: -f3 | paste -sd,)
 [ -n "$home" ] || { [ "$uid" = 0 ] && home=/root || home=/; }
-tool test -x /bin/sh || fault step_invalid "the template has no /bin/sh, which run needs"
-tool test -d "$STEP_WORKDIR" || fault step_invalid "there is no folder $STEP_WORKDIR; make it by a workdir step"
+tool test -x /bin/sh || refuse "the template has no /bin/sh, which run needs"
+tool test -d "$STEP_WORKDIR" || refuse "there is no folder $STEP_WORKDIR; make it by a workdir step"
 set --
 at=0
 while [ "$at" -lt "$STEP_ENVS" ]; do
@@ -145,16 +153,16 @@ while [ "$at" -lt "$STEP_ENVS" ]; do
 done
 chroot --userspec="$uid:$gid" --groups="$groups" /mnt "$within$loader" --library-path "$library" "$within/usr/bin/env" \\
   -i --chdir="$STEP_WORKDIR" "HOME=$home" "$@" /bin/sh -c "$STEP_RUN" </dev/null
-code=$?
+end $?
 `;
 
 // Folders that are there keep their permissions, and a link to one stays what it is. All becomes root's, as by COPY in a Dockerfile.
 const COPY = `
 real=$(tool realpath -e -- "$within/mnt/$STEP_FROM" 2>/dev/null) ||
-  fault step_invalid "$STEP_FROM is not in the context, or is a link to what is not there"
+  refuse "$STEP_FROM is not in the context, or is a link to what is not there"
 case $real/ in
   "$within/mnt/"*) ;;
-  *) fault step_invalid "$STEP_FROM is a link that leads out of the context" ;;
+  *) refuse "$STEP_FROM is a link that leads out of the context" ;;
 esac
 code=0
 set -o pipefail
@@ -170,23 +178,22 @@ else
   esac
   [ "$code" -ne 0 ] || tool cp -a --no-preserve=ownership -- "$real" "$target" || code=1
 fi
+end "$code"
 `;
 
 const WORKDIR = `
-code=0
-tool mkdir -p -- "$STEP_WORKDIR" || code=1
+tool mkdir -p -- "$STEP_WORKDIR" || end 1
+end 0
 `;
 
 const CLEAN = `
 tool find /tmp /var/tmp -xdev -mindepth 1 -delete 2>/dev/null
-fstrim /mnt 2>/dev/null
-code=0
+trim_disk
+end 0
 `;
 
 // No registry is asked for an image that was just built. Names without a registry are the Docker Hub's, as everywhere else.
 const BUILDAH = `
-mount_disk
-made=
 mkdir -p /run/skerry-build /etc/containers/registries.conf.d
 echo "unqualified-search-registries = [\\"docker.io\\"]" >/etc/containers/registries.conf.d/skerry-build.conf
 `;
@@ -200,7 +207,7 @@ while [ "$at" -lt "$STEP_ARGS" ]; do
   set -- "$@" --build-arg "\${!one}"
   at=$((at + 1))
 done
-[ -f "$context/$STEP_FILE" ] || fault step_invalid "there is no $STEP_FILE in the context"
+[ -f "$context/$STEP_FILE" ] || refuse "there is no $STEP_FILE in the context"
 buildah bud "$@" "$context"
 code=$?
 image=localhost/skerry-build
@@ -218,19 +225,20 @@ if [ "$code" -eq 0 ]; then
     cp -a -- "$tree/." /mnt/ && buildah inspect --type image "$image" >${IMAGE_CONFIG_FILE} || code=1
   [ -z "\${container:-}" ] || buildah rm "$container" >/dev/null
 fi
+end "$code"
 `;
 
 /** The text of each kind of step. `place` says where disk and context are. */
 export function builderScripts(place: string) {
   const script = (...parts: readonly string[]): string =>
-    `exec unshare --mount --propagation private --pid --fork --kill-child=KILL /bin/bash -c ${quoted([BEGIN, place, ...parts].join(""))}`;
+    `exec unshare --mount --propagation private --pid --fork --kill-child=KILL /bin/bash --norc --noprofile -c ${quoted([BEGIN, place, OPEN, ...parts].join(""))}`;
   return {
-    run: script(ENTER, MOUNT_SYSTEM, RUN, END),
-    copy: script(ENTER, COPY, END),
-    workdir: script(ENTER, WORKDIR, END),
-    dockerfile: script(BUILDAH, BUILD_DOCKERFILE, COPY_IMAGE, END),
-    image: script(BUILDAH, PULL_IMAGE, COPY_IMAGE, END),
-    seal: script(ENTER, CLEAN, END.replace("\nsync\n", "\ncheck_disk\nsync\n")),
+    run: script(ENTER, MOUNT_SYSTEM, RUN),
+    copy: script(ENTER, COPY),
+    workdir: script(ENTER, WORKDIR),
+    dockerfile: script(BUILDAH, BUILD_DOCKERFILE, COPY_IMAGE),
+    image: script(BUILDAH, PULL_IMAGE, COPY_IMAGE),
+    seal: script(ENTER, CLEAN),
   };
 }
 

@@ -2,36 +2,15 @@
 // decides; a Procfile then has the last word about what is started.
 
 import { SkerryError } from "../../errors.ts";
-import type { ContextFiles, PlannedProcess, PlannedStart, RequestedStep } from "./build-plan.ts";
+import type { ContextFiles, DetectedApp, RequestedStep } from "./build-plan.ts";
 import { detectNode } from "./detect-node.ts";
 import { detectPython, PYTHON_ENTRIES } from "./detect-python.ts";
 import { detectStatic } from "./detect-static.ts";
 import { textOf } from "./manifests.ts";
 import { readProcfile } from "./procfile.ts";
 
-/** Where detected apps lie. */
-export const APP_FOLDER = "/app";
-
 /** What a detected app is to listen to: it is told by the variable `PORT`. */
-export const APP_PORT = 8_080;
-
-export interface DetectedSteps {
-  readonly kind: "steps";
-  /** A built-in template. */
-  readonly template: string;
-  readonly steps: readonly RequestedStep[];
-  /** Of what runs, beside that of the steps. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly start?: PlannedStart;
-  readonly processes: readonly PlannedProcess[];
-  readonly why: readonly string[];
-}
-
-interface DetectedDockerfile {
-  readonly kind: "dockerfile";
-  readonly path: string;
-  readonly why: readonly string[];
-}
+const APP_PORT = 8_080;
 
 /** What one provider found. `command` is what starts the app, undefined where it says nothing of that. */
 export interface FoundApp {
@@ -55,7 +34,8 @@ export const DETECTED_FILES: readonly string[] = [
 /** Files of a context beyond this are not looked at for detection. */
 const FILES_MAX = 100_000;
 
-export function detectApp(found: ContextFiles): DetectedSteps | DetectedDockerfile {
+/** What this folder is. Throws `app_not_detected` where it says nothing, and `invalid_build` where a file of it has a fault. */
+export function detectApp(found: ContextFiles): DetectedApp {
   if (found.files.length > FILES_MAX)
     throw new SkerryError(
       "invalid_build",
@@ -66,7 +46,11 @@ export function detectApp(found: ContextFiles): DetectedSteps | DetectedDockerfi
   const hasDockerfile = found.files.includes(DOCKERFILE);
   if (app === undefined) {
     if (!hasDockerfile) throw nothingFound(found);
-    return { kind: "dockerfile", path: DOCKERFILE, why: [`There is a ${DOCKERFILE}.`] };
+    return {
+      request: { dockerfile: {} },
+      processes: [],
+      why: [`There is a ${DOCKERFILE}, and buildah builds it.`],
+    };
   }
   const unused = hasDockerfile
     ? [`There is a ${DOCKERFILE} too: it is used where it is named, by \`dockerfile\` or --dockerfile.`]
@@ -74,7 +58,7 @@ export function detectApp(found: ContextFiles): DetectedSteps | DetectedDockerfi
   return started(found, { ...app, why: [...app.why, ...unused] });
 }
 
-function started(found: ContextFiles, app: FoundApp): DetectedSteps {
+function started(found: ContextFiles, app: FoundApp): DetectedApp {
   const procfile = textOf(found, "Procfile");
   const groups = procfile === undefined ? [] : readProcfile(procfile);
   const own = groups.find(({ name }) => name === "web") ?? groups.find(({ name }) => name === "worker");
@@ -85,11 +69,12 @@ function started(found: ContextFiles, app: FoundApp): DetectedSteps {
     });
   const isServer = own === undefined || own.name === "web";
   return {
-    kind: "steps",
-    template: app.template,
-    steps: app.steps,
-    env: { PORT: String(APP_PORT), ...app.env },
-    start: { command, ...(isServer ? { ready: { port: APP_PORT } } : {}) },
+    request: {
+      from: app.template,
+      steps: app.steps,
+      env: { PORT: String(APP_PORT), ...app.env },
+      start: { command, ...(isServer ? { ready: { port: APP_PORT } } : {}) },
+    },
     processes: groups.filter((group) => group !== own),
     why: [
       ...app.why,

@@ -1,9 +1,8 @@
 // From a request to the steps that carry it out. Pure: the same request and the same files have the same plan, here and in the command line.
 
 import { SkerryError } from "../../errors.ts";
-import type { BuildPlan, ContextFiles, PlannedConfig, PlanRequest } from "./build-plan.ts";
+import type { BuildPlan, PlannedConfig, PlanRequest } from "./build-plan.ts";
 import { contextPath } from "./context-path.ts";
-import { detectApp } from "./detect-app.ts";
 import { buildStep, ownFault, sealStep, shownLine } from "./planned-step.ts";
 import { planSteps } from "./plan-steps.ts";
 import { DOCKERFILE_SCRIPT, IMAGE_SCRIPT } from "./builder-scripts.ts";
@@ -12,36 +11,28 @@ const DEFAULT_TEMPLATE = "base";
 const EMPTY: PlannedConfig = { env: {}, user: null, workdir: null };
 
 /**
- * The plan of this request. `found` is the context where `folder` is to be detected, and null elsewhere. `inherited` is what holds for the
- * template that `steps` stand on. Throws `invalid_build` for what cannot be built and `app_not_detected` for a folder that says nothing.
+ * The plan of this request. `inherited` is what holds for the template that `steps` stand on. Throws `invalid_build` for what cannot be built.
  */
-export function planBuild(
-  request: PlanRequest,
-  found: ContextFiles | null,
-  inherited: PlannedConfig = EMPTY,
-): BuildPlan {
+export function planBuild(request: PlanRequest, inherited: PlannedConfig = EMPTY): BuildPlan {
   refuseSeveral(request);
-  const plan = planOf(request, found, inherited);
+  const plan = planOf(request, inherited);
   return { ...plan, config: withOwn(plan.config, request) };
 }
 
-function planOf(request: PlanRequest, found: ContextFiles | null, inherited: PlannedConfig): BuildPlan {
-  if (request.dockerfile !== undefined) return planDockerfile(request.dockerfile, found);
+function planOf(request: PlanRequest, inherited: PlannedConfig): BuildPlan {
+  if (request.dockerfile !== undefined) return planDockerfile(request.dockerfile);
   if (request.image !== undefined) return planImage(request.image);
-  if (request.folder === true) return planFolder(request, found, inherited);
   const { steps, config } = planSteps(request.steps ?? [], inherited);
   return {
     on: { template: request.from ?? DEFAULT_TEMPLATE },
     steps: [...steps, sealStep()],
     config,
-    processes: [],
-    why: [],
   };
 }
 
 function refuseSeveral(request: PlanRequest): void {
-  const { steps, dockerfile, image, folder, from } = request;
-  const ways = { steps, dockerfile, image, folder: folder === true ? folder : undefined };
+  const { steps, dockerfile, image, from } = request;
+  const ways = { steps, dockerfile, image };
   const given = Object.entries(ways).flatMap(([name, value]) => (value === undefined ? [] : [`\`${name}\``]));
   if (given.length > 1)
     throw new SkerryError("invalid_build", `${given.join(" and ")} cannot be built together.`, {
@@ -66,13 +57,12 @@ function withOwn(config: PlannedConfig, request: PlanRequest): PlannedConfig {
   };
 }
 
-function planDockerfile(
-  { path = "Dockerfile", target = "", args = {} }: NonNullable<PlanRequest["dockerfile"]>,
-  found: ContextFiles | null,
-): BuildPlan {
+function planDockerfile({
+  path = "Dockerfile",
+  target = "",
+  args = {},
+}: NonNullable<PlanRequest["dockerfile"]>): BuildPlan {
   const file = contextPath(path, "`dockerfile.path`");
-  if (found !== null && !found.files.includes(file))
-    throw new SkerryError("invalid_build", `There is no ${shownLine(file)} in the folder.`);
   if (target !== "" && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/.test(target))
     throw ownFault("dockerfile.target", "is no name of a stage");
   const step = buildStep({
@@ -88,8 +78,6 @@ function planDockerfile(
     on: null,
     steps: [step, sealStep()],
     config: EMPTY,
-    processes: [],
-    why: [`${file} is built by buildah, and what its image says of environment, user and folder holds.`],
   };
 }
 
@@ -123,32 +111,5 @@ function planImage(image: string): BuildPlan {
     on: null,
     steps: [step, sealStep()],
     config: EMPTY,
-    processes: [],
-    why: ["What the image says of environment, user and folder holds; its command runs only as `start`."],
-  };
-}
-
-function planFolder(request: PlanRequest, found: ContextFiles | null, inherited: PlannedConfig): BuildPlan {
-  if (found === null)
-    throw new SkerryError("invalid_build", "`folder` needs the files of a folder.", {
-      remediation: "Upload the folder as the build's context, or name what to build.",
-    });
-  const app = detectApp(found);
-  if (app.kind === "dockerfile") {
-    const plan = planDockerfile({ path: app.path }, found);
-    return { ...plan, why: [...app.why, ...plan.why] };
-  }
-  const before = { ...inherited, env: { ...inherited.env, ...request.env } };
-  const { steps, config } = planSteps(app.steps, before);
-  return {
-    on: { template: app.template },
-    steps: [...steps, sealStep()],
-    config: {
-      ...config,
-      env: { ...config.env, ...app.env },
-      ...(app.start === undefined ? {} : { start: app.start }),
-    },
-    processes: app.processes,
-    why: app.why,
   };
 }
