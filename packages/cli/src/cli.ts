@@ -4,7 +4,15 @@ import { idKinds } from "@skerry/contract/ids";
 import { parseTiming, SERVER_TIMING } from "@skerry/contract/server-timing";
 import { Skerry, SkerryApiError, type Retry } from "@skerry/sdk";
 import type { Command } from "commander";
-import { isAnimationWanted, isColorWanted, isQuiet, readSaved, readSettings, type Flags } from "./config.ts";
+import {
+  isAnimationWanted,
+  isColorWanted,
+  isQuiet,
+  readSaved,
+  readSettings,
+  type Flags,
+  type Settings,
+} from "./config.ts";
 import { CliError, exitCodes, failureOf, InterruptedError } from "./errors.ts";
 import { Output } from "./output.ts";
 import { idMeant, organizationTarget } from "./targets.ts";
@@ -40,10 +48,16 @@ export class Cli {
     });
   }
 
+  /** What the flags of this command, the environment and the saved settings say. */
+  settings(command: Command): Settings & { readonly token: string } {
+    const { token, ...settings } = readSettings(command.optsWithGlobals<Flags>());
+    if (token === undefined) throw noToken(settings.apiUrl);
+    return { ...settings, token };
+  }
+
   /** The client that the flags of this command, the environment and the saved settings describe. */
   async client(command: Command): Promise<Skerry> {
-    const { apiUrl, token, organization } = readSettings(command.optsWithGlobals<Flags>());
-    if (token === undefined) throw noToken(apiUrl);
+    const { apiUrl, token, organization } = this.settings(command);
     const onRetry = (retry: Retry) => this.waits.tell(retryText(retry));
     const fetch: typeof globalThis.fetch = async (input, init) => {
       // The answer of a stream begins with its first event, and a command may work for long before it has something to say.

@@ -6,6 +6,7 @@ import { Command, CommanderError } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { Cli } from "./cli.ts";
 import { registerAuditCommands } from "./commands/audit.ts";
+import { registerE2bCommands } from "./commands/e2b.ts";
 import { registerEitherVmCommands } from "./commands/either-vm.ts";
 import { registerBackgroundServiceCommands } from "./commands/background-services.ts";
 import { registerEventsCommand } from "./commands/events.ts";
@@ -59,6 +60,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerAuditCommands(program, cli);
   registerUsageCommand(program, cli);
   registerEventsCommand(program, cli);
+  registerE2bCommands(program, cli);
   local.registerHost(registerHostCommands(program, cli), cli);
   registerMoveCommands(program, cli);
   registerBackgroundServiceCommands(program, cli);

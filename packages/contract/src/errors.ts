@@ -95,6 +95,7 @@ export const errorStatus = {
   too_many_streams: 429,
   canceled: 499,
   internal: 500,
+  not_implemented: 501,
   guest_failed: 502,
   move_failed: 502,
   no_capacity: 503,

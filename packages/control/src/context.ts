@@ -37,6 +37,8 @@ export interface Context {
   readonly clients: ClientFiles;
   /** Undefined: it was turned off, or not built. */
   readonly dashboard: DashboardFiles | undefined;
+  /** Whether clients of E2B are served. */
+  readonly e2b: boolean;
   /** Makes a background service due now, for all replicas. */
   readonly wake: (service: ServiceName) => void;
 }

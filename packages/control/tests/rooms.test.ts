@@ -15,7 +15,7 @@ import {
 
 /** From the ground up. A new room is a line here. */
 const floors: Floors = [
-  ["values", "metrics", "db/migrations", "db/tables", "host-client"],
+  ["values", "metrics", "db/migrations", "db/tables", "host-client", "e2b/wire"],
   ["db"],
   ["http"],
   // Types alone: what every room is given, and on whose behalf a request runs.
@@ -38,7 +38,7 @@ const floors: Floors = [
   ["vms/creation"],
   ["snapshots"],
   ["sandboxes", "machines"],
-  ["clients", "docs", "platform", "usage", "web"],
+  ["clients", "docs", "platform", "usage", "web", "e2b"],
   ["events"],
   ["app"],
 ];

@@ -28,10 +28,10 @@ static const char *view(const struct execution *execution, uint64_t at) {
                                                 : 0;
   int64_t until_us = execution->exited ? execution->ended_us : now_us();
   snprintf(json, sizeof json,
-           "{\"execution\":\"%s\",\"command\":%s,\"tty\":%s,\"stdin\":%s,\"timeout_ms\":%lld,\"reattach_ms\":%lld,"
+           "{\"execution\":\"%s\",\"pid\":%d,\"command\":%s,\"tty\":%s,\"stdin\":%s,\"timeout_ms\":%lld,\"reattach_ms\":%lld,"
            "\"ended\":%s,\"at\":%llu,\"from\":%llu,\"position\":%llu,\"exit_code\":%d,\"signal\":%d,\"timed_out\":%s,"
            "\"oom_killed\":%s,\"duration_ms\":%lld,\"cpu_ms\":%lld,\"memory_peak_bytes\":%lld}",
-           execution->id, command, bool_word(execution->is_terminal), bool_word(execution->input_fd >= 0),
+           execution->id, (int)execution->pid, command, bool_word(execution->is_terminal), bool_word(execution->input_fd >= 0),
            (long long)execution->timeout_ms, (long long)execution->reattach_ms, bool_word(execution->ended),
            (unsigned long long)at, (unsigned long long)execution->ring.from, (unsigned long long)execution->ring.to,
            signal ? 128 + signal : WEXITSTATUS(execution->status), signal, bool_word(execution->timed_out),

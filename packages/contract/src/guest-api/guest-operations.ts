@@ -133,6 +133,8 @@ export interface ExecutionsOperation {
 /** An execution, as its agent tells of it. Of one that runs, the fields of an ExecuteResult say nothing but `duration_ms`. */
 export interface GuestExecution extends Omit<ExecuteResult, "truncated"> {
   readonly execution: string;
+  /** Of its command; 0 once that has ended. An earlier agent does not tell it. */
+  readonly pid?: number;
   /** Its first 1,024 bytes. */
   readonly command: string;
   readonly tty: boolean;

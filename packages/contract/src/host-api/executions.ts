@@ -25,6 +25,8 @@ const Size = Type.Integer({ minimum: 1, maximum: 65_535 });
 export const ExecutionState = Type.Object(
   {
     execution: Type.String(),
+    /** Of its command; 0 where it has ended, or its agent does not tell. A host of an earlier version leaves it out. */
+    pid: Type.Optional(Natural),
     /** Its first 1,024 bytes. */
     command: Type.String(),
     tty: Type.Boolean(),

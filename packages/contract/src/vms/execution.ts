@@ -25,6 +25,12 @@ export const Execution = named(
   "Execution",
   {
     id: Type.String(),
+    pid: Nullable(
+      Type.Integer({
+        minimum: 1,
+        description: "Number of its process in the microVM; null where it has ended.",
+      }),
+    ),
     command: Type.String({ description: "Its first 1,024 bytes." }),
     status: OneOf(["running", "exited"]),
     detached: Type.Boolean({ description: "It lives without a reader." }),
@@ -52,6 +58,7 @@ export const Execution = named(
   },
   {
     id: exampleIds.execution,
+    pid: 412,
     command: "python3 train.py",
     status: "running",
     detached: true,

@@ -38,7 +38,9 @@ export function addAuthenticateHook(app: FastifyInstance, context: Context): voi
       return void visitors.set(request, visitor);
     }
     // What cannot be a token is refused without asking the database, so it need not be counted.
-    const credentials = readCredentials(secretOf(request), organizationOf(request, access));
+    const credentials =
+      (await access.credentials?.(context, request)) ??
+      readCredentials(secretOf(request), organizationOf(request, access));
     const attempt = { address: request.ip, secretSha256: credentials.secretSha256 };
     const { caller, as, needed } = await countingFailures(attempts, attempt, () =>
       callerFor(context, credentials, access),

@@ -10,15 +10,17 @@ import type { Named } from "@skerry/contract/named";
 import type { TimingPhase } from "@skerry/contract/server-timing";
 import type { ErrorCode } from "@skerry/contract/errors";
 import type { Act } from "../audit/audit-log.ts";
+import type { Credentials } from "../auth/authenticate.ts";
 import type { Tag } from "./tags.ts";
 import type { Caller, Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
 
-/** What an operation belongs to: the API, or what else there is at its address, such as files for people to download. */
-export type Surface = "v1" | "web";
+/** What an operation belongs to: the API, what else there is at its address, such as files for people to download, or the paths of another
+ *  product's clients. */
+export type Surface = "v1" | "web" | "e2b";
 
 /** Whether the OpenAPI document has the operations of a surface. */
-export const isDocumented: Readonly<Record<Surface, boolean>> = { v1: true, web: false };
+export const isDocumented: Readonly<Record<Surface, boolean>> = { v1: true, web: false, e2b: false };
 
 export interface Access {
   /** Null: any valid token. */
@@ -39,6 +41,8 @@ export interface Access {
   /** Lets in a caller that has no token: for which organization, as long as `check` does not throw. Undefined: it needs a token, as everybody
    *  does. Throws where what it has instead is not valid. Its requests are limited by its address. */
   readonly admit?: (context: Context, request: FastifyRequest) => Promise<Visitor | undefined>;
+  /** Reads which token a request is made with, where it does not bring it as the API's requests do. Throws `unauthorized`. */
+  readonly credentials?: (context: Context, request: FastifyRequest) => Promise<Credentials> | Credentials;
 }
 
 /** A caller without a token. */

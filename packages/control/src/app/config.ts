@@ -14,6 +14,8 @@ export interface Config {
   readonly corsOrigins: readonly string[];
   /** Whether the dashboard is served. */
   readonly dashboard: boolean;
+  /** Whether clients of E2B are served. */
+  readonly e2b: boolean;
   /** Undefined: no HTTPS. */
   readonly tls: TlsConfig | undefined;
   /** Undefined: ports are reached below `/v1` alone. */
@@ -79,6 +81,7 @@ export function readConfig(environment: Environment = process.env): Config {
     metricsListen: read.optionalAddress("SKERRY_METRICS_LISTEN"),
     corsOrigins: read.origins("SKERRY_CORS_ORIGINS"),
     dashboard: read.oneOf("SKERRY_DASHBOARD", ["on", "off"], "on") === "on",
+    e2b: read.oneOf("SKERRY_E2B", ["on", "off"], "on") === "on",
     tls: readTls(read, environment),
     sandboxDomain: readSandboxDomain(read, environment),
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),

@@ -22,7 +22,7 @@ type Parts = Omit<Context, "db" | "log">;
 
 /** Every part is new and belongs to this context, except the given ones. Limits have no default. By default every host socket is called,
  *  `wake` does nothing,
- *  and neither clients nor the dashboard are handed out. */
+ *  neither clients nor the dashboard are handed out, and clients of E2B are served. */
 export function makeContext(
   db: Database,
   log: Logger,
@@ -52,6 +52,7 @@ export function makeContext(
     sandboxDomain: undefined,
     clients: {},
     dashboard: undefined,
+    e2b: true,
     ...given,
   };
 }

@@ -22,7 +22,7 @@ export interface OpenedContext extends AsyncDisposable {
 export async function openContext(
   config: Config,
   log: Logger,
-  handedOut: Partial<Pick<Context, "clients" | "dashboard">> = {},
+  handedOut: Partial<Pick<Context, "clients" | "dashboard" | "e2b">> = {},
 ): Promise<OpenedContext> {
   const onLostConnection = (error: Error): void => {
     log.warn({ err: error }, "a connection to the database was lost");

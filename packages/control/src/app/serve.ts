@@ -39,7 +39,11 @@ export async function serve(
 
   await migrateWhenReady(config.databaseUrl, log, stop);
   const { context, background, wakeups } = cleanup.use(
-    await openContext(config, log, { clients, dashboard: config.dashboard ? dashboard : undefined }),
+    await openContext(config, log, {
+      clients,
+      dashboard: config.dashboard ? dashboard : undefined,
+      e2b: config.e2b,
+    }),
   );
 
   const schedule = runSchedule(background, config, { wakeups, stop });

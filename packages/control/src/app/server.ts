@@ -28,6 +28,7 @@ import {
 } from "../http/http-server.ts";
 import { buildSerializer } from "../http/build-serializer.ts";
 import { validatorCompiler } from "../http/validator-compiler.ts";
+import { registerE2b } from "../e2b/e2b-routes.ts";
 import { allRoutes, operations } from "./operations.ts";
 
 /** Largest JSON body. The largest that can be right, a full environment, is far below. */
@@ -123,6 +124,7 @@ async function registerAll(app: FastifyInstance, context: Context): Promise<void
   const refuse = answerMethodNotAllowed(app);
   for (const routes of allRoutes) registerRoutes(app, context, routes);
   await app.register(async (scope) => refuse(scope));
+  if (context.e2b) await registerE2b(app, context);
 }
 
 interface Lifecycle {

@@ -14,14 +14,20 @@ import { settledSandbox } from "./settled-sandbox.ts";
 import { ended, notRunning } from "./sandboxes.ts";
 import { goOnInUse, goOnUnpaused } from "./pause-store.ts";
 
-/** Resolves when it is paused; at once where it is already. */
-export function pauseSandbox(context: Context, caller: Caller, id: string): Promise<SandboxRow> {
+/** Resolves when it is paused; at once where it is already. `ephemeralToo`: one that is destroyed when its time is over, and not paused, may be paused
+ *  before. */
+export function pauseSandbox(
+  context: Context,
+  caller: Caller,
+  id: string,
+  { ephemeralToo = false }: { readonly ephemeralToo?: boolean } = {},
+): Promise<SandboxRow> {
   return retryOnConflict(
     async () => {
       const row = await settledSandbox(context, caller, id);
       if (row.status === "paused") return row;
       if (row.status !== "running") throw notRunning(row);
-      if (row.mode === "ephemeral") throw notPersistent();
+      if (row.mode === "ephemeral" && !ephemeralToo) throw notPersistent();
       const pausing = await transitionSandbox(context.db, row, "pausing", {
         next: { kind: "paused", reason: "by request" },
       });

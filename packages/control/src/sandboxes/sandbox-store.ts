@@ -244,10 +244,11 @@ export const statusesWithoutTime: readonly SandboxStatus[] = ["pausing", "paused
  */
 export async function keepSandboxAlive(
   db: Database,
-  params: { orgId: string; id: string; timeoutMs: number },
+  params: { orgId: string; id: string; timeoutMs: number; maySooner?: boolean },
 ): Promise<SandboxRow | undefined> {
+  const expiresAt = sql`now() + ${params.timeoutMs} * interval '1 millisecond'`;
   const { rows } = await sql<SandboxRow>`
-    update sandboxes set expires_at = greatest(expires_at, now() + ${params.timeoutMs} * interval '1 millisecond')
+    update sandboxes set expires_at = ${params.maySooner === true ? expiresAt : sql`greatest(expires_at, ${expiresAt})`}
     where id = ${params.id} and org_id = ${params.orgId} and status not in (${sql.join([...statusesPastSaving, ...statusesWithoutTime])})
       and (expires_at > now() or ${isClaimed()} or mode = 'persistent' and status = 'running')
     returning *`.execute(db);

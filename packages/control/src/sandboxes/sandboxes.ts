@@ -32,6 +32,15 @@ export async function listSandboxesOf(
   caller: Caller,
   params: VmListParams<SandboxStatus>,
 ): Promise<CountedPage<Sandbox, SandboxStatus>> {
+  const page = await listSandboxRows(context, caller, params);
+  return { ...page, items: page.items.map((row) => sandboxFor(caller, row)) };
+}
+
+export function listSandboxRows(
+  context: Context,
+  caller: Caller,
+  params: VmListParams<SandboxStatus>,
+): Promise<CountedPage<SandboxRow, SandboxStatus>> {
   const kind = {
     noun: "sandbox",
     table: "sandboxes",
@@ -39,8 +48,7 @@ export async function listSandboxesOf(
     statusesAlive: sandboxStatusesAlive,
     list: (filter: VmFilter<SandboxStatus>) => listSandboxes(context.db, filter),
   } as const;
-  const page = await readVmPage(context, kind, caller, params);
-  return { ...page, items: page.items.map((row) => sandboxFor(caller, row)) };
+  return readVmPage(context, kind, caller, params);
 }
 
 export async function getSandbox(context: Context, caller: Tenant, id: string): Promise<FoundSandbox> {
@@ -64,16 +72,26 @@ export async function findSandboxes(
   );
 }
 
-/** `timeout` from now, at most 24 h; never sooner than it would have ended anyway. */
+interface KeepAliveParams {
+  readonly id: string;
+  /** Default: its own. */
+  readonly timeout: string | undefined;
+  /** It may then end sooner than it would have ended anyway. Default: it never does. */
+  readonly maySooner?: boolean;
+}
+
+/** `timeout` from now, at most 24 h. */
 export async function keepAlive(
   context: Context,
   caller: Caller,
-  params: { readonly id: string; readonly timeout: string | undefined },
+  { id, timeout, maySooner = false }: KeepAliveParams,
 ): Promise<Sandbox> {
-  const row = await getSandbox(context, caller, params.id);
-  const askedMs = params.timeout === undefined ? row.timeout_ms : readDuration("timeout", params.timeout);
+  const row = await getSandbox(context, caller, id);
+  const askedMs = timeout === undefined ? row.timeout_ms : readDuration("timeout", timeout);
   const timeoutMs = Math.min(askedMs, SANDBOX_TIMEOUT_MAX_MS);
-  const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs });
+  const kept = await keepSandboxAlive(context.db, { orgId: caller.orgId, id: row.id, timeoutMs, maySooner });
+  // What is known of where it is has its time.
+  if (kept !== undefined && maySooner) context.vmLocations.forget(row.id);
   if (kept !== undefined) return sandboxFor(caller, kept);
   const lost = await getSandbox(context, caller, row.id);
   if (statusesWithoutTime.includes(lost.status)) throw pausedKeepalive(lost);

@@ -13,6 +13,8 @@ import type { VmKind } from "./vm-kind.ts";
 
 export interface VmListParams<Status extends string> extends PageParams {
   readonly status?: Status;
+  /** Only those with one of them. */
+  readonly statuses?: readonly Status[];
   readonly template?: string;
   readonly host?: string;
   readonly q?: string;

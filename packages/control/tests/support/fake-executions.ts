@@ -17,6 +17,8 @@ interface Written {
   readonly bytes: Buffer;
 }
 
+let nextPid = 400;
+
 export class FakeExecution {
   readonly id: string;
   readonly command: StartExecution;
@@ -31,6 +33,7 @@ export class FakeExecution {
   /** What ends a reader in the middle: an error of the host, or a connection that is cut. */
   breaks: SkerryError | "cut" | undefined;
   exitCode = 0;
+  readonly pid = nextPid++;
   /** Those who left before its end. */
   left = 0;
   /** Told of what it reads. */
@@ -48,7 +51,7 @@ export class FakeExecution {
     const { command, tty, stdin, timeout_ms, reattach_ms } = this.command;
     const position = this.#position;
     return {
-      ...{ execution: this.id, command, tty, stdin, timeout_ms, reattach_ms },
+      ...{ execution: this.id, pid: this.pid, command, tty, stdin, timeout_ms, reattach_ms },
       ...{ duration_ms: 3, at: 0, from: 0, position },
       exit: this.isOver ? { ...cleanExit, exit_code: this.exitCode } : null,
     };
@@ -186,7 +189,7 @@ export class FakeExecutions {
 
 /** Understands a handful of commands by name. `repeat` repeats its input; everything else is repeated on stdout. */
 function play(execution: FakeExecution): void {
-  const [name = "", argument, gateName = ""] = execution.command.command.split(" ");
+  const [name = "", argument, gateName = ""] = commandOf(execution).split(" ");
   switch (name) {
     case "forever":
     case "repeat":
@@ -212,10 +215,16 @@ function play(execution: FakeExecution): void {
       execution.write(Buffer.from([0xa9]), "stderr");
       return execution.end();
     default:
-      execution.write(execution.command.command);
+      execution.write(commandOf(execution));
       execution.write("warned", "stderr");
       execution.end();
   }
+}
+
+/** Of what E2B's clients start: the command that they gave to a shell. */
+function commandOf({ command: { command } }: FakeExecution): string {
+  const [, given] = /^#e2b [^]*'([^']*)'$/.exec(command) ?? [];
+  return given ?? command;
 }
 
 async function takeInput(
@@ -228,8 +237,8 @@ async function takeInput(
   const bytes = await buffer(request);
   execution.input.push(bytes);
   execution.onInput(bytes);
-  if (execution.command.command === "repeat") execution.write(bytes);
-  if (end && execution.command.command !== "forever") execution.end();
+  if (commandOf(execution) === "repeat") execution.write(bytes);
+  if (end && commandOf(execution) !== "forever") execution.end();
   response.writeHead(204).end();
 }
 

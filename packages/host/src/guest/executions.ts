@@ -176,6 +176,7 @@ function stateOf(channel: GuestChannel, id: string, answer: Answer): ExecutionSt
   };
   return {
     execution: id,
+    pid: natural(answer["pid"]),
     command: typeof command === "string" ? command.slice(0, COMMAND_MAX_CHARS) : "",
     tty: answer["tty"] === true,
     stdin: answer["stdin"] === true,

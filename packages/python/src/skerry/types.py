@@ -178,6 +178,7 @@ ErrorCode = Literal[
     "too_many_streams",
     "canceled",
     "internal",
+    "not_implemented",
     "guest_failed",
     "move_failed",
     "no_capacity",
@@ -825,6 +826,8 @@ class ExecutionExit(TypedDict):
 
 class Execution(TypedDict):
     id: str
+    #: Number of its process in the microVM; null where it has ended.
+    pid: Optional[int]
     #: Its first 1,024 bytes.
     command: str
     status: ExecutionStatus

@@ -58,6 +58,7 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
       "SKERRY_TLS_LISTEN",
       "SKERRY_CORS_ORIGINS",
       "SKERRY_DASHBOARD",
+      "SKERRY_E2B",
     ),
     ...passed("SKERRY_SANDBOX_DOMAIN", "SKERRY_SANDBOX_TLS_CERT", "SKERRY_SANDBOX_TLS_KEY"),
     ...passed("SKERRY_METRICS_LISTEN", "SKERRY_AUDIT_RETENTION_DAYS", "SKERRY_IDEMPOTENCY_WAIT_MS"),

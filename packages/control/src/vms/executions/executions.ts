@@ -151,6 +151,7 @@ export function shown(state: ExecutionState): Execution {
   const { exit } = state;
   return {
     id: state.execution,
+    pid: exit === null && state.pid !== undefined && state.pid > 0 ? state.pid : null,
     command: state.command,
     status: exit === null ? "running" : "exited",
     detached: state.reattach_ms < 0,

@@ -5,7 +5,7 @@ import { DETACHED_STDIN_MAX_BYTES, EXECUTION_TIMEOUT_MAX_MS, REATTACH_MAX_MS } f
 import type { StartExecution } from "@skerry/contract/host-api/executions";
 import { newId } from "@skerry/contract/ids";
 import type { Execution, ExecutionRequest } from "@skerry/contract/vms/execution";
-import type { ExecutionRef } from "../../host-client/execution-calls.ts";
+import type { ExecutionRef, OutputEvent } from "../../host-client/execution-calls.ts";
 import type { HostClient } from "../../host-client/host-client.ts";
 import type { Creation } from "../../idempotency/create-once.ts";
 import type { Caller } from "../../caller.ts";
@@ -14,6 +14,7 @@ import { readBoundedDuration } from "../../values/durations.ts";
 import { withPath } from "../name-path.ts";
 import { callVm, vmError } from "../vm-kind.ts";
 import { getExecution, shown, type CallParams } from "./executions.ts";
+import { followOn } from "./follow-execution.ts";
 import { readCommand, workdirOf } from "./read-command.ts";
 
 /** As the host is told. -1: detached. */
@@ -89,6 +90,25 @@ async function startDetached(
 }
 
 const DETACHED = -1;
+
+/** The same, and its output from the beginning; the command waits for this reader while it is there, and outlives it. */
+export async function startFollowed(
+  context: Context,
+  caller: Caller,
+  params: CallParams & { readonly request: ExecutionRequest },
+): Promise<AsyncGenerator<OutputEvent>> {
+  const { request, gone } = params;
+  const execution = newId("execution");
+  const command = commandOf(request, DETACHED);
+  try {
+    const first = await callVm(context, caller, params, (vm, client) =>
+      client.executions.startAndFollow({ vm, execution }, command, gone),
+    );
+    return followOn(context, caller, { ...params, execution, after: 0, hold: true }, first);
+  } catch (error) {
+    throw withPath(await vmError(context, caller, params, error), workdirOf(request));
+  }
+}
 
 /** Input, and its end. That a command reads none of it is its own affair. */
 export async function sendAll(

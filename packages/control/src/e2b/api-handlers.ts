@@ -1,0 +1,102 @@
+// E2B's API: each call is a native one. Loaded when the first call comes.
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { isId } from "@skerry/contract/ids";
+import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
+import { callerOf } from "../api/authenticate-hook.ts";
+import { createIdempotently } from "../api/create-idempotently.ts";
+import type { Context } from "../context.ts";
+import { RequestTiming } from "../http/request-timing.ts";
+import { destroySandbox } from "../sandboxes/destroy-sandbox.ts";
+import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
+import { sandboxCreation } from "../sandboxes/sandbox-creation.ts";
+import { keepAlive } from "../sandboxes/sandboxes.ts";
+import { accessTokenFor } from "./credentials.ts";
+import type { ApiHandlers, E2bHandler } from "./e2b-routes.ts";
+import { durationOf, readNewSandbox, readRefresh, readTimeout, type NewSandbox } from "./sandbox-bodies.ts";
+import { livingSandbox, readDetail, readList } from "./sandbox-reads.ts";
+import { connectionTo, e2bStates } from "./sandbox-view.ts";
+
+const idOf = ({ params }: FastifyRequest): string => (params as { readonly id: string }).id;
+
+const create: E2bHandler = async (context, request, reply) => {
+  const asked = nativeRequest(readNewSandbox(request.body));
+  const caller = callerOf(request);
+  const timing = new RequestTiming(reply);
+  const creation = sandboxCreation(context, caller, { request: asked, timing });
+  const sandbox = await createIdempotently(context, { request, reply }, creation);
+  return reply.code(201).send(await connection(context, request, sandbox));
+};
+
+function nativeRequest(body: NewSandbox): SandboxCreateRequest {
+  const { templateID, timeout, autoPause = false, metadata, envVars } = body;
+  return {
+    ...(isId("snapshot", templateID) ? { snapshot: templateID } : { template: templateID }),
+    mode: autoPause ? "persistent" : "ephemeral",
+    timeout: durationOf(timeout),
+    ...(metadata !== undefined && { metadata }),
+    ...(envVars !== undefined && { env: envVars }),
+    ...(body.allow_internet_access === false && { egress: { mode: "deny_all" } }),
+  };
+}
+
+const list: E2bHandler = (context, request, reply) =>
+  readList(context, callerOf(request), { request, reply });
+
+const connect: E2bHandler = async (context, request, reply) => {
+  const timeout = durationOf(readTimeout(request.body));
+  const caller = callerOf(request);
+  const id = idOf(request);
+  const row = await livingSandbox(context, caller, id);
+  const wasRunning = row.status === "running";
+  const running = wasRunning ? row : await resumeSandbox(context, caller, { id, why: "by request" });
+  await keepAlive(context, caller, { id, timeout, maySooner: !wasRunning });
+  return reply.code(wasRunning ? 200 : 201).send(await connection(context, request, running));
+};
+
+async function connection(
+  context: Context,
+  request: FastifyRequest,
+  sandbox: { readonly id: string; readonly template: string },
+) {
+  const { orgId } = callerOf(request);
+  return connectionTo(context, sandbox, await accessTokenFor(context, request, { id: sandbox.id, orgId }));
+}
+
+const nothing = (reply: FastifyReply): FastifyReply => reply.code(204).send(null);
+
+export const apiHandlers: ApiHandlers = {
+  create,
+  createV2: create,
+  // The first version of the list knows nothing but what runs.
+  list: (context, request, reply) =>
+    readList(context, callerOf(request), { request, reply, statuses: e2bStates.running }),
+  listV2: list,
+  get: (context, request) => readDetail(context, callerOf(request), { id: idOf(request), request }),
+  kill: async (context, request, reply) => {
+    const caller = callerOf(request);
+    await livingSandbox(context, caller, idOf(request));
+    await destroySandbox(context, caller, idOf(request));
+    return nothing(reply);
+  },
+  setTimeout: async (context, request, reply) => {
+    const params = { id: idOf(request), timeout: durationOf(readTimeout(request.body)), maySooner: true };
+    await keepAlive(context, callerOf(request), params).catch(unlessEnded);
+    return nothing(reply);
+  },
+  refresh: async (context, request, reply) => {
+    const { duration } = readRefresh(request.body);
+    const params = { id: idOf(request), timeout: durationOf(duration) };
+    await keepAlive(context, callerOf(request), params).catch(unlessEnded);
+    return nothing(reply);
+  },
+  connect,
+  connectV2: connect,
+};
+
+/** One that does not run has no time to set: to E2B's clients it is not there. */
+function unlessEnded(error: unknown): never {
+  if (!(error instanceof SkerryError) || error.code !== "sandbox_not_running") throw error;
+  throw new SkerryError("sandbox_not_found", "There is no such sandbox that runs.", { cause: error });
+}

@@ -1,0 +1,68 @@
+// Which of our tokens a request of E2B's clients is made with. They bring it in two ways:
+//
+//   X-API-Key        to the API: the token as it is (`sk_…`), or as `e2b_` and the hexadecimal digits of its characters. The clients let only the
+//                    latter through, unless E2B_VALIDATE_API_KEY=false.
+//   X-Access-Token   into a sandbox: what `accessTokenFor` has made for one sandbox, one organization and one token. It ends with each of them, and
+//                    everything that it does is done by that token: its scopes, its limits, its name in the audit log.
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import { isId } from "@skerry/contract/ids";
+import { organizationInHeader } from "../api/authenticate-hook.ts";
+import { readCredentials, unauthorized, type Credentials } from "../auth/authenticate.ts";
+import type { Context } from "../context.ts";
+import { signingKey } from "../vms/signed-urls/signing-key.ts";
+
+const KEY_PREFIX = "e2b_";
+
+function secretOfKey(key: string | undefined): string | undefined {
+  if (key === undefined || !/^e2b_(?:[0-9a-f]{2}){1,100}$/.test(key)) return key;
+  return Buffer.from(key.slice(KEY_PREFIX.length), "hex").toString("latin1");
+}
+
+/** Never a browser's session: no page calls here. */
+export function apiCredentials(_context: Context, request: FastifyRequest): Credentials {
+  const { "x-api-key": key, authorization } = request.headers;
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
+  const sent = typeof key === "string" ? key : bearer;
+  return readCredentials(secretOfKey(sent), organizationInHeader(request));
+}
+
+/** The sandbox that a call is for; undefined where the request names none. */
+export function sandboxIdOf({ headers }: FastifyRequest): string | undefined {
+  const id = headers["e2b-sandbox-id"];
+  return typeof id === "string" && isId("sandbox", id) ? id : undefined;
+}
+
+export async function sandboxCredentials(context: Context, request: FastifyRequest): Promise<Credentials> {
+  const accessToken = request.headers["x-access-token"];
+  if (typeof accessToken !== "string") return apiCredentials(context, request);
+  const id = sandboxIdOf(request);
+  const [, secretSha256, orgId, code] =
+    /^ea_([0-9a-f]{64})_(org_[0-9a-z]{26})_([A-Za-z0-9_-]{43})$/.exec(accessToken) ?? [];
+  if (id === undefined || secretSha256 === undefined || orgId === undefined || code === undefined)
+    throw unauthorized();
+  const right = codeOf(await signingKey(context.db), id, { secretSha256, orgId });
+  if (!timingSafeEqual(Buffer.from(code, "base64url"), right)) throw unauthorized();
+  return { secretSha256, orgId };
+}
+
+/** For calls into this sandbox, of the caller who has made the request. */
+export async function accessTokenFor(
+  context: Context,
+  request: FastifyRequest,
+  { id, orgId }: { readonly id: string; readonly orgId: string },
+): Promise<string> {
+  const { secretSha256 } = apiCredentials(context, request);
+  const code = codeOf(await signingKey(context.db), id, { secretSha256, orgId });
+  return `ea_${secretSha256}_${orgId}_${code.toString("base64url")}`;
+}
+
+/** No text that is signed for another purpose with this key begins like it. */
+function codeOf(
+  key: Buffer,
+  id: string,
+  { secretSha256, orgId }: { readonly secretSha256: string; readonly orgId: string },
+): Buffer {
+  return createHmac("sha256", key).update(`e2b access\n${id}\n${orgId}\n${secretSha256}`).digest();
+}

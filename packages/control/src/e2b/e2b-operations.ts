@@ -1,0 +1,84 @@
+// The paths of E2B's API and of what its clients call in a sandbox. Each is served by what a native operation does, so it has that one's scope, role,
+// rate class and audit action. Their document is E2B's, so ours leaves them out.
+
+import { Type } from "typebox";
+import type { GuardedOperation } from "../api/operation.ts";
+import { sandboxOperations, sandboxVmOperations } from "../sandboxes/sandbox-operations.ts";
+import { apiCredentials, sandboxCredentials } from "./credentials.ts";
+
+/** What comes as it is, whose shape E2B's own document tells. */
+const answer = { description: "As E2B's clients expect it.", content: { "*/*": { schema: Type.Unknown() } } };
+
+/** The prefix of what is called in a sandbox; `E2B_SANDBOX_URL` leads there. */
+const SANDBOX_PREFIX = "/e2b/sandbox";
+
+/** What follows the prefix, from its slash on; undefined for another path. */
+export function pathInSandbox(url: string): string | undefined {
+  const [, path] = /^\/e2b\/sandbox(\/[^?]*)/.exec(url) ?? [];
+  return path;
+}
+
+type Method = GuardedOperation["method"];
+
+function translated(
+  like: GuardedOperation,
+  method: Method,
+  path: GuardedOperation["path"],
+): GuardedOperation {
+  const { tag, summary, access, audit } = like;
+  const { scope, role, rate } = access;
+  const credentials = pathInSandbox(path) === undefined ? apiCredentials : sandboxCredentials;
+  // What was asked for, such as a command, is in other places of these requests.
+  const { action, resource } = audit;
+  return {
+    ...{ surface: "e2b", method, path, tag, summary, answers: { 200: answer }, errors: [] },
+    access: { scope, role, rate, credentials },
+    audit: { action, resource },
+  };
+}
+
+const api = (like: GuardedOperation, method: Method, path: string) => translated(like, method, `/e2b${path}`);
+
+const { createSandbox, listSandboxes, getSandbox, destroySandbox, keepSandboxAlive, resumeSandbox } =
+  sandboxOperations;
+
+export const e2bOperations = {
+  create: api(createSandbox, "POST", "/sandboxes"),
+  createV2: api(createSandbox, "POST", "/v2/sandboxes"),
+  list: api(listSandboxes, "GET", "/sandboxes"),
+  listV2: api(listSandboxes, "GET", "/v2/sandboxes"),
+  get: api(getSandbox, "GET", "/sandboxes/:id"),
+  kill: api(destroySandbox, "DELETE", "/sandboxes/:id"),
+  setTimeout: api(keepSandboxAlive, "POST", "/sandboxes/:id/timeout"),
+  refresh: api(keepSandboxAlive, "POST", "/sandboxes/:id/refreshes"),
+  connect: api(resumeSandbox, "POST", "/sandboxes/:id/connect"),
+  connectV2: api(resumeSandbox, "POST", "/v2/sandboxes/:id/connect"),
+} as const satisfies Readonly<Record<string, GuardedOperation>>;
+
+const rpc = (like: GuardedOperation, method: string) =>
+  translated(like, "POST", `${SANDBOX_PREFIX}/${method}`);
+
+const {
+  createSandboxExecution,
+  listSandboxExecutions,
+  streamSandboxExecution,
+  sendSandboxExecutionStdin,
+  killSandboxExecution,
+} = sandboxVmOperations;
+
+/** Of the Connect protocol: each is one method of a service. */
+export const rpcOperations = [
+  rpc(createSandboxExecution, "process.Process/Start"),
+  rpc(streamSandboxExecution, "process.Process/Connect"),
+  rpc(listSandboxExecutions, "process.Process/List"),
+  rpc(sendSandboxExecutionStdin, "process.Process/Update"),
+  rpc(sendSandboxExecutionStdin, "process.Process/StreamInput"),
+  rpc(sendSandboxExecutionStdin, "process.Process/SendInput"),
+  rpc(sendSandboxExecutionStdin, "process.Process/CloseStdin"),
+  rpc(killSandboxExecution, "process.Process/SendSignal"),
+];
+
+/** Of plain HTTP. */
+export const sandboxCallOperations = {
+  health: translated(getSandbox, "GET", `${SANDBOX_PREFIX}/health`),
+} as const satisfies Readonly<Record<string, GuardedOperation>>;

@@ -1,0 +1,92 @@
+// Processes of E2B's clients in a sandbox: executions, which they name by the number of their process or by a tag.
+
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { EXECUTION_TIMEOUT_MAX_MS } from "@skerry/contract/bounds";
+import { formatDuration } from "@skerry/contract/durations";
+import type { Execution } from "@skerry/contract/vms/execution";
+import type { Context } from "../context.ts";
+import { listExecutions } from "../vms/executions/executions.ts";
+import { startFollowed } from "../vms/executions/start-detached.ts";
+import { commandLineOf, processOf, resolvePath, TAG_MAX_CHARS, type GuestProcess } from "./command-line.ts";
+import type { SandboxCall } from "./e2b-vms.ts";
+import { guestUser, userNameOf, type GuestUser } from "./guest-users.ts";
+import type { ProcessSelector, StartRequest } from "./wire/process_pb.js";
+
+export interface RunningProcess {
+  readonly execution: Execution;
+  readonly pid: number;
+  readonly process: GuestProcess;
+}
+
+const LIST_MAX = 500;
+
+/** Those that run, the newest first. */
+export async function runningProcesses(context: Context, call: SandboxCall): Promise<RunningProcess[]> {
+  const { items } = await listExecutions(context, call.caller, { ...call, page: { limit: LIST_MAX } });
+  return items.flatMap((execution) => {
+    const process = processOf(execution.command);
+    const { pid, status } = execution;
+    return process === undefined || pid === null || status !== "running" ? [] : [{ execution, pid, process }];
+  });
+}
+
+export async function findProcess(
+  context: Context,
+  call: SandboxCall,
+  selected: ProcessSelector | undefined,
+): Promise<RunningProcess> {
+  const { selector } = selected ?? {};
+  if (selector?.case === undefined)
+    throw new ConnectError("The process is named neither by its number nor by a tag.", Code.InvalidArgument);
+  const isMeant = ({ pid, process }: RunningProcess) =>
+    selector.case === "pid" ? pid === selector.value : process.tag === selector.value;
+  const found = (await runningProcesses(context, call)).find(isMeant);
+  if (found !== undefined) return found;
+  throw new ConnectError(
+    `There is no running process with the ${selector.case} "${selector.value}".`,
+    Code.NotFound,
+  );
+}
+
+const TERMINAL = { cols: 80, rows: 24 } as const;
+
+/** Starts it; it outlives the call, but not the time that the client has given to the call. */
+export async function startProcess(
+  context: Context,
+  call: SandboxCall,
+  { asked, rpc }: { readonly asked: StartRequest; readonly rpc: HandlerContext },
+) {
+  const { process: config, pty, tag, stdin } = asked;
+  if (config === undefined || config.cmd === "")
+    throw new ConnectError("There is no command to start.", Code.InvalidArgument);
+  if (tag !== undefined && tag.length > TAG_MAX_CHARS)
+    throw new ConnectError(`The tag is longer than ${TAG_MAX_CHARS} characters.`, Code.InvalidArgument);
+  const user = await guestUser(context, call, userNameOf(rpc.requestHeader.get("authorization")));
+  const { cmd, args, cwd, envs } = config;
+  const leftMs = rpc.timeoutMs();
+  const request = {
+    command: commandLineOf({ cmd, args, cwd, tag }, user),
+    workdir: cwd === undefined || cwd === "" ? user.home : resolvePath(cwd, user),
+    env: { ...environmentOf(user), ...envs },
+    stdin_open: stdin ?? true,
+    ...(leftMs !== undefined && { timeout: formatDuration(boundedTimeout(leftMs)) }),
+    ...(pty !== undefined && { tty: true, ...sizeOf(pty.size) }),
+  };
+  return startFollowed(context, call.caller, { ...call, request });
+}
+
+function boundedTimeout(leftMs: number): number {
+  return Math.min(Math.max(1, Math.ceil(leftMs)), EXECUTION_TIMEOUT_MAX_MS);
+}
+
+function environmentOf({ name, home }: GuestUser): Record<string, string> {
+  return { HOME: home, USER: name, LOGNAME: name };
+}
+
+const CELLS_MAX = 65_535;
+
+export function sizeOf(size: { readonly cols: number; readonly rows: number } | undefined) {
+  const cells = (value: number | undefined, otherwise: number) =>
+    value === undefined || value === 0 ? otherwise : Math.min(value, CELLS_MAX);
+  return { cols: cells(size?.cols, TERMINAL.cols), rows: cells(size?.rows, TERMINAL.rows) };
+}

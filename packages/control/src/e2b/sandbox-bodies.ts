@@ -1,0 +1,59 @@
+// What E2B's clients send about sandboxes. A field that is not here is refused, so that a client learns that it has no effect.
+
+import { Type, type Static } from "typebox";
+import { checker } from "./checked-body.ts";
+
+const closed = { additionalProperties: false } as const;
+const Seconds = Type.Integer({ minimum: 0, maximum: 2_147_483_647 });
+const Texts = Type.Record(Type.String(), Type.String());
+const TIMEOUT_DEFAULT_S = 15;
+
+const NewSandbox = Type.Object(
+  {
+    templateID: Type.String({ minLength: 1, maxLength: 300 }),
+    timeout: Type.Optional(Seconds),
+    autoPause: Type.Optional(Type.Boolean()),
+    secure: Type.Optional(Type.Boolean()),
+    allow_internet_access: Type.Optional(Type.Boolean()),
+    metadata: Type.Optional(Texts),
+    envVars: Type.Optional(Texts),
+  },
+  closed,
+);
+export type NewSandbox = Static<typeof NewSandbox>;
+
+const WithTimeout = Type.Object({ timeout: Type.Optional(Seconds) }, closed);
+const Refresh = Type.Object(
+  { duration: Type.Optional(Type.Integer({ minimum: 0, maximum: 3_600 })) },
+  closed,
+);
+
+const ListQuery = Type.Object(
+  {
+    metadata: Type.Optional(Type.String({ maxLength: 10_000 })),
+    state: Type.Optional(Type.String({ maxLength: 100 })),
+    startedAfter: Type.Optional(Type.String({ maxLength: 100 })),
+    template: Type.Optional(Type.String({ maxLength: 300 })),
+    order: Type.Optional(Type.String({ maxLength: 10 })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    nextToken: Type.Optional(Type.String({ maxLength: 1_000 })),
+  },
+  closed,
+);
+export type ListQuery = Static<typeof ListQuery>;
+
+export const readNewSandbox = checker(NewSandbox, "body");
+export const readListQuery = checker(ListQuery, "querystring");
+export const readRefresh = checker(Refresh, "body");
+
+const readWithTimeout = checker(WithTimeout, "body");
+
+/** In seconds. */
+export function readTimeout(body: unknown): number {
+  return readWithTimeout(body).timeout ?? TIMEOUT_DEFAULT_S;
+}
+
+/** A duration of ours. One of no time ends at once: that is as little as there is. */
+export function durationOf(seconds: number | undefined): string {
+  return seconds === 0 ? "1ms" : `${seconds ?? TIMEOUT_DEFAULT_S}s`;
+}

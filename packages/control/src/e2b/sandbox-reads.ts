@@ -1,0 +1,85 @@
+// Lists and reads of sandboxes for E2B's clients.
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { sandboxStatusesAlive, type SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { getSandbox, listSandboxRows, sandboxFor } from "../sandboxes/sandboxes.ts";
+import { vmNotFound } from "../vms/vm-names.ts";
+import { accessTokenFor } from "./credentials.ts";
+import { readListQuery, type ListQuery } from "./sandbox-bodies.ts";
+import { connectionTo, e2bStates, listedSandbox, sandboxDetail } from "./sandbox-view.ts";
+
+const PAGE_MAX = 100;
+
+/** What there is of it, as far as E2B's clients can see: one that has ended is not there any more. */
+export async function livingSandbox(context: Context, caller: Caller, id: string) {
+  const row = await getSandbox(context, caller, id);
+  const isAlive = (sandboxStatusesAlive as readonly SandboxStatus[]).includes(row.status);
+  if (!isAlive) throw vmNotFound({ noun: "sandbox", table: "sandboxes" }, id);
+  return row;
+}
+
+export async function readDetail(
+  context: Context,
+  caller: Caller,
+  { id, request }: { readonly id: string; readonly request: FastifyRequest },
+) {
+  const row = await livingSandbox(context, caller, id);
+  const accessToken = await accessTokenFor(context, request, { id: row.id, orgId: caller.orgId });
+  return sandboxDetail(sandboxFor(caller, row), row.disk_gib, connectionTo(context, row, accessToken));
+}
+
+/** A page; where the next one begins is in a header. */
+export async function readList(
+  context: Context,
+  caller: Caller,
+  { request, reply, statuses }: ListRequest,
+): Promise<unknown> {
+  const query = readListQuery(request.query);
+  if (query.order !== undefined && query.order !== "desc")
+    throw new SkerryError(
+      "bad_request",
+      `Lists have the newest first; the order "${query.order}" is not possible.`,
+    );
+  const page = await listSandboxRows(context, caller, {
+    statuses: statuses ?? statusesOf(query),
+    limit: query.limit ?? PAGE_MAX,
+    metadata: readMetadata(query.metadata),
+    ...(query.template !== undefined && { template: query.template }),
+    ...(query.startedAfter !== undefined && { created_after: query.startedAfter }),
+    ...(query.nextToken !== undefined && { cursor: query.nextToken }),
+  });
+  if (page.next_cursor !== null) void reply.header("x-next-token", page.next_cursor);
+  return page.items.map((row) => listedSandbox(sandboxFor(caller, row), row.disk_gib));
+}
+
+interface ListRequest {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** Default: those that the request asks for. */
+  readonly statuses?: readonly SandboxStatus[];
+}
+
+function statusesOf({ state }: ListQuery): readonly SandboxStatus[] {
+  const asked = state === undefined || state === "" ? Object.keys(e2bStates) : state.split(",");
+  return asked.flatMap((one) => {
+    if (one === "running" || one === "paused") return e2bStates[one];
+    throw new SkerryError("bad_request", `"state" is "${one.slice(0, 50)}"; it is "running" or "paused".`);
+  });
+}
+
+/** `key=value&key=value`; the clients encode keys and values once more. */
+function readMetadata(text: string | undefined): Record<string, string> {
+  const entries = [...new URLSearchParams(text ?? "")];
+  return Object.fromEntries(entries.map(([key, value]) => [decoded(key), decoded(value)]));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
