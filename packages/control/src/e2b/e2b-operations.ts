@@ -64,6 +64,13 @@ const {
   streamSandboxExecution,
   sendSandboxExecutionStdin,
   killSandboxExecution,
+  statFile,
+  makeDirectory,
+  changeFile,
+  removeFile,
+  downloadFile,
+  uploadFile,
+  watchDirectory,
 } = sandboxVmOperations;
 
 /** Of the Connect protocol: each is one method of a service. */
@@ -76,9 +83,20 @@ export const rpcOperations = [
   rpc(sendSandboxExecutionStdin, "process.Process/SendInput"),
   rpc(sendSandboxExecutionStdin, "process.Process/CloseStdin"),
   rpc(killSandboxExecution, "process.Process/SendSignal"),
+  rpc(statFile, "filesystem.Filesystem/Stat"),
+  rpc(makeDirectory, "filesystem.Filesystem/MakeDir"),
+  rpc(changeFile, "filesystem.Filesystem/Move"),
+  rpc(downloadFile, "filesystem.Filesystem/ListDir"),
+  rpc(removeFile, "filesystem.Filesystem/Remove"),
+  rpc(watchDirectory, "filesystem.Filesystem/WatchDir"),
+  rpc(watchDirectory, "filesystem.Filesystem/CreateWatcher"),
+  rpc(watchDirectory, "filesystem.Filesystem/GetWatcherEvents"),
+  rpc(watchDirectory, "filesystem.Filesystem/RemoveWatcher"),
 ];
 
 /** Of plain HTTP. */
 export const sandboxCallOperations = {
   health: translated(getSandbox, "GET", `${SANDBOX_PREFIX}/health`),
+  download: translated(downloadFile, "GET", `${SANDBOX_PREFIX}/files`),
+  upload: translated(uploadFile, "POST", `${SANDBOX_PREFIX}/files`),
 } as const satisfies Readonly<Record<string, GuardedOperation>>;

@@ -8,8 +8,10 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import { pathInSandbox } from "./e2b-operations.ts";
 import { sandboxCallOf, type SandboxCall } from "./e2b-vms.ts";
+import { filesystemService } from "./filesystem-service.ts";
 import { processService } from "./process-service.ts";
 import { sandboxCallKey } from "./rpc-call.ts";
+import { Filesystem } from "./wire/filesystem_pb.js";
 import { Process } from "./wire/process_pb.js";
 
 /** Of one message; 4 MiB are what a terminal or a pipe is sent at most at once. */
@@ -20,6 +22,7 @@ const handlersOf = new WeakMap<Context, ReadonlyMap<string, UniversalHandler>>()
 function makeHandlers(context: Context): ReadonlyMap<string, UniversalHandler> {
   const router = createConnectRouter({ grpc: false, grpcWeb: false, readMaxBytes: MESSAGE_MAX_BYTES });
   router.service(Process, processService(context));
+  router.service(Filesystem, filesystemService(context));
   const made = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   handlersOf.set(context, made);
   return made;

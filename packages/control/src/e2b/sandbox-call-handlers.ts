@@ -3,6 +3,7 @@
 import { runningVm } from "../vms/vm-kind.ts";
 import { sandboxCallOf } from "./e2b-vms.ts";
 import type { SandboxCallHandlers } from "./e2b-routes.ts";
+import { download, upload } from "./file-handlers.ts";
 
 export const sandboxCallHandlers: SandboxCallHandlers = {
   health: async (context, request, reply) => {
@@ -10,4 +11,6 @@ export const sandboxCallHandlers: SandboxCallHandlers = {
     await runningVm(context, call.caller, call);
     return reply.code(204).send(null);
   },
+  download,
+  upload,
 };

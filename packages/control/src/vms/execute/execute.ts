@@ -36,7 +36,7 @@ export interface ExecuteParams extends VmRef {
   readonly input: Buffer | undefined;
   /** The caller went away: the command is killed. */
   readonly gone: AbortSignal;
-  readonly timing: RequestTiming;
+  readonly timing: Pick<RequestTiming, "add" | "measure">;
   /** Called when the host has taken the command; the answer waits for what it returns. */
   readonly begun: () => Promise<void>;
 }

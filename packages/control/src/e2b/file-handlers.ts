@@ -1,0 +1,189 @@
+// `/files` in a sandbox: a file down, and files up. Both ways the bytes pass through; nothing here holds a file.
+
+import { posix } from "node:path";
+import { PassThrough, Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip, createGzip } from "node:zlib";
+import { Busboy, type BusboyFileStream } from "@fastify/busboy";
+import type { FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { Type } from "typebox";
+import type { Context } from "../context.ts";
+import { BYTES } from "../http/octet-stream-bodies.ts";
+import { downloadFile, uploadFile } from "../vms/files/files.ts";
+import { checker } from "./checked-body.ts";
+import { resolvePath } from "./command-line.ts";
+import { sandboxCallOf, type SandboxCall } from "./e2b-vms.ts";
+import type { E2bHandler } from "./e2b-routes.ts";
+import { encodedPathOf } from "./entry-info.ts";
+import { ensureParent } from "./filesystem-service.ts";
+import { giveTo } from "./guest-shell.ts";
+import { guestUser, type GuestUser } from "./guest-users.ts";
+
+const readQuery = checker(
+  Type.Object(
+    {
+      path: Type.Optional(Type.String({ minLength: 1, maxLength: 20_000 })),
+      username: Type.Optional(Type.String({ maxLength: 100 })),
+    },
+    { additionalProperties: false },
+  ),
+  "querystring",
+);
+
+export const download: E2bHandler = async (context, request, reply) => {
+  const call = sandboxCallOf(request, reply);
+  const { path, username } = readQuery(request.query);
+  if (path === undefined) throw noPath();
+  const user = await guestUser(context, call, username);
+  const params = { ...call, encodedPath: encodedPathOf(resolvePath(path, user)) };
+  const file = await downloadFile(context, call.caller, params);
+  void reply.header("x-content-type-options", "nosniff").type(BYTES);
+  const disposition = `inline; filename*=UTF-8''${encodeURIComponent(posix.basename(path)).replaceAll("'", "%27")}`;
+  void reply.header("content-disposition", disposition).header("vary", "Accept-Encoding");
+  if (request.headers["accept-encoding"]?.trim() === "gzip")
+    return reply.header("content-encoding", "gzip").send(gzipped(file.content));
+  if (file.sizeBytes !== undefined) void reply.header("content-length", file.sizeBytes);
+  return reply.send(file.content);
+};
+
+/** For a client that takes nothing else: on the way to one that also takes the bytes themselves it would only cost time. */
+function gzipped(content: Readable): Readable {
+  const packed = createGzip({ level: 1 });
+  void pipeline(content, packed).catch(() => undefined); // its reader hears of it
+  return packed;
+}
+
+interface Written {
+  readonly name: string;
+  readonly path: string;
+  readonly type: "file";
+}
+
+export const upload: E2bHandler = async (context, request, reply) => {
+  const call = sandboxCallOf(request, reply);
+  const { path, username } = readQuery(request.query);
+  const user = await guestUser(context, call, username);
+  const to: Target = { context, call, user, path };
+  const type = request.headers["content-type"] ?? "";
+  const written = /^multipart\/form-data\b/i.test(type)
+    ? await uploadForm(to, request)
+    : [await uploadOne(to, contentOf(request))];
+  return reply.code(200).send(written);
+};
+
+interface Target {
+  readonly context: Context;
+  readonly call: SandboxCall;
+  readonly user: GuestUser;
+  /** As the client names it. */
+  readonly path: string | undefined;
+}
+
+/** The file is the user's, and so are the directories that were made for it. */
+async function uploadOne(
+  { context, call, user, path: asked }: Target,
+  content: AsyncIterable<Buffer>,
+): Promise<Written> {
+  if (asked === undefined) throw noPath();
+  const path = resolvePath(asked, user);
+  const isRoot = user.uid === 0;
+  if (!isRoot) await ensureParent(context, { call, user, path });
+  const params = {
+    ...call,
+    encodedPath: encodedPathOf(path),
+    mode: undefined,
+    sizeBytes: undefined,
+    content,
+  };
+  await uploadFile(context, call.caller, params);
+  if (!isRoot) await giveTo(context, call, { path, user });
+  return { name: posix.basename(path), path, type: "file" };
+}
+
+/** What the client has sent, unpacked where it says that it is packed. */
+function contentOf({ raw, headers }: FastifyRequest): AsyncIterable<Buffer> {
+  const encoding = headers["content-encoding"] ?? "identity";
+  // Leaving the loop must not destroy the connection: the answer still has to go out.
+  const sent = raw.iterator({ destroyOnReturn: false });
+  if (encoding === "identity") return sent;
+  if (encoding !== "gzip")
+    throw new SkerryError(
+      "bad_request",
+      `The encoding "${encoding.slice(0, 50)}" is not supported; gzip is.`,
+    );
+  return unpacked(Readable.from(sent));
+}
+
+async function* unpacked(sent: Readable): AsyncGenerator<Buffer> {
+  const gunzip = createGunzip();
+  const fed = pipeline(sent, gunzip);
+  fed.catch(() => undefined); // heard of when it is read
+  try {
+    yield* gunzip as AsyncIterable<Buffer>;
+    await fed;
+  } catch (error) {
+    if ((error as { readonly code?: string }).code?.startsWith("Z_") !== true) throw error;
+    throw new SkerryError("bad_request", "The body is not what gzip writes.", { cause: error });
+  }
+}
+
+const FILES_MAX = 1_000;
+
+/** Each part named `file` is one, and its file name is its path unless the query has one. They are written one after the other, as they come. */
+async function uploadForm(to: Target, request: FastifyRequest): Promise<Written[]> {
+  const written: Written[] = [];
+  const parts = filesOf(request);
+  for await (const { name, content } of parts)
+    written.push(await uploadOne({ ...to, path: to.path ?? name }, content));
+  if (written.length === 0) throw new SkerryError("bad_request", "The form has no file.");
+  return written;
+}
+
+interface FormFile {
+  readonly name: string | undefined;
+  readonly content: Readable;
+}
+
+async function* filesOf({ raw, headers }: FastifyRequest): AsyncGenerator<FormFile> {
+  const found = new PassThrough({ objectMode: true, highWaterMark: 1 });
+  const form = formReader(headers);
+  form.on("file", (field: string, content: BusboyFileStream, name: string | undefined) => {
+    // A form that is cut off breaks the part that is being read, also where it is not read yet.
+    content.on("error", (error: unknown) => content.destroy(formUnreadable(error)));
+    if (field === "file") found.write({ name, content });
+    else content.resume();
+  });
+  form.on("finish", () => found.end());
+  form.on("error", (error: unknown) => found.destroy(formUnreadable(error)));
+  raw.once("close", () => {
+    if (!raw.complete)
+      found.destroy(new SkerryError("canceled", "The client went away in the middle of its request."));
+  });
+  raw.pipe(form);
+  try {
+    yield* found as AsyncIterable<FormFile>;
+  } finally {
+    raw.unpipe(form);
+  }
+}
+
+function formReader(headers: FastifyRequest["headers"]): InstanceType<typeof Busboy> {
+  try {
+    return new Busboy({
+      headers: { ...headers, "content-type": headers["content-type"] ?? "" },
+      preservePath: true,
+      limits: { files: FILES_MAX, fields: 0 },
+    });
+  } catch (error) {
+    throw formUnreadable(error);
+  }
+}
+
+function formUnreadable(cause: unknown): SkerryError {
+  return new SkerryError("bad_request", "The form cannot be read.", { cause });
+}
+
+function noPath(): SkerryError {
+  return new SkerryError("bad_request", 'The query has no "path".');
+}

@@ -1,0 +1,49 @@
+// Commands of ours in a sandbox, for what has no call of its own there: to give a user what was made for it.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { Context } from "../context.ts";
+import { execute } from "../vms/execute/execute.ts";
+import { quoted } from "./command-line.ts";
+import type { SandboxCall } from "./e2b-vms.ts";
+import type { GuestUser } from "./guest-users.ts";
+
+/** Makes a directory, and those above it, which belong to the user then. What is there stays as it is. */
+export function makeDirectoryFor(
+  context: Context,
+  call: SandboxCall,
+  { path, user }: { readonly path: string; readonly user: GuestUser },
+): Promise<void> {
+  const script =
+    `p=${quoted(path)}; d=$p; first=; while [ ! -e "$d" ]; do first=$d; d=$(dirname -- "$d"); done; ` +
+    `mkdir -p -- "$p" && { [ -z "$first" ] || chown -R -- ${user.uid}:${user.gid} "$first"; }`;
+  return run(context, call, script);
+}
+
+export function giveTo(
+  context: Context,
+  call: SandboxCall,
+  { path, user }: { readonly path: string; readonly user: GuestUser },
+): Promise<void> {
+  return run(context, call, `chown -- ${user.uid}:${user.gid} ${quoted(path)}`);
+}
+
+/** The client that has asked is told of its own call alone. */
+const untold = {
+  add: () => undefined,
+  measure: <Result>(_phase: string, work: () => Promise<Result>) => work(),
+};
+
+const SHOWN_MAX_CHARS = 200;
+
+async function run(context: Context, call: SandboxCall, command: string): Promise<void> {
+  using ran = await execute(context, call.caller, {
+    ...call,
+    request: { command },
+    input: undefined,
+    timing: untold,
+    begun: async () => undefined,
+  });
+  if (ran.exit.exit_code === 0) return;
+  const why = ran.stderr.toString("utf8").slice(0, SHOWN_MAX_CHARS).toWellFormed();
+  throw new SkerryError("permission_denied", `The sandbox's file system does not permit this: ${why.trim()}`);
+}

@@ -1,0 +1,171 @@
+// Files of a sandbox through E2B's clients: bytes as they are, paths of users, forms, gzip, watchers.
+
+import { randomBytes, randomUUID } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { Code, ConnectError } from "@connectrpc/connect";
+import * as oldest from "e2b-2.45";
+import * as newest from "e2b-2.51";
+import { describe, expect, test } from "vitest";
+import { EventType, Filesystem, FileType } from "../src/e2b/wire/filesystem_pb.js";
+import { createE2bSandbox, e2bOptions, headersInto, rpcClient } from "./support/e2b.ts";
+import { watches } from "./support/fake-files.ts";
+import { eventually, useWorld } from "./support/world.ts";
+
+const world = useWorld();
+
+const clients = [
+  ["2.45.0", oldest],
+  ["2.51.0", newest as unknown as typeof oldest],
+] as const;
+
+describe.each(clients)("the client %s", (_version, { Sandbox, FileNotFoundError, InvalidArgumentError }) => {
+  test("writes files and reads them byte for byte, as text, bytes and a stream", async () => {
+    const { files } = await Sandbox.create(e2bOptions(world));
+    const bytes = randomBytes(300_000);
+    const content = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
+    const written = await files.write("/tmp/all bytes ü.bin", content);
+    expect([written.name, written.path]).toEqual(["all bytes ü.bin", "/tmp/all bytes ü.bin"]);
+    expect(Buffer.from(await files.read(written.path, { format: "bytes" }))).toEqual(bytes);
+    const stream = await files.read(written.path, { format: "stream" });
+    expect(Buffer.from(await new Response(stream).arrayBuffer())).toEqual(bytes);
+    const packed = await files.read(written.path, { format: "bytes", gzip: true });
+    expect(Buffer.from(packed)).toEqual(bytes);
+    await files.write("/tmp/text", "hällo\0\r\n");
+    expect(await files.read("/tmp/text")).toBe("hällo\0\r\n");
+    await files.write("/tmp/empty", "");
+    expect(await files.read("/tmp/empty")).toBe("");
+    await files.write("/tmp/packed", "sent packed", { gzip: true });
+    expect(await files.read("/tmp/packed")).toBe("sent packed");
+    await files.write("/tmp/streamed", new Blob(["from a stream"]).stream(), { useOctetStream: true });
+    expect(await files.read("/tmp/streamed")).toBe("from a stream");
+    await expect(files.read("/tmp/none")).rejects.toThrow(FileNotFoundError);
+  });
+
+  test("writes several files at once, each where it belongs", async () => {
+    const { files } = await Sandbox.create(e2bOptions(world));
+    const written = await files.write([
+      { path: "/work/one.txt", data: "one" },
+      { path: "two.txt", data: "two" },
+    ]);
+    expect(written.map(({ path }) => path)).toEqual(["/work/one.txt", "/root/two.txt"]);
+    expect([await files.read("/work/one.txt"), await files.read("~/two.txt")]).toEqual(["one", "two"]);
+  });
+
+  test("watches a directory, and is told what changes there until it stops", async () => {
+    const { files } = await Sandbox.create(e2bOptions(world));
+    const path = `/kept/${randomUUID()}`;
+    const heard: string[] = [];
+    const handle = await files.watchDir(path, ({ type, name }) => void heard.push(`${type} ${name}`), {
+      recursive: true,
+      timeoutMs: 0,
+    });
+    const changes = ["create", "write", "chmod", "rename", "remove"] as const;
+    for (const event of changes) watches.tell(path, { event, path: "src/a.ts", type: "file" });
+    watches.tell(path, { event: "overflow", path: "", type: "directory" });
+    await eventually(() => heard.length === changes.length, "all was told");
+    expect(heard).toEqual(changes.map((event) => `${event} src/a.ts`));
+    await handle.stop();
+    await eventually(() => watches.count(path) === 0, "nothing is watched any more");
+    await expect(files.watchDir("/none", () => undefined)).rejects.toThrow(FileNotFoundError);
+  });
+
+  test("makes, finds, moves and removes", async () => {
+    const { files } = await Sandbox.create(e2bOptions(world));
+    const made = `/work/${randomUUID()}`;
+    expect([await files.makeDir(made), await files.makeDir(made)]).toEqual([true, false]);
+    await files.write("/work/a", "x");
+    const info = await files.getInfo("/work/a");
+    expect([info.type, info.size, info.mode, info.permissions, info.owner]).toEqual([
+      ...["file", 1, 0o644, "-rw-r--r--", "root"],
+    ]);
+    expect((await files.rename("/work/a", "/work/b")).path).toBe("/work/b");
+    expect([await files.exists("/work/a"), await files.exists("/work/b")]).toEqual([false, true]);
+    expect((await files.list("/work")).map(({ path }) => path)).toEqual(["/work/a"]);
+    await files.remove("/work/b");
+    await files.remove("/work/b");
+    expect(await files.exists("/work/b")).toBe(false);
+    await expect(files.makeDir("/work/../../etc/\0")).rejects.toThrow(InvalidArgumentError);
+  });
+});
+
+test("what is no form, no gzip, too large or broken off leaves no file", async () => {
+  const sandbox = await createE2bSandbox(world);
+  const post = (type: string, body: Uint8Array, headers: Record<string, string> = {}) =>
+    fetch(`${world.url}/e2b/sandbox/files?path=/tmp/never`, {
+      method: "POST",
+      headers: { ...headersInto(sandbox), "content-type": type, ...headers },
+      body: body as Uint8Array<ArrayBuffer>,
+    });
+  const bytes = "application/octet-stream";
+  const form = "multipart/form-data; boundary=x";
+  const garbage = Buffer.from("no such thing");
+  expect((await post(bytes, garbage, { "content-encoding": "gzip" })).status).toBe(400);
+  expect((await post(bytes, garbage, { "content-encoding": "br" })).status).toBe(400);
+  expect((await post(form, garbage)).status).toBe(400);
+  expect((await post("multipart/form-data", garbage)).status).toBe(400);
+  const cut = Buffer.from('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nhalf');
+  expect((await post(form, cut)).status).toBe(400);
+  // Some kilobytes that become more than an upload may have.
+  const bomb = gzipSync(Buffer.alloc(101_000_000));
+  expect((await post(bytes, bomb, { "content-encoding": "gzip" })).status).toBe(413);
+  const found = await world.call("GET", "/e2b/sandbox/files?path=/tmp/never", {
+    headers: headersInto(sandbox),
+  });
+  expect([found.status, found.body["code"]]).toEqual([404, 404]);
+});
+
+const codeOf = (error: unknown) => (error instanceof ConnectError ? error.code : undefined);
+
+test.each([
+  ["binary", true],
+  ["JSON", false],
+] as const)("the service of files answers in %s", async (_name, isBinary) => {
+  const sandbox = await createE2bSandbox(world);
+  const client = rpcClient(world, Filesystem, { sandbox, isBinary });
+  const work = `/${randomUUID()}`;
+  const made = await client.makeDir({ path: work });
+  expect([made.entry?.path, made.entry?.type]).toEqual([work, FileType.DIRECTORY]);
+  const { entry } = await client.stat({ path: work });
+  expect([entry?.permissions, entry?.modifiedTime?.seconds]).toEqual(["drwxr-xr-x", 1_767_225_600n]);
+  expect((await client.listDir({ path: work, depth: 3 })).entries.map(({ path }) => path)).toEqual([
+    ...[`${work}/3/a`, `${work}/a`],
+  ]);
+  expect(await client.stat({ path: "/none" }).catch(codeOf)).toBe(Code.NotFound);
+  expect(await client.makeDir({ path: work }).catch(codeOf)).toBe(Code.AlreadyExists);
+  expect(await client.remove({ path: "" }).catch(codeOf)).toBe(Code.InvalidArgument);
+  const path = `/kept/${randomUUID()}`;
+  const { watcherId } = await client.createWatcher({ path });
+  watches.tell(path, { event: "create", path: "a", type: "file" });
+  const told: string[] = [];
+  await eventually(async () => {
+    const { events } = await client.getWatcherEvents({ watcherId });
+    told.push(...events.map(({ name, type }) => `${EventType[type]} ${name}`));
+    return told.length > 0;
+  }, "the event came");
+  expect(told).toEqual(["CREATE a"]);
+  const other = rpcClient(world, Filesystem, { sandbox: await createE2bSandbox(world), isBinary });
+  expect(await other.getWatcherEvents({ watcherId }).catch(codeOf)).toBe(Code.NotFound);
+  await client.removeWatcher({ watcherId });
+  await eventually(() => watches.count(path) === 0, "nothing is watched any more");
+  expect(await client.getWatcherEvents({ watcherId: "none" }).catch(codeOf)).toBe(Code.NotFound);
+});
+
+// Last: users of the fake host are those of all its sandboxes.
+test("a user's files are in its home, and belong to it", async () => {
+  const sandbox = await createE2bSandbox(world);
+  const call = { headers: headersInto(sandbox) };
+  const path = `/v1/sandboxes/${sandbox.sandboxID}/files/etc/passwd`;
+  const lines = "root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/bash\nbroken\n:::::\n";
+  await world.call("PUT", path, { body: lines });
+  const written = await world.call("POST", "/e2b/sandbox/files?path=note.txt", {
+    ...call,
+    headers: { ...call.headers, "content-type": "application/octet-stream" },
+    body: "mine",
+  });
+  expect(written.text).toBe('[{"name":"note.txt","path":"/home/user/note.txt","type":"file"}]');
+  expect(world.host.commands.at(-1)?.command).toBe("chown -- 1000:1000 '/home/user/note.txt'");
+  const asRoot = await world.call("GET", "/e2b/sandbox/files?path=/home/user/note.txt&username=root", call);
+  expect(asRoot.text).toBe("mine");
+  const stranger = await world.call("GET", "/e2b/sandbox/files?path=a&username=stranger", call);
+  expect([stranger.status, stranger.body["code"]]).toEqual([401, 401]);
+});
