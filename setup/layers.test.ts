@@ -29,7 +29,18 @@ const hostLayers = ["examine", "http", "move", "vm", "templates", "guest", "netw
 /** A template is made by running a VM, and a VM wakes from a template: these two know each other's nouns. */
 const hostSiblings = new Set(["vm -> templates", "templates -> vm", "guest -> vm"]);
 /** Folders of the host's `vm/`, outermost first. All may import what lies in `vm/` itself, except what stands above them. */
-const vmLayers = ["adoption", "creation", "saved", "warm", "lifecycle", "start", "metrics", "qemu", "disk"];
+const vmLayers = [
+  "adoption",
+  "creation",
+  "build",
+  "saved",
+  "warm",
+  "lifecycle",
+  "start",
+  "metrics",
+  "qemu",
+  "disk",
+];
 const aboveVmLayers: readonly string[] = ["vm/engine.ts", "vm/end-requests.ts"];
 
 interface Import {

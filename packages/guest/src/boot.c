@@ -189,6 +189,9 @@ int boot(void) {
   reboot(RB_DISABLE_CAD);
   load_modules();
   enter_root();
+  // A root file system that was built may have none of these.
+  mkdir("/etc", 0755);
+  if (mkdir("/tmp", 01777) == 0) chmod("/tmp", 01777);
   mount_at("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "gid=5,mode=620,ptmxmode=666");
   mount_at("tmpfs", "/dev/shm", MS_NOSUID | MS_NODEV, "mode=1777,size=50%");
   mount_at("tmpfs", "/run", MS_NOSUID | MS_NODEV, "mode=755,size=20%");

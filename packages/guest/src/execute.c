@@ -1,4 +1,5 @@
 #include "child.h"
+#include "user.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,9 +7,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static char *defaults[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
-                           "USER=root", "LANG=C.UTF-8", NULL};
-enum { DEFAULTS = sizeof defaults / sizeof defaults[0] - 1 };
+static char *defaults[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
+                           NULL};
+enum { DEFAULTS = sizeof defaults / sizeof defaults[0] - 1, OF_USER = 2 };
 
 // The sandbox's own variables: copies in one block, replaced as a whole.
 static char *configured[ENV_MAX_ENTRIES + 1], *configured_text;
@@ -40,7 +41,7 @@ static void lay_under(char **env, unsigned *count, char *const *entries) {
 }
 
 void execute_child(const struct request *request, struct outcome *outcome) {
-  static char *env[2 * ENV_MAX_ENTRIES + DEFAULTS + 2];
+  static char *env[2 * ENV_MAX_ENTRIES + DEFAULTS + OF_USER + 2];
   unsigned count = 0;
   lay_under(env, &count, request->env);
   lay_under(env, &count, configured);
@@ -48,13 +49,9 @@ void execute_child(const struct request *request, struct outcome *outcome) {
   if (request->tty) lay_under(env, &count, (char *[]){"TERM=xterm-256color", NULL});
   setsid();
   if (request->tty) ioctl(0, TIOCSCTTY, 0);
-  if (!request->workdir && chdir("/root") != 0 && chdir("/") != 0)
-    child_fail_errno(outcome, "no root folder");
-  if (request->workdir && chdir(request->workdir) != 0) {
-    if (errno == EACCES || errno == EPERM) child_fail_errno(outcome, "cannot enter the workdir");
-    child_fail(outcome, "workdir_not_found", "the workdir is not a folder in the VM");
-  }
+  lay_under(env, &count, user_enter(request, outcome));
   char *const arguments[] = {"sh", "-c", "--", request->command, NULL};
   execve("/bin/sh", arguments, env);
+  if (errno == ENOENT) child_fail(outcome, "shell_missing", "there is no /bin/sh");
   child_fail_errno(outcome, "cannot run /bin/sh");
 }

@@ -42,6 +42,7 @@ static const struct field {
     {"rows", INTEGER, offsetof(struct request, rows)},
     {"end", BOOLEAN, offsetof(struct request, end)},
     {"port", INTEGER, offsetof(struct request, port)},
+    {"user", STRING, offsetof(struct request, user)},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -166,6 +167,7 @@ static const char *find_problem(const struct request *request) {
   case CONFIGURE:
     if (!is_hex(request->machine_id, 32)) return "machine_id is not 32 hexadecimal digits";
     if (find_stale(request)) return find_stale(request);
+    if (request->workdir && request->workdir[0] != '/') return "workdir is not absolute";
     if (request->hostname[0] == '\0' || strlen(request->hostname) > 63)
       return "hostname is too long or empty";
     return strpbrk(request->hostname, " \t\r\n/") ? "hostname has a character that does not belong there"

@@ -16,7 +16,7 @@ enum { ENV_MAX_ENTRIES = 288, EXECUTION_ID_BYTES = 64 };
 
 struct request {
   enum operation operation;
-  char *op, *command, *workdir, *path, *to, *hostname, *machine_id, *entropy;
+  char *op, *command, *workdir, *path, *to, *hostname, *machine_id, *entropy, *user;
   int64_t timeout_ms, output_limit, mode, limit, depth, clock_us, adjust_us, signal, port;
   bool wants_stdin, follow, recursive;
   char *execution; // shorter than EXECUTION_ID_BYTES

@@ -2,6 +2,7 @@
 #include "channel.h"
 #include "executions.h"
 #include "mainprocess.h"
+#include "user.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -91,6 +92,7 @@ static void open_stream(const struct frame *frame) {
   if (request.operation >= START && request.operation <= EXECUTIONS) return executions_open(stream, last_id, &request);
   if (request.operation == CONNECT) return open_connection(stream, &request);
   if (request.operation == SHUTDOWN) shutdown_begin();
+  if (request.operation == CONFIGURE) user_keep(&request);
   if (request.operation == CONFIGURE && !environment_keep(&request)) {
     return stream_send_error(last_id, "out_of_memory", "no memory for the environment");
   }

@@ -13,7 +13,7 @@ import type { HostConfig } from "./config.ts";
 import type { AddressRange } from "./network/addresses.ts";
 import { ControlGeneration } from "./control-generation.ts";
 import { Identity } from "./identity.ts";
-import { Layers } from "./move/layers.ts";
+import { Layers } from "./vm/disk/layers.ts";
 import { HostMoves, type MovesOptions } from "./move/moves.ts";
 import { Peers } from "./move/peers.ts";
 import { SavedMoves, type SavedMovesOptions } from "./move/saved-moves.ts";
@@ -24,7 +24,10 @@ import { Slots, type SlotsOptions } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
 import { bootFolders, ensureDebianKernel, ensureInitramfs, type BootFiles } from "./templates/boot-files.ts";
 import { readExtraCertificates } from "./templates/extra-certificates.ts";
+import { HostTemplates } from "./move/host-templates.ts";
 import { TemplateLibrary } from "./templates/library.ts";
+import { OwnTemplates } from "./templates/own-templates.ts";
+import { Seals } from "./vm/build/seals.ts";
 import { ensureOwnKernel } from "./templates/own-kernel.ts";
 import { claimSlotsOnly, type AdoptionOptions } from "./vm/adoption/find-vms.ts";
 import { guestDeadlines, probeDeadlines } from "./vm/guest-deadlines.ts";
@@ -33,7 +36,7 @@ import { chooseAccelerator, KVM_DEVICE, type AcceleratorVerdict } from "./vm/qem
 import { compatibilityOf, InstalledQemu, qemuVersion } from "./vm/qemu/installed-qemu.ts";
 import { diskNumberOf } from "./vm/qemu/disk-number.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
-import { backingPlaces } from "./vm/disk/backing-files.ts";
+import { backingPlaces, type BackingPlaces } from "./vm/disk/backing-files.ts";
 import { VmEngine } from "./vm/engine.ts";
 import { firstThatRunsGuests, probeGuest } from "./vm/start/probe-guest.ts";
 import type { HostResources } from "./vm/vm-resources.ts";
@@ -50,6 +53,8 @@ export interface Host {
   readonly engine: VmEngine;
   readonly moves: HostMoves;
   readonly savedMoves: SavedMoves;
+  readonly seals: Seals;
+  readonly templates: HostTemplates;
   readonly pool: WarmPool;
   readonly snapshots: Snapshots;
   readonly slots: Slots;
@@ -89,8 +94,10 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const device = accelerator === "kvm" ? KVM_DEVICE : undefined;
   const resources = { ...common, ...(await qemuProgram(chosen)), device };
   const qemu = await InstalledQemu.open(chosen, accelerator);
+  const { layers, own } = await openLayers(config, owner.places, log);
   const library = await TemplateLibrary.open({
     ...{ templatesFolder, assetsFolder, debianMirror, certificates, instance, boot, qemu, resources, log },
+    ...{ own, ownFrozenFolder: owner.places.ownFrozen },
   });
   const budgetMib = config.warm.memoryMib ?? Math.floor(capacityMib / 10);
   const pool = new WarmPool({
@@ -101,17 +108,17 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     spareSlots: (waiting) => resources.slots.spare(waiting),
     isBusy: () => engine.isBusy,
   });
-  const snapshots = await Snapshots.open({
-    folder: join(config.stateFolder, "snapshots"),
-    places: owner.places,
-    log,
+  const saved = { folder: join(config.stateFolder, "snapshots"), places: owner.places, log };
+  const snapshots = await Snapshots.open(saved);
+  const engine = new VmEngine({
+    ...{ resources, library, layers, own, pool, snapshots, vmsFolder, instance, owner, log },
   });
-  const engine = new VmEngine({ resources, library, pool, snapshots, vmsFolder, instance, owner, log });
   const identity = await Identity.open(config.stateFolder);
   const generation = await ControlGeneration.open(config.stateFolder);
   const compatibility = async (): Promise<HostCompatibility> => compatibilityOf(await qemu.current());
-  const moves = openMoves(config, identity, {
-    ...{ engine, snapshots, resources, library, vmsFolder, owner, log, compatibility },
+  const travels = openTravels(own, {
+    ...{ engine, snapshots, resources, library, layers, peers: new Peers(() => identity.credentials) },
+    ...{ vmsFolder, owner, instance, log, compatibility },
   });
   const info = async (): Promise<HostInfo> => ({
     ...namesOf(config),
@@ -124,21 +131,8 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     memory_mib: capacityMib,
     templates: library.list(),
   });
-  return {
-    config,
-    boot,
-    engine,
-    ...moves,
-    pool,
-    snapshots,
-    slots,
-    range,
-    library,
-    identity,
-    generation,
-    resources,
-    info,
-  };
+  const parts = { config, boot, engine, pool, snapshots, slots, range, library, identity, generation };
+  return { ...parts, ...travels, resources, info };
 }
 
 async function openBootFiles(config: HostConfig, step: StepReport): Promise<BootFiles> {
@@ -222,17 +216,31 @@ async function choose(config: HostConfig, { found, program, boot }: Choice): Pro
   });
 }
 
-function openMoves(
-  { stateFolder, nativeFolder, instance }: HostConfig,
-  identity: Identity,
-  parts: Omit<MovesOptions & SavedMovesOptions, "instance" | "layers" | "peers">,
-): Pick<Host, "moves" | "savedMoves"> {
-  const shared = {
-    ...parts,
-    layers: new Layers(join(stateFolder, "layers"), join(nativeFolder, "data-ranges")),
-    peers: new Peers(() => identity.credentials),
+/** The layers of this host, and the templates that stand on them. */
+async function openLayers(
+  { stateFolder, nativeFolder }: HostConfig,
+  places: BackingPlaces,
+  log: Logger,
+): Promise<{ readonly layers: Layers; readonly own: OwnTemplates }> {
+  const layers = new Layers(places.layers, join(nativeFolder, "data-ranges"));
+  return {
+    layers,
+    own: await OwnTemplates.open({ folder: join(stateFolder, "templates"), places, layers, log }),
   };
-  return { moves: new HostMoves({ ...shared, instance }), savedMoves: new SavedMoves(shared) };
+}
+
+/** What moves from host to host: VMs, what was saved of them, and templates. */
+function openTravels(
+  own: OwnTemplates,
+  shared: MovesOptions & SavedMovesOptions,
+): Pick<Host, "moves" | "savedMoves" | "seals" | "templates"> {
+  const { engine } = shared;
+  return {
+    moves: new HostMoves(shared),
+    savedMoves: new SavedMoves(shared),
+    seals: new Seals(shared),
+    templates: new HostTemplates({ ...shared, own, allBackingFiles: () => engine.allBackingFiles() }),
+  };
 }
 
 /** The template and size of a request that names neither. */

@@ -13,7 +13,8 @@ export async function sweepUnusedFiles(
 ): Promise<number> {
   const below = await engine.allBackingFiles();
   if (below === undefined) return 0;
-  const removed = await moves.sweep(below, touchedBeforeMs);
+  const removed =
+    (await moves.sweep(below, touchedBeforeMs)) + (await library.sweepOwn(below, touchedBeforeMs));
   // What others made there is theirs to judge.
   if (config.sharedAssets) return removed;
   const templates = await library.sweep(below, touchedBeforeMs);

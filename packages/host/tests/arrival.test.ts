@@ -8,7 +8,7 @@ import type { ArrivalOrder } from "@skerry/contract/host-api/move-calls";
 import { DEFAULT_SIZE, findSize, type Size } from "@skerry/contract/sizes";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Arrival, type ArrivalOptions } from "../src/move/arrival.ts";
-import { Layers } from "../src/move/layers.ts";
+import { Layers } from "../src/vm/disk/layers.ts";
 import { NewVm } from "../src/vm/creation/new-vm.ts";
 import { watchDiskReserve } from "../src/vm/disk/disk-reserve.ts";
 import { FakeGuest } from "./support/fake-guest.ts";

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { Layers } from "../src/move/layers.ts";
+import { Layers } from "../src/vm/disk/layers.ts";
 import { buildNative, type Native } from "./support/native.ts";
 
 const BLOCK = 64 * 1024;

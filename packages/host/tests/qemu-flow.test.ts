@@ -149,7 +149,7 @@ async function startTemplate(name: string): Promise<Counting> {
   const files = { memory: file("memory"), state: file("state"), disk: file(vmPaths.disk) };
   const startedWith = { accelerator, qemu_version: "", cpu: "", tsc_khz: null };
   const { folder: where } = record;
-  const disks = { overlay: file("overlay"), rootImage, diskGib: 1 };
+  const disks = { overlay: file("overlay"), rootImage, layers: [], diskGib: 1 };
   const frozen = { folder: where, ...files, ...disks, machine: machine(), startedWith };
   return { record, qmp, frozen };
 }

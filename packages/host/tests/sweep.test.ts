@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { sweepUnusedFiles } from "../src/unused-files.ts";
 import type { Host } from "../src/host.ts";
-import { Layers } from "../src/move/layers.ts";
+import { Layers } from "../src/vm/disk/layers.ts";
 import { removeUnusedTemplates, removeUntouched } from "../src/templates/unused-templates.ts";
 
 const AN_HOUR_MS = 3_600_000;
@@ -60,6 +60,7 @@ test("what comes while it is looked up what disks stand on stays, however long t
         return new Set<string>();
       },
     },
+    library: { sweepOwn: async () => 0 },
     moves: { sweep: (below: ReadonlySet<string>, beforeMs: number) => layers.sweep(below, beforeMs) },
   };
   expect(await sweepUnusedFiles(host as unknown as Host, startedMs)).toBe(1);

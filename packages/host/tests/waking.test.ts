@@ -77,6 +77,7 @@ beforeEach(async () => {
     ...{ resources, vmsFolder, instance: `unit${process.pid}-waking`, log: pino({ level: "silent" }) },
     pool: { take: () => ({ record, live }) },
     library: {
+      require: () => undefined,
       envOf: () => ({ OF_TEMPLATE: "1", BOTH: "template's" }),
       frozen: () => Promise.reject(new Error("the template is broken")),
     },

@@ -263,6 +263,10 @@ export interface ConfigureOperation {
   readonly entropy: string;
   /** Environment of every later command. */
   readonly env: Readonly<Record<string, string>>;
+  /** Who every later command runs as: NAME, UID, NAME:GROUP or UID:GID, of at most 65 characters; empty for root. Absent: as before. */
+  readonly user?: string;
+  /** Absolute path at which every later command begins that names none; without it the user's home. Absent: as before. */
+  readonly workdir?: string;
 }
 
 /** After the guest has stood still: steps the clock and mixes entropy in. CLOSE `{}`. */
@@ -331,6 +335,8 @@ export const guestErrorCodes = [
   "not_a_directory",
   "not_a_file",
   "workdir_not_found",
+  "user_not_found",
+  "shell_missing",
   "permission_denied",
   "no_space",
   "path_too_long",

@@ -27,6 +27,9 @@ const MoveId = Type.String({ pattern: "^[a-z0-9_]{1,64}$" });
 const ExecutionId = Type.String({ pattern: "^[a-z0-9_]{1,64}$" });
 const Digest = Type.String({ pattern: "^[0-9a-f]{64}$" });
 
+/** The root image, the layers of a template that was built, the frozen disk. */
+const LAYERS_MAX = 18;
+
 /** 256 bits. Valid for one move, and once for each of its streams. */
 const Ticket = Type.String({ pattern: "^[0-9a-f]{64}$" });
 
@@ -48,7 +51,15 @@ export const VmManifest = Type.Object(
     /** Absent for a sandbox. */
     machine: Type.Optional(Type.Object({ command: Nullable(Type.String()) }, closed)),
     /** The base files of its disk, by digest. */
-    below: Type.Object({ root_image: Digest, frozen_disk: Digest }, closed),
+    below: Type.Object(
+      {
+        root_image: Digest,
+        /** Between the two, the lowest first. Absent where the template is built in. */
+        layers: Type.Optional(Type.Array(Digest, { maxItems: 16 })),
+        frozen_disk: Digest,
+      },
+      closed,
+    ),
   },
   closed,
 );
@@ -69,7 +80,7 @@ export const ArrivalOrder = Type.Object(
 export type ArrivalOrder = Static<typeof ArrivalOrder>;
 
 export const ArrivalNeeds = Type.Object(
-  { layers: Type.Array(Digest, { maxItems: 2, description: "That this host does not have yet." }) },
+  { layers: Type.Array(Digest, { maxItems: LAYERS_MAX, description: "That this host does not have yet." }) },
   closed,
 );
 export type ArrivalNeeds = Static<typeof ArrivalNeeds>;
@@ -81,7 +92,7 @@ export const DepartureOrder = Type.Object(
     /** Where control reaches the target. */
     address: Type.String({ maxLength: 300 }),
     ticket: Ticket,
-    layers: Type.Array(Digest, { maxItems: 2 }),
+    layers: Type.Array(Digest, { maxItems: LAYERS_MAX }),
   },
   closed,
 );

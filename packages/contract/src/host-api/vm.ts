@@ -23,13 +23,14 @@
 //   …      /vms/{id}/directory, …/entry             files.ts
 //   …      /vms/{id}/executions…                    executions.ts
 //
-// Pauses and snapshots are in `snapshots.ts`, moves in `move-calls.ts`.
+// Pauses and snapshots are in `snapshots.ts`, moves in `move-calls.ts`, builds and templates in `templates.ts`.
 
 import { Type, type Static } from "typebox";
 import { Env, Nullable, OneOf, Timestamp } from "../fields.ts";
 import { HostEgress } from "../vms/egress.ts";
 import { vmCauses } from "../vms/vm-causes.ts";
 import { VmOrigin } from "./snapshots.ts";
+import { VmBuild } from "./templates.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -57,6 +58,9 @@ export const VmSpec = Type.Object(
     egress_version: EgressVersion,
     /** Absent where it starts from its template. */
     from: Type.Optional(VmOrigin),
+    /** Of a VM in which a template is built: what is on its second disk. The template serves builds, then, and no VM without it is one of
+     *  that template. Neither with `machine` nor with `from`. */
+    build: Type.Optional(VmBuild),
     /** Absent for a sandbox. A machine's disk and console log stay when it ends, until it is destroyed:
      *  where its host still has its disk, a `PUT` with a new execution id boots from it. Until then the
      *  host lists it under the execution id of its last VM: that is no stale incarnation, and to `DELETE`

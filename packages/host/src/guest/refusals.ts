@@ -19,6 +19,16 @@ const refusals: { readonly [Code in GuestErrorCode]: Meaning } = {
   not_a_directory: ["path_not_directory", "A part of the path, or the path itself, is not a directory."],
   not_a_file: ["path_not_file", "The path is not a regular file."],
   workdir_not_found: ["workdir_not_found", "The working directory does not exist in the VM."],
+  user_not_found: [
+    "vm_user_not_found",
+    "The user or the group that commands of this template run as does not exist in the VM.",
+    "Create it in a step of the template, or name another one as its user.",
+  ],
+  shell_missing: [
+    "program_missing",
+    "The VM has no `/bin/sh`, by which commands are run.",
+    "Copy files, or build the template on an image that has a shell.",
+  ],
   permission_denied: ["permission_denied", "The VM's file system does not permit this."],
   no_space: ["disk_full", "The VM's disk is full."],
   path_too_long: ["invalid_path", "The path, or a part of it, is too long."],

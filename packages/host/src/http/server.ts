@@ -27,6 +27,7 @@ import { routeUpgrade } from "./upgrades.ts";
 import { validatorCompiler } from "./validator-compiler.ts";
 import { refuseSuperseded } from "./superseded.ts";
 import { registerSnapshots } from "./snapshots.ts";
+import { registerTemplates } from "./templates.ts";
 import { registerVms } from "./vms.ts";
 import { registerWatches } from "./watches.ts";
 import { registerCache } from "./cache.ts";
@@ -70,6 +71,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerMetrics(server, host);
   registerMoves(server, host);
   registerSavedMoves(server, host);
+  registerTemplates(server, host);
   registerCache(server, host);
   server.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upgrade = { request, socket, head };

@@ -22,14 +22,14 @@ import type { TemplateLibrary } from "../templates/library.ts";
 import type { LiveVm } from "../vm/start/clone.ts";
 import type { NewVm } from "../vm/creation/new-vm.ts";
 import { makeNewFolder } from "../vm/creation/steps.ts";
-import { saveBackingFiles, type BackingFiles } from "../vm/disk/backing-files.ts";
+import { diskFiles, saveBackingFiles, type BackingFiles } from "../vm/disk/backing-files.ts";
 import { watchDiskReserve, checkDiskReserve } from "../vm/disk/disk-reserve.ts";
 import { startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { emptyMemory } from "../vm/qemu/empty-memory.ts";
 import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
 import { ANSWER_DEADLINE_MS, HUNG_AFTER_MS, Qmp, QmpError, runState } from "../vm/qemu/qmp.ts";
 import { saveRecord, syncFolder } from "../vm/record.ts";
-import type { Layers } from "./layers.ts";
+import type { Layers } from "../vm/disk/layers.ts";
 import { LayerReceiver } from "./layer-receiver.ts";
 import { splice } from "./peers.ts";
 import { arrived, awaitArrival, moveSockets } from "../vm/qemu/migration.ts";
@@ -193,6 +193,8 @@ export class Arrival {
     const { resources } = this.#options;
     const { compatibility, disk_gib: diskGib } = order.manifest;
     const { record } = newVm;
+    const { below } = record;
+    if (below === undefined) throw new Error("the record does not say what the disk stands on");
     const disk = join(record.folder, vmPaths.disk);
     // A reader may follow the console before the guest writes to it.
     if (record.machine !== undefined)
@@ -212,8 +214,7 @@ export class Arrival {
         // The kernel is part of the memory, which the source sends.
         ...{ kernel: "", initramfs: "" },
         memory: await emptyMemory(resources.emptyMemoryFolder, size.memory_mib),
-        rootImage: record.below?.root_image ?? "",
-        frozenDisk: record.below?.frozen_disk,
+        ...diskFiles(below),
       },
       diskGib,
       purpose: "arrival",

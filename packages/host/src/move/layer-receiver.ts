@@ -8,7 +8,7 @@ import type { TemplateLibrary } from "../templates/library.ts";
 import { withinDiskReserve } from "../vm/disk/disk-reserve.ts";
 import type { BackingFiles } from "../vm/disk/backing-files.ts";
 import { fileMibOf } from "../vm/vm-resources.ts";
-import type { Layers } from "./layers.ts";
+import type { Layers } from "../vm/disk/layers.ts";
 
 type Manifest = Pick<VmManifest, "template" | "below" | "disk_gib">;
 
@@ -36,8 +36,13 @@ export class LayerReceiver {
   async ask({ template, below, disk_gib: diskGib }: Manifest): Promise<string[]> {
     const { library, layers } = this.#options;
     const own = await library.disks(template);
-    for (const [kind, digest] of Object.entries(below)) {
-      if ((await layers.find(digest, own[kind as keyof typeof own])) !== undefined) continue;
+    const needed = [
+      { digest: below.root_image, own: own.root_image },
+      ...(below.layers ?? []).map((digest) => ({ digest, own: [] })),
+      { digest: below.frozen_disk, own: own.frozen_disk },
+    ];
+    for (const { digest, own: files } of needed) {
+      if (this.#asked.has(digest) || (await layers.find(digest, files)) !== undefined) continue;
       const came = Promise.withResolvers<void>();
       came.promise.catch(() => undefined); // `files` gets the error
       this.#asked.set(digest, { came, maxBytes: fileMibOf(diskGib) * MIB });
@@ -72,15 +77,21 @@ export class LayerReceiver {
   }
 
   /** Resolves with the files of all layers when those that were asked for have come. */
-  async files({ template, below }: Manifest): Promise<BackingFiles> {
+  async files({ template, below, disk_gib }: Manifest): Promise<BackingFiles> {
     const { library, layers } = this.#options;
     for (const { came } of this.#asked.values()) await came.promise;
     const own = await library.disks(template);
-    const file = async (kind: keyof BackingFiles): Promise<string> => {
-      const found = await layers.find(below[kind], own[kind]);
-      if (found === undefined) throw new Error(`a layer has gone: ${below[kind]}`);
+    const file = async (digest: string, files: readonly string[]): Promise<string> => {
+      const found = await layers.find(digest, files);
+      if (found === undefined) throw new Error(`a layer has gone: ${digest}`);
       return found;
     };
-    return { root_image: await file("root_image"), frozen_disk: await file("frozen_disk") };
+    return {
+      root_image: await file(below.root_image, own.root_image),
+      ...(below.layers === undefined
+        ? {}
+        : { layers: await Promise.all(below.layers.map((digest) => file(digest, []))), disk_gib }),
+      frozen_disk: await file(below.frozen_disk, own.frozen_disk),
+    };
   }
 }

@@ -1,7 +1,6 @@
 // VMs on their way to and from this host. Both ends of a move are kept like any other VM by the engine: one
 // that leaves runs until it is destroyed, one that arrives is being created until it runs.
 
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
 import { incompatibility } from "@skerry/contract/moves/host-compatibility";
@@ -20,6 +19,8 @@ import type { Logger } from "pino";
 import { wakeGuest } from "../guest/agent.ts";
 import type { TemplateLibrary } from "../templates/library.ts";
 import type { InFlightMoves } from "../vm/adoption/find-vms.ts";
+import { pathsOf } from "../vm/disk/backing-files.ts";
+import { diskGibOf } from "../vm/start/boot.ts";
 import { adoptClone, type LiveVm } from "../vm/start/clone.ts";
 import { takeSlot } from "../vm/creation/creation.ts";
 import type { NewVm } from "../vm/creation/new-vm.ts";
@@ -31,7 +32,7 @@ import { HUNG_AFTER_MS, Qmp, QmpError } from "../vm/qemu/qmp.ts";
 import { shown, type VmRecord } from "../vm/record.ts";
 import { Arrival } from "./arrival.ts";
 import { Departure } from "./departure.ts";
-import type { Layers } from "./layers.ts";
+import type { Layers } from "../vm/disk/layers.ts";
 import type { Peers } from "./peers.ts";
 import { cancelMigration } from "../vm/qemu/migration.ts";
 
@@ -63,8 +64,6 @@ interface Arriving {
   readonly done: Promise<Vm>;
 }
 
-const GIB = 1024 ** 3;
-
 export class HostMoves implements InFlightMoves {
   readonly #options: MovesOptions;
   readonly #departures = new Map<string, Departure>();
@@ -79,28 +78,25 @@ export class HostMoves implements InFlightMoves {
     const { engine, layers } = this.#options;
     const { record } = await engine.usable(id, executionId);
     const { below } = record;
+    if (record.build !== undefined)
+      throw new SkerryError("move_refused", "A VM in which a template is built stays on its host.");
     if (below === undefined) {
       throw new SkerryError(
         "move_refused",
         "The VM is from a version of the host that did not move VMs yet.",
       );
     }
-    const digest = (file: string) =>
-      layers.digestOf(file).catch((error: unknown) => {
-        throw new SkerryError("move_refused", "A file that the VM's disk stands on is gone.", {
-          cause: error,
-        });
-      });
     return {
       template: record.template,
       size: record.size,
       compatibility: await this.#compatibilityOf(record),
       ...(record.machine === undefined ? {} : { machine: { command: record.machine.command } }),
-      disk_gib: Math.max(1, Math.ceil((await stat(below.root_image)).size / GIB)),
-      below: {
-        root_image: await digest(below.root_image),
-        frozen_disk: await digest(below.frozen_disk),
-      },
+      disk_gib: await diskGibOf(below),
+      below: await layers.digestsBelow(below).catch((error: unknown) => {
+        throw new SkerryError("move_refused", "A file that the VM's disk stands on is gone.", {
+          cause: error,
+        });
+      }),
     };
   }
 
@@ -204,7 +200,7 @@ export class HostMoves implements InFlightMoves {
     const { id, execution_id } = resident.record;
     const ref = { id, execution_id };
     const { below } = resident.record;
-    const own = below === undefined ? [] : [below.root_image, below.frozen_disk];
+    const own = below === undefined ? [] : pathsOf(below);
     const departure = new Departure({
       ...{ live: resident.live, idlePause: resident.idlePause, order, peers, log },
       record: resident.record,

@@ -22,8 +22,8 @@ import { vmPaths } from "../vm/qemu/qemu-arguments.ts";
 import { savedPaths, writeSaved, type SavedGuest } from "../vm/saved/saved-guest.ts";
 import { fileMibOf } from "../vm/vm-resources.ts";
 import { LayerReceiver } from "./layer-receiver.ts";
-import type { Layers } from "./layers.ts";
-import { SyncedWriter } from "./synced-writer.ts";
+import type { Layers } from "../vm/disk/layers.ts";
+import { SyncedWriter } from "../vm/disk/synced-writer.ts";
 import { pagesFileMaxBytes } from "./whole-memory.ts";
 
 export interface SavedArrivalOptions {

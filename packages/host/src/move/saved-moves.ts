@@ -2,7 +2,7 @@
 // deletes them, however a move ends.
 
 import { createReadStream } from "node:fs";
-import { chmod, rename, stat } from "node:fs/promises";
+import { chmod, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { addAbortSignal, Readable } from "node:stream";
 import { crc32 } from "node:zlib";
@@ -22,13 +22,15 @@ import { findSize, type Size } from "@skerry/contract/sizes";
 import type { TemplateLibrary } from "../templates/library.ts";
 import { paused } from "../vm/lifecycle/end-reason.ts";
 import type { VmEngine } from "../vm/engine.ts";
+import { pathsOf } from "../vm/disk/backing-files.ts";
+import { diskGibOf } from "../vm/start/boot.ts";
 import { memoryOf } from "../vm/memory-of.ts";
 import { saveRecord, syncFolder, type VmRecord } from "../vm/record.ts";
 import type { RecordOwner } from "../vm/read-records.ts";
 import { checkSaved, readSaved, type SavedGuest } from "../vm/saved/saved-guest.ts";
 import type { SavedFolder, Snapshots } from "../vm/saved/snapshots.ts";
 import { VM_FOLDER_MODE, type HostResources } from "../vm/vm-resources.ts";
-import type { Layers } from "./layers.ts";
+import type { Layers } from "../vm/disk/layers.ts";
 import type { Destination, Peers } from "./peers.ts";
 import { SavedArrival, savedFilePaths } from "./saved-arrival.ts";
 import { wholeMemory } from "./whole-memory.ts";
@@ -52,7 +54,6 @@ interface Departing {
   readonly done: Promise<SavedDeparted>;
 }
 
-const GIB = 1024 ** 3;
 /** Departures whose answer is remembered, for a control plane that did not get it. */
 const DEPARTURES_MAX = 1_000;
 
@@ -71,11 +72,8 @@ export class SavedMoves {
     const { vm_id, template, size, saved_at, runs_on, below } = saved;
     return {
       ...{ vm_id, template, size, saved_at, runs_on },
-      disk_gib: Math.max(1, Math.ceil((await stat(below.root_image)).size / GIB)),
-      below: {
-        root_image: await layers.digestOf(below.root_image),
-        frozen_disk: await layers.digestOf(below.frozen_disk),
-      },
+      disk_gib: await diskGibOf(below),
+      below: await layers.digestsBelow(below),
     };
   }
 
@@ -213,7 +211,7 @@ export class SavedMoves {
     if (isId("snapshot", id)) await snapshots.whole(id);
     else await checkSaved(folder, saved);
     const to = { address: order.address, path: `/saved/${id}/arrival`, ticket: order.ticket };
-    const own = Object.values(saved.below);
+    const own = pathsOf(saved.below);
     for (const digest of order.layers) {
       const file = await layers.find(digest, own);
       if (file === undefined) throw new SkerryError("move_refused", "It does not stand on this layer.");

@@ -1,6 +1,6 @@
 // Kernel and initramfs that every guest boots from. The kernel is Debian's, unpacked from its signed package
 // and not installed, or the operator's (own-kernel.ts); the initramfs holds the agent as /init and, for Debian's kernel, the few modules
-// that reach the root disk.
+// that reach the root disk, and that of overlay file systems.
 
 import { createHash } from "node:crypto";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -39,6 +39,8 @@ const MODULES = [
   "drivers/net/net_failover",
   "drivers/net/virtio_net",
   "drivers/virtio/virtio_balloon",
+  // Of builds, whose file systems lie in layers.
+  "fs/overlayfs/overlay",
 ];
 
 function fileOf(module: string): string {

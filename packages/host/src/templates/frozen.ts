@@ -9,12 +9,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { chmod, chown, mkdir, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { TARGET_GIB } from "@skerry/contract/host-api/templates";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import type { Size } from "@skerry/contract/sizes";
 import { runCommand } from "../guest/agent.ts";
 import { GuestChannel } from "../guest/channel.ts";
 import { NO_EGRESS } from "../network/egress-loader.ts";
 import { runProgram } from "../run.ts";
+import type { BackingFiles } from "../vm/disk/backing-files.ts";
 import { firstAnswer } from "../vm/start/first-answer.ts";
 import { makeFolder, releaseResources, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { saveState, STATE_FILE } from "../vm/qemu/device-state.ts";
@@ -32,6 +34,8 @@ export interface FrozenTemplate {
   readonly disk: string;
   readonly overlay: string;
   readonly rootImage: string;
+  /** Between the image and the disk; none where the template is built in. */
+  readonly layers: readonly string[];
   readonly diskGib: number;
   readonly machine: Machine;
   /** Its own, and that of its clones. */
@@ -44,8 +48,11 @@ export interface FreezeOptions {
   readonly folder: string;
   /** Prefix of the QEMU process' name. */
   readonly instance: string;
-  readonly description: Pick<TemplateDescription, "name" | "digest" | "disk_gib" | "warm_up">;
+  readonly description: Pick<TemplateDescription, "name" | "digest" | "disk_gib" | "warm_up" | "builds">;
   readonly rootImage: string;
+  readonly layers: readonly string[];
+  /** What is done in the guest last. */
+  readonly prepare?: (channel: GuestChannel) => Promise<void>;
   readonly boot: BootFiles;
   readonly qemu: QemuBuild;
   readonly size: Size;
@@ -57,7 +64,7 @@ const FORMAT = 2;
 const QEMU_IMG_DEADLINE_MS = 30_000;
 const GIB = 1024 ** 3;
 
-export type FreezeStep = "boot" | "hello" | "warm-up" | "freeze";
+export type FreezeStep = "boot" | "hello" | "warm-up" | "start" | "freeze";
 
 /** The template's guest could not be frozen. */
 export class FreezeError extends Error {
@@ -65,6 +72,8 @@ export class FreezeError extends Error {
   readonly step: FreezeStep;
   /** Of QEMU's log. */
   readonly lastWords: string;
+  /** The end of its guest's console. */
+  readonly console: string;
 
   constructor(step: FreezeStep, words: { console: string; log: string }, cause: unknown) {
     const log = words.log === "" ? "" : `; QEMU said: ${words.log}`;
@@ -75,7 +84,17 @@ export class FreezeError extends Error {
     );
     this.step = step;
     this.lastWords = words.log;
+    this.console = words.console;
   }
+}
+
+/** What the disk of a clone stands on. */
+export function belowClone({ rootImage, layers, disk, diskGib }: FrozenTemplate): BackingFiles {
+  return {
+    ...{ root_image: rootImage, frozen_disk: disk },
+    // A host of an earlier version understands the record of a clone of a built-in template.
+    ...(layers.length === 0 ? {} : { layers: [...layers], disk_gib: diskGib }),
+  };
 }
 
 /** The frozen template, made now unless it is there. It appears whole or not at all. */
@@ -133,13 +152,14 @@ async function nameInUse(options: FreezeOptions): Promise<string> {
 
 /** Everything that the frozen state depends on is in its name. */
 function frozenName(options: FreezeOptions): string {
-  const { description, rootImage, boot, qemu, size, machine } = options;
+  const { description, rootImage, layers, boot, qemu, size, machine } = options;
   const commandLine = kernelCommandLine(machine);
   const identity = JSON.stringify([
     FORMAT,
     description.digest,
     // The image below the frozen disk: above another image the disk is corrupt.
     basename(rootImage),
+    ...layers.map((file) => basename(file)),
     boot.digest,
     qemu.version,
     qemu.cpu,
@@ -150,7 +170,10 @@ function frozenName(options: FreezeOptions): string {
   return `${description.name}-${size.name}-${createHash("sha256").update(identity).digest("hex").slice(0, 16)}`;
 }
 
-function filesIn(folder: string, { rootImage, machine, description, qemu }: FreezeOptions): FrozenTemplate {
+function filesIn(
+  folder: string,
+  { rootImage, layers, machine, description, qemu }: FreezeOptions,
+): FrozenTemplate {
   const file = (name: string): string => join(folder, name);
   return {
     folder,
@@ -159,6 +182,7 @@ function filesIn(folder: string, { rootImage, machine, description, qemu }: Free
     disk: file(vmPaths.disk),
     overlay: file("overlay"),
     rootImage,
+    layers,
     diskGib: description.disk_gib,
     machine,
     startedWith: compatibilityOf(qemu),
@@ -172,6 +196,11 @@ async function isComplete(folder: string): Promise<boolean> {
 async function makeDisk(options: FreezeOptions, disk: string, uid: number): Promise<void> {
   await emptyQcow2(disk, options.description.disk_gib);
   await chown(disk, uid, uid);
+  if (options.description.builds === true) {
+    const target = join(disk, "..", vmPaths.target);
+    await emptyQcow2(target, TARGET_GIB);
+    await chown(target, uid, uid);
+  }
   const memory = join(disk, "../memory");
   await writeFile(memory, "", { mode: 0o600 });
   await truncate(memory, options.machine.memoryMib * 1024 * 1024);
@@ -198,13 +227,15 @@ interface BuildRecord {
 }
 
 async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promise<void> {
-  const { resources, size, machine, boot, rootImage, description } = options;
+  const { resources, size, machine, boot, rootImage, layers, description } = options;
   const files = {
     kernel: boot.kernel,
     initramfs: boot.initramfs,
     memory: join(record.folder, "memory"),
     rootImage,
+    layers,
     frozenDisk: undefined,
+    ...(description.builds === true ? { target: { rootImage: undefined, layers: [] } } : {}),
   };
   const { qmp } = await startQemu(resources, {
     record,
@@ -230,6 +261,8 @@ async function bootAndFreeze(options: FreezeOptions, record: BuildRecord): Promi
     });
     step = "warm-up";
     for (const command of description.warm_up) await runCommand(channel, command, templateWarmUpMs);
+    step = "start";
+    await options.prepare?.(channel);
     // The channel stays open: a clone then wakes with the host connected, as it was frozen.
     step = "freeze";
     const uid = uidOf(resources, resources.slots.slot(record.slot));
@@ -261,7 +294,7 @@ async function publish(folder: string, target: string): Promise<void> {
     await chown(join(folder, name), 0, 0);
     await chmod(join(folder, name), 0o444);
   }
-  await rm(join(folder, QEMU_LOG), { force: true });
+  for (const name of [QEMU_LOG, vmPaths.target]) await rm(join(folder, name), { force: true });
   // Another host that shares the folder may have been faster, and clones may be waking from its files
   // already.
   if (await isComplete(target)) return;

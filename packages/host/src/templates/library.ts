@@ -1,8 +1,10 @@
 // The templates of this host, their status, and the frozen template for each size, made at first use.
 
-import { mkdir, readdir, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
+import type { TemplateImage } from "@skerry/contract/host-api/templates";
+import { isId } from "@skerry/contract/ids";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
 import type { Template } from "@skerry/contract/templates/template";
 import { sizes, type Size } from "@skerry/contract/sizes";
@@ -15,13 +17,21 @@ import { readDescriptions, type TemplateDescription } from "./description.ts";
 import { distrust, ensureFrozen, frozenNames, type FreezeOptions, type FrozenTemplate } from "./frozen.ts";
 import { certificatesEnv, type ExtraCertificates } from "./extra-certificates.ts";
 import { ensureImage, imageFile } from "./image.ts";
-import { removeUnusedTemplates } from "./unused-templates.ts";
+import type { OwnTemplate, OwnTemplates } from "./own-templates.ts";
+import { prepareOwn } from "./start.ts";
+import { removeUntouched, removeUnusedTemplates } from "./unused-templates.ts";
+
+/** How commands run in VMs of a template where a caller does not say otherwise; null for root, and for its home. */
+export type CommandDefaults = Pick<TemplateImage, "user" | "workdir">;
 
 export interface LibraryOptions {
   /** Descriptions, one folder each. */
   readonly templatesFolder: string;
   /** Images and frozen templates are kept here. */
   readonly assetsFolder: string;
+  /** Templates that are not built in, and where what is frozen of them is kept. */
+  readonly own: OwnTemplates;
+  readonly ownFrozenFolder: string;
   readonly debianMirror: string | undefined;
   /** What guests trust besides Debian's authorities. */
   readonly certificates: ExtraCertificates | undefined;
@@ -45,6 +55,8 @@ export interface BootParts {
 }
 
 type ImageState =
+  /** Of a template that serves builds: its image is built when it is first asked for. */
+  | { readonly status: "unwanted" }
   | { readonly status: "building" }
   | { readonly status: "ready"; readonly image: string }
   | { readonly status: "failed"; readonly reason: string };
@@ -62,7 +74,8 @@ export class TemplateLibrary {
   private constructor(options: LibraryOptions, descriptions: readonly TemplateDescription[]) {
     this.#options = options;
     for (const description of descriptions) {
-      this.#entries.set(description.name, { description, image: { status: "building" } });
+      const status = description.builds === true ? "unwanted" : "building";
+      this.#entries.set(description.name, { description, image: { status } });
     }
   }
 
@@ -80,38 +93,64 @@ export class TemplateLibrary {
     return library;
   }
 
+  /** The built-in ones that sandboxes and machines are made of. */
   list(): Template[] {
-    return [...this.#entries.values()].map(({ description, image }) => ({
-      id: description.id,
-      name: description.name,
-      description: description.description,
-      disk_gib: description.disk_gib,
-      status: image.status,
-    }));
+    return [...this.#entries.values()].flatMap(({ description, image: { status } }) =>
+      status === "unwanted" || description.builds === true
+        ? []
+        : {
+            id: description.id,
+            name: description.name,
+            description: description.description,
+            disk_gib: description.disk_gib,
+            status,
+          },
+    );
+  }
+
+  /** Throws `unknown_template` where no VM can be made of it, or none of this kind. */
+  require(name: string, { isBuild }: { readonly isBuild: boolean }): void {
+    const entry = this.#entries.get(name);
+    const isKnown = entry === undefined ? this.#options.own.find(name) !== undefined : true;
+    if (!isKnown || (entry?.description.builds === true) !== isBuild) throw unknown(name);
   }
 
   /** What the user's environment is laid over in VMs of this template, also of an earlier version of it. */
   envOf(name: string): Readonly<Record<string, string>> {
-    const { certificates } = this.#options;
+    const { certificates, own } = this.#options;
+    // In an image that was built the certificates lie elsewhere, or are others.
+    const template = own.find(name);
+    if (template !== undefined) return template.env;
     return {
       ...(certificates === undefined ? {} : certificatesEnv),
       ...this.#entries.get(name)?.description.env,
     };
   }
 
+  /** Nothing where it is built in, or not on this host. */
+  defaultsOf(name: string): Partial<CommandDefaults> {
+    const template = this.#options.own.find(name);
+    return template === undefined ? {} : { user: template.user, workdir: template.workdir };
+  }
+
+  /** The root file system of a built-in template. */
+  imageOf(name: string): { readonly file: string; readonly disk_gib: number } {
+    const entry = this.#entries.get(name);
+    if (entry === undefined || entry.description.builds === true) throw unknown(name);
+    return { file: this.#readyImage(entry), disk_gib: entry.description.disk_gib };
+  }
+
+  /** Every image of a built-in template, also of earlier versions. */
+  images(): Promise<string[]> {
+    return filesIn(this.#imagesFolder, (name) => name.endsWith(".ext4"));
+  }
+
   /** The frozen template for this size. The first call for a size takes some seconds, later ones nothing. */
   async frozen(name: string, size: Size): Promise<ReadyTemplate> {
-    const entry = this.#entries.get(name);
-    if (entry === undefined)
-      throw new SkerryError("unknown_template", `This host has no template "${name}".`);
-    const { image } = entry;
-    if (image.status !== "ready") throw notReady(name, image);
-    const options = this.#freezeOptions(
-      entry.description,
-      image.image,
-      size,
-      await this.#options.qemu.current(),
-    );
+    const qemu = await this.#options.qemu.current();
+    const own = this.#options.own.find(name);
+    const options =
+      own === undefined ? this.#builtIn(name, size, qemu) : this.#freezeOptions(sourceOf(own), size, qemu);
     const [key] = frozenNames(options);
     let freezing = this.#freezing.get(key);
     if (freezing === undefined) {
@@ -135,13 +174,13 @@ export class TemplateLibrary {
 
   /** Files that disks of VMs of this template may be based on here, also those of its earlier versions. */
   async disks(name: string): Promise<{ root_image: string[]; frozen_disk: string[] }> {
-    const inFolder = async (folder: string): Promise<string[]> =>
-      (await readdir(folder).catch(() => [] as string[]))
-        .filter((entry) => entry.startsWith(`${name}-`))
-        .map((entry) => join(folder, entry));
+    const isOwn = isId("template", name);
+    const isOfIt = (entry: string): boolean => entry.startsWith(`${name}-`);
+    const frozen = await filesIn(isOwn ? this.#options.ownFrozenFolder : this.#frozenFolder, isOfIt);
     return {
-      root_image: (await inFolder(this.#imagesFolder)).filter((file) => file.endsWith(".ext4")),
-      frozen_disk: (await inFolder(this.#frozenFolder)).map((folder) => join(folder, vmPaths.disk)),
+      // One that was built may stand on any of them.
+      root_image: (await this.images()).filter((file) => isOwn || isOfIt(basename(file))),
+      frozen_disk: frozen.map((folder) => join(folder, vmPaths.disk)),
     };
   }
 
@@ -159,20 +198,39 @@ export class TemplateLibrary {
   /** Builds the images that are missing, one after the other, because each takes a whole core. A failure
    *  is in `list()`. */
   async buildImages(): Promise<void> {
+    for (const entry of this.#entries.values())
+      if (entry.image.status === "building") await this.#buildImage(entry);
+  }
+
+  async #buildImage(entry: Entry): Promise<void> {
     const { log, debianMirror: mirror, certificates } = this.#options;
-    for (const entry of this.#entries.values()) {
-      if (entry.image.status === "ready") continue;
-      try {
-        entry.image = {
-          status: "ready",
-          image: await ensureImage(this.#imagesFolder, entry.description, { mirror, certificates }),
-        };
-      } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        entry.image = { status: "failed", reason };
-        log.error({ err: error, template: entry.description.name }, "a template's image could not be built");
-      }
+    entry.image = { status: "building" };
+    try {
+      entry.image = {
+        status: "ready",
+        image: await ensureImage(this.#imagesFolder, entry.description, { mirror, certificates }),
+      };
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      entry.image = { status: "failed", reason };
+      log.error({ err: error, template: entry.description.name }, "a template's image could not be built");
     }
+  }
+
+  /** One that serves builds is built from now on; its first build waits for it, and a start of the host does not. */
+  #readyImage(entry: Entry): string {
+    const { image, description } = entry;
+    if (image.status === "ready") return image.image;
+    const isWanted = image.status === "building" || description.builds !== true;
+    if (!isWanted) void this.#buildImage(entry);
+    throw notReady(description.name, isWanted ? image : { status: "building" });
+  }
+
+  #builtIn(name: string, size: Size, qemu: QemuBuild): FreezeOptions {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) throw unknown(name);
+    const source = { description: entry.description, rootImage: this.#readyImage(entry), layers: [] };
+    return this.#freezeOptions(source, size, qemu);
   }
 
   /** The kernel and template that a machine of this size boots with from its own disk: the newest, also
@@ -196,34 +254,51 @@ export class TemplateLibrary {
     const qemu = await this.#options.qemu.current();
     const frozen = descriptions.flatMap((description) =>
       sizes.flatMap((size) =>
-        frozenNames(this.#freezeOptions(description, imageFile(this.#imagesFolder, description), size, qemu)),
+        frozenNames(
+          this.#freezeOptions(
+            { description, rootImage: imageFile(this.#imagesFolder, description), layers: [] },
+            size,
+            qemu,
+          ),
+        ),
       ),
     );
     const folders = { images: this.#imagesFolder, frozen: this.#frozenFolder };
     return removeUnusedTemplates(folders, { images, frozen, below }, touchedBeforeMs);
   }
 
+  /** What is frozen of a template that was taken off this host, where nothing stands on it. */
+  async removeOwn(id: string, below: ReadonlySet<string>): Promise<void> {
+    for (const key of this.#freezing.keys()) if (key.startsWith(`${id}-`)) this.#freezing.delete(key);
+    const used = new Set([...below].map((file) => dirname(file)));
+    for (const folder of await filesIn(this.#options.ownFrozenFolder, (name) => name.startsWith(`${id}-`)))
+      if (!used.has(folder)) await rm(folder, { recursive: true, force: true });
+  }
+
+  /** The same of templates that are not built in: what nothing stands on and no template leads to. Every host has a folder of its own for it. */
+  async sweepOwn(below: ReadonlySet<string>, touchedBeforeMs: number): Promise<number> {
+    const { own, ownFrozenFolder, qemu } = this.#options;
+    const build = await qemu.current();
+    const names = own.list().flatMap(({ id }) => {
+      const template = own.find(id);
+      if (template === undefined) return [];
+      return sizes.flatMap((size) => frozenNames(this.#freezeOptions(sourceOf(template), size, build)));
+    });
+    const used = new Set([...names, ...[...below].map((file) => basename(dirname(file)))]);
+    const stale = await filesIn(ownFrozenFolder, (name) => !used.has(name));
+    return removeUntouched(stale, touchedBeforeMs);
+  }
+
   #machine(size: Size, { accelerator, tscKhz }: QemuBuild): Machine {
     return { accelerator, vcpus: size.vcpus, memoryMib: size.memory_mib, tscKhz };
   }
 
-  #freezeOptions(
-    description: TemplateDescription,
-    rootImage: string,
-    size: Size,
-    qemu: QemuBuild,
-  ): FreezeOptions {
-    const { resources, instance, boot } = this.#options;
+  #freezeOptions(source: FreezeSource, size: Size, qemu: QemuBuild): FreezeOptions {
+    const { resources, instance, boot, ownFrozenFolder } = this.#options;
     return {
-      resources,
-      instance,
-      boot,
-      qemu,
-      description,
-      rootImage,
-      size,
-      machine: this.#machine(size, qemu),
-      folder: this.#frozenFolder,
+      ...{ resources, instance, boot, qemu, size, machine: this.#machine(size, qemu) },
+      ...source,
+      folder: source.prepare === undefined ? this.#frozenFolder : ownFrozenFolder,
     };
   }
 
@@ -234,6 +309,26 @@ export class TemplateLibrary {
   get #frozenFolder(): string {
     return join(this.#options.assetsFolder, "frozen");
   }
+}
+
+type FreezeSource = Pick<FreezeOptions, "description" | "rootImage" | "layers" | "prepare">;
+
+function sourceOf(template: OwnTemplate): FreezeSource {
+  const { id, digest, image, rootImage, layers } = template;
+  return {
+    description: { name: id, digest, disk_gib: image.disk_gib, warm_up: [] },
+    ...{ rootImage, layers },
+    prepare: (channel) => prepareOwn(channel, template),
+  };
+}
+
+async function filesIn(folder: string, isWanted: (name: string) => boolean): Promise<string[]> {
+  const names = await readdir(folder).catch(() => [] as string[]);
+  return names.filter(isWanted).map((name) => join(folder, name));
+}
+
+function unknown(name: string): SkerryError {
+  return new SkerryError("unknown_template", `This host has no template "${name}".`);
 }
 
 function notReady(name: string, image: Exclude<ImageState, { status: "ready" }>): SkerryError {

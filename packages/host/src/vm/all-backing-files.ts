@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { vmPaths } from "./qemu/qemu-arguments.ts";
-import { isWithout } from "./record.ts";
+import { layerFile } from "./disk/layers.ts";
+import { isWithout, type BuildRecord } from "./record.ts";
 import { readRecords, type RecordOwner } from "./read-records.ts";
-import { readBackingFiles } from "./disk/backing-files.ts";
+import { pathsOf, readBackingFiles } from "./disk/backing-files.ts";
 
 /** The base files of the disks of all VMs, also of those that do not run: they must stay. Undefined where
  *  they are not known for every VM; then no file may be removed. */
@@ -16,7 +17,17 @@ export async function allBackingFiles(
     const isKnown =
       found.kind === "mine" || below !== undefined || (await isWithout(join(folder, vmPaths.disk)));
     if (!isKnown) return undefined;
-    for (const file of Object.values(below ?? {})) all.add(file);
+    for (const file of below === undefined ? [] : pathsOf(below)) all.add(file);
+    const build = found.kind === "mine" ? found.record.build : undefined;
+    for (const file of build === undefined ? [] : filesOfBuild(build, owner)) all.add(file);
   }
   return all;
+}
+
+/** What its target stands on, and what was sealed of it: a template will stand on that. */
+function filesOfBuild({ target, seals }: BuildRecord, { places }: RecordOwner): string[] {
+  const sealed = seals.flatMap(({ layer }) =>
+    layer === undefined ? [] : layerFile(places.layers, layer.digest),
+  );
+  return [target.root_image, ...target.layers, ...sealed];
 }

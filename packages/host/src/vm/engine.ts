@@ -41,6 +41,8 @@ import type { SampledVm } from "./metrics/sampler.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { diskGone } from "./lifecycle/unreadable.ts";
 import { EndRequests } from "./end-requests.ts";
+import type { Layers } from "./disk/layers.ts";
+import type { OwnTemplates } from "../templates/own-templates.ts";
 import type { WarmPool } from "./warm/warm-pool.ts";
 
 export interface GuestUse extends Disposable {
@@ -50,6 +52,8 @@ export interface GuestUse extends Disposable {
 export interface EngineOptions {
   readonly resources: HostResources;
   readonly library: TemplateLibrary;
+  readonly layers: Layers;
+  readonly own: Pick<OwnTemplates, "backingFiles">;
   readonly pool: WarmPool;
   readonly snapshots: Snapshots;
   readonly vmsFolder: string;
@@ -324,14 +328,15 @@ export class VmEngine {
     if (entry?.state === "adopting") await entry.done;
   }
 
-  /** Files of templates that the disks of VMs are based on, also of VMs that do not run; undefined where
-   *  it is not known for every VM. */
+  /** Files that templates, and the disks of VMs, are based on, also of VMs that do not run; undefined where
+   *  it is not known for every one. */
   async allBackingFiles(): Promise<Set<string> | undefined> {
-    const { vmsFolder, owner, snapshots } = this.#options;
-    const ofSnapshots = snapshots.backingFiles();
+    const { vmsFolder, owner, snapshots, own } = this.#options;
     const ofDisks = await allBackingFiles(vmsFolder, owner);
-    if (ofDisks === undefined || ofSnapshots === undefined) return undefined;
-    return new Set([...ofDisks, ...ofSnapshots]);
+    // Read last: a layer that a VM has sealed may be a template's by then.
+    const [ofSnapshots, ofTemplates] = [snapshots.backingFiles(), own.backingFiles()];
+    if (ofDisks === undefined || ofSnapshots === undefined || ofTemplates === undefined) return undefined;
+    return new Set([...ofDisks, ...ofSnapshots, ...ofTemplates]);
   }
 
   /** Writes a new record for a machine whose record is damaged; its next start boots from its disk. */
@@ -351,12 +356,16 @@ export class VmEngine {
   }
 
   #begin(id: string, asked: VmSpec, how: Pick<VmRequest, "kept" | "paused" | "onFrozen">): Promise<Vm> {
-    const env = { ...this.#options.library.envOf(asked.template), ...asked.env };
+    const { library } = this.#options;
+    // Before the warm pool, in which clones of a template that was taken off this host may wait.
+    if (how.kept === undefined && asked.from === undefined)
+      library.require(asked.template, { isBuild: asked.build !== undefined });
+    const env = { ...library.envOf(asked.template), ...asked.env };
     const spec = { ...asked, env };
     const size = findSize(spec.size);
     if (size === undefined) throw new SkerryError("unknown_size", `There is no size "${spec.size}".`);
     const warm =
-      spec.machine === undefined && spec.from === undefined
+      spec.machine === undefined && spec.from === undefined && spec.build === undefined
         ? this.#options.pool.take(spec.template, size)
         : undefined;
     const request = { spec, size, warm, ...how };

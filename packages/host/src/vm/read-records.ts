@@ -3,9 +3,9 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { placedBackingFiles, type BackingPlaces } from "./disk/backing-files.ts";
+import { placedBackingFiles, placedFile, type BackingPlaces } from "./disk/backing-files.ts";
 import { worksIn, type ProcessIdentity } from "./qemu/process.ts";
-import { FORMAT, RECORD, recordShape, type VmRecord } from "./record.ts";
+import { FORMAT, RECORD, recordShape, type BuildRecord, type VmRecord } from "./record.ts";
 
 /** What was found in the place of a VM's record. */
 export type FoundRecord =
@@ -89,7 +89,7 @@ function understood(
   if (isNewer(value)) return { kind: "newer", why: `${RECORD} was written by a newer version of the host` };
   if (!recordShape.Check(value)) return { kind: "damaged", why: `${RECORD} is not as a host writes it` };
   if (value.id !== id) return { kind: "damaged", why: `${RECORD} is the record of ${value.id}` };
-  const { format: _written, below, ...record } = value;
+  const { format: _written, below, build, ...record } = value;
   return {
     kind: "mine",
     record: {
@@ -97,9 +97,16 @@ function understood(
       ...identityOf({ ...record, process: record.process }, owner),
       folder,
       ...(below === undefined ? {} : { below: placedBackingFiles(below, owner.places) }),
+      ...(build === undefined ? {} : { build: placedBuild(build, owner.places) }),
     },
     former: isOurs(value, owner) ? undefined : value.process,
   };
+}
+
+function placedBuild(build: BuildRecord, places: BackingPlaces): BuildRecord {
+  const { root_image, layers } = build.target;
+  const at = (file: string): string => placedFile(file, places);
+  return { ...build, target: { root_image: at(root_image), layers: layers.map(at) } };
 }
 
 /** A state folder that was moved or copied has another name for its processes. Those that its records name

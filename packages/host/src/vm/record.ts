@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Nullable, OneOf } from "@skerry/contract/fields";
 import { HostEgress } from "@skerry/contract/vms/egress";
 import { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
+import { DiskImage, DiskLayer } from "@skerry/contract/host-api/templates";
 import { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
@@ -27,6 +28,29 @@ const MachineRecord = Type.Object(
 );
 export type MachineRecord = Static<typeof MachineRecord>;
 
+/** What makes a VM one in which a template is built. */
+const BuildRecord = Type.Object(
+  {
+    /** What its target stands on. */
+    image: DiskImage,
+    target: Type.Object(
+      { root_image: Type.String({ minLength: 1 }), layers: Type.Array(Type.String({ minLength: 1 })) },
+      { additionalProperties: false },
+    ),
+    /** Of the image that comes of it. */
+    disk_gib: Type.Integer({ minimum: 1 }),
+    /** In the order in which they were asked for. One without a layer is under way. */
+    seals: Type.Array(
+      Type.Object(
+        { id: Type.String({ minLength: 1 }), layer: Type.Optional(DiskLayer) },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type BuildRecord = Static<typeof BuildRecord>;
+
 /** The identity that a warm clone gets when it is taken. */
 const Waking = Type.Pick(VmSpec, ["hostname", "env"]);
 export type Waking = Static<typeof Waking>;
@@ -44,6 +68,8 @@ export interface VmRecord extends Vm {
   readonly below?: BackingFiles;
   /** Absent for a sandbox. */
   readonly machine?: MachineRecord;
+  /** Absent for a sandbox and a machine. */
+  readonly build?: BuildRecord;
   /** What its memory was at first; see `memory-of.ts`. Absent until it is started, and from VMs of versions before it, whose QEMU cannot
    *  leave memory out of what it saves. */
   readonly memory_of?: MemoryOf;
@@ -65,9 +91,10 @@ export interface VmRecord extends Vm {
 export const RECORD = "vm.json";
 
 /** Raised when a record of this version would be misunderstood by a host of the version before. */
-export const FORMAT = 2;
-/** Of records that a host of the version before understands. That version does not know paused VMs. */
-const FORMAT_BEFORE = 1;
+export const FORMAT = 3;
+/** Of records that earlier versions understand, too: the first does not know paused VMs, and the second no template that was built. */
+const FORMAT_OF_PAUSED = 2;
+const FORMAT_OF_FIRST = 1;
 
 /** Folders are removed and processes killed by what a record says, so nothing is believed that
  *  `saveRecord` has not written. A field that is not named here was written by a newer version, and may
@@ -86,6 +113,7 @@ const RecordShape = Type.Object(
     egress_version: Type.Integer({ minimum: 1 }),
     below: Type.Optional(BackingFiles),
     machine: Type.Optional(MachineRecord),
+    build: Type.Optional(BuildRecord),
     memory_of: Type.Optional(OneOf(["template", "own"])),
     started_with: Type.Optional(HostCompatibility),
     tsc_khz: Type.Optional(Type.Integer({ minimum: 1 })),
@@ -128,7 +156,12 @@ export async function prepareRecord(record: VmRecord, folder: string): Promise<v
 }
 
 function textOf(record: VmRecord): string {
-  return JSON.stringify({ format: record.status === "paused" ? FORMAT : FORMAT_BEFORE, ...record });
+  return JSON.stringify({ format: formatOf(record), ...record });
+}
+
+function formatOf({ status, build, below }: VmRecord): number {
+  if (build !== undefined || below?.layers !== undefined) return FORMAT;
+  return status === "paused" ? FORMAT_OF_PAUSED : FORMAT_OF_FIRST;
 }
 
 /** Has the kernel write down which files are in the folder. */

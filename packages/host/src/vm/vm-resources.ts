@@ -80,6 +80,8 @@ export interface StartOptions {
   readonly files: VmFiles;
   /** Size of the guest's disk. */
   readonly diskGib: number;
+  /** What may be written to its target, where it has one. */
+  readonly targetGib?: number;
   readonly purpose: Purpose;
   readonly isMachine: boolean;
   /** Saved device state. */
@@ -113,7 +115,7 @@ export async function startQemu(resources: HostResources, options: StartOptions)
   const [cgroup] = await Promise.all([
     resources.cgroups.create(cgroupName(record), options.size),
     resources.slots.open(slot),
-    purpose !== "template" ? chown(join(record.folder, vmPaths.disk), uid, uid) : undefined,
+    purpose !== "template" ? giveDisks(options, uid) : undefined,
   ]);
   const process = await launched(record.folder, {
     launcher: resources.launcher,
@@ -129,7 +131,7 @@ export async function startQemu(resources: HostResources, options: StartOptions)
       netnsFile: slot.netnsFile,
       tap: TAP,
       cgroup,
-      fileMib: fileMibOf(options.diskGib),
+      fileMib: fileMibOf(Math.max(options.diskGib, options.targetGib ?? 0)),
     },
     reads: [
       ...resources.qemuFiles,
@@ -143,6 +145,11 @@ export async function startQemu(resources: HostResources, options: StartOptions)
     log: QEMU_LOG,
   });
   return { process, qmp: await connectQmp(record.folder, process) };
+}
+
+async function giveDisks({ record, files }: StartOptions, uid: number): Promise<void> {
+  await chown(join(record.folder, vmPaths.disk), uid, uid);
+  if (files.target !== undefined) await chown(join(record.folder, vmPaths.target), uid, uid);
 }
 
 /** Changes how much CPU a VM that runs may use. */

@@ -8,7 +8,7 @@ import { DEFAULT_SIZE, findSize } from "@skerry/contract/sizes";
 import { pino } from "pino";
 import type { Host } from "../../src/host.ts";
 import { buildServer } from "../../src/http/server.ts";
-import { Layers } from "../../src/move/layers.ts";
+import { Layers } from "../../src/vm/disk/layers.ts";
 import { Peers } from "../../src/move/peers.ts";
 import { SavedMoves, type SavedMovesOptions } from "../../src/move/saved-moves.ts";
 import type { BackingFiles } from "../../src/vm/disk/backing-files.ts";

@@ -42,7 +42,11 @@ export class EngineStub {
       firstVmUid: this.#firstVmUid,
     };
     // A template takes longer than any test.
-    const library = { envOf: () => ({}), frozen: () => new Promise(() => undefined) };
+    const library = {
+      require: () => undefined,
+      envOf: () => ({}),
+      frozen: () => new Promise(() => undefined),
+    };
     const owner = ownerOf(vmsFolder);
     const log = pino({ level: "silent" });
     // More of the resources and the library is not asked for here.

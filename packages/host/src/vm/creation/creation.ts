@@ -8,6 +8,7 @@ import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { SlotsExhausted, type Slots } from "../../network/slots.ts";
+import { belowClone } from "../../templates/frozen.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
 import { bootKept } from "../start/boot.ts";
 import { adoptClone, distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
@@ -22,12 +23,15 @@ import { diskGone } from "../lifecycle/unreadable.ts";
 import type { Snapshots } from "../saved/snapshots.ts";
 import { goOn, readOrigin } from "./from-saved.ts";
 import type { NewVm } from "./new-vm.ts";
+import { buildOn } from "../build/build-on.ts";
+import type { Layers } from "../disk/layers.ts";
 import { loadPolicy, makeNewFolder } from "./steps.ts";
 import { settled } from "../../settled.ts";
 import type { WarmVm } from "../warm/warm-clones.ts";
 
 export interface CreationOptions {
   readonly resources: HostResources;
+  readonly layers: Layers;
   readonly library: TemplateLibrary;
   readonly snapshots: Snapshots;
   readonly owner: RecordOwner;
@@ -118,7 +122,9 @@ async function boot(
   await checkDiskReserve(vmsFolder);
   await saveRecord(record);
   const parts = await library.forBoot(size);
-  return bootKept({ resources, parts, record, spec, size, signal }, async ({ process }) => {
+  // A fresh kernel knows nothing of its template; a clone's agent does.
+  const identity = { ...spec, ...library.defaultsOf(spec.template) };
+  return bootKept({ resources, parts, record, identity, size, signal }, async ({ process }) => {
     newVm.record = { ...record, process, memory_of: "own", started_with: parts.startedWith };
     await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
   });
@@ -211,11 +217,12 @@ export async function finishWaking(
 }
 
 async function clone(
-  { resources, library, vmsFolder }: CreationOptions,
+  options: CreationOptions,
   newVm: NewVm,
   { spec, size, onFrozen }: VmRequest,
   signal: AbortSignal,
 ): Promise<LiveVm> {
+  const { resources, library, vmsFolder } = options;
   const { record } = newVm;
   await checkDiskReserve(vmsFolder);
   await makeNewFolder(record);
@@ -228,13 +235,28 @@ async function clone(
     .frozen(spec.template, size)
     .finally(() => onFrozen?.(performance.now() - askedMs));
   signal.throwIfAborted();
+  if (spec.build !== undefined) {
+    // Its record names what the target stands on before QEMU opens it, so that no sweep removes it.
+    newVm.record = { ...record, build: await buildOn(options, spec.build) };
+    await saveRecord(newVm.record);
+  }
+  const { build } = newVm.record;
   // The guest has not run yet when its policy is in force.
   const isMachine = spec.machine !== undefined;
-  const made = { resources, record, size, frozen, boot, isMachine, signal };
+  const made = {
+    ...{ resources, record, size, frozen, boot, isMachine, signal },
+    ...(build === undefined ? {} : { target: build.target, targetGib: build.disk_gib }),
+  };
   const live = await distrusting(library, made, async () => {
     const restored = await restoreClone(made, async ({ process }) => {
-      const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
-      newVm.record = { ...record, process, below, memory_of: "template", started_with: frozen.startedWith };
+      const below = belowClone(frozen);
+      newVm.record = {
+        ...newVm.record,
+        process,
+        below,
+        memory_of: "template",
+        started_with: frozen.startedWith,
+      };
       if (isMachine) await saveBackingFiles(record.folder, below);
       await Promise.all([saveRecord(newVm.record), loadPolicy(resources, record)]);
     });

@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { VmOrigin } from "@skerry/contract/host-api/snapshots";
 import { wakeGuest } from "../../guest/agent.ts";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
-import { saveBackingFiles } from "../disk/backing-files.ts";
+import { diskFiles, saveBackingFiles } from "../disk/backing-files.ts";
 import { paused } from "../lifecycle/end-reason.ts";
 import { memoryOf } from "../memory-of.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
@@ -190,8 +190,7 @@ async function start(
       // The kernel is in the guest's memory.
       ...{ kernel: "", initramfs: "" },
       memory: await memoryOf(resources, saved, size.memory_mib),
-      rootImage: below.root_image,
-      frozenDisk: below.frozen_disk,
+      ...diskFiles(below),
     },
     diskGib: await diskGibOf(below),
     purpose: "clone",

@@ -1,5 +1,5 @@
-// What a VM's disk stands on: the root image and the frozen disk under the VM's own layer. A qcow2 layer is worth nothing without them, so
-// a machine's folder says it twice, in its record and in a small file that is written once.
+// What a VM's disk stands on: the root image, the layers that a build laid over it, and the frozen disk under the VM's own layer. A qcow2
+// layer is worth nothing without them, so a machine's folder says it twice, in its record and in a small file that is written once.
 
 import { open, readFile, rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -9,10 +9,27 @@ import { Compile } from "typebox/compile";
 /** Paths of the files under a VM's disk. They may be neither removed nor changed before the VM is
  *  destroyed. */
 export const BackingFiles = Type.Object(
-  { root_image: Type.String({ minLength: 1 }), frozen_disk: Type.String({ minLength: 1 }) },
+  {
+    root_image: Type.String({ minLength: 1 }),
+    /** Between the two, the lowest first. Absent where the template is built in. */
+    layers: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 16 })),
+    frozen_disk: Type.String({ minLength: 1 }),
+    /** Size of the disk. Absent where it is as large as the root image. */
+    disk_gib: Type.Optional(Type.Integer({ minimum: 1 })),
+  },
   { additionalProperties: false },
 );
 export type BackingFiles = Static<typeof BackingFiles>;
+
+/** Their paths. */
+export function pathsOf({ root_image, layers = [], frozen_disk }: BackingFiles): string[] {
+  return [root_image, ...layers, frozen_disk];
+}
+
+/** As QEMU's command line names them. */
+export function diskFiles({ root_image, layers = [], frozen_disk }: BackingFiles) {
+  return { rootImage: root_image, layers, frozenDisk: frozen_disk } as const;
+}
 
 /** The folders in which such files lie. */
 export interface BackingPlaces {
@@ -20,7 +37,9 @@ export interface BackingPlaces {
   readonly images: string;
   /** Frozen templates, a folder each. */
   readonly frozen: string;
-  /** Layers that came with VMs from other hosts. */
+  /** The same of templates that are not built in. */
+  readonly ownFrozen: string;
+  /** Layers that builds have made, or that came from other hosts. */
   readonly layers: string;
 }
 
@@ -35,6 +54,7 @@ export function backingPlaces({
   return {
     images: join(assetsFolder, "images"),
     frozen: join(assetsFolder, "frozen"),
+    ownFrozen: join(stateFolder, "own-frozen"),
     layers: join(stateFolder, "layers"),
   };
 }
@@ -43,16 +63,19 @@ export function backingPlaces({
  *  the paths were written. */
 export function placedBackingFiles(below: BackingFiles, places: BackingPlaces): BackingFiles {
   return {
-    root_image: placed(below.root_image, places),
-    frozen_disk: placed(below.frozen_disk, places),
+    ...below,
+    root_image: placedFile(below.root_image, places),
+    ...(below.layers === undefined ? {} : { layers: below.layers.map((file) => placedFile(file, places)) }),
+    frozen_disk: placedFile(below.frozen_disk, places),
   };
 }
 
-function placed(file: string, { images, frozen, layers }: BackingPlaces): string {
+export function placedFile(file: string, { images, frozen, ownFrozen, layers }: BackingPlaces): string {
   const folder = dirname(file);
   if (basename(folder) === "images") return join(images, basename(file));
   if (basename(folder) === "layers") return join(layers, basename(file));
   if (basename(dirname(folder)) === "frozen") return join(frozen, basename(folder), basename(file));
+  if (basename(dirname(folder)) === "own-frozen") return join(ownFrozen, basename(folder), basename(file));
   return file;
 }
 

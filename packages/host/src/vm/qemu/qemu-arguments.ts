@@ -25,15 +25,29 @@ export interface VmFiles {
   readonly memory: string;
   /** A raw, read-only image under the qcow2 chain. */
   readonly rootImage: string;
+  /** What a build has laid over it, the lowest first. */
+  readonly layers?: readonly string[];
   /** The frozen disk between the image and the overlay; undefined while the template itself is being made. */
   readonly frozenDisk: string | undefined;
+  /** What the second disk of a VM in which a template is built stands on. */
+  readonly target?: TargetFiles;
 }
+
+export interface TargetFiles {
+  /** Raw. Undefined while the template of such VMs is being made: its target is empty. */
+  readonly rootImage: string | undefined;
+  readonly layers: readonly string[];
+}
+
+/** Of a block device: its front is the guest's, and its nodes are files. */
+export const TARGET_DEVICE = "target";
 
 export const vmPaths = {
   qmp: "qmp.sock",
   agent: "agent.sock",
   console: "console.log",
   disk: "disk.qcow2",
+  target: "target.qcow2",
 } as const;
 
 /** The file descriptor that carries saved device state into QEMU. */
@@ -153,8 +167,10 @@ export function namedFiles({ files, purpose }: Pick<QemuOptions, "files" | "purp
     ...(boots ? [files.kernel, files.initramfs] : []),
     ...(purpose === "template" ? [] : [files.memory]),
     files.rootImage,
+    ...(files.layers ?? []),
     ...(files.frozenDisk === undefined ? [] : [files.frozenDisk]),
-  ];
+    ...(files.target?.rootImage === undefined ? [] : [files.target.rootImage, ...files.target.layers]),
+  ].filter((file, index, all) => all.indexOf(file) === index);
 }
 
 /** Shared, for QEMU leaves only such memory out of what it saves; private-memory.so maps it privately all the same, but for a template. */
@@ -169,16 +185,8 @@ export function hasOwnMemory(purpose: Purpose): boolean {
 
 /** Each layer is named with its format, so that QEMU never guesses one from bytes that a guest wrote. */
 function diskArguments({ files, isMachine }: QemuOptions): string[] {
-  const image = { driver: "raw", "read-only": true, file: { driver: "file", filename: files.rootImage } };
-  const below =
-    files.frozenDisk === undefined
-      ? image
-      : {
-          driver: "qcow2",
-          "read-only": true,
-          file: { driver: "file", filename: files.frozenDisk },
-          backing: image,
-        };
+  const frozen = files.frozenDisk === undefined ? [] : [files.frozenDisk];
+  const below = chainOf(files.rootImage, [...(files.layers ?? []), ...frozen]);
   // The disk of a sandbox does not outlive a crash of its host, so waiting for the platter buys nothing. A
   // machine's does: what its programs have synced is there after a power failure.
   const cache = { "no-flush": !isMachine };
@@ -190,7 +198,40 @@ function diskArguments({ files, isMachine }: QemuOptions): string[] {
     file: { driver: "file", filename: vmPaths.disk, discard: "unmap", cache },
     backing: below,
   };
-  return ["-blockdev", JSON.stringify(overlay), "-device", "virtio-blk-device,drive=root"];
+  return [
+    ...["-blockdev", JSON.stringify(overlay), "-device", "virtio-blk-device,drive=root"],
+    ...targetArguments(files.target),
+  ];
+}
+
+function targetArguments(target: TargetFiles | undefined): string[] {
+  if (target === undefined) return [];
+  const { rootImage, layers } = target;
+  const backing = rootImage === undefined ? null : chainOf(rootImage, layers);
+  const node = targetNode(TARGET_DEVICE, vmPaths.target, backing);
+  const device = `virtio-blk-device,id=${TARGET_DEVICE},drive=${TARGET_DEVICE}`;
+  return ["-blockdev", JSON.stringify(node), "-device", device];
+}
+
+/** What a target is written to. What is sealed of it is flushed by the one who seals it. */
+export function targetNode(name: string, filename: string, backing: object | null): object {
+  const cache = { "no-flush": true };
+  return {
+    ...{ "node-name": name, driver: "qcow2", discard: "unmap", cache, backing },
+    file: { driver: "file", filename, discard: "unmap", cache },
+  };
+}
+
+/** A raw image and what lies over it, the lowest first; none of it is written to. */
+function chainOf(rootImage: string, layers: readonly string[]): object {
+  const image = { driver: "raw", "read-only": true, file: { driver: "file", filename: rootImage } };
+  return layers.reduce<object>(
+    (backing, filename) => ({
+      ...{ driver: "qcow2", "read-only": true, file: { driver: "file", filename } },
+      backing,
+    }),
+    image,
+  );
 }
 
 export function kernelCommandLine(machine: Machine): string {

@@ -57,7 +57,12 @@ export type SavableRecord = VmRecord & Required<Pick<VmRecord, "below" | "starte
 
 /** Throws `not_snapshotable` for a VM that an older version of the host started. */
 export function savable(record: VmRecord): SavableRecord {
-  const { below, started_with, memory_of } = record;
+  const { below, started_with, memory_of, build } = record;
+  if (build !== undefined)
+    throw new SkerryError(
+      "not_snapshotable",
+      "A VM in which a template is built can be neither paused nor kept.",
+    );
   if (below !== undefined && started_with !== undefined && memory_of !== undefined)
     return { ...record, below, started_with, memory_of };
   throw new SkerryError(

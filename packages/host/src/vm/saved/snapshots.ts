@@ -8,7 +8,7 @@ import type { HostSnapshot } from "@skerry/contract/host-api/snapshots";
 import { isId } from "@skerry/contract/ids";
 import type { Logger } from "pino";
 import { checkDiskReserve } from "../disk/disk-reserve.ts";
-import type { BackingPlaces } from "../disk/backing-files.ts";
+import { pathsOf, type BackingPlaces } from "../disk/backing-files.ts";
 import type { KeyedQueue } from "../keyed-queue.ts";
 import type { Running } from "../lifecycle/vm-table.ts";
 import { syncFolder } from "../record.ts";
@@ -138,7 +138,7 @@ export class Snapshots {
   /** Files that the disks and the memory of snapshots stand on. Undefined where that is not known of every one. */
   backingFiles(): readonly string[] | undefined {
     if (this.#hasUnread) return undefined;
-    return [...this.#kept.values()].flatMap(({ saved }) => Object.values(saved.below));
+    return [...this.#kept.values()].flatMap(({ saved }) => pathsOf(saved.below));
   }
 
   async #take(

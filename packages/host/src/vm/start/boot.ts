@@ -5,25 +5,24 @@ import { addAbortListener } from "node:events";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SkerryError } from "@skerry/contract/errors";
-import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Size } from "@skerry/contract/sizes";
 import { GuestChannel } from "../../guest/channel.ts";
 import type { BootParts } from "../../templates/library.ts";
-import { giveIdentity, type LiveVm } from "./clone.ts";
+import { giveIdentity, type Identity, type LiveVm } from "./clone.ts";
 import { firstAnswer } from "./first-answer.ts";
 import { startQemu, type HostResources, type StartedQemu } from "../vm-resources.ts";
 import { emptyMemory } from "../qemu/empty-memory.ts";
 import { killProcess } from "../qemu/process.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import type { Qmp } from "../qemu/qmp.ts";
-import type { BackingFiles } from "../disk/backing-files.ts";
+import { diskFiles, type BackingFiles } from "../disk/backing-files.ts";
 import type { VmRecord } from "../record.ts";
 
 export interface BootOptions {
   readonly resources: HostResources;
   readonly parts: BootParts;
   readonly record: VmRecord;
-  readonly spec: VmSpec;
+  readonly identity: Identity;
   readonly size: Size;
   readonly signal: AbortSignal;
 }
@@ -47,7 +46,7 @@ export async function bootKept(
     await qmp.execute("cont");
     const channel = await answered(options, qmp);
     const live = { qmp, channel };
-    await giveIdentity(live, options.spec);
+    await giveIdentity(live, options.identity);
     return live;
   } catch (error) {
     qmp.close();
@@ -81,8 +80,7 @@ async function startBooting({ resources, parts, record, size }: BootOptions): Pr
       kernel: boot.kernel,
       initramfs: boot.initramfs,
       memory: await emptyMemory(resources.emptyMemoryFolder, size.memory_mib),
-      rootImage: below.root_image,
-      frozenDisk: below.frozen_disk,
+      ...diskFiles(below),
     },
     diskGib: await diskGibOf(below),
     purpose: "boot",
@@ -91,12 +89,13 @@ async function startBooting({ resources, parts, record, size }: BootOptions): Pr
   });
 }
 
-/** The image is as large as the disk above it. */
-export async function diskGibOf({ root_image }: BackingFiles): Promise<number> {
+/** A built-in template's image is as large as the disk above it. */
+export async function diskGibOf({ root_image, disk_gib }: BackingFiles): Promise<number> {
+  if (disk_gib !== undefined) return disk_gib;
   const { size } = await stat(root_image).catch((error: unknown) => {
     throw new SkerryError("internal", "The template that the machine's disk stands on is gone.", {
       cause: error,
     });
   });
-  return Math.ceil(size / GIB);
+  return Math.max(1, Math.ceil(size / GIB));
 }

@@ -4,18 +4,19 @@ import { randomBytes } from "node:crypto";
 import { addAbortListener } from "node:events";
 import { chmod, copyFile } from "node:fs/promises";
 import { join } from "node:path";
+import { TARGET_GIB } from "@skerry/contract/host-api/templates";
 import type { VmSpec } from "@skerry/contract/host-api/vm";
 import type { Size } from "@skerry/contract/sizes";
 import { configure, clockAndEntropy, startMain, wakeGuest, type MainProcess } from "../../guest/agent.ts";
 import { GuestChannel } from "../../guest/channel.ts";
 import type { BootFiles } from "../../templates/boot-files.ts";
-import type { FrozenTemplate } from "../../templates/frozen.ts";
-import type { TemplateLibrary } from "../../templates/library.ts";
+import { emptyQcow2, type FrozenTemplate } from "../../templates/frozen.ts";
+import type { CommandDefaults, TemplateLibrary } from "../../templates/library.ts";
 import { startQemu, type VmResources, type HostResources, type StartedQemu } from "../vm-resources.ts";
 import { restoreState } from "../qemu/device-state.ts";
 import { vmPaths } from "../qemu/qemu-arguments.ts";
 import { ANSWER_DEADLINE_MS, Qmp, runState } from "../qemu/qmp.ts";
-import type { VmRecord } from "../record.ts";
+import type { BuildRecord, VmRecord } from "../record.ts";
 import { firstAnswer } from "./first-answer.ts";
 
 /** A running guest whose agent has answered. */
@@ -43,6 +44,10 @@ export interface CloneOptions {
   readonly frozen: FrozenTemplate;
   readonly boot: BootFiles;
   readonly isMachine: boolean;
+  /** What its target stands on, of a VM in which a template is built. */
+  readonly target?: BuildRecord["target"];
+  /** What may be written to its target. */
+  readonly targetGib?: number;
   readonly signal: AbortSignal;
 }
 
@@ -56,6 +61,7 @@ export async function restoreClone(
   const disk = join(record.folder, vmPaths.disk);
   await copyFile(frozen.overlay, disk);
   await chmod(disk, 0o600); // the copy is as read-only as the original
+  if (options.target !== undefined) await emptyQcow2(join(record.folder, vmPaths.target), TARGET_GIB);
   return restoreInto(await launchRestoring(options), { resources, record, signal, resync: false }, meanwhile);
 }
 
@@ -159,7 +165,7 @@ export async function adoptClone(record: VmRecord, { deadlineMs, signal }: Adopt
 }
 
 function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
-  const { resources, record, size, frozen, boot } = options;
+  const { resources, record, size, frozen, boot, target } = options;
   return startQemu(resources, {
     record,
     size,
@@ -169,26 +175,30 @@ function launchRestoring(options: CloneOptions): Promise<StartedQemu> {
       initramfs: boot.initramfs,
       memory: frozen.memory,
       rootImage: frozen.rootImage,
+      layers: frozen.layers,
       frozenDisk: frozen.disk,
+      ...(target === undefined ? {} : { target: { rootImage: target.root_image, layers: target.layers } }),
     },
     diskGib: frozen.diskGib,
+    ...(options.targetGib === undefined ? {} : { targetGib: options.targetGib }),
     purpose: "clone",
     isMachine: options.isMachine,
     state: frozen.state,
   });
 }
 
+export interface Identity extends Pick<VmSpec, "hostname" | "env">, Partial<CommandDefaults> {}
+
 /** All clones of a template wake with the same identity. This gives the clone its own, before any command
  *  of the user runs. */
 export async function giveIdentity(
   { channel }: LiveVm,
-  spec: Pick<VmSpec, "hostname" | "env">,
+  { hostname, env, user, workdir }: Identity,
 ): Promise<void> {
   await configure(channel, {
-    hostname: spec.hostname,
-    machine_id: randomBytes(16).toString("hex"),
-    ...clockAndEntropy(),
-    env: spec.env,
+    ...{ hostname, machine_id: randomBytes(16).toString("hex"), ...clockAndEntropy(), env },
+    ...(user == null ? {} : { user }),
+    ...(workdir == null ? {} : { workdir }),
   });
 }
 

@@ -100,7 +100,7 @@ async function freeze(options: ProbeOptions): Promise<FrozenTemplate> {
   await makeEmptyRoot(rootImage);
   try {
     return await ensureFrozen({
-      ...{ resources, boot, instance, rootImage, size: SIZE, folder: join(folder, "frozen") },
+      ...{ resources, boot, instance, rootImage, layers: [], size: SIZE, folder: join(folder, "frozen") },
       description: { name: "probe", digest: "", disk_gib: 1, warm_up: [] },
       machine: { ...options.machine, vcpus: SIZE.vcpus, memoryMib: SIZE.memory_mib },
       // A part of the template's identity, and nothing else will use this one.

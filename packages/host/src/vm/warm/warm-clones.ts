@@ -10,6 +10,7 @@ import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { runCommand } from "../../guest/agent.ts";
 import { NO_EGRESS } from "../../network/egress-loader.ts";
+import { belowClone } from "../../templates/frozen.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
 import { distrusting, giveIdentity, restoreClone, resume, type LiveVm } from "../start/clone.ts";
 import { releaseResources, makeFolder, type HostResources } from "../vm-resources.ts";
@@ -72,8 +73,11 @@ export class WarmClones {
       const made = { resources, record, size, frozen, boot, isMachine: false, signal };
       const live = await distrusting(library, made, async () => {
         const restored = await restoreClone(made, async (started) => {
-          const below = { root_image: frozen.rootImage, frozen_disk: frozen.disk };
-          const made_of = { below, memory_of: "template", started_with: frozen.startedWith } as const;
+          const made_of = {
+            below: belowClone(frozen),
+            memory_of: "template",
+            started_with: frozen.startedWith,
+          } as const;
           record = { ...record, process: started.process, ...made_of };
           await saveRecord(record);
         });

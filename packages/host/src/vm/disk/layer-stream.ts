@@ -6,7 +6,7 @@
 
 import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
-import { runProgram } from "../run.ts";
+import { runProgram } from "../../run.ts";
 import { SyncedWriter } from "./synced-writer.ts";
 
 const BLOCK_BYTES = 64 * 1024;
@@ -25,9 +25,7 @@ export class LayerFault extends Error {
 export async function* layerStream(file: string, dataRanges: string): AsyncGenerator<Buffer> {
   await using handle = await open(file, "r");
   const { size } = await handle.stat();
-  const head = Buffer.alloc(SIZE_BYTES);
-  head.writeBigUInt64LE(BigInt(size));
-  yield head;
+  yield headOf(size);
   const listed = await runProgram(dataRanges, [file], { deadlineMs: RANGES_DEADLINE_MS });
   let next = 0;
   for (const line of listed.split("\n").filter(Boolean)) {
@@ -61,19 +59,30 @@ export async function layerDigest(file: string, dataRanges: string): Promise<str
   return hash.digest("hex");
 }
 
-/** The digest that a layer must have, and the most bytes of its file. */
+/** The stream of a file of this size that holds nothing. */
+export async function* emptyLayer(sizeBytes: number): AsyncGenerator<Buffer> {
+  yield headOf(sizeBytes);
+}
+
+function headOf(sizeBytes: number): Buffer {
+  const head = Buffer.alloc(SIZE_BYTES);
+  head.writeBigUInt64LE(BigInt(sizeBytes));
+  return head;
+}
+
+/** The digest that a layer must have, absent where it is made here, and the most bytes of its file. */
 export interface LayerClaim {
-  readonly digest: string;
+  readonly digest?: string;
   readonly maxBytes: number;
 }
 
-/** Writes the layer to `file`, which must not exist, and resolves when it is on the disk. Rejects with
+/** Writes the layer to `file`, which must not exist, and resolves with its digest when it is on the disk. Rejects with
  *  LayerFault where it is another one; then the caller removes what was written. */
 export async function writeLayer(
   file: string,
   { digest, maxBytes }: LayerClaim,
   content: AsyncIterable<Uint8Array>,
-): Promise<void> {
+): Promise<string> {
   const hash = createHash("sha256");
   await using handle = await open(file, "wx", 0o600);
   const writer = new SyncedWriter(handle);
@@ -101,9 +110,11 @@ export async function writeLayer(
     }
   }
   if (size === undefined || pending.length > 0) throw new LayerFault("it breaks off");
-  if (hash.digest("hex") !== digest) throw new LayerFault("its content is another");
+  const found = hash.digest("hex");
+  if (digest !== undefined && found !== digest) throw new LayerFault("its content is another");
   await handle.chmod(0o444);
   await writer.end();
+  return found;
 }
 
 function readSize(head: Buffer, maxBytes: number): number {

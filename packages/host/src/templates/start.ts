@@ -1,0 +1,105 @@
+// What is done in the guest of a template that was built before it is frozen: its commands get their user and their folder, and its start command
+// runs and has become ready.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { SkerryError } from "@skerry/contract/errors";
+import type { ReadyCondition } from "@skerry/contract/host-api/templates";
+import { configure, clockAndEntropy, connectPort, runCommand } from "../guest/agent.ts";
+import { ChannelClosed, type GuestChannel } from "../guest/channel.ts";
+import { statEntry } from "../guest/entries.ts";
+import { patiently } from "../guest/patience.ts";
+import type { OwnTemplate } from "./own-templates.ts";
+
+const LOG = "/var/log/skerry-start.log";
+const START_DEADLINE_MS = 10_000;
+const ASK_EVERY_MS = 250;
+const HTTP_DEADLINE_MS = 5_000;
+const ANSWER_MAX_BYTES = 64;
+
+/** What a guest is called while its template is frozen, for all time before it is a clone. */
+const FROZEN_HOSTNAME = "sandbox-0000000000000000000000";
+
+/** Throws `guest_failed` where the command does not start or its condition does not come true. */
+export async function prepareOwn(channel: GuestChannel, template: OwnTemplate): Promise<void> {
+  const { env, user, workdir, start } = template;
+  await configure(channel, {
+    ...{ hostname: FROZEN_HOSTNAME, machine_id: "0".repeat(32), ...clockAndEntropy(), env },
+    ...(user === null ? {} : { user }),
+    ...(workdir === null ? {} : { workdir }),
+  });
+  if (start === undefined) return;
+  await runCommand(channel, inBackground(start.command), START_DEADLINE_MS).catch((error: unknown) => {
+    throw new SkerryError("guest_failed", "The start command of the template could not be run.", {
+      remediation: "It needs /bin/sh in the image, and the template's user and workdir.",
+      cause: error,
+    });
+  });
+  if (start.ready !== undefined) await untilReady(channel, start.ready, start.timeout_ms);
+}
+
+/** A session of its own, which goes on when this command ends. */
+function inBackground(command: string): string {
+  const quoted = `'${command.replaceAll("'", "'\\''")}'`;
+  return `log=${LOG}; [ -w /var/log ] || log=/dev/null; sh -c ${quoted} >"$log" 2>&1 </dev/null &`;
+}
+
+async function untilReady(channel: GuestChannel, ready: ReadyCondition, timeoutMs: number): Promise<void> {
+  const endMs = performance.now() + timeoutMs;
+  let last: unknown;
+  while (performance.now() < endMs) {
+    try {
+      await check(channel, ready, Math.max(1, endMs - performance.now()));
+      return;
+    } catch (error) {
+      if (error instanceof ChannelClosed) throw error;
+      last = error;
+    }
+    await sleep(ASK_EVERY_MS);
+  }
+  throw new SkerryError("guest_timeout", `The template was not ready within ${timeoutMs} ms: ${said(last)}`, {
+    remediation: `What its start command wrote is in ${LOG} of the image's VM.`,
+    cause: last,
+  });
+}
+
+async function check(channel: GuestChannel, ready: ReadyCondition, leftMs: number): Promise<void> {
+  switch (ready.kind) {
+    case "file":
+      await statEntry(channel, ready.path, true);
+      return;
+    case "command":
+      return runCommand(channel, ready.command, Math.ceil(leftMs));
+    case "port":
+      (await connectPort(channel, ready.port)).cancel();
+      return;
+    case "http":
+      return askHttp(channel, ready);
+  }
+}
+
+async function askHttp(
+  channel: GuestChannel,
+  { port, path }: Extract<ReadyCondition, { readonly kind: "http" }>,
+): Promise<void> {
+  const stream = await connectPort(channel, port);
+  try {
+    await stream.write(Buffer.from(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`));
+    let answer = "";
+    const read = async (): Promise<void> => {
+      while (answer.length < ANSWER_MAX_BYTES && !answer.includes("\r\n")) {
+        const part = await stream.read();
+        if (part === undefined) return;
+        answer += part.bytes.toString("latin1");
+      }
+    };
+    await patiently(channel, stream, { deadlineMs: HTTP_DEADLINE_MS }, read());
+    const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1] ?? 0);
+    if (status < 200 || status > 399) throw new Error(`${path} was answered with ${status}`);
+  } finally {
+    stream.cancel();
+  }
+}
+
+function said(error: unknown): string {
+  return error instanceof Error ? error.message : "it was never asked";
+}

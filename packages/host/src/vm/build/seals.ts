@@ -1,0 +1,169 @@
+// Seals what the target of a build holds: the file that was written to becomes a layer, and the VM goes on over it. Each step can be repeated,
+// after this host process has died in the middle of it too:
+//
+//   1. the record names the seal
+//   2. QEMU writes to a new file from now on; whether it does, QEMU itself says
+//   3. the file of before is copied among the layers, under its digest. Copied, because a QEMU that its guest has taken over may still write to it
+//   4. the record names the layer
+
+import { chown, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { SkerryError } from "@skerry/contract/errors";
+import { TARGET_GIB, type DiskImage, type Sealed, type SealVm } from "@skerry/contract/host-api/templates";
+import type { Layers } from "../disk/layers.ts";
+import { LayerFault } from "../disk/layer-stream.ts";
+import { emptyQcow2 } from "../../templates/frozen.ts";
+import { withinDiskReserve } from "../disk/disk-reserve.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
+import type { Running } from "../lifecycle/vm-table.ts";
+import { TARGET_DEVICE, targetNode, vmPaths } from "../qemu/qemu-arguments.ts";
+import type { Qmp } from "../qemu/qmp.ts";
+import type { BuildRecord, VmRecord } from "../record.ts";
+import { fileMibOf, uidOf, type HostResources } from "../vm-resources.ts";
+import { LAYERS_MAX } from "./build-on.ts";
+
+export interface SealsOptions {
+  readonly engine: {
+    usable(id: string, executionId: string): Promise<Running>;
+    change(ref: Pick<VmRecord, "id" | "execution_id">, work: (record: VmRecord) => VmRecord): Promise<void>;
+  };
+  readonly layers: Layers;
+  readonly resources: HostResources;
+}
+
+const MIB = 1024 ** 2;
+
+export class Seals {
+  readonly #options: SealsOptions;
+  /** One at a time for each VM. */
+  readonly #queue = new KeyedQueue();
+
+  constructor(options: SealsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `bad_request` where no template is built in the VM, or it was sealed too often, and `disk_full` where the target holds more than its
+   *  image may. */
+  async seal(id: string, { execution_id, seal_id }: SealVm): Promise<Sealed> {
+    const { engine } = this.#options;
+    const entry = await engine.usable(id, execution_id);
+    return this.#queue.take(id, async () => {
+      await this.#note(entry, seal_id);
+      // One before it may have been cut off, and this one stands on it.
+      for (const { id: each, layer } of buildOf(entry).seals) {
+        if (layer === undefined) await this.#finish(entry, each);
+        if (each === seal_id) break;
+      }
+      return { image: imageUpTo(buildOf(entry), seal_id) };
+    });
+  }
+
+  async #note(entry: Running, sealId: string): Promise<void> {
+    const { seals, image } = buildOf(entry);
+    if (seals.some(({ id }) => id === sealId)) return;
+    if (image.layers.length + seals.length >= LAYERS_MAX)
+      throw new SkerryError("bad_request", `An image has at most ${LAYERS_MAX} layers.`);
+    await this.#change(entry, (build) => ({ ...build, seals: [...build.seals, { id: sealId }] }));
+  }
+
+  async #finish(entry: Running, sealId: string): Promise<void> {
+    const { layers, resources } = this.#options;
+    const { record, live } = entry;
+    const build = buildOf(entry);
+    const index = build.seals.findIndex(({ id }) => id === sealId);
+    const uid = uidOf(resources, resources.slots.slot(record.slot));
+    await cut(live.qmp, { folder: record.folder, uid, index });
+    const file = join(record.folder, fileOf(index));
+    const maxBytes = fileMibOf(build.disk_gib) * MIB;
+    const content = whileOpen(live.qmp, withinDiskReserve(record.folder, layers.read(file)));
+    const layer = await layers.keep(content, maxBytes).catch(tooLarge);
+    await this.#change(entry, ({ seals, ...rest }) => ({
+      ...rest,
+      seals: seals.map((seal) => (seal.id === sealId ? { ...seal, layer } : seal)),
+    }));
+  }
+
+  #change(
+    { record: { id, execution_id } }: Running,
+    work: (build: BuildRecord) => BuildRecord,
+  ): Promise<void> {
+    return this.#options.engine.change({ id, execution_id }, ({ build, ...record }) =>
+      build === undefined ? record : { ...record, build: work(build) },
+    );
+  }
+}
+
+function buildOf({ record: { build } }: Running): BuildRecord {
+  if (build === undefined) throw new SkerryError("bad_request", "No template is built in this VM.");
+  return build;
+}
+
+function imageUpTo({ image, disk_gib, seals }: BuildRecord, sealId: string): DiskImage {
+  const last = seals.findIndex(({ id }) => id === sealId);
+  const sealed = seals.slice(0, last + 1).flatMap(({ layer }) => (layer === undefined ? [] : layer));
+  return { layers: [...image.layers, ...sealed], disk_gib };
+}
+
+/** What the VM writes to after so many seals, and its node in QEMU. */
+function fileOf(seals: number): string {
+  return seals === 0 ? vmPaths.target : vmPaths.target.replace(".", `-${seals}.`);
+}
+
+function nodeOf(seals: number): string {
+  return seals === 0 ? TARGET_DEVICE : `${TARGET_DEVICE}-${seals}`;
+}
+
+interface Cut {
+  readonly folder: string;
+  readonly uid: number;
+  /** How many seals there were before. */
+  readonly index: number;
+}
+
+async function cut(qmp: Qmp, { folder, uid, index }: Cut): Promise<void> {
+  const node = nodeOf(index + 1);
+  const nodes = await nodesOf(qmp);
+  // The guest writes to it, or has done so until a later seal.
+  if (nodes.inUse.has(node)) return;
+  if (!nodes.all.has(node)) {
+    const file = join(folder, fileOf(index + 1));
+    await rm(file, { force: true });
+    await emptyQcow2(file, TARGET_GIB);
+    await chown(file, uid, uid);
+    await qmp.execute("blockdev-add", { ...targetNode(node, fileOf(index + 1), null) });
+  }
+  await qmp.execute("blockdev-snapshot", { node: nodeOf(index), overlay: node });
+}
+
+interface Node {
+  readonly "node-name"?: string;
+  readonly image?: { readonly "backing-image"?: unknown };
+}
+
+/** Of those whose name we gave: which there are, and which lie over another one. A new one lies over none before the guest writes to it. */
+async function nodesOf(qmp: Qmp): Promise<{ all: Set<string>; inUse: Set<string> }> {
+  const found = (await qmp.execute("query-named-block-nodes")) as readonly Node[];
+  const names = (some: readonly Node[]): Set<string> => new Set(some.map((node) => node["node-name"] ?? ""));
+  return {
+    all: names(found),
+    inUse: names(found.filter(({ image }) => image?.["backing-image"] !== undefined)),
+  };
+}
+
+/** Ends with the VM: what is copied is of no use then. */
+async function* whileOpen(qmp: Qmp, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let isOpen = true;
+  void qmp.closed.then(() => (isOpen = false));
+  for await (const part of content) {
+    if (!isOpen) throw new SkerryError("vm_not_running", "The VM ended while its target was sealed.");
+    yield part;
+  }
+}
+
+function tooLarge(cause: unknown): never {
+  if (!(cause instanceof LayerFault)) throw cause;
+  throw new SkerryError("disk_full", "The target holds more than its image may.", {
+    remediation: "Give the build a larger disk.",
+    cause,
+  });
+}

@@ -1,0 +1,121 @@
+// What a host promises of templates that are built: in a VM of the template `builder`, on its second disk, sealed into layers, and used by
+// sandboxes and machines from then on. Asked as control asks.
+
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import type { ErrorBody } from "@skerry/contract/errors";
+import type { DiskImage, Sealed, TemplateImage, VmBuild } from "@skerry/contract/host-api/templates";
+import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
+import { newId } from "@skerry/contract/ids";
+import { LoneHost } from "./support/lone-host.ts";
+import { until } from "./support/platform.ts";
+
+const MINUTE_MS = 60_000;
+
+let host: LoneHost;
+let starts = 0;
+
+interface Started {
+  readonly id: string;
+  readonly executionId: string;
+}
+
+const egress: VmSpec["egress"] = {
+  mode: "deny_all",
+  allow_cidrs: [],
+  deny_cidrs: [],
+  allow_ports: [],
+  dns: false,
+};
+
+function put(id: string, spec: Pick<VmSpec, "template"> & Partial<VmSpec>) {
+  const whole: VmSpec = {
+    ...{ execution_id: `exe_${(starts += 1)}`, size: "shared-cpu-1x", hostname: id.replace("_", "-") },
+    ...{ env: {}, egress, egress_version: 1 },
+    ...spec,
+  };
+  return host.call<Vm & ErrorBody>("PUT", `/vms/${id}`, whole);
+}
+
+async function start(id: string, spec: Pick<VmSpec, "template"> & Partial<VmSpec>): Promise<Started> {
+  const { status, body } = await put(id, spec);
+  expect({ status, body }).toMatchObject({ status: 200, body: { status: "running" } });
+  return { id, executionId: body.execution_id };
+}
+
+function startBuild(id: string, build: VmBuild): Promise<Started> {
+  return start(id, { template: "builder", build });
+}
+
+const sh = ({ id, executionId }: Started, command: string) => host.execute(id, executionId, command);
+const destroy = ({ id, executionId }: Started) =>
+  host.call("DELETE", `/vms/${id}?execution_id=${executionId}`);
+
+async function seal({ id, executionId }: Started, sealId: string): Promise<DiskImage> {
+  const { status, body } = await host.call<Sealed & ErrorBody>("POST", `/vms/${id}/seal`, {
+    execution_id: executionId,
+    seal_id: sealId,
+  });
+  expect({ status, body }).toMatchObject({ status: 200 });
+  return body.image;
+}
+
+async function putTemplate(image: DiskImage, more: Partial<TemplateImage> = {}): Promise<string> {
+  const id = newId("template");
+  const template: TemplateImage = { image, env: {}, user: null, workdir: null, ...more };
+  expect(await host.call("PUT", `/templates/${id}`, template)).toEqual({
+    status: 200,
+    body: { missing: [] },
+  });
+  return id;
+}
+
+const freeze = (id: string) =>
+  host.call<ErrorBody>("POST", `/templates/${id}/freeze`, { size: "shared-cpu-1x" });
+
+beforeAll(async () => {
+  host = await LoneHost.open(inject("assets"), { SKERRY_WARM_MAX: "0" });
+  // Its image is built when the first build wants it.
+  await until(
+    "the template of builds is ready",
+    async () => {
+      const { status, body } = await put("bld_first", {
+        template: "builder",
+        build: { on: { kind: "empty" }, disk_gib: 1 },
+      });
+      if (status === 200) await destroy({ id: "bld_first", executionId: body.execution_id });
+      else expect(body.code).toBe("template_not_ready");
+      return status === 200;
+    },
+    8 * MINUTE_MS,
+  );
+});
+afterAll(() => host.close());
+
+const onBase: VmBuild = { on: { kind: "template", template: "base" }, disk_gib: 4 };
+
+test("what a build writes over a template is a template of its own, with its environment, user and folder", async () => {
+  const build = await startBuild("bld_onbase", onBase);
+  await sh(
+    build,
+    "mount /dev/vdb /mnt && echo built > /mnt/srv/built && chown 65534 /mnt/srv/built && umount /mnt",
+  );
+  const image = await seal(build, "seal_1");
+  expect(image).toMatchObject({ disk_gib: 4, layers: [{}, {}] });
+  expect(await seal(build, "seal_1")).toEqual(image);
+  await destroy(build);
+  const template = await putTemplate(image, { env: { GREETING: "hello" }, user: "nobody", workdir: "/srv" });
+  expect(await freeze(template)).toMatchObject({ status: 204 });
+  const sandbox = await start("sbx_of", { template });
+  expect(await sh(sandbox, "cat built; pwd; whoami; echo $GREETING $HOME; ls -l built | cut -d' ' -f3")).toBe(
+    "built\n/srv\nnobody\nhello /nonexistent\nnobody\n",
+  );
+  await destroy(sandbox);
+  await host.call("DELETE", `/templates/${template}`);
+  expect(await put("sbx_after", { template })).toMatchObject({
+    status: 422,
+    body: { code: "unknown_template" },
+  });
+  expect(await readdir(join(host.folder, "host/own-frozen"))).toEqual([]);
+});
