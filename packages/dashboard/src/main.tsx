@@ -5,10 +5,12 @@ import { startKeys } from "./shell/keys.ts";
 import { startLive } from "./live/live.ts";
 import { takeLoginCode } from "./login-code.ts";
 import { startRouter } from "./router.ts";
+import { watchServedVersion } from "./served-version.ts";
 
 takeLoginCode();
 startRouter();
 startKeys();
 startLive();
+watchServedVersion();
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);

@@ -1,6 +1,7 @@
 import { skerry } from "../api.ts";
 import { liveness } from "../live/live.ts";
 import { href } from "../router.ts";
+import { isReplaced } from "../served-version.ts";
 import { themes } from "../saved-theme.ts";
 import { me, readSession } from "../session.ts";
 import { chooseTheme, theme } from "../theme.ts";
@@ -16,6 +17,11 @@ export function TopBar() {
       </a>
       <span class="muted">{me.value?.organization_name}</span>
       <Live />
+      {isReplaced.value && (
+        <button type="button" onClick={() => location.reload()}>
+          New version: reload
+        </button>
+      )}
       <span class="gap" />
       <button type="button" onClick={() => (isPaletteOpen.value = true)}>
         Jump to… <kbd>⌘K</kbd>

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { buildServer, type Server } from "../../../control/src/app/server.ts";
-import { readDashboardFiles } from "../../../control/src/web/dashboard-files.ts";
+import { readDashboardFiles, type DashboardFiles } from "../../../control/src/web/dashboard-files.ts";
 import type { World } from "../../../control/tests/support/world.ts";
 
 /** Debian's. */
@@ -20,6 +20,12 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 interface Violation {
   readonly id: string;
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+export function builtFiles(): DashboardFiles {
+  const files = readDashboardFiles(join(import.meta.dirname, "../../../../dist/dashboard"));
+  if (files === undefined) throw new Error("there is no dashboard in dist: npm run build");
+  return files;
 }
 
 export class Dashboard {
@@ -73,11 +79,21 @@ export class Dashboard {
     return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
   }
 
-  async start(world: World): Promise<void> {
-    const dashboard = readDashboardFiles(join(import.meta.dirname, "../../../../dist/dashboard"));
-    if (dashboard === undefined) throw new Error("there is no dashboard in dist: npm run build");
+  /** From now on no server answers. */
+  async halt(): Promise<void> {
+    await this.#server?.stop(0);
+    this.#server = undefined;
+  }
+
+  /** At the same address as before; with other files, as after an upgrade. */
+  async serve(world: World, dashboard = builtFiles()): Promise<void> {
     this.#server = await buildServer({ ...world.context, dashboard });
-    this.url = await this.#server.app.listen({ host: "127.0.0.1", port: 0 });
+    const port = this.url === "" ? 0 : Number(new URL(this.url).port);
+    this.url = await this.#server.app.listen({ host: "127.0.0.1", port });
+  }
+
+  async start(world: World): Promise<void> {
+    await this.serve(world);
     const args = [
       "--no-sandbox",
       "--disable-dev-shm-usage",
