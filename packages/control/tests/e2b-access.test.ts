@@ -31,11 +31,14 @@ const sandboxPaths = [...rpcOperations, ...Object.values(sandboxCallOperations)]
 function send(what: string, headers: Record<string, string>): Promise<Answer<Body>> {
   const [method = "", path = ""] = what.split(" ");
   const isRpc = path.includes("Process/") || path.includes("Filesystem/");
-  const body =
-    method === "POST"
-      ? { body: isRpc ? "{}" : path.endsWith("/refreshes") ? { duration: 60 } : { timeout: 60 } }
-      : {};
+  const body = method === "POST" || method === "PUT" ? { body: isRpc ? "{}" : bodyOf(path) } : {};
   return world.call(method, path.replace(":id", sandbox.sandboxID), { token: "", headers, ...body });
+}
+
+/** What each of the paths takes. */
+function bodyOf(path: string): Body {
+  if (path.endsWith("/refreshes")) return { duration: 60 };
+  return /\/(?:pause|snapshots|network)$/.test(path) ? {} : { timeout: 60 };
 }
 
 const hex = (token: string) => `e2b_${Buffer.from(token).toString("hex")}`;
@@ -166,7 +169,7 @@ test("a request that is sent again with its key creates one sandbox", async () =
 test("a field that has no effect is refused by name, and so is what has no counterpart", async () => {
   const refused = await world.call("POST", "/e2b/sandboxes", { body: { templateID: "base", mcp: {} } });
   expect([refused.status, refused.body]).toEqual([400, { code: 400, message: 'There is no field "mcp".' }]);
-  for (const path of ["volumes", "secrets", "v3/templates", "teams", "nodes", "api-keys"])
+  for (const path of ["volumes", "secrets", "v3/templates", "teams", "nodes", "api-keys", "templates/base"])
     expect((await world.call("GET", `/e2b/${path}`)).status, path).toBe(501);
   const unknown = await world.call("GET", "/e2b/nothing");
   expect([unknown.status, unknown.body["code"]]).toEqual([404, 404]);

@@ -3,11 +3,17 @@
 import { randomUUID } from "node:crypto";
 import * as oldest from "e2b-2.45";
 import * as newest from "e2b-2.51";
-import { describe, expect, test } from "vitest";
+import { sql } from "kysely";
+import { afterEach, describe, expect, test } from "vitest";
 import { e2bOptions } from "./support/e2b.ts";
 import { useWorld } from "./support/world.ts";
 
 const world = useWorld();
+afterEach(async () => {
+  // Room for those of the next test.
+  await sql`delete from sandboxes`.execute(world.db);
+  world.host.vms.clear();
+});
 
 const clients = [
   ["2.45.0", oldest],
@@ -91,6 +97,64 @@ describe.each(clients)("the client %s", (_version, { Sandbox, SandboxNotFoundErr
     expect([last.command.tty, last.command.cols, last.command.rows]).toEqual([true, 100, 40]);
     expect(last.command.timeout_ms).toBe(0);
     expect(handle.pid).toBe(last.pid);
+  });
+
+  test("pauses a sandbox, which no call into it wakes, and connects to it again", async () => {
+    const options = e2bOptions(world);
+    const metadata = { job: randomUUID() };
+    for (const lifecycle of [{ onTimeout: "kill" }, { onTimeout: "pause" }] as const) {
+      const sandbox = await Sandbox.create({ ...options, metadata, lifecycle, timeoutMs: 60_000 });
+      expect(await sandbox.pause()).toBe(true);
+      expect(await sandbox.pause()).toBe(false);
+      expect(await sandbox.isRunning()).toBe(false);
+      await expect(sandbox.commands.run("true")).rejects.toThrow(SandboxNotFoundError);
+      const { state, metadata: labels, lifecycle: kept } = await sandbox.getInfo();
+      expect([state, labels, kept?.onTimeout]).toEqual(["paused", metadata, lifecycle.onTimeout]);
+      const paused = Sandbox.list({ ...options, query: { metadata, state: ["paused"] } });
+      expect((await paused.nextItems()).map(({ sandboxId }) => sandboxId)).toEqual([sandbox.sandboxId]);
+      const again = await Sandbox.connect(sandbox.sandboxId, { ...options, timeoutMs: 120_000 });
+      expect((await again.commands.run("goes on")).stdout).toBe("goes on");
+      expect((await sandbox.commands.run("goes on")).stdout).toBe("goes on");
+      await sandbox.kill();
+    }
+  });
+
+  test("takes snapshots, lists them, begins at one, forks, and deletes them", async () => {
+    const options = e2bOptions(world);
+    const sandbox = await Sandbox.create(options);
+    const { snapshotId } = await sandbox.createSnapshot();
+    const snapshots = Sandbox.listSnapshots({ ...options, sandboxId: sandbox.sandboxId });
+    expect((await snapshots.nextItems()).map((one) => one.snapshotId)).toEqual([snapshotId]);
+    const begun = await Sandbox.create(snapshotId, options);
+    expect((await begun.commands.run("from there")).stdout).toBe("from there");
+    const forks = await sandbox.fork({ count: 2 });
+    const ids = forks.map((one) => (one instanceof Error ? one.message : one.sandboxId));
+    expect(new Set([...ids, sandbox.sandboxId]).size).toBe(3);
+    expect(await Sandbox.deleteSnapshot(snapshotId, options)).toBe(true);
+    expect(await Sandbox.deleteSnapshot(snapshotId, options)).toBe(false);
+    await expect(Sandbox.create(snapshotId, options)).rejects.toThrow("404");
+  });
+
+  test("says what a sandbox may reach, at its creation and later", async () => {
+    const options = e2bOptions(world);
+    const allowed = { allowOut: ["1.1.1.1"], denyOut: ["0.0.0.0/0"] };
+    const sandbox = await Sandbox.create({ ...options, network: allowed });
+    const { network } = await sandbox.getInfo();
+    expect([network?.allowOut, network?.denyOut]).toEqual([["1.1.1.1/32"], ["0.0.0.0/0"]]);
+    await sandbox.updateNetwork({ denyOut: ["8.8.8.8"] });
+    const path = `/v1/sandboxes/${sandbox.sandboxId}/egress`;
+    const { body } = await world.call<{ mode: string; deny_cidrs: string[] }>("GET", path);
+    expect([body.mode, body.deny_cidrs]).toEqual(["allow_all", ["8.8.8.8/32"]]);
+    const offline = await Sandbox.create({ ...options, allowInternetAccess: false });
+    expect((await offline.getInfo()).allowInternetAccess).toBe(false);
+    const rules = { "api.example.com": [{ transform: { headers: { a: "b" } } }] };
+    await expect(Sandbox.create({ ...options, network: { rules } })).rejects.toThrow('"network.rules"');
+    await expect(sandbox.updateNetwork({ rules })).rejects.toThrow('"rules"');
+  });
+
+  test("reads what a sandbox has used", async () => {
+    const sandbox = await Sandbox.create(e2bOptions(world));
+    for (const metric of await sandbox.getMetrics()) expect(metric.cpuCount).toBe(1);
   });
 
   test("is told that a command's time was over", async () => {

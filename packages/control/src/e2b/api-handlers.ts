@@ -1,24 +1,36 @@
 // E2B's API: each call is a native one. Loaded when the first call comes.
 
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
 import type { SandboxCreateRequest } from "@skerry/contract/sandboxes/sandbox";
 import { callerOf } from "../api/authenticate-hook.ts";
 import { createIdempotently } from "../api/create-idempotently.ts";
-import type { Context } from "../context.ts";
 import { RequestTiming } from "../http/request-timing.ts";
+import { pauseSandbox } from "../sandboxes/pause-sandbox.ts";
+import { setEgress } from "../vms/egress/egress.ts";
 import { destroySandbox } from "../sandboxes/destroy-sandbox.ts";
 import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
 import { sandboxCreation } from "../sandboxes/sandbox-creation.ts";
 import { keepAlive } from "../sandboxes/sandboxes.ts";
-import { accessTokenFor } from "./credentials.ts";
+import { connectionOf, idOf } from "./api-request.ts";
 import type { ApiHandlers, E2bHandler } from "./e2b-routes.ts";
-import { durationOf, readNewSandbox, readRefresh, readTimeout, type NewSandbox } from "./sandbox-bodies.ts";
+import { e2bVms } from "./e2b-vms.ts";
+import { historyHandlers } from "./history-handlers.ts";
+import { egressRequestOf } from "./network.ts";
+import {
+  durationOf,
+  readNetworkUpdate,
+  readNewSandbox,
+  readPause,
+  readRefresh,
+  readResume,
+  readTimeout,
+  type NewSandbox,
+} from "./sandbox-bodies.ts";
 import { livingSandbox, readDetail, readList } from "./sandbox-reads.ts";
-import { connectionTo, e2bStates } from "./sandbox-view.ts";
-
-const idOf = ({ params }: FastifyRequest): string => (params as { readonly id: string }).id;
+import { e2bStates } from "./sandbox-view.ts";
+import { snapshotHandlers } from "./snapshot-handlers.ts";
 
 const create: E2bHandler = async (context, request, reply) => {
   const asked = nativeRequest(readNewSandbox(request.body));
@@ -26,18 +38,21 @@ const create: E2bHandler = async (context, request, reply) => {
   const timing = new RequestTiming(reply);
   const creation = sandboxCreation(context, caller, { request: asked, timing });
   const sandbox = await createIdempotently(context, { request, reply }, creation);
-  return reply.code(201).send(await connection(context, request, sandbox));
+  return reply.code(201).send(await connectionOf(context, request, sandbox));
 };
 
 function nativeRequest(body: NewSandbox): SandboxCreateRequest {
   const { templateID, timeout, autoPause = false, metadata, envVars } = body;
+  // What a client says by default is left to the organization's default.
+  const isInternetAllowed = body.allow_internet_access === false ? false : undefined;
+  const egress = egressRequestOf(body.network, isInternetAllowed);
   return {
     ...(isId("snapshot", templateID) ? { snapshot: templateID } : { template: templateID }),
     mode: autoPause ? "persistent" : "ephemeral",
     timeout: durationOf(timeout),
     ...(metadata !== undefined && { metadata }),
     ...(envVars !== undefined && { env: envVars }),
-    ...(body.allow_internet_access === false && { egress: { mode: "deny_all" } }),
+    ...(egress !== undefined && { egress }),
   };
 }
 
@@ -52,17 +67,8 @@ const connect: E2bHandler = async (context, request, reply) => {
   const wasRunning = row.status === "running";
   const running = wasRunning ? row : await resumeSandbox(context, caller, { id, why: "by request" });
   await keepAlive(context, caller, { id, timeout, maySooner: !wasRunning });
-  return reply.code(wasRunning ? 200 : 201).send(await connection(context, request, running));
+  return reply.code(wasRunning ? 200 : 201).send(await connectionOf(context, request, running));
 };
-
-async function connection(
-  context: Context,
-  request: FastifyRequest,
-  sandbox: { readonly id: string; readonly template: string },
-) {
-  const { orgId } = callerOf(request);
-  return connectionTo(context, sandbox, await accessTokenFor(context, request, { id: sandbox.id, orgId }));
-}
 
 const nothing = (reply: FastifyReply): FastifyReply => reply.code(204).send(null);
 
@@ -93,6 +99,37 @@ export const apiHandlers: ApiHandlers = {
   },
   connect,
   connectV2: connect,
+  pause: async (context, request, reply) => {
+    readPause(request.body);
+    const caller = callerOf(request);
+    const id = idOf(request);
+    const { status } = await livingSandbox(context, caller, id);
+    if (status === "paused" || status === "pausing")
+      throw new SkerryError("sandbox_not_running", "The sandbox is paused already.");
+    await pauseSandbox(context, caller, id, { ephemeralToo: true });
+    return nothing(reply);
+  },
+  resume: async (context, request, reply) => {
+    const { timeout } = readResume(request.body);
+    const caller = callerOf(request);
+    const id = idOf(request);
+    const { status } = await livingSandbox(context, caller, id);
+    if (status === "running") throw new SkerryError("vm_in_use", "The sandbox runs already.");
+    const running = await resumeSandbox(context, caller, { id, why: "by request" });
+    await keepAlive(context, caller, { id, timeout: durationOf(timeout), maySooner: true });
+    return reply.code(201).send(await connectionOf(context, request, running));
+  },
+  setNetwork: async (context, request, reply) => {
+    const { allow_internet_access: isInternetAllowed = true, ...network } = readNetworkUpdate(request.body);
+    const caller = callerOf(request);
+    const id = idOf(request);
+    await livingSandbox(context, caller, id);
+    const egress = egressRequestOf(network, isInternetAllowed) ?? {};
+    await setEgress(context, caller, { kind: e2bVms, id, request: egress });
+    return nothing(reply);
+  },
+  ...historyHandlers,
+  ...snapshotHandlers,
 };
 
 /** One that does not run has no time to set: to E2B's clients it is not there. */

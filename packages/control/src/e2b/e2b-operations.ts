@@ -3,6 +3,8 @@
 
 import { Type } from "typebox";
 import type { GuardedOperation } from "../api/operation.ts";
+import { snapshotOperations } from "../snapshots/snapshot-operations.ts";
+import { sandboxSnapshotOperations } from "../sandboxes/sandbox-snapshot-operations.ts";
 import { sandboxOperations, sandboxVmOperations } from "../sandboxes/sandbox-operations.ts";
 import { apiCredentials, sandboxCredentials } from "./credentials.ts";
 
@@ -26,21 +28,24 @@ function translated(
   path: GuardedOperation["path"],
 ): GuardedOperation {
   const { tag, summary, access, audit } = like;
-  const { scope, role, rate } = access;
+  const { scope, orScope, role, rate } = access;
   const credentials = pathInSandbox(path) === undefined ? apiCredentials : sandboxCredentials;
   // What was asked for, such as a command, is in other places of these requests.
   const { action, resource } = audit;
   return {
     ...{ surface: "e2b", method, path, tag, summary, answers: { 200: answer }, errors: [] },
-    access: { scope, role, rate, credentials },
+    access: { scope, role, rate, ...(orScope !== undefined && { orScope }), credentials },
     audit: { action, resource },
   };
 }
 
 const api = (like: GuardedOperation, method: Method, path: string) => translated(like, method, `/e2b${path}`);
 
-const { createSandbox, listSandboxes, getSandbox, destroySandbox, keepSandboxAlive, resumeSandbox } =
-  sandboxOperations;
+const { createSandbox, listSandboxes, getSandbox, destroySandbox, keepSandboxAlive } = sandboxOperations;
+const { pauseSandbox, resumeSandbox } = sandboxOperations;
+const { getSandboxMetrics, listSandboxEvents, setSandboxEgress } = sandboxVmOperations;
+const { createSnapshot, forkSandbox } = sandboxSnapshotOperations;
+const { listSnapshots, deleteSnapshot } = snapshotOperations;
 
 export const e2bOperations = {
   create: api(createSandbox, "POST", "/sandboxes"),
@@ -53,6 +58,17 @@ export const e2bOperations = {
   refresh: api(keepSandboxAlive, "POST", "/sandboxes/:id/refreshes"),
   connect: api(resumeSandbox, "POST", "/sandboxes/:id/connect"),
   connectV2: api(resumeSandbox, "POST", "/v2/sandboxes/:id/connect"),
+  pause: api(pauseSandbox, "POST", "/sandboxes/:id/pause"),
+  resume: api(resumeSandbox, "POST", "/sandboxes/:id/resume"),
+  setNetwork: api(setSandboxEgress, "PUT", "/sandboxes/:id/network"),
+  listMetrics: api(getSandboxMetrics, "GET", "/sandboxes/metrics"),
+  metrics: api(getSandboxMetrics, "GET", "/sandboxes/:id/metrics"),
+  logs: api(listSandboxEvents, "GET", "/sandboxes/:id/logs"),
+  logsV2: api(listSandboxEvents, "GET", "/v2/sandboxes/:id/logs"),
+  createSnapshot: api(createSnapshot, "POST", "/sandboxes/:id/snapshots"),
+  fork: api(forkSandbox, "POST", "/sandboxes/:id/fork"),
+  listSnapshots: api(listSnapshots, "GET", "/snapshots"),
+  deleteSnapshot: api(deleteSnapshot, "DELETE", "/templates/:snapshot"),
 } as const satisfies Readonly<Record<string, GuardedOperation>>;
 
 const rpc = (like: GuardedOperation, method: string) =>
@@ -97,6 +113,8 @@ export const rpcOperations = [
 /** Of plain HTTP. */
 export const sandboxCallOperations = {
   health: translated(getSandbox, "GET", `${SANDBOX_PREFIX}/health`),
+  measure: translated(getSandboxMetrics, "GET", `${SANDBOX_PREFIX}/metrics`),
+  envs: translated(getSandbox, "GET", `${SANDBOX_PREFIX}/envs`),
   download: translated(downloadFile, "GET", `${SANDBOX_PREFIX}/files`),
   upload: translated(uploadFile, "POST", `${SANDBOX_PREFIX}/files`),
 } as const satisfies Readonly<Record<string, GuardedOperation>>;

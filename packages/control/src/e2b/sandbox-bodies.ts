@@ -8,6 +8,17 @@ const Seconds = Type.Integer({ minimum: 0, maximum: 2_147_483_647 });
 const Texts = Type.Record(Type.String(), Type.String());
 const TIMEOUT_DEFAULT_S = 15;
 
+const Networks = Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1_000 });
+const Network = Type.Object(
+  {
+    allowOut: Type.Optional(Networks),
+    denyOut: Type.Optional(Networks),
+    // A port needs a token, unless it was made public by itself.
+    allowPublicTraffic: Type.Optional(Type.Literal(false)),
+  },
+  closed,
+);
+
 const NewSandbox = Type.Object(
   {
     templateID: Type.String({ minLength: 1, maxLength: 300 }),
@@ -15,6 +26,10 @@ const NewSandbox = Type.Object(
     autoPause: Type.Optional(Type.Boolean()),
     secure: Type.Optional(Type.Boolean()),
     allow_internet_access: Type.Optional(Type.Boolean()),
+    network: Type.Optional(Network),
+    // A pause keeps the memory: that of the disk alone is not possible.
+    autoPauseMemory: Type.Optional(Type.Literal(true)),
+    autoResume: Type.Optional(Type.Object({ enabled: Type.Literal(false) }, closed)),
     metadata: Type.Optional(Texts),
     envVars: Type.Optional(Texts),
   },
@@ -23,6 +38,18 @@ const NewSandbox = Type.Object(
 export type NewSandbox = Static<typeof NewSandbox>;
 
 const WithTimeout = Type.Object({ timeout: Type.Optional(Seconds) }, closed);
+const Resume = Type.Object(
+  { timeout: Type.Optional(Seconds), autoPause: Type.Optional(Type.Boolean()) },
+  closed,
+);
+const NetworkUpdate = Type.Object(
+  {
+    allowOut: Type.Optional(Networks),
+    denyOut: Type.Optional(Networks),
+    allow_internet_access: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
 const Refresh = Type.Object(
   { duration: Type.Optional(Type.Integer({ minimum: 0, maximum: 3_600 })) },
   closed,
@@ -45,6 +72,9 @@ export type ListQuery = Static<typeof ListQuery>;
 export const readNewSandbox = checker(NewSandbox, "body");
 export const readListQuery = checker(ListQuery, "querystring");
 export const readRefresh = checker(Refresh, "body");
+export const readResume = checker(Resume, "body");
+export const readNetworkUpdate = checker(NetworkUpdate, "body");
+export const readPause = checker(Type.Object({ memory: Type.Optional(Type.Literal(true)) }, closed), "body");
 
 const readWithTimeout = checker(WithTimeout, "body");
 

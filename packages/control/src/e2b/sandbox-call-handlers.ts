@@ -1,7 +1,11 @@
 // What E2B's clients ask in a sandbox by plain HTTP. Loaded when the first call comes.
 
+import { SkerryError } from "@skerry/contract/errors";
+import { getSandbox, sandboxFor } from "../sandboxes/sandboxes.ts";
+import { readMetrics } from "../vms/metrics/metrics.ts";
 import { runningVm } from "../vms/vm-kind.ts";
-import { sandboxCallOf } from "./e2b-vms.ts";
+import { e2bVms, sandboxCallOf } from "./e2b-vms.ts";
+import { metricOf } from "./history-handlers.ts";
 import type { SandboxCallHandlers } from "./e2b-routes.ts";
 import { download, upload } from "./file-handlers.ts";
 
@@ -10,6 +14,24 @@ export const sandboxCallHandlers: SandboxCallHandlers = {
     const call = sandboxCallOf(request, reply);
     await runningVm(context, call.caller, call);
     return reply.code(204).send(null);
+  },
+  measure: async (context, request, reply) => {
+    const { id, caller } = sandboxCallOf(request, reply);
+    const row = await getSandbox(context, caller, id);
+    const { items } = await readMetrics(context, caller, { kind: e2bVms, id, query: { step: "1m" } });
+    const last = items.at(-1);
+    if (last === undefined)
+      throw new SkerryError("not_found", "Nothing was measured yet: that takes a minute.");
+    const metric = metricOf(last, row);
+    return {
+      ...{ ts: metric.timestampUnix, cpu_count: metric.cpuCount, cpu_used_pct: metric.cpuUsedPct },
+      ...{ mem_total: metric.memTotal, mem_used: metric.memUsed, mem_cache: metric.memCache },
+      ...{ disk_used: metric.diskUsed, disk_total: metric.diskTotal },
+    };
+  },
+  envs: async (context, request, reply) => {
+    const { id, caller } = sandboxCallOf(request, reply);
+    return sandboxFor(caller, await getSandbox(context, caller, id)).env;
   },
   download,
   upload,

@@ -3,6 +3,7 @@
 import type { Sandbox } from "@skerry/contract/sandboxes/sandbox";
 import type { SandboxStatus } from "@skerry/contract/sandboxes/sandbox-status";
 import type { Context } from "../context.ts";
+import { networkOf } from "./network.ts";
 import { readSize } from "../values/sizes.ts";
 
 /** Which functions of the program in a sandbox the clients use: those of its version. */
@@ -65,7 +66,7 @@ export function sandboxDetail(sandbox: Sandbox, diskGib: number, connection: Con
     ...listedSandbox(sandbox, diskGib),
     ...{ envdAccessToken: connection.envdAccessToken, domain: connection.domain },
     allowInternetAccess: egress.mode === "allow_all",
-    network: { allowOut: egress.allow_cidrs, denyOut: egress.deny_cidrs, allowPublicTraffic: false },
+    network: { ...networkOf(egress), allowPublicTraffic: false },
     lifecycle: { autoResume: false, onTimeout: mode === "persistent" ? "pause" : "kill" },
   };
 }

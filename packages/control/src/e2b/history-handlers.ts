@@ -1,0 +1,158 @@
+// What sandboxes have used, and what became of them, for E2B's clients.
+
+import { Type } from "typebox";
+import type { VmEvent } from "@skerry/contract/vms/events";
+import type { VmMetricsPoint } from "@skerry/contract/vms/metrics";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { callerOf } from "../api/authenticate-hook.ts";
+import { findSandboxes } from "../sandboxes/sandboxes.ts";
+import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
+import { Denials } from "../vms/events/denials.ts";
+import { listEvents } from "../vms/events/events.ts";
+import { readMetrics } from "../vms/metrics/metrics.ts";
+import { idOf } from "./api-request.ts";
+import { checker } from "./checked-body.ts";
+import type { E2bHandler } from "./e2b-routes.ts";
+import { livingSandbox } from "./sandbox-reads.ts";
+
+const closed = { additionalProperties: false } as const;
+const Seconds = Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000_000 }));
+const readSpan = checker(Type.Object({ start: Seconds, end: Seconds }, closed), "querystring");
+const readIds = checker(
+  Type.Object({ sandbox_ids: Type.String({ maxLength: 10_000 }) }, closed),
+  "querystring",
+);
+
+const STEP = "1m";
+const STEP_S = 60;
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+
+interface Measured {
+  readonly vcpus: number;
+  readonly memory_mib: number;
+  readonly disk_gib: number;
+}
+
+/** As E2B's API and the program in a sandbox have it. */
+export function metricOf(
+  { at, cpu_seconds, memory_bytes, disk_bytes }: VmMetricsPoint,
+  { vcpus, memory_mib, disk_gib }: Measured,
+) {
+  return {
+    timestamp: at,
+    timestampUnix: Math.floor(Date.parse(at) / 1_000),
+    cpuCount: vcpus,
+    cpuUsedPct: Math.round((cpu_seconds / STEP_S / vcpus) * 10_000) / 100,
+    ...{ memUsed: memory_bytes, memTotal: memory_mib * MIB, memCache: 0 },
+    ...{ diskUsed: disk_bytes, diskTotal: disk_gib * GIB },
+  };
+}
+
+export async function metricsOf(context: Context, caller: Caller, id: string, since?: string) {
+  const row = await livingSandbox(context, caller, id);
+  const query = { step: STEP, ...(since !== undefined && { since }) };
+  const { items } = await readMetrics(context, caller, { kind: sandboxVms, id, query });
+  return items.map((point) => metricOf(point, row));
+}
+
+const metrics: E2bHandler = async (context, request) => {
+  const { start, end } = readSpan(request.query);
+  const since = start === undefined ? undefined : new Date(start * 1_000).toISOString();
+  const all = await metricsOf(context, callerOf(request), idOf(request), since);
+  return all.filter(({ timestampUnix }) => end === undefined || timestampUnix <= end);
+};
+
+const IDS_MAX = 100;
+
+const listMetrics: E2bHandler = async (context, request) => {
+  const ids = [...new Set(readIds(request.query).sandbox_ids.split(","))].slice(0, IDS_MAX);
+  const caller = callerOf(request);
+  const known = await findSandboxes(context, caller.orgId, ids);
+  const found = await Promise.all(
+    known.map(async ({ id }) => [id, (await metricsOf(context, caller, id).catch(() => [])).at(-1)] as const),
+  );
+  return { sandboxes: Object.fromEntries(found.filter(([, last]) => last !== undefined)) };
+};
+
+const LINES_MAX = 1_000;
+const readLogQuery = checker(
+  Type.Object(
+    { start: Seconds, limit: Type.Optional(Type.Integer({ minimum: 0, maximum: LINES_MAX })) },
+    closed,
+  ),
+  "querystring",
+);
+const readLogQueryV2 = checker(
+  Type.Object(
+    {
+      cursor: Type.Optional(Type.Integer({ minimum: 0 })),
+      limit: Type.Optional(Type.Integer({ minimum: 0, maximum: LINES_MAX })),
+      direction: Type.Optional(Type.Union([Type.Literal("forward"), Type.Literal("backward")])),
+      level: Type.Optional(Type.String({ maxLength: 10 })),
+      search: Type.Optional(Type.String({ maxLength: 256 })),
+    },
+    closed,
+  ),
+  "querystring",
+);
+
+const denials = new WeakMap<Context, Denials>();
+
+function denialsOf(context: Context): Denials {
+  const known = denials.get(context) ?? new Denials(context, sandboxVms);
+  denials.set(context, known);
+  return known;
+}
+
+const EVENTS_MAX = 500;
+
+/** The events of its life, oldest first. */
+async function linesOf(context: Context, caller: Caller, id: string) {
+  await livingSandbox(context, caller, id);
+  const page = { limit: EVENTS_MAX };
+  const { items } = await listEvents(context, caller, {
+    kind: sandboxVms,
+    id,
+    page,
+    denials: denialsOf(context),
+  });
+  return items.toReversed().map(entryOf);
+}
+
+function entryOf({ kind, reason, at, count }: VmEvent) {
+  const message = [kind.replaceAll("_", " "), reason ?? ""].filter((part) => part !== "").join(": ");
+  return { timestamp: at, message, level: "info" as const, fields: { kind, count: String(count) } };
+}
+
+const logs: E2bHandler = async (context, request) => {
+  const { start = 0, limit = LINES_MAX } = readLogQuery(request.query);
+  const entries = (await linesOf(context, callerOf(request), idOf(request)))
+    .filter(({ timestamp }) => Date.parse(timestamp) >= start)
+    .slice(0, limit);
+  return {
+    logs: entries.map(({ timestamp, message }) => ({ timestamp, line: message })),
+    logEntries: entries,
+  };
+};
+
+const logsV2: E2bHandler = async (context, request) => {
+  const {
+    cursor,
+    limit = LINES_MAX,
+    direction = "forward",
+    level,
+    search = "",
+  } = readLogQueryV2(request.query);
+  const all = await linesOf(context, callerOf(request), idOf(request));
+  const isForward = direction === "forward";
+  const found = (isForward ? all : all.toReversed()).filter(({ timestamp, message }) => {
+    const ms = Date.parse(timestamp);
+    const isThere = cursor === undefined || (isForward ? ms >= cursor : ms <= cursor);
+    return isThere && message.includes(search) && (level === undefined || ["debug", "info"].includes(level));
+  });
+  return { logs: found.slice(0, limit) };
+};
+
+export const historyHandlers = { metrics, listMetrics, logs, logsV2 };

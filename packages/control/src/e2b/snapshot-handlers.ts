@@ -1,0 +1,115 @@
+// Snapshots and forks of sandboxes for E2B's clients. To them a snapshot is a template of one's own: it is deleted by the path of one, and its id is
+// what a sandbox is created from.
+
+import type { FastifyRequest } from "fastify";
+import { SkerryError } from "@skerry/contract/errors";
+import { isId } from "@skerry/contract/ids";
+import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
+import { Type } from "typebox";
+import { callerOf } from "../api/authenticate-hook.ts";
+import { createIdempotently } from "../api/create-idempotently.ts";
+import { sandboxFork } from "../sandboxes/fork-sandbox.ts";
+import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
+import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
+import { keepAlive } from "../sandboxes/sandboxes.ts";
+import { deleteSnapshot as deleteNative, listSnapshotsOf } from "../snapshots/snapshots.ts";
+import { vmSnapshot } from "../snapshots/vm-snapshot.ts";
+import { connectionOf, idOf } from "./api-request.ts";
+import { checker } from "./checked-body.ts";
+import type { E2bHandler } from "./e2b-routes.ts";
+import { durationOf } from "./sandbox-bodies.ts";
+import { livingSandbox } from "./sandbox-reads.ts";
+
+const closed = { additionalProperties: false } as const;
+const FORKS_MAX = 100;
+const PAGE_MAX = 100;
+
+const readName = checker(
+  Type.Object({ name: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) }, closed),
+  "body",
+);
+const readFork = checker(
+  Type.Object(
+    {
+      timeout: Type.Optional(Type.Integer({ minimum: 0 })),
+      count: Type.Optional(Type.Integer({ minimum: 1, maximum: FORKS_MAX })),
+    },
+    closed,
+  ),
+  "body",
+);
+const readListQuery = checker(
+  Type.Object(
+    {
+      sandboxID: Type.Optional(Type.String({ maxLength: 100 })),
+      name: Type.Optional(Type.String({ maxLength: 300 })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: PAGE_MAX })),
+      nextToken: Type.Optional(Type.String({ maxLength: 1_000 })),
+    },
+    closed,
+  ),
+  "querystring",
+);
+
+const shown = ({ id, name }: Snapshot) => ({ snapshotID: id, names: name === null ? [] : [name] });
+
+const createSnapshot: E2bHandler = async (context, request, reply) => {
+  const { name } = readName(request.body);
+  const caller = callerOf(request);
+  const id = idOf(request);
+  await livingSandbox(context, caller, id);
+  const running = () => resumeSandbox(context, caller, { id, why: "for a snapshot" });
+  const creation = vmSnapshot(context, caller, { kind: sandboxVms, id, name, running });
+  return reply.code(201).send(shown(await createIdempotently(context, { request, reply }, creation)));
+};
+
+/** How many pages of ours are looked through for one of theirs, whose filters we have not. */
+const PAGES_MAX = 20;
+
+const listSnapshots: E2bHandler = async (context, request, reply) => {
+  const { sandboxID, name, limit = PAGE_MAX, nextToken } = readListQuery(request.query);
+  const isMeant = (one: Snapshot) =>
+    (sandboxID === undefined || one.sandbox_id === sandboxID) &&
+    (name === undefined || one.name === name || one.id === name);
+  const found: Snapshot[] = [];
+  let cursor = nextToken ?? null;
+  for (let pages = 0; pages < PAGES_MAX; pages++) {
+    const page = await listSnapshotsOf(context, callerOf(request), {
+      of: "sandbox",
+      limit: limit - found.length,
+      ...(cursor !== null && { cursor }),
+    });
+    found.push(...page.items.filter(isMeant));
+    cursor = page.next_cursor;
+    if (cursor === null || found.length >= limit) break;
+  }
+  if (cursor !== null) void reply.header("x-next-token", cursor);
+  return found.map(shown);
+};
+
+const deleteSnapshot: E2bHandler = async (context, request, reply) => {
+  const id = (request as FastifyRequest<{ Params: { snapshot: string } }>).params.snapshot;
+  if (!isId("snapshot", id))
+    throw new SkerryError(
+      "not_found",
+      "There is no snapshot with this id, and templates are not deleted here.",
+    );
+  await deleteNative(context, callerOf(request), id);
+  return reply.code(204).send(null);
+};
+
+/** All or none: one that cannot be started fails the call. */
+const fork: E2bHandler = async (context, request, reply) => {
+  const { count = 1, timeout } = readFork(request.body);
+  const caller = callerOf(request);
+  await livingSandbox(context, caller, idOf(request));
+  const creation = sandboxFork(context, caller, { id: idOf(request), count });
+  const { items } = await createIdempotently(context, { request, reply }, creation);
+  const forks = items.map(async (sandbox) => {
+    await keepAlive(context, caller, { id: sandbox.id, timeout: durationOf(timeout), maySooner: true });
+    return { sandbox: await connectionOf(context, request, sandbox) };
+  });
+  return reply.code(201).send(await Promise.all(forks));
+};
+
+export const snapshotHandlers = { createSnapshot, listSnapshots, deleteSnapshot, fork };
