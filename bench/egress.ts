@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Egress } from "@skerry/contract/vms/egress";
 import { AddressRange } from "../packages/host/src/network/addresses.ts";
+import { NameProxy } from "../packages/host/src/network/name-proxy.ts";
 import { EgressLoader } from "../packages/host/src/network/egress-loader.ts";
 import type { Slot } from "../packages/host/src/network/slot.ts";
 import { Slots } from "../packages/host/src/network/slots.ts";
@@ -23,7 +24,20 @@ export async function measureEgress({ scale }: Bench): Promise<Measure[]> {
     ...{ conntrackFlush: join(native, "conntrack-flush"), netnsExec: join(native, "netns-exec") },
     log: { warn: () => undefined }, // `drain` throws
   });
-  const rules = new EgressLoader({ range, resolverPort: 10_053, slots, neverCidrs: [] });
+  const proxy = new NameProxy({
+    ...{
+      address: range.resolver,
+      port: 10_054,
+      uid: 0,
+      socket: "/nowhere",
+      servers: [],
+      program: ["/nowhere"],
+      endSilent: () => Promise.resolve(),
+    },
+    log: { info: () => undefined, warn: () => undefined },
+  });
+  const names = { proxy, port: 10_054 };
+  const rules = new EgressLoader({ range, resolverPort: 10_053, slots, neverCidrs: [], names });
   const { takes, loads: loadCount, slots: manySlots } = scale.egress;
   const taken: Slot[] = [];
   try {

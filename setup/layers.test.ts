@@ -25,7 +25,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Folders of the host, outermost first: each may import itself and those to its right, and all may import what lies in src/. */
-const hostLayers = ["examine", "http", "move", "vm", "templates", "guest", "network"];
+const hostLayers = ["examine", "http", "move", "vm", "templates", "guest", "names", "network"];
 /** A template is made by running a VM, and a VM wakes from a template: these two know each other's nouns. */
 const hostSiblings = new Set(["vm -> templates", "templates -> vm", "guest -> vm"]);
 /** Folders of the host's `vm/`, outermost first. All may import what lies in `vm/` itself, except what stands above them. */

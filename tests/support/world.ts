@@ -22,6 +22,10 @@ export const machineAddress = "10.255.77.1";
 const WORLD_ADDRESS = "10.255.77.2";
 /** There is one at a time, because it holds fixed networks of this machine; whoever comes second waits for as long as a test file takes. */
 export const NETNS = "skworld";
+const usualServers = [
+  ...["python3", "-u", join(import.meta.dirname, "world-servers.py")],
+  ...[...tcpPorts, sinkPort, udpPort].map(String),
+];
 const WAIT_MS = 8 * 60_000;
 const LOOK_MS = 500;
 
@@ -38,12 +42,13 @@ export class World implements AsyncDisposable {
   readonly #link = `skw${process.pid}`;
   #servers: ChildProcess | undefined;
 
-  static async open(): Promise<World> {
+  /** `servers`: a program with its arguments that serves in it, other than the usual ones. */
+  static async open(servers: readonly string[] = usualServers): Promise<World> {
     await takeNamespace();
     const world = new World();
     try {
       await world.#build();
-      await world.#serve();
+      await world.#serve(servers);
       return world;
     } catch (error) {
       await world[Symbol.asyncDispose]();
@@ -82,10 +87,8 @@ export class World implements AsyncDisposable {
     }
   }
 
-  async #serve(): Promise<void> {
-    const script = join(import.meta.dirname, "world-servers.py");
-    const ports = [...tcpPorts, sinkPort, udpPort].map(String);
-    this.#servers = spawn("ip", ["netns", "exec", NETNS, "python3", "-u", script, ...ports], {
+  async #serve(program: readonly string[]): Promise<void> {
+    this.#servers = spawn("ip", ["netns", "exec", NETNS, ...program], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     const { stdout } = this.#servers;

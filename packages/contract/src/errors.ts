@@ -80,6 +80,7 @@ export const errorStatus = {
   timeout_too_long: 422,
   invalid_cidr: 400,
   invalid_port: 400,
+  invalid_domain: 400,
   egress_conflict: 422,
   host_unreachable: 422,
   workdir_not_found: 422,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { EgressDenial } from "@skerry/sdk";
-import { allowing } from "../src/vm/allow.ts";
+import { allowing, policyOf } from "../src/vm/allow.ts";
 
 const policy = {
   mode: "deny_all",
@@ -42,7 +42,23 @@ test("a refused port is allowed for the networks that are, and the names alone w
   expect(asked("dns")).toMatchObject({ changes: ["dns"], policy: { ...policy, dns: true } });
 });
 
-test.each(["never", "deny_cidr", "rate_limit", "connection_limit"] as const)(
+test("a refused name is allowed as a name, and no change loses the domains that there are", () => {
+  const named = { ...policy, allow_cidrs: [], allow_ports: [], deny_cidrs: [], allow_domains: ["a.example"] };
+  const denial = { ...denied("domain"), address: "", domain: "b.example", port: 443 };
+  expect(allowing(denial, named)).toMatchObject({
+    policy: { mode: "deny_all", allow_domains: ["a.example", "b.example"] },
+    changes: ["b.example"],
+  });
+  const whole = policyOf({
+    ...{ ...named, deny_domains: ["c.example"], denied: [], version: 3 },
+    counters: { bytes_in: 0, bytes_out: 0, packets_in: 0, packets_out: 0 },
+  });
+  expect(allowing(denied("deny_all"), whole)).toMatchObject({
+    policy: { allow_domains: ["a.example"], deny_domains: ["c.example"], allow_cidrs: ["192.0.2.7/32"] },
+  });
+});
+
+test.each(["never", "deny_cidr", "deny_domain", "no_domain", "rate_limit", "connection_limit"] as const)(
   "%s offers nothing, and says why",
   (rule) => {
     expect(asked(rule)).toEqual({ why: expect.stringMatching(/\.$/) });

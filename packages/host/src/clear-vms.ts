@@ -8,6 +8,7 @@ import type { Logger } from "pino";
 import type { HostConfig } from "./config.ts";
 import { openHostNetwork, removeHostNetwork } from "./network/host-network.ts";
 import { Slots } from "./network/slots.ts";
+import { endNameProxy, rootNameProxy } from "./open-name-proxy.ts";
 import { openCgroups } from "./vm/qemu/cgroup.ts";
 import { adoptClone, mainOf } from "./vm/start/clone.ts";
 import { endOfHost } from "./vm/lifecycle/end-reason.ts";
@@ -34,7 +35,7 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<readonl
   const { stateFolder, instance, firstVmUid, network } = config;
   // First: where it is not to be done, nothing is.
   const found = await readRecords(join(stateFolder, "vms"), { instance, places: backingPlaces(config) });
-  const range = await openHostNetwork({ ...network, log });
+  const range = await openHostNetwork({ ...network, nameProxy: rootNameProxy(config), log });
   const [conntrackFlush, netnsExec] = [
     join(config.nativeFolder, "conntrack-flush"),
     join(config.nativeFolder, "netns-exec"),
@@ -55,6 +56,7 @@ export async function clearVms(config: HostConfig, log: Logger): Promise<readonl
     await killProcess(identity);
     if (name !== undefined) await resources.cgroups.remove(cgroupName({ name }));
   }
+  await endNameProxy(config.nameProxyUid);
   await slots.sweep();
   await resources.cgroups.close();
   await removeHostNetwork(network);

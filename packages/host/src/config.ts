@@ -6,6 +6,7 @@ import { isAbsolute, join } from "node:path";
 import { HOST_NAME } from "@skerry/contract/joining/host-certificate";
 import { AddressRange, SMALLEST_RANGE_PREFIX } from "./network/addresses.ts";
 import { formatNetwork, parseNetwork } from "./network/ipv4.ts";
+import { proxyPorts } from "./network/name-proxy-protocol.ts";
 import { parseServer, type NameServer } from "./network/name-servers.ts";
 
 export interface HostConfig {
@@ -46,6 +47,8 @@ export interface HostConfig {
   readonly cgroup: string;
   /** First of the user ids that its QEMU processes run under, one for each network slot. */
   readonly firstVmUid: number;
+  /** The user id of its name proxy. */
+  readonly nameProxyUid: number;
   readonly network: NetworkConfig;
   readonly warm: WarmConfig;
 }
@@ -76,6 +79,8 @@ export interface NetworkConfig {
   readonly seed: number;
   /** Port on which guests' name queries arrive. */
   readonly resolverPort: number;
+  /** The first of three ports of the name proxy, on the same address. */
+  readonly nameProxyPort: number;
   /** Name servers for guests; empty: those of /etc/resolv.conf. */
   readonly nameServers: readonly NameServer[];
   /** Networks that no guest reaches, also where its policy allows them. */
@@ -92,12 +97,14 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
 
 /** Above every range that Debian, systemd and container runtimes hand out, below 2^31. */
 const VM_UID_BASE = 1_900_000_000;
-/** As many as network slots. */
+/** One for each network slot, and one before them for the name proxy. */
 export const VM_UIDS_PER_HOST = 4_096;
 const VM_UID_RANGES = 16_384;
 const ENDPOINT = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/;
 const PORT_MAX = 65_535;
 const RESOLVER_PORT = 10_053;
+const NAME_PROXY_PORT = 10_054;
+const NAME_PROXY_PORT_MAX = 65_533;
 const READY_SLOTS = 16;
 const READY_SLOTS_MAX = 256;
 const WARM_MAX = 16;
@@ -113,6 +120,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
   if (!LOG_LEVELS.includes(logLevel))
     settings.fault(`SKERRY_LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}`);
   const assets = settings.optionalPath("SKERRY_HOST_ASSETS");
+  const firstUid = VM_UID_BASE + (digest.readUInt32LE(4) % VM_UID_RANGES) * VM_UIDS_PER_HOST;
   const config: HostConfig = {
     stateFolder,
     assetsFolder: assets ?? join(stateFolder, "assets"),
@@ -132,7 +140,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): HostConfig {
     logLevel,
     instance: `skerry-${digest.toString("hex", 0, 3)}`,
     cgroup: join(settings.text("SKERRY_VM_CGROUP") ?? "", `skerry-${digest.toString("hex", 0, 3)}`),
-    firstVmUid: VM_UID_BASE + (digest.readUInt32LE(4) % VM_UID_RANGES) * VM_UIDS_PER_HOST + 1,
+    nameProxyUid: firstUid,
+    firstVmUid: firstUid + 1,
     network: networkConfig(settings, digest),
     warm: {
       max: settings.number("SKERRY_WARM_MAX", WARM_MAX, [0, WARM_LIMIT]),
@@ -159,12 +168,17 @@ function reachable(listen: string | undefined): string | undefined {
 
 function networkConfig(settings: Settings, digest: Buffer): NetworkConfig {
   const id = digest.toString("hex", 0, 3);
+  const resolverPort = settings.number("SKERRY_DNS_PORT", RESOLVER_PORT, [1, PORT_MAX]);
+  const nameProxyPort = settings.number("SKERRY_NAME_PROXY_PORT", NAME_PROXY_PORT, [1, NAME_PROXY_PORT_MAX]);
+  if (Object.values(proxyPorts(nameProxyPort)).includes(resolverPort))
+    settings.fault("SKERRY_NAME_PROXY_PORT and the two ports after it must not be SKERRY_DNS_PORT");
   return {
     table: `skerry_${id}`,
     linkPrefix: `sk${id}`,
     range: slotRange(settings),
     seed: digest.readUInt16LE(8),
-    resolverPort: settings.number("SKERRY_DNS_PORT", RESOLVER_PORT, [1, 65_535]),
+    resolverPort,
+    nameProxyPort,
     nameServers: nameServers(settings),
     neverCidrs: neverCidrs(settings),
     readySlots: settings.number("SKERRY_READY_SLOTS", READY_SLOTS, [0, READY_SLOTS_MAX]),

@@ -19,6 +19,8 @@ import { Peers } from "./move/peers.ts";
 import { SavedMoves, type SavedMovesOptions } from "./move/saved-moves.ts";
 import { EgressLoader } from "./network/egress-loader.ts";
 import { connectionsPerGuest } from "./network/guest-connections.ts";
+import type { NameProxy } from "./network/name-proxy.ts";
+import { openNameProxy, rootNameProxy } from "./open-name-proxy.ts";
 import { openHostNetwork } from "./network/host-network.ts";
 import { Slots, type SlotsOptions } from "./network/slots.ts";
 import { runProgram } from "./run.ts";
@@ -58,6 +60,7 @@ export interface Host {
   readonly pool: WarmPool;
   readonly snapshots: Snapshots;
   readonly slots: Slots;
+  readonly names: NameProxy;
   /** Addresses of its slots and of its name resolver. */
   readonly range: AddressRange;
   readonly library: TemplateLibrary;
@@ -81,11 +84,12 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const boot = await openBootFiles(config, step);
   const program = await findProgram("qemu-system-x86_64");
   const { templatesFolder, assetsFolder, debianMirror, instance } = config;
-  const range = await openHostNetwork({ ...config.network, log });
+  const range = await openHostNetwork({ ...config.network, nameProxy: rootNameProxy(config), log });
   const capacityMib = config.vmMemoryMib ?? memoryForVmsMib(totalmem());
   const connections = await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log });
-  const slots = openSlots(config, { range, connections, log, isBusy: () => engine.isBusy });
-  const common = await openResources(config, { slots, range, program });
+  const names = openNameProxy(config, range, log);
+  const slots = openSlots(config, { names, range, connections, log, isBusy: () => engine.isBusy });
+  const common = await openResources(config, { slots, range, program, names });
   const vmsFolder = join(config.stateFolder, "vms");
   const owner = { instance, places: backingPlaces(config) };
   const found = { resources: common, vmsFolder, owner, log };
@@ -131,7 +135,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
     memory_mib: capacityMib,
     templates: library.list(),
   });
-  const parts = { config, boot, engine, pool, snapshots, slots, range, library, identity, generation };
+  const parts = { config, boot, engine, pool, snapshots, slots, names, range, library, identity, generation };
   return { ...parts, ...travels, resources, info };
 }
 
@@ -149,12 +153,16 @@ async function openBootFiles(config: HostConfig, step: StepReport): Promise<Boot
 
 function openSlots(
   config: HostConfig,
-  options: Pick<SlotsOptions, "range" | "connections" | "isBusy" | "log">,
+  {
+    names,
+    ...options
+  }: Pick<SlotsOptions, "range" | "connections" | "isBusy" | "log"> & { readonly names: NameProxy },
 ): Slots {
   const { linkPrefix, readySlots: ready } = config.network;
   const native = (name: string): string => join(config.nativeFolder, name);
   return new Slots({
     ...{ ...options, prefix: config.instance, linkPrefix, ready },
+    onClose: (address) => names.forget(address),
     ...{ conntrackFlush: native("conntrack-flush"), netnsExec: native("netns-exec") },
   });
 }
@@ -166,13 +174,22 @@ async function openResources(
     slots,
     range,
     program,
-  }: { readonly slots: Slots; readonly range: AddressRange; readonly program: string },
+    names: proxy,
+  }: {
+    readonly slots: Slots;
+    readonly range: AddressRange;
+    readonly program: string;
+    readonly names: NameProxy;
+  },
 ): Promise<HostResources> {
-  const { neverCidrs, resolverPort } = config.network;
+  const { neverCidrs, resolverPort, nameProxyPort } = config.network;
   const { nativeFolder, firstVmUid, guestDeadlineFactor } = config;
   return {
     slots,
-    egress: new EgressLoader({ range, neverCidrs, resolverPort, slots }),
+    egress: new EgressLoader({
+      ...{ range, neverCidrs, resolverPort, slots },
+      names: { proxy, port: nameProxyPort },
+    }),
     cgroups: await openCgroups(config.cgroup, await diskNumberOf(config.stateFolder)),
     launcher: join(nativeFolder, "launch"),
     consoleLog: join(nativeFolder, "console-log"),

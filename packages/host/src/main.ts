@@ -15,6 +15,7 @@ import { serveMutualTls } from "./http/mutual-tls.ts";
 import { lockStateFolder } from "./lock.ts";
 import { removeHostNetwork } from "./network/host-network.ts";
 import { DnsForwarder } from "./network/dns-forwarder.ts";
+import type { NameProxySettings } from "./network/name-proxy-protocol.ts";
 import { systemServers } from "./network/name-servers.ts";
 import { useSpawnHelper } from "./run.ts";
 import { sampleVms } from "./vm/metrics/sampler.ts";
@@ -64,6 +65,7 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   ending.abort();
   await Promise.all([host.pool.stop(), sampling]);
   host.engine.close();
+  host.names.close();
   await Promise.all([host.slots.stop(), forwarder.close()]);
   server.server.closeAllConnections();
   await server.close();
@@ -108,6 +110,7 @@ async function prepare(config: HostConfig, log: Logger): Promise<void> {
     // `serve` opens the network again. Without VMs no trace of this process stays.
     if (vms === 0) await removeHostNetwork(config.network);
     host.engine.close();
+    host.names.close();
   }
 }
 
@@ -150,7 +153,14 @@ async function examineMachine(config: HostConfig, log: Logger): Promise<void> {
   await examine(config, log, { rounds, keptFolder, step: reportedStep, tell, tellFacts });
 }
 
+/** `names SETTINGS`: the name proxy, which the host starts. */
+async function serveNames(): Promise<void> {
+  const { runNameProxy } = await import("./names/name-proxy-process.ts");
+  await runNameProxy(JSON.parse(process.argv[3] ?? "") as NameProxySettings);
+}
+
 async function main(): Promise<void> {
+  if (process.argv[2] === "names") return serveNames();
   const config = readConfig();
   const log = pino({ level: config.logLevel, base: { process: "host" } });
   const command = process.argv[2] ?? "serve";

@@ -2,6 +2,7 @@ import { networkInterfaces } from "node:os";
 import { afterEach, expect, test } from "vitest";
 import { openHostNetwork, RangeTaken, removeHostNetwork } from "../src/network/host-network.ts";
 import { runProgram } from "../src/run.ts";
+import { testRootNameProxy } from "./support/names.ts";
 import { testRange } from "./support/network.ts";
 import { pino } from "pino";
 
@@ -13,6 +14,7 @@ const options = (name: string) => ({
   range: testRange(3),
   seed: 0,
   resolverPort: 10_053,
+  nameProxy: testRootNameProxy,
   log,
 });
 const [one, other] = [options("a"), options("b")];

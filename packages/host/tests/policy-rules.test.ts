@@ -9,6 +9,7 @@ const facts = {
   neverCidrs: ["10.9.0.0/16"],
   slotRange: "198.18.0.0/19",
   resolver: { address: "198.18.0.1", port: 10_053 },
+  nameProxyPort: 10_054,
 };
 const compiled = (policy: Partial<HostEgress>): string =>
   policyRulesScript({ ...closed, ...policy }, facts, "replace");
@@ -74,6 +75,35 @@ test("the mode speaks last, and names are sent on only where they may be looked 
   expect(compiled({ dns: false })).not.toContain("dnat");
   expect(compiled({ dns: true })).toContain("th dport 53 dnat ip to 198.18.0.1:10053");
   expect(decisions({ dns: true })[0]).toBe("ct original ip daddr 169.254.0.22 meta mark set 1 accept");
+});
+
+test("names decide HTTP and TLS behind every denial, and nothing else passes by them", () => {
+  const named = {
+    allow_domains: ["example.com"],
+    allow_cidrs: ["203.0.113.0/24"],
+    allow_ports: [22],
+    dns: true,
+  };
+  expect(decisions(named)).toEqual([
+    "ct original ip daddr 169.254.0.22 iifname tap0 limit rate over 500/second burst 1000 packets drop",
+    "ct original ip daddr 169.254.0.22 meta l4proto udp ct reply proto-src 10054 meta mark set 1 accept",
+    "ct original ip daddr 169.254.0.22 meta l4proto tcp ct reply proto-src 10054 meta mark set 1 accept",
+    "ct original ip daddr 169.254.0.22 meta mark set 7 accept",
+    "ct original ip daddr @never meta mark set 2 accept",
+    "ct original ip daddr @deny_cidrs meta mark set 3 accept",
+    "ct original ip daddr @private_networks ct original ip daddr != @private_cidrs meta mark set 5 accept",
+    "ct original ip daddr @allow_cidrs meta l4proto tcp ct original proto-dst @allow_ports meta mark set 1 accept",
+    "ct original ip daddr @allow_cidrs ct original protocol tcp ct state related ct direction reply meta mark set 1 accept",
+    "ct original ip daddr @private_networks meta mark set 5 accept",
+    "meta l4proto tcp ct reply ip saddr 198.18.0.1 ct reply proto-src { 10055, 10056 } limit rate over 100 mbytes/second burst 20 mbytes drop",
+    "meta l4proto tcp ct reply ip saddr 198.18.0.1 ct reply proto-src { 10055, 10056 } meta mark set 1 accept",
+    "meta l4proto tcp ct original proto-dst { 80, 443 } meta mark set 8 accept",
+    "meta l4proto udp ct original proto-dst 443 meta mark set 8 accept",
+    "ct original ip daddr @allow_cidrs meta mark set 4 accept",
+    "meta mark set 6 accept",
+  ]);
+  expect(compiled(named)).toContain("th dport 53 dnat ip to 198.18.0.1:10054");
+  expect(compiled({})).not.toContain("10055");
 });
 
 test("a private network is open where it is granted, and where a policy of before grants names it", () => {

@@ -9,6 +9,14 @@
 //   5. private networks that no CIDR allows                             rule `private_network`
 //   6. the mode: `allow_all` allows, `deny_all` denies                  rule `deny_all`
 //
+// Where names decide, which is where a policy has allowed or denied domains, this stands between 5 and 6:
+//   - TCP to port 443 passes by the name in TLS's ClientHello (SNI), and TCP to port 80 by the `Host` of each HTTP request. The connection
+//     is made by the host to what the name resolves to there, whatever address the guest has chosen: `deny_domains`, then `allow_domains`,
+//     then the mode                                                     rules `deny_domain`, `domain`
+//   - one that shows no name is denied: no SNI, an encrypted ClientHello, no HTTP; and so is UDP to port 443 (QUIC)    rule `no_domain`
+//   - a name that resolves to what 1, 2 or 3 denies is denied by that rule
+// Lookups of names go by the same lists.
+//
 // So an allowed 0.0.0.0/0 is every public network, and of the private ones those that are granted.
 
 import { Type, type Static } from "typebox";
@@ -19,6 +27,9 @@ const closed = { additionalProperties: false } as const;
 
 /** Entries of each list in a policy. */
 export const EGRESS_MAX_ENTRIES = 1_000;
+
+/** Characters of a domain, with `*.` before it. */
+const DOMAIN_MAX_CHARS = 255;
 
 export const EgressMode = OneOf(["allow_all", "deny_all"], {
   description: "What happens to a destination that no CIDR names.",
@@ -36,6 +47,13 @@ const Ports = Type.Array(Type.Integer(), {
   description: "Restricts allowed CIDRs to these TCP ports.",
 });
 
+const Domains = (description: string) =>
+  Type.Array(Type.String({ maxLength: DOMAIN_MAX_CHARS }), {
+    maxItems: EGRESS_MAX_ENTRIES,
+    description,
+    examples: [["example.com", "*.example.com"]],
+  });
+
 export const EgressRequest = named(
   "EgressRequest",
   {
@@ -43,9 +61,18 @@ export const EgressRequest = named(
     allow_cidrs: Type.Optional(Cidrs("Allowed IPv4 networks; implies `deny_all`.")),
     deny_cidrs: Type.Optional(Cidrs("Denied IPv4 networks; wins over every allow.")),
     allow_ports: Type.Optional(Ports),
+    allow_domains: Type.Optional(
+      Domains(
+        "Allowed domains, for HTTP on port 80 and TLS on port 443; implies `deny_all`. `*.example.com` is every name below `example.com`.",
+      ),
+    ),
+    deny_domains: Type.Optional(
+      Domains("Denied domains, for HTTP on port 80 and TLS on port 443; wins over allowed domains."),
+    ),
     dns: Type.Optional(
       Type.Boolean({
-        description: "Whether names can be looked up. Default: true with `allow_all`, false with `deny_all`.",
+        description:
+          "Whether names can be looked up. Default: true with `allow_all` and with `allow_domains`, otherwise false.",
       }),
     ),
   },
@@ -58,6 +85,8 @@ const policyFields = {
   allow_cidrs: Cidrs("Allowed IPv4 networks."),
   deny_cidrs: Cidrs("Denied IPv4 networks."),
   allow_ports: Ports,
+  allow_domains: Type.Optional(Domains("Allowed domains. Absent where there are none.")),
+  deny_domains: Type.Optional(Domains("Denied domains. Absent where there are none.")),
   dns: Type.Boolean(),
 };
 
@@ -69,9 +98,15 @@ const examplePolicy = {
   dns: false,
 };
 
-/** A whole policy: every field is there, CIDRs are canonical (no host bits), sorted and without duplicates. */
+/** A whole policy: every field is there but empty lists of domains; CIDRs are canonical (no host bits) and domains in lower case ASCII, sorted
+ *  and without duplicates. */
 export const Egress = named("Egress", policyFields, examplePolicy);
 export type Egress = Static<typeof Egress>;
+
+/** Whether a policy decides by names. */
+export function hasDomains(policy: Pick<Egress, "allow_domains" | "deny_domains">): boolean {
+  return policy.allow_domains !== undefined || policy.deny_domains !== undefined;
+}
 
 /** Granted private networks of one organization. */
 export const PRIVATE_CIDRS_MAX = 1_000;
@@ -95,6 +130,9 @@ export const denyRules = [
   "private_network",
   "deny_all",
   "dns",
+  "deny_domain",
+  "domain",
+  "no_domain",
   "rate_limit",
   "connection_limit",
 ] as const;
@@ -102,7 +140,8 @@ export const denyRules = [
 export const EgressDenial = named(
   "EgressDenial",
   {
-    address: Type.String(),
+    address: Type.String({ description: "Empty where only the name is known." }),
+    domain: Type.Optional(Type.String({ description: "The name that was refused, where names decide." })),
     port: Type.Integer({ description: "0 where the protocol has none." }),
     protocol: Type.String({ examples: ["tcp", "udp", "icmp"] }),
     rule: OneOf(denyRules),

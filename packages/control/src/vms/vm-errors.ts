@@ -33,6 +33,7 @@ export function inVmErrors({ noun }: VmKind) {
 export const egressErrors = [
   "invalid_cidr",
   "invalid_port",
+  "invalid_domain",
   "egress_conflict",
   "egress_forbidden",
 ] as const satisfies ErrorCode[];

@@ -15,13 +15,30 @@ export interface NotAllowed {
   readonly why: string;
 }
 
-type Policy = Required<Pick<EgressReport, "mode" | "allow_cidrs" | "deny_cidrs" | "allow_ports" | "dns">>;
+type Policy = Required<Pick<EgressReport, "mode" | "allow_cidrs" | "deny_cidrs" | "allow_ports" | "dns">> &
+  Pick<EgressReport, "allow_domains" | "deny_domains">;
 
-export function policyOf({ mode, allow_cidrs, deny_cidrs, allow_ports, dns }: EgressReport): Policy {
-  return { mode, allow_cidrs, deny_cidrs, allow_ports, dns };
+/** Whole: what is left out of it, the server takes for empty. */
+export function policyOf(report: EgressReport): Policy {
+  const { mode, allow_cidrs, deny_cidrs, allow_ports, allow_domains, deny_domains, dns } = report;
+  return {
+    ...{ mode, allow_cidrs, deny_cidrs, allow_ports, dns },
+    ...(allow_domains !== undefined && { allow_domains }),
+    ...(deny_domains !== undefined && { deny_domains }),
+  };
 }
 
-export function allowing({ address, port, rule }: EgressDenial, policy: Policy): Allowed | NotAllowed {
+export function allowing(
+  { address, domain, port, rule }: EgressDenial,
+  policy: Policy,
+): Allowed | NotAllowed {
+  if (rule === "domain" && domain !== undefined) return allowingDomain(domain, policy);
+  if (rule === "deny_domain")
+    return { why: "A denied domain names it, and a denied domain wins over every allowed one." };
+  if (rule === "no_domain")
+    return {
+      why: "Domains decide here, and it showed no name: no SNI, an encrypted hello, QUIC, or no HTTP.",
+    };
   if (rule === "port") return allowingPort(port, policy);
   if (rule === "dns")
     return {
@@ -37,6 +54,15 @@ export function allowing({ address, port, rule }: EgressDenial, policy: Policy):
   if (rule === "connection_limit") return { why: "It had as many connections open as it may." };
   return {
     why: "No policy allows it: it is the host's own, another guest's, or a network for the machine itself.",
+  };
+}
+
+function allowingDomain(domain: string, policy: Policy): Allowed {
+  return {
+    title: `Allow ${domain}`,
+    policy: { ...policy, allow_domains: [...(policy.allow_domains ?? []), domain] },
+    changes: [domain],
+    note: "HTTP on port 80 and TLS on port 443 pass to this name, wherever it leads but to private addresses.",
   };
 }
 

@@ -50,7 +50,7 @@ export function Egress({ vm, id }: { readonly vm: VmKind; readonly id: string })
             <ul class="denials">
               {found.denied.map((denial) => (
                 <Denial
-                  key={`${denial.address}:${denial.port}/${denial.protocol} ${denial.rule}`}
+                  key={`${denial.domain} ${denial.address}:${denial.port}/${denial.protocol} ${denial.rule}`}
                   denial={denial}
                   report={found}
                   scope={vm.writeScope}
@@ -87,8 +87,8 @@ interface DenialProps {
 
 function Denial({ denial, report, scope, choose }: DenialProps) {
   const allowed = allowing(denial, policyOf(report));
-  const { address, port, protocol, rule, count, last_at: last } = denial;
-  const place = port === 0 ? address : `${address}:${port}`;
+  const { address, domain = address, port, protocol, rule, count, last_at: last } = denial;
+  const place = [domain, ...(port === 0 ? [] : [port])].filter((part) => part !== "").join(":");
   return (
     <li>
       <code>{place}</code> {protocol}
@@ -122,6 +122,8 @@ function PolicyFacts({ report }: { readonly report: EgressReport }) {
         ["Allowed networks", list(report.allow_cidrs)],
         ["Allowed ports", list(report.allow_ports)],
         ["Denied networks", list(report.deny_cidrs)],
+        ["Allowed domains", list(report.allow_domains ?? [])],
+        ["Denied domains", list(report.deny_domains ?? [])],
         ["Names", report.dns ? "can be looked up" : "cannot be looked up"],
         ["Passed", `${bytesText(report.counters.bytes_out)} out, ${bytesText(report.counters.bytes_in)} in`],
       ]}

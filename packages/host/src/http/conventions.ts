@@ -7,6 +7,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ChannelClosed } from "../guest/channel.ts";
+import { NameProxyLost } from "../network/name-proxy.ts";
 import { KvmInternalError } from "../vm/start/first-answer.ts";
 import { QemuStartError } from "../vm/vm-resources.ts";
 
@@ -30,6 +31,9 @@ export function asSkerryError(error: Error & { statusCode?: number }): SkerryErr
   }
   if (error instanceof QemuStartError) {
     return new SkerryError("internal", "QEMU did not start.", { cause: error });
+  }
+  if (error instanceof NameProxyLost) {
+    return new SkerryError("internal", "The host has no name proxy.", { cause: error });
   }
   if (error.statusCode !== undefined && error.statusCode < 500) {
     return new SkerryError("bad_request", error.message, { cause: error });

@@ -3,9 +3,8 @@
 // nothing that the policy has not marked, so no policy is the strictest one, and counters, limits and denials
 // outlive a change of policy.
 
-import { denyRules } from "@skerry/contract/vms/egress";
 import { DNS_PORT, GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, TAP, UPLINK } from "./guest-link.ts";
-import { denyMarks, PASS_MARK, type DenyRule } from "./packet-marks.ts";
+import { denyMarks, packetRules, PASS_MARK, type DenyRule } from "./packet-marks.ts";
 
 export const BASE_TABLE = "skerry_base";
 
@@ -29,7 +28,7 @@ export function baseRulesScript(slotAddress: string, connections: number): strin
     `table inet ${BASE_TABLE} {`,
     "  counter sent {}",
     "  counter received {}",
-    ...denyRules.flatMap(denialRules),
+    ...packetRules.flatMap(denialRules),
     refuseChain,
     passChain(connections),
     forwardChain(),

@@ -1,10 +1,14 @@
 // Loads egress policies into slots and reads their counters. The kernel holds the state of a slot; this class
 // keeps none.
 
-import type { Egress, HostEgressReport, HostEgress } from "@skerry/contract/vms/egress";
+import { cidrOf, covers } from "@skerry/contract/cidrs";
+import { hasDomains, type Egress, type HostEgressReport, type HostEgress } from "@skerry/contract/vms/egress";
+import { neverNetworks, openPrivateCidrs, privateNetworks } from "@skerry/contract/vms/networks";
 import type { AddressRange } from "./addresses.ts";
 import { BASE_TABLE } from "./base-rules.ts";
-import { readEgressReport } from "./egress-report.ts";
+import type { NameProxy } from "./name-proxy.ts";
+import type { NamePolicy } from "./name-proxy-protocol.ts";
+import { newest, readEgressReport } from "./egress-report.ts";
 import { listTable, loadRules } from "./netns-exec.ts";
 import { OwnAddresses } from "./own-addresses.ts";
 import { policyRulesScript } from "./policy-rules.ts";
@@ -26,6 +30,7 @@ export interface EgressOptions {
   readonly neverCidrs: readonly string[];
   readonly resolverPort: number;
   readonly slots: Slots;
+  readonly names: { readonly proxy: NameProxy; readonly port: number };
 }
 
 export class EgressLoader {
@@ -40,27 +45,79 @@ export class EgressLoader {
 
   /** The first policy of a slot, in force when it resolves. */
   async load(slot: Slot, policy: HostEgress): Promise<void> {
-    await this.#options.slots.loadFirst(slot, this.#script(policy, "first"));
+    await this.#withNames(slot, policy, "first", (script) => this.#options.slots.loadFirst(slot, script));
   }
 
   /** In force when it resolves, for open connections too; where it rejects, the earlier policy stays in
    *  force. */
   async replace(slot: Slot, policy: HostEgress): Promise<void> {
+    await this.#withNames(slot, policy, "replace", (script) => loadRules(script, slot));
+  }
+
+  /** The policy of a guest that was there before this host process. Where there is no name proxy, it comes later: the guest's names are
+   *  closed until then. */
+  async adopt(slot: Slot, policy: HostEgress): Promise<void> {
+    const { proxy } = this.#options.names;
+    if (hasDomains(policy)) proxy.renew(this.#addressOf(slot), this.#namePolicy(policy));
     await loadRules(this.#script(policy, "replace"), slot);
   }
 
   async report(slot: Slot, inForce: HostEgress): Promise<HostEgressReport> {
     const { private_cidrs: _, ...policy } = inForce;
-    return { ...policy, ...readEgressReport(await listTable("inet", BASE_TABLE, slot), Date.now()) };
+    const report = readEgressReport(await listTable("inet", BASE_TABLE, slot), Date.now());
+    if (!hasDomains(policy)) return { ...policy, ...report };
+    const named = await this.#options.names.proxy.denials(this.#addressOf(slot));
+    return { ...policy, ...report, denied: newest([...report.denied, ...named]) };
+  }
+
+  /** The proxy knows what the rules lead to it before they do, and forgets it after them. */
+  async #withNames(
+    slot: Slot,
+    policy: HostEgress,
+    load: "first" | "replace",
+    loadScript: (script: string) => Promise<void>,
+  ): Promise<void> {
+    const { proxy } = this.#options.names;
+    const guest = this.#addressOf(slot);
+    const script = this.#script(policy, load);
+    if (!hasDomains(policy)) {
+      await loadScript(script);
+      return proxy.forget(guest);
+    }
+    const before = proxy.policyOf(guest);
+    try {
+      await proxy.set(guest, this.#namePolicy(policy), load === "first");
+      await loadScript(script);
+    } catch (error) {
+      if (before === undefined) await proxy.forget(guest);
+      else await proxy.set(guest, before, false).catch(() => undefined); // it is told when the proxy is back
+      throw error;
+    }
+  }
+
+  #addressOf({ number }: Slot): string {
+    return this.#options.range.pair(number).slot;
+  }
+
+  #namePolicy(policy: HostEgress): NamePolicy {
+    const { range, neverCidrs } = this.#options;
+    const { mode, allow_domains = [], deny_domains = [], deny_cidrs, allow_cidrs } = policy;
+    const open = openPrivateCidrs(policy).map(cidrOf);
+    return {
+      ...{ mode, allow_domains, deny_domains, deny_cidrs, private_networks: privateNetworks },
+      never: [...neverNetworks.map(({ cidr }) => cidr), ...neverCidrs, range.cidr, ...this.#own.list()],
+      open_cidrs: allow_cidrs.filter((cidr) => covers(open, cidrOf(cidr))),
+    };
   }
 
   #script(policy: HostEgress, load: "first" | "replace"): string {
-    const { range, neverCidrs, resolverPort } = this.#options;
+    const { range, neverCidrs, resolverPort, names } = this.#options;
     const facts = {
       hostAddresses: this.#own.list(),
       slotRange: range.cidr,
       neverCidrs,
       resolver: { address: range.resolver, port: resolverPort },
+      nameProxyPort: names.port,
     };
     return policyRulesScript(policy, facts, load);
   }

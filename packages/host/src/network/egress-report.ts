@@ -1,11 +1,11 @@
 // Parses nft's JSON of a slot's base table into the report for the owner of the VM.
 
-import { denyRules, type EgressCounters, type EgressDenial } from "@skerry/contract/vms/egress";
+import type { EgressCounters, EgressDenial } from "@skerry/contract/vms/egress";
 import { Type, type Static } from "typebox";
 import { Compile } from "typebox/compile";
 import { DENIAL_MEMORY_S, denialSets } from "./base-rules.ts";
 import { DNS_PORT } from "./guest-link.ts";
-import type { DenyRule } from "./packet-marks.ts";
+import { packetRules, type DenyRule } from "./packet-marks.ts";
 
 const Traffic = Type.Object({ packets: Type.Integer(), bytes: Type.Integer() });
 const CounterObject = Type.Object({ name: Type.String(), ...Traffic.properties });
@@ -50,7 +50,7 @@ export function readEgressReport(listing: unknown, nowMs: number): TrafficReport
   const sent = counters.get("sent");
   const received = counters.get("received");
   if (sent === undefined || received === undefined) throw new Error("a slot's table has no counters");
-  const denied = denyRules.flatMap((rule) => {
+  const denied = packetRules.flatMap((rule) => {
     const { ports, others } = denialSets(rule);
     return [...(elements.get(ports) ?? []), ...(elements.get(others) ?? [])].map((one) =>
       denial(rule, one, nowMs),
@@ -63,8 +63,13 @@ export function readEgressReport(listing: unknown, nowMs: number): TrafficReport
       bytes_in: received.bytes,
       packets_in: received.packets,
     },
-    denied: denied.sort(newestFirst).slice(0, DENIALS_MAX),
+    denied: newest(denied),
   };
+}
+
+/** The last ones, newest first. */
+export function newest(denied: readonly EgressDenial[]): EgressDenial[] {
+  return denied.toSorted(newestFirst).slice(0, DENIALS_MAX);
 }
 
 function denial(rule: DenyRule, { elem }: Element, nowMs: number): EgressDenial {

@@ -11,7 +11,7 @@ import { runProgram } from "../run.ts";
 import { defaultRanges, type AddressRange } from "./addresses.ts";
 import { ipBatch, loadRules } from "./netns-exec.ts";
 import { addressesIn, parseIpv4 } from "./ipv4.ts";
-import { removeRootRulesScript, rootRulesScript } from "./root-rules.ts";
+import { removeRootRulesScript, rootRulesScript, type RootNameProxy } from "./root-rules.ts";
 
 export interface HostNetworkOptions {
   /** Name of the nftables table. */
@@ -21,6 +21,7 @@ export interface HostNetworkOptions {
   readonly range: AddressRange | undefined;
   readonly seed: number;
   readonly resolverPort: number;
+  readonly nameProxy: RootNameProxy;
   readonly log: Logger;
 }
 
@@ -40,6 +41,7 @@ export async function openHostNetwork(options: HostNetworkOptions): Promise<Addr
       linkPrefix: `${options.linkPrefix}-`,
       slotRange: range.cidr,
       resolver: { address: range.resolver, port: options.resolverPort },
+      nameProxy: options.nameProxy,
     }),
   );
   await tellOfClosedChains(options.log);

@@ -2,9 +2,14 @@
 // base table accepts or refuses it by its mark. A packet without a mark, because no policy is loaded or none
 // of its rules matched, is dropped.
 
-import type { denyRules } from "@skerry/contract/vms/egress";
+import { denyRules } from "@skerry/contract/vms/egress";
 
-export type DenyRule = (typeof denyRules)[number];
+export type DenyRule = Exclude<(typeof denyRules)[number], "domain" | "deny_domain">;
+
+/** Those that a packet can be refused by: a name is not in one. */
+export const packetRules = denyRules.filter(
+  (rule): rule is DenyRule => rule !== "domain" && rule !== "deny_domain",
+);
 
 export const PASS_MARK = 1;
 
@@ -16,4 +21,5 @@ export const denyMarks = {
   private_network: 5,
   deny_all: 6,
   dns: 7,
+  no_domain: 8,
 } as const satisfies Partial<Record<DenyRule, number>>;

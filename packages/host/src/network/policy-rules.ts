@@ -4,12 +4,18 @@
 // Every packet, of both directions, is decided anew by the destination that its connection had at first (`ct
 // original`), so a live change cuts connections that it forbids. The order of decision is the contract's.
 
-import type { HostEgress } from "@skerry/contract/vms/egress";
+import { hasDomains, type HostEgress } from "@skerry/contract/vms/egress";
 import { neverNetworks, openPrivateCidrs, privateNetworks } from "@skerry/contract/vms/networks";
 import { DNS_PORT, GATEWAY_ADDRESS, TAP } from "./guest-link.ts";
+import { proxyPorts } from "./name-proxy-protocol.ts";
 import { denyMarks, PASS_MARK } from "./packet-marks.ts";
 
 export const POLICY_TABLE = "skerry_policy";
+
+/** What one guest sends and receives through the name proxy, which has one processor for all guests. New connections are limited by the
+ *  base rules. */
+const LOOKUP_PACKETS = { perSecond: 500, burst: 1_000 } as const;
+const PROXIED_MBYTES = { perSecond: 100, burst: 20 } as const;
 
 /** What a policy is compiled against. */
 export interface PolicyFacts {
@@ -20,6 +26,8 @@ export interface PolicyFacts {
   /** Networks that this machine's operator keeps from all guests. */
   readonly neverCidrs: readonly string[];
   readonly resolver: { readonly address: string; readonly port: number };
+  /** The first port of the name proxy, on the resolver's address. */
+  readonly nameProxyPort: number;
 }
 
 /** `first`: for a slot that has no policy yet; refused by the kernel where it has one. A program that
@@ -44,23 +52,53 @@ export function policyRulesScript(policy: HostEgress, facts: PolicyFacts, load: 
     ...portSet(policy.allow_ports),
     "  chain verdict {",
     "    type filter hook forward priority 0; policy accept;",
-    ...decisions(policy).map((rule) => `    ${rule}`),
+    ...decisions(policy, facts).map((rule) => `    ${rule}`),
     "  }",
-    ...(policy.dns ? resolverChain(facts) : []),
+    ...(policy.dns ? resolverChain(policy, facts) : []),
+    ...(hasDomains(policy) ? nameChain(policy, facts) : []),
     "}",
     "",
   ].join("\n");
 }
 
-function decisions(policy: HostEgress): string[] {
+function decisions(policy: HostEgress, facts: PolicyFacts): string[] {
   return [
-    `ct original ip daddr ${GATEWAY_ADDRESS} ${policy.dns ? passes : refusedBy("dns")}`,
+    ...lookups(policy, facts),
     `ct original ip daddr @never ${refusedBy("never")}`,
     `ct original ip daddr @deny_cidrs ${refusedBy("deny_cidr")}`,
     `ct original ip daddr @private_networks ct original ip daddr != @private_cidrs ${refusedBy("private_network")}`,
     ...allowed(policy),
     `ct original ip daddr @private_networks ${refusedBy("private_network")}`,
+    ...(hasDomains(policy) ? byName(policy, facts) : []),
     policy.mode === "allow_all" ? passes : refusedBy("deny_all"),
+  ];
+}
+
+/** A client that keeps its port must not go on asking where an earlier policy has led it. */
+function lookups(policy: HostEgress, facts: PolicyFacts): string[] {
+  const toGateway = `ct original ip daddr ${GATEWAY_ADDRESS}`;
+  if (!policy.dns) return [`${toGateway} ${refusedBy("dns")}`];
+  if (!hasDomains(policy)) return [`${toGateway} ${passes}`];
+  const { dns } = proxyPorts(facts.nameProxyPort);
+  return [
+    `${toGateway} iifname ${TAP} limit rate over ${LOOKUP_PACKETS.perSecond}/second burst ${LOOKUP_PACKETS.burst} packets drop`,
+    ...["udp", "tcp"].map(
+      (protocol) => `${toGateway} meta l4proto ${protocol} ct reply proto-src ${dns} ${passes}`,
+    ),
+    `${toGateway} ${refusedBy("dns")}`,
+  ];
+}
+
+/** What was not led to the name proxy by its first packet began under an earlier policy. */
+function byName(policy: HostEgress, { resolver, nameProxyPort }: PolicyFacts): string[] {
+  const { tls, http } = proxyPorts(nameProxyPort);
+  const throughProxy = `meta l4proto tcp ct reply ip saddr ${resolver.address} ct reply proto-src { ${tls}, ${http} }`;
+  return [
+    `${throughProxy} limit rate over ${PROXIED_MBYTES.perSecond} mbytes/second burst ${PROXIED_MBYTES.burst} mbytes drop`,
+    `${throughProxy} ${passes}`,
+    `meta l4proto tcp ct original proto-dst { 80, 443 } ${refusedBy("no_domain")}`,
+    `meta l4proto udp ct original proto-dst 443 ${refusedBy("no_domain")}`,
+    ...(policy.allow_ports.length > 0 ? [`ct original ip daddr @allow_cidrs ${refusedBy("port")}`] : []),
   ];
 }
 
@@ -70,7 +108,8 @@ function allowed(policy: HostEgress): string[] {
     `ct original ip daddr @allow_cidrs meta l4proto tcp ct original proto-dst @allow_ports ${passes}`,
     // "Fragmentation needed" and its like answer a connection; the guest has no way to send with them.
     `ct original ip daddr @allow_cidrs ct original protocol tcp ct state related ct direction reply ${passes}`,
-    `ct original ip daddr @allow_cidrs ${refusedBy("port")}`,
+    // Where names decide, they may still open the ports of HTTP and TLS.
+    ...(hasDomains(policy) ? [] : [`ct original ip daddr @allow_cidrs ${refusedBy("port")}`]),
   ];
 }
 
@@ -80,12 +119,32 @@ function refusedBy(rule: keyof typeof denyMarks): string {
   return `meta mark set ${denyMarks[rule]} accept`;
 }
 
-function resolverChain({ resolver }: PolicyFacts): string[] {
+function resolverChain(policy: HostEgress, { resolver, nameProxyPort }: PolicyFacts): string[] {
+  const port = hasDomains(policy) ? proxyPorts(nameProxyPort).dns : resolver.port;
   return [
     "  chain resolver {",
     "    type nat hook prerouting priority dstnat; policy accept;",
     `    iifname ${TAP} ip daddr ${GATEWAY_ADDRESS} meta l4proto { tcp, udp } th dport ${DNS_PORT} ` +
-      `dnat ip to ${resolver.address}:${resolver.port}`,
+      `dnat ip to ${resolver.address}:${port}`,
+    "  }",
+  ];
+}
+
+/** Leads to the name proxy what names decide. It passes over what addresses decide. */
+function nameChain(policy: HostEgress, { resolver, nameProxyPort }: PolicyFacts): string[] {
+  const { tls, http } = proxyPorts(nameProxyPort);
+  const ports = policy.allow_ports.length > 0 ? " tcp dport @allow_ports" : "";
+  return [
+    "  chain names {",
+    "    type nat hook prerouting priority dstnat; policy accept;",
+    `    iifname != ${TAP} accept`,
+    "    meta l4proto != tcp accept",
+    "    ip daddr @never accept",
+    "    ip daddr @deny_cidrs accept",
+    "    ip daddr @private_networks accept",
+    `    ip daddr @allow_cidrs${ports} accept`,
+    `    tcp dport 443 dnat ip to ${resolver.address}:${tls}`,
+    `    tcp dport 80 dnat ip to ${resolver.address}:${http}`,
     "  }",
   ];
 }

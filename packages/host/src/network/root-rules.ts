@@ -1,6 +1,8 @@
 // The rules of the machine itself about all slots of this host: they hold even where a slot's own rules are
 // gone.
 
+import { proxyPorts } from "./name-proxy-protocol.ts";
+
 export interface RootFacts {
   /** Name of the table. */
   readonly table: string;
@@ -8,12 +10,28 @@ export interface RootFacts {
   readonly linkPrefix: string;
   readonly slotRange: string;
   readonly resolver: { readonly address: string; readonly port: number };
+  readonly nameProxy: RootNameProxy;
+}
+
+export interface RootNameProxy {
+  /** The first of its ports, on the resolver's address. */
+  readonly port: number;
+  readonly uid: number;
+  /** Networks that no name leads to. */
+  readonly neverCidrs: readonly string[];
+  /** Ports of the name servers that it asks. */
+  readonly serverPorts: readonly number[];
 }
 
 /** Replaces the table whole. `accept` ends only the chain, so other firewalls on the machine still have
  *  their say. */
-export function rootRulesScript({ table, linkPrefix, slotRange, resolver }: RootFacts): string {
+export function rootRulesScript({ table, linkPrefix, slotRange, resolver, nameProxy }: RootFacts): string {
   const links = `"${linkPrefix}*"`;
+  const { dns, tls, http } = proxyPorts(nameProxy.port);
+  const doors = [
+    `ip daddr ${resolver.address} meta l4proto { tcp, udp } th dport { ${resolver.port}, ${dns} } accept`,
+    `iifname ${links} ip daddr ${resolver.address} tcp dport { ${tls}, ${http} } accept`,
+  ].join("\n    ");
   return `table inet ${table} {}
 delete table inet ${table}
 table inet ${table} {
@@ -28,13 +46,13 @@ table inet ${table} {
   chain own_addresses {
     type filter hook prerouting priority -150; policy accept;
     iifname != ${links} accept
-    ip daddr ${resolver.address} meta l4proto { tcp, udp } th dport ${resolver.port} accept
+    ${doors}
     fib daddr type local drop
   }
   chain input {
     type filter hook input priority -10; policy accept;
     iifname != ${links} accept
-    ip daddr ${resolver.address} meta l4proto { tcp, udp } th dport ${resolver.port} accept
+    ${doors}
     drop
   }
   chain forward {
@@ -43,6 +61,22 @@ table inet ${table} {
     iifname ${links} oifname ${links} drop
     oifname ${links} ct direction original drop
     oifname ${links} ct state invalid,untracked drop
+  }
+  # What the name proxy's process may reach by itself, should a guest have taken it over: name servers, and public addresses.
+  set never_by_name {
+    type ipv4_addr; flags interval; auto-merge;
+    elements = { ${[...nameProxy.neverCidrs, slotRange].join(", ")} }
+  }
+  chain name_proxy {
+    type filter hook output priority -10; policy accept;
+    meta skuid != ${nameProxy.uid} accept
+    ct direction reply accept
+    meta l4proto { tcp, udp } th dport { ${[...new Set(nameProxy.serverPorts)].join(", ")} } accept
+    meta nfproto != ipv4 drop
+    ip daddr @never_by_name drop
+    fib daddr type local drop
+    tcp dport { 80, 443 } accept
+    drop
   }
   chain translate {
     type nat hook postrouting priority srcnat; policy accept;

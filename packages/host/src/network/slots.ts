@@ -40,6 +40,8 @@ export interface SlotsOptions {
   readonly ready: number;
   /** Whether a VM is being created: slots for later are made only while none is. */
   readonly isBusy?: () => boolean;
+  /** Called with the address of a slot that is being removed. */
+  readonly onClose?: (address: string) => Promise<void>;
 }
 
 export class Slots {
@@ -119,6 +121,8 @@ export class Slots {
    *  no error. */
   async close(slot: Slot): Promise<void> {
     this.#takeLoader(slot.number)?.kill();
+    if (slot.number < this.capacity)
+      await this.#options.onClose?.(this.#options.range.pair(slot.number).slot);
     const silent = await isSilent(slot);
     await removeSlot(slot);
     if (!silent) this.#flushSoon(slot);

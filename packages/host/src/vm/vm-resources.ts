@@ -210,7 +210,7 @@ export function fileMibOf(diskGib: number): number {
 }
 
 export function uidsOf(resources: Pick<HostResources, "firstVmUid">): UidRange {
-  return { first: resources.firstVmUid, count: VM_UIDS_PER_HOST };
+  return { first: resources.firstVmUid, count: VM_UIDS_PER_HOST - 1 };
 }
 
 export function uidOf(resources: HostResources, slot: Slot): number {

@@ -11,6 +11,7 @@ import type { Accelerator } from "../../src/vm/qemu/qemu-arguments.ts";
 import { qemuProgram, smallerQemu } from "../../src/vm/qemu/smaller-qemu.ts";
 import type { HostResources } from "../../src/vm/vm-resources.ts";
 import type { Native } from "./native.ts";
+import { testNames } from "./names.ts";
 import { testNumber, testRange, testSlots } from "./network.ts";
 
 const DEADLINE_MS = 30_000;
@@ -35,7 +36,13 @@ export async function testResources(name: string, native: Native): Promise<HostR
   return {
     slots,
     ...(await qemuProgram(qemu)),
-    egress: new EgressLoader({ range: testRange(), neverCidrs: [], resolverPort: 1, slots }),
+    egress: new EgressLoader({
+      range: testRange(),
+      neverCidrs: [],
+      resolverPort: 1,
+      slots,
+      names: testNames(),
+    }),
     cgroups: await openCgroups(instanceOf(name), undefined),
     launcher: native.launch,
     consoleLog: native.consoleLog,

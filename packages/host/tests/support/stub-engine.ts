@@ -35,6 +35,7 @@ export class EngineStub {
         sweep: async () => 0,
       },
       egress: {
+        adopt: () => this.loadRules(),
         replace: () => this.loadRules(),
         report: async (_slot: unknown, inForce: HostEgress) => inForce,
       },

@@ -17,6 +17,8 @@ import { ipBatch, loadRules } from "../../src/network/netns-exec.ts";
 import type { Slot } from "../../src/network/slot.ts";
 import { Slots } from "../../src/network/slots.ts";
 import { runProgram } from "../../src/run.ts";
+import type { NameProxy } from "../../src/network/name-proxy.ts";
+import { endTestNames, testNames, testRootNameProxy } from "./names.ts";
 import { buildNative } from "./native.ts";
 import { testNumber, testSlotsOptions, testWorld } from "./network.ts";
 import { pino } from "pino";
@@ -25,6 +27,8 @@ const DEADLINE_MS = 60_000;
 /** Of whoever waits for an answer that should come. */
 const PATIENCE_S = 20;
 const RESOLVER_PORT = 10_053;
+/** Where the name proxy asks, in the world. */
+export const NAME_SERVER_PORT = 5_353;
 /** Of routing tables, beyond those that have names. */
 const FIRST_TABLE = 70_000;
 
@@ -53,6 +57,8 @@ export interface Wire {
   readonly slots: Slots;
   /** An address in the world with echo servers, TCP and UDP, on ports 80 and 443. */
   readonly world: string;
+  readonly worldNetns: string;
+  readonly names: NameProxy;
   /** This machine's address on its link to the world. */
   readonly host: string;
   readonly resolver: { readonly address: string; readonly port: number };
@@ -76,6 +82,7 @@ export async function layWire(name: string, also: readonly string[] = []): Promi
     range,
     seed: 0,
     resolverPort: RESOLVER_PORT,
+    nameProxy: testRootNameProxy,
     log: pino({ level: "silent" }),
   });
   const slots = new Slots(options);
@@ -100,6 +107,7 @@ export async function layWire(name: string, also: readonly string[] = []): Promi
     ...[[world, ...also].join(","), "80", "443"],
   ]);
   await once(server.stdout, "data");
+  const names = testNames({ servers: [{ address: world, port: NAME_SERVER_PORT }] });
   const inGuest = (line: string, patienceS = PATIENCE_S): [string, string[]] => [
     "nsenter",
     [`--net=/run/netns/${guestNetns}`, "--", "timeout", String(patienceS), "bash", "-c", line],
@@ -109,15 +117,19 @@ export async function layWire(name: string, also: readonly string[] = []): Promi
     slots,
     slotAddress: range.pair(slot.number).slot,
     world,
+    worldNetns,
+    names: names.proxy,
     host,
     resolver: { address: range.resolver, port: RESOLVER_PORT },
-    rules: new EgressLoader({ range, neverCidrs: [NEVER_CIDR], resolverPort: RESOLVER_PORT, slots }),
+    rules: new EgressLoader({ range, neverCidrs: [NEVER_CIDR], resolverPort: RESOLVER_PORT, slots, names }),
     guest: (...asked) => runProgram(...inGuest(...asked), { deadlineMs: DEADLINE_MS }).catch(() => "failed"),
     spawnInGuest: (line) => spawn(...inGuest(line)),
     async stop() {
       const ended = once(server, "exit");
       server.kill("SIGKILL");
       await ended;
+      names.proxy.close();
+      await endTestNames();
       await slots.close(slot);
       await slots.drain();
       await ipBatch([`rule del iif ${slot.link} lookup ${table}`]);

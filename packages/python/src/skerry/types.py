@@ -70,6 +70,9 @@ EgressDenialRule = Literal[
     "private_network",
     "deny_all",
     "dns",
+    "deny_domain",
+    "domain",
+    "no_domain",
     "rate_limit",
     "connection_limit",
 ]
@@ -163,6 +166,7 @@ ErrorCode = Literal[
     "timeout_too_long",
     "invalid_cidr",
     "invalid_port",
+    "invalid_domain",
     "egress_conflict",
     "host_unreachable",
     "workdir_not_found",
@@ -466,6 +470,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "idempotency_in_progress": 409,
     "internal": 500,
     "invalid_cidr": 400,
+    "invalid_domain": 400,
     "invalid_duration": 400,
     "invalid_env": 400,
     "invalid_path": 400,
@@ -655,7 +660,7 @@ class DirectoryListing(TypedDict):
     truncated: bool
 
 
-class Egress(TypedDict):
+class _EgressRequired(TypedDict):
     #: What happens to a destination that no CIDR names.
     mode: EgressMode
     #: Allowed IPv4 networks.
@@ -667,6 +672,13 @@ class Egress(TypedDict):
     dns: bool
 
 
+class Egress(_EgressRequired, total=False):
+    #: Allowed domains. Absent where there are none.
+    allow_domains: List[str]
+    #: Denied domains. Absent where there are none.
+    deny_domains: List[str]
+
+
 class EgressCounters(TypedDict):
     bytes_out: int
     packets_out: int
@@ -674,7 +686,8 @@ class EgressCounters(TypedDict):
     packets_in: int
 
 
-class EgressDenial(TypedDict):
+class _EgressDenialRequired(TypedDict):
+    #: Empty where only the name is known.
     address: str
     #: 0 where the protocol has none.
     port: int
@@ -685,7 +698,12 @@ class EgressDenial(TypedDict):
     last_at: str
 
 
-class EgressReport(TypedDict):
+class EgressDenial(_EgressDenialRequired, total=False):
+    #: The name that was refused, where names decide.
+    domain: str
+
+
+class _EgressReportRequired(TypedDict):
     #: What happens to a destination that no CIDR names.
     mode: EgressReportMode
     #: Allowed IPv4 networks.
@@ -701,6 +719,13 @@ class EgressReport(TypedDict):
     denied: List[EgressDenial]
 
 
+class EgressReport(_EgressReportRequired, total=False):
+    #: Allowed domains. Absent where there are none.
+    allow_domains: List[str]
+    #: Denied domains. Absent where there are none.
+    deny_domains: List[str]
+
+
 class EgressRequest(TypedDict, total=False):
     #: What happens to a destination that no CIDR names.
     mode: EgressRequestMode
@@ -710,7 +735,12 @@ class EgressRequest(TypedDict, total=False):
     deny_cidrs: List[str]
     #: Restricts allowed CIDRs to these TCP ports.
     allow_ports: List[int]
-    #: Whether names can be looked up. Default: true with `allow_all`, false with `deny_all`.
+    #: Allowed domains, for HTTP on port 80 and TLS on port 443; implies `deny_all`. `*.example.com` is every name
+    #: below `example.com`.
+    allow_domains: List[str]
+    #: Denied domains, for HTTP on port 80 and TLS on port 443; wins over allowed domains.
+    deny_domains: List[str]
+    #: Whether names can be looked up. Default: true with `allow_all` and with `allow_domains`, otherwise false.
     dns: bool
 
 

@@ -10,6 +10,8 @@ export interface EgressFlags {
   readonly egressAllowCidr?: readonly string[];
   readonly egressDenyCidr?: readonly string[];
   readonly egressAllowPort?: readonly number[];
+  readonly egressAllowDomain?: readonly string[];
+  readonly egressDenyDomain?: readonly string[];
   readonly egressDns?: boolean;
 }
 
@@ -21,17 +23,26 @@ export function addEgressFlags(command: Command): Command {
     .option("--egress-allow-cidr <cidr>", "allow outbound to it; implies deny_all; repeatable", collectText)
     .option("--egress-deny-cidr <cidr>", "deny outbound to it; repeatable", collectText)
     .option("--egress-allow-port <port>", "only this TCP port of allowed CIDRs; repeatable", collectPort)
-    .option("--egress-dns", "names can be looked up (default: only with allow_all)")
+    .option(
+      "--egress-allow-domain <name>",
+      "allow HTTP and TLS to it, or *.NAME below it; implies deny_all; repeatable",
+      collectText,
+    )
+    .option("--egress-deny-domain <name>", "deny HTTP and TLS to it; repeatable", collectText)
+    .option("--egress-dns", "names can be looked up (default: with allow_all and allowed domains)")
     .option("--no-egress-dns", "names cannot be looked up");
 }
 
 /** Undefined without a flag, so that the server's default holds. */
 export function egressRequest(flags: EgressFlags): EgressRequest | undefined {
-  const allowsOnly = flags.egressAllowCidr !== undefined;
+  const [list] = (["egressAllowCidr", "egressAllowDomain"] as const).filter(
+    (flag) => flags[flag] !== undefined,
+  );
+  const allowsOnly = list !== undefined;
   if (allowsOnly && flags.egressMode === "allow_all")
     throw new CliError(
       "invalid_input",
-      "--egress-allow-cidr means deny_all, and --egress-mode says allow_all.",
+      `--egress-allow-${list === "egressAllowCidr" ? "cidr" : "domain"} means deny_all, and --egress-mode says allow_all.`,
       {
         remediation: "Leave one of them out.",
         exitCode: exitCodes.usage,
@@ -42,6 +53,8 @@ export function egressRequest(flags: EgressFlags): EgressRequest | undefined {
     allow_cidrs: flags.egressAllowCidr?.slice(),
     deny_cidrs: flags.egressDenyCidr?.slice(),
     allow_ports: flags.egressAllowPort?.slice(),
+    allow_domains: flags.egressAllowDomain?.slice(),
+    deny_domains: flags.egressDenyDomain?.slice(),
     dns: flags.egressDns,
   });
   return Object.keys(egress).length === 0 ? undefined : egress;

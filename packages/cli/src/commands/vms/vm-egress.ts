@@ -69,7 +69,8 @@ function changeRequest(flags: Flags): EgressRequest | undefined {
     );
   if (request === undefined || request.mode !== undefined) return request;
   throw new CliError("invalid_input", "The rules are replaced as a whole, and these flags name no mode.", {
-    remediation: "Add --egress-mode allow_all, --egress-mode deny_all or --egress-allow-cidr.",
+    remediation:
+      "Add --egress-mode allow_all, --egress-mode deny_all, --egress-allow-cidr or --egress-allow-domain.",
     exitCode: exitCodes.usage,
   });
 }
@@ -82,6 +83,8 @@ async function showReport({ output }: Cli, report: EgressReport): Promise<void> 
       ["allowed CIDRs", allow_cidrs.join(" ")],
       ["allowed ports", allow_ports.join(" ")],
       ["denied CIDRs", deny_cidrs.join(" ")],
+      ["allowed domains", (report.allow_domains ?? []).join(" ")],
+      ["denied domains", (report.deny_domains ?? []).join(" ")],
       ["DNS", dns ? "yes" : "no"],
       // An older server tells none.
       ["version", String(version ?? "")],
@@ -100,7 +103,7 @@ async function showReport({ output }: Cli, report: EgressReport): Promise<void> 
   await output.table(
     ["DENIED", "PORT", "PROTOCOL", "RULE", "PACKETS", "LAST"],
     denied.map((denial) => [
-      denial.address,
+      denial.domain ?? denial.address,
       denial.port === 0 ? "-" : String(denial.port),
       denial.protocol,
       denial.rule,

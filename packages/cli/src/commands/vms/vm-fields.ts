@@ -29,11 +29,13 @@ function noValueText(key: string): string {
   return key === "max_retries" ? `${key}=unlimited` : key;
 }
 
-function egressText({ mode, allow_cidrs, deny_cidrs, allow_ports, dns }: Egress): string {
+function egressText({ mode, allow_cidrs, deny_cidrs, allow_ports, dns, ...names }: Egress): string {
   const parts: readonly (readonly [title: string, values: readonly (string | number)[]])[] = [
     ["allowed", allow_cidrs],
     ["ports", allow_ports],
     ["denied", deny_cidrs],
+    ["domains", names.allow_domains ?? []],
+    ["denied domains", names.deny_domains ?? []],
   ];
   return [
     mode,

@@ -83,7 +83,13 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
 export function hostEnvironment(layout: Layout, user: SystemUser | undefined): NodeJS.ProcessEnv {
   return {
     ...passed("SKERRY_HOST_ASSETS", "SKERRY_VM_MEMORY_MIB", "SKERRY_DEBIAN_MIRROR", "SKERRY_EXTRA_CA"),
-    ...passed("SKERRY_VM_CIDR", "SKERRY_DNS_SERVERS", "SKERRY_DNS_PORT", "SKERRY_READY_SLOTS"),
+    ...passed(
+      "SKERRY_VM_CIDR",
+      "SKERRY_DNS_SERVERS",
+      "SKERRY_DNS_PORT",
+      "SKERRY_NAME_PROXY_PORT",
+      "SKERRY_READY_SLOTS",
+    ),
     ...passed(
       "SKERRY_NEVER_CIDRS",
       "SKERRY_VM_CGROUP",

@@ -5,6 +5,7 @@ import { cidrOf, covers, formatCidr, parseCidr, type Cidr } from "@skerry/contra
 import type { Egress, EgressRequest } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { isPrivate, whyNever } from "@skerry/contract/vms/networks";
+import { readDomains } from "./egress-domains.ts";
 import { canonicalCidrs } from "../../values/cidrs.ts";
 import type { EgressSettings } from "../../organizations/egress-settings.ts";
 
@@ -23,28 +24,12 @@ export function readEgress(
   const allowed = readCidrs(field("allow_cidrs"), request.allow_cidrs);
   const denied = readCidrs(field("deny_cidrs"), request.deny_cidrs);
   const ports = readPorts(field("allow_ports"), request.allow_ports);
+  const allowedDomains = readDomains(field("allow_domains"), request.allow_domains);
+  const deniedDomains = readDomains(field("deny_domains"), request.deny_domains);
   // An empty list names no network; the client that computed it did not mean all networks.
-  const mode =
-    request.mode ?? (request.allow_cidrs === undefined ? (settings?.defaultMode ?? "allow_all") : "deny_all");
-  const [firstAllowed] = allowed;
-  const [firstPort] = ports;
-  if (mode === "allow_all" && firstAllowed !== undefined) {
-    const value = formatCidr(firstAllowed);
-    throw new SkerryError(
-      "egress_conflict",
-      `The mode "allow_all" contradicts the allowed CIDR "${value}".`,
-      {
-        remediation: `Leave out "${field("mode")}" to allow only the CIDRs, or "${field("allow_cidrs")}" to allow everything.`,
-        context: { field: field("allow_cidrs"), value, mode },
-      },
-    );
-  }
-  if (firstPort !== undefined && firstAllowed === undefined) {
-    throw new SkerryError("egress_conflict", `Port ${firstPort} is allowed, but no CIDR is.`, {
-      remediation: `Ports restrict "${field("allow_cidrs")}"; there, "0.0.0.0/0" is every network.`,
-      context: { field: field("allow_ports"), value: firstPort },
-    });
-  }
+  const isList = request.allow_cidrs !== undefined || request.allow_domains !== undefined;
+  const mode = request.mode ?? (isList ? "deny_all" : (settings?.defaultMode ?? "allow_all"));
+  refuseContradictions(field, { mode, allowed, ports, allowedDomains });
   refuseUnreachable(allowed);
   if (settings !== undefined) refuseUngranted(allowed, settings.privateCidrs);
   return {
@@ -52,8 +37,53 @@ export function readEgress(
     allow_cidrs: canonicalCidrs(allowed),
     deny_cidrs: canonicalCidrs(denied),
     allow_ports: ports,
-    dns: request.dns ?? mode === "allow_all",
+    ...(allowedDomains.length > 0 && { allow_domains: allowedDomains }),
+    ...(deniedDomains.length > 0 && { deny_domains: deniedDomains }),
+    dns: request.dns ?? (mode === "allow_all" || allowedDomains.length > 0),
   };
+}
+
+interface Lists {
+  readonly mode: Egress["mode"];
+  readonly allowed: readonly Cidr[];
+  readonly ports: readonly number[];
+  readonly allowedDomains: readonly string[];
+}
+
+function refuseContradictions(
+  field: (name: string) => string,
+  { mode, allowed: [firstAllowed], ports: [firstPort], allowedDomains: [firstDomain] }: Lists,
+): void {
+  if (mode === "allow_all" && firstAllowed !== undefined)
+    throw contradiction({ field, list: "allow_cidrs", value: formatCidr(firstAllowed) });
+  if (mode === "allow_all" && firstDomain !== undefined)
+    throw contradiction({ field, list: "allow_domains", value: firstDomain });
+  if (firstPort !== undefined && firstAllowed === undefined) {
+    throw new SkerryError("egress_conflict", `Port ${firstPort} is allowed, but no CIDR is.`, {
+      remediation: `Ports restrict "${field("allow_cidrs")}"; there, "0.0.0.0/0" is every network.`,
+      context: { field: field("allow_ports"), value: firstPort },
+    });
+  }
+}
+
+function contradiction({
+  field,
+  list,
+  value,
+}: {
+  readonly field: (name: string) => string;
+  readonly list: "allow_cidrs" | "allow_domains";
+  readonly value: string;
+}): SkerryError {
+  const noun = list === "allow_cidrs" ? "CIDR" : "domain";
+  return new SkerryError(
+    "egress_conflict",
+    `The mode "allow_all" contradicts the allowed ${noun} "${value}".`,
+    {
+      remediation: `Leave out "${field("mode")}" to allow only the ${noun}s, or "${field(list)}" to allow everything.`,
+      context: { field: field(list), value, mode: "allow_all" },
+    },
+  );
 }
 
 /** A network, and where in the request it came from. */

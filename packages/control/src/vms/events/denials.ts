@@ -50,8 +50,9 @@ export class Denials {
 }
 
 /** What a host has counted, as one event for each destination. */
-function eventOf({ address, port, protocol, rule, count, last_at }: EgressDenial): Recurring {
-  const where = port === 0 ? address : `${address} port ${port}`;
+function eventOf({ address, domain, port, protocol, rule, count, last_at }: EgressDenial): Recurring {
+  const to = domain ?? address;
+  const where = port === 0 ? to : `${to} port ${port}`;
   const reason = `${protocol} to ${where}, by the rule ${rule}`;
   return { kind: "denied", reason, lastAt: last_at, count: { all: count } };
 }

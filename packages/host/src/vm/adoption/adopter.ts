@@ -92,7 +92,7 @@ export class Adopter {
     // The policy stayed in force all the time. It is loaded again for a change that was interrupted, and for
     // new addresses of the machine.
     const slot = resources.slots.slot(entry.record.slot);
-    await slotWork.take(id, () => resources.egress.replace(slot, entry.record.egress));
+    await slotWork.take(id, () => resources.egress.adopt(slot, entry.record.egress));
     const { departure } = entry.record;
     if (departure !== undefined && (await wasSent(entry.record, signal))) {
       return slotWork.take(id, async () => {

@@ -272,6 +272,8 @@ class AsyncSandbox:
         allow_cidrs: Optional[Sequence[str]] = None,
         deny_cidrs: Optional[Sequence[str]] = None,
         allow_ports: Optional[Sequence[int]] = None,
+        allow_domains: Optional[Sequence[str]] = None,
+        deny_domains: Optional[Sequence[str]] = None,
         dns: Optional[bool] = None,
         if_version: Optional[int] = None,
     ) -> EgressReport:
@@ -282,6 +284,8 @@ class AsyncSandbox:
             allow_cidrs=allow_cidrs,
             deny_cidrs=deny_cidrs,
             allow_ports=allow_ports,
+            allow_domains=allow_domains,
+            deny_domains=deny_domains,
             dns=dns,
             if_version=if_version,
         )

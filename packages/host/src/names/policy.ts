@@ -1,0 +1,66 @@
+// A guest's policy as it is decided by. The lists are as long as their writer likes within the contract's limits, and each connection, request
+// and lookup is decided by them, so a decision must not cost more with longer lists.
+
+import { cidrOf, type Cidr } from "@skerry/contract/cidrs";
+import type { Egress } from "@skerry/contract/vms/egress";
+import { parseIpv4 } from "../network/ipv4.ts";
+import type { NamePolicy } from "../network/name-proxy-protocol.ts";
+
+export interface Policy {
+  readonly mode: Egress["mode"];
+  readonly allowDomains: Domains;
+  readonly denyDomains: Domains;
+  readonly never: Networks;
+  readonly denyCidrs: Networks;
+  readonly privateNetworks: Networks;
+  readonly openCidrs: Networks;
+}
+
+export function policyOf(named: NamePolicy): Policy {
+  return {
+    mode: named.mode,
+    allowDomains: new Domains(named.allow_domains),
+    denyDomains: new Domains(named.deny_domains),
+    never: new Networks(named.never),
+    denyCidrs: new Networks(named.deny_cidrs),
+    privateNetworks: new Networks(named.private_networks),
+    openCidrs: new Networks(named.open_cidrs),
+  };
+}
+
+/** Canonical domains; a `*.` before one is every name below it. */
+export class Domains {
+  readonly #domains: ReadonlySet<string>;
+
+  constructor(domains: readonly string[]) {
+    this.#domains = new Set(domains);
+  }
+
+  /** `name` is canonical. */
+  has(name: string): boolean {
+    if (this.#domains.has(name)) return true;
+    for (let dot = name.indexOf("."); dot !== -1; dot = name.indexOf(".", dot + 1))
+      if (this.#domains.has(`*${name.slice(dot)}`)) return true;
+    return false;
+  }
+}
+
+/** By prefix, the first addresses of the networks that have it. */
+export class Networks {
+  readonly #byPrefix = new Map<number, Set<number>>();
+
+  constructor(cidrs: readonly string[]) {
+    for (const { address, prefix } of cidrs.map((cidr): Cidr => cidrOf(cidr))) {
+      const known = this.#byPrefix.get(prefix);
+      if (known === undefined) this.#byPrefix.set(prefix, new Set([address]));
+      else known.add(address);
+    }
+  }
+
+  /** What is no IPv4 address is in all networks, so that nothing leads there. */
+  has(address: string): boolean {
+    const number = parseIpv4(address);
+    if (number === undefined) return true;
+    return [...this.#byPrefix].some(([prefix, first]) => first.has(number - (number % 2 ** (32 - prefix))));
+  }
+}
