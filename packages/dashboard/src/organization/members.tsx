@@ -139,6 +139,12 @@ function Line({ organization, member, reload }: LineProps) {
           danger
           needs="org:write"
           confirm={`${name} is no member any more, and the tokens that ${name} has in this organization end.`}
+          request={{
+            method: "DELETE",
+            path: `/v1/orgs/${organization}/members/${id}`,
+            cli: command("skerry org remove-member", id),
+            typescript: call("organizations.removeMember", organization, id),
+          }}
           run={async () => {
             await skerry.organizations.removeMember(organization, id);
             reload();

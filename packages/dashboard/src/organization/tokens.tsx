@@ -124,6 +124,12 @@ function Branch({ node, reload }: { readonly node: TokenNode; readonly reload: (
         danger
         needs="tokens:write"
         confirm={lossOf(node)}
+        request={{
+          method: "DELETE",
+          path: `/v1/auth/tokens/${token.id}`,
+          cli: command("skerry auth token revoke", token.id),
+          typescript: call("tokens.revoke", token.id),
+        }}
         run={async () => {
           await skerry.tokens.revoke(token.id);
           reload();

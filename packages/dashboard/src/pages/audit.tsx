@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { AuditEvent, AuditFilter } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { useLoaded } from "../live/use-loaded.ts";
-import { CopyAs } from "../ui/copy-as.tsx";
+import { CopyAs, listRequest } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Filter, filtersOf } from "../ui/list-page.tsx";
 import { Empty, Loading, Page } from "../ui/page.tsx";
@@ -11,6 +11,14 @@ import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 
 const PAGE = 100;
+
+const words = {
+  path: "/v1/audit",
+  command: "skerry audit list",
+  method: "audit.list",
+  item: "event",
+  flagOf: { resource_id: "resource", user_id: "user" },
+};
 
 export function View() {
   const filter = filtersOf("action", "resource_id", "user_id");
@@ -23,20 +31,7 @@ export function View() {
   );
   const next = value?.next_cursor ?? undefined;
   return (
-    <Page
-      title="Audit log"
-      name="Audit log"
-      actions={
-        <CopyAs
-          request={{
-            method: "GET",
-            path: `/v1/audit?${search}`,
-            cli: `skerry audit list${filter["action"] === undefined ? "" : ` --action ${filter["action"]}`}`,
-            typescript: `for await (const event of skerry.audit.list(${JSON.stringify(asked)})) console.log(event);`,
-          }}
-        />
-      }
-    >
+    <Page title="Audit log" name="Audit log" actions={<CopyAs request={listRequest(words, filter)} />}>
       <div class="filters">
         <Filter name="action" label="Action" />
         <Filter name="resource_id" label="Resource id" />

@@ -7,7 +7,7 @@ import { useList } from "../live/use-list.ts";
 import { useLoaded } from "../live/use-loaded.ts";
 import { useMoves } from "../live/use-moves.ts";
 import { query, setQuery } from "../router.ts";
-import { CopyAs } from "../ui/copy-as.tsx";
+import { CopyAs, listRequest } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Empty, Loading, Page } from "../ui/page.tsx";
 import { countText } from "../ui/text.ts";
@@ -15,6 +15,11 @@ import { countText } from "../ui/text.ts";
 const SHOWN_MAX = 500;
 /** What a host has promised and used changes without an event of the host. */
 const LOOK_EVERY_MS = 10_000;
+
+const request = listRequest(
+  { path: "/v1/hosts", command: "skerry host list", method: "hosts.list", item: "host" },
+  {},
+);
 
 export function View() {
   const hosts = useList({
@@ -29,7 +34,6 @@ export function View() {
   const wanted = query.value.get("status");
   const all = hosts.rows.flatMap(({ value }) => (value === null ? [] : [value]));
   const shown = all.filter(({ status }) => wanted === null || status === wanted);
-  const request = { method: "GET", path: "/v1/hosts", cli: "skerry host list" } as const;
   return (
     <Page title="Hosts" name="Hosts" actions={<CopyAs request={request} />}>
       {hosts.error !== undefined && <Failure error={hosts.error} retry={hosts.reload} />}

@@ -10,8 +10,8 @@ import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 import { machineKind } from "../vm/vm-kind.ts";
 import { vmPage } from "../vm/vm-page.tsx";
+import { CONSOLE_LINES } from "../vm/vm-requests.ts";
 
-const LOG_LINES = 500;
 const LOOK_EVERY_MS = 3_000;
 
 export const View = vmPage<Machine>({
@@ -45,7 +45,7 @@ function Actions({ of: { id, status } }: { readonly of: Machine }) {
 
 /** As text: a program can have printed control characters. */
 function Console({ id }: { readonly id: string }) {
-  const load = (signal: AbortSignal) => skerry.machines.logs(id, { lines: LOG_LINES, signal });
+  const load = (signal: AbortSignal) => skerry.machines.logs(id, { lines: CONSOLE_LINES, signal });
   const { value, error } = useLoaded(`console ${id}`, load, { everyMs: LOOK_EVERY_MS });
   if (value === undefined) return error === undefined ? <Loading /> : <Failure error={error} />;
   return (

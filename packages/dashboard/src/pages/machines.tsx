@@ -7,7 +7,7 @@ import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
-import { quoted } from "../ui/copy-as.tsx";
+import { listRequest } from "../ui/copy-as.tsx";
 import { Id } from "../ui/copy.tsx";
 
 const PAGE = 100;
@@ -32,6 +32,14 @@ const columns = [
   },
 ];
 
+const words = {
+  path: "/v1/machines",
+  command: "skerry machine list",
+  method: "machines.list",
+  item: "machine",
+  flagOf: { q: "search" },
+};
+
 export function View() {
   const filter = filtersOf("status", "q", "template", "host");
   // The address can say anything; the server refuses what is no filter.
@@ -50,17 +58,7 @@ export function View() {
       list={list}
       columns={columns}
       to={({ id }) => `/machines/${id}`}
-      request={{
-        method: "GET",
-        path: `/v1/machines${search === "" ? "" : `?${search}`}`,
-        cli: [
-          "skerry machine list",
-          ...Object.entries(filter).map(
-            ([name, value]) => `--${name === "q" ? "search" : name} ${quoted(value)}`,
-          ),
-        ].join(" "),
-        typescript: `for await (const machine of skerry.machines.list(${JSON.stringify(asked)})) console.log(machine.id);`,
-      }}
+      request={listRequest(words, filter, asked.alive ? { alive: true } : {})}
       empty={{
         what: query.value.size > 0 ? "No machine passes the filters." : "There are no machines.",
         command: "skerry machine create base",

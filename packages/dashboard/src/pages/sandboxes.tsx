@@ -7,7 +7,7 @@ import { StatusMark } from "../ui/status-mark.tsx";
 import { shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
-import { quoted } from "../ui/copy-as.tsx";
+import { listRequest } from "../ui/copy-as.tsx";
 import { Id } from "../ui/copy.tsx";
 import type { SandboxFilter, SandboxInfo } from "@skerry/sdk";
 
@@ -33,6 +33,14 @@ const columns = [
   },
 ];
 
+const words = {
+  path: "/v1/sandboxes",
+  command: "skerry sandbox list",
+  method: "sandboxes.list",
+  item: "sandbox",
+  flagOf: { q: "search" },
+};
+
 export function View() {
   const filter = filtersOf("status", "q", "template", "host");
   // The address can say anything; the server refuses what is no filter.
@@ -56,17 +64,7 @@ export function View() {
       list={list}
       columns={columns}
       to={({ id }) => `/sandboxes/${id}`}
-      request={{
-        method: "GET",
-        path: `/v1/sandboxes${search === "" ? "" : `?${search}`}`,
-        cli: [
-          "skerry sandbox list",
-          ...Object.entries(filter).map(
-            ([name, value]) => `--${name === "q" ? "search" : name} ${quoted(value)}`,
-          ),
-        ].join(" "),
-        typescript: `for await (const sandbox of skerry.sandboxes.list(${JSON.stringify(asked)})) console.log(sandbox.id);`,
-      }}
+      request={listRequest(words, filter, asked.alive ? { alive: true } : {})}
       empty={{
         what: query.value.size > 0 ? "No sandbox passes the filters." : "There are no sandboxes.",
         command: "skerry sandbox create base",

@@ -5,6 +5,7 @@ import { skerry } from "../api.ts";
 import { useList } from "../live/use-list.ts";
 import { go, href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
+import { CopyAs } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Newer } from "../ui/list-page.tsx";
 import { Empty, Loading, Page } from "../ui/page.tsx";
@@ -12,6 +13,7 @@ import { StatusMark } from "../ui/status-mark.tsx";
 import { bytesText, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
+import { snapshotsRequest } from "../vm/vm-requests.ts";
 
 const SHOWN_MAX = 500;
 
@@ -28,7 +30,7 @@ export function View() {
   const roots = found.filter(({ parent_id: parent }) => parent === null || !known.has(parent));
   const isEmpty = found.length === 0 && !list.isLoading && list.error === undefined;
   return (
-    <Page title="Snapshots" name="Snapshots">
+    <Page title="Snapshots" name="Snapshots" actions={<CopyAs request={snapshotsRequest()} />}>
       {list.error !== undefined && <Failure error={list.error} retry={list.reload} />}
       <Newer list={list} />
       {list.isLoading && found.length === 0 && <Loading />}

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { Scope } from "@skerry/sdk";
 import { may, noteFailure } from "../session.ts";
+import { CopyAs, type RequestWords } from "./copy-as.tsx";
 import { Failure } from "./failure.tsx";
 
 interface ActionProps {
@@ -13,9 +14,11 @@ interface ActionProps {
   /** Asked before: what will be lost. */
   readonly confirm?: string;
   readonly danger?: boolean;
+  /** What it sends, to be copied where it asks before. */
+  readonly request?: RequestWords;
 }
 
-export function Action({ label, run, needs, confirm: question, danger = false }: ActionProps) {
+export function Action({ label, run, needs, confirm: question, danger = false, request }: ActionProps) {
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(undefined);
   const isAsking = useSignal(false);
@@ -54,6 +57,7 @@ export function Action({ label, run, needs, confirm: question, danger = false }:
           <button type="button" onClick={() => (isAsking.value = false)}>
             Cancel
           </button>
+          {request !== undefined && <CopyAs request={request} />}
         </div>
       )}
       {error.value !== undefined && <Failure error={error.value} />}

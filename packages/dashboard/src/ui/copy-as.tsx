@@ -7,6 +7,8 @@ export interface RequestWords {
   /** With its query. */
   readonly path: string;
   readonly json?: unknown;
+  /** It is done only where what it changes still has this version. */
+  readonly ifVersion?: number;
   readonly cli?: string;
   readonly typescript?: string;
 }
@@ -38,9 +40,10 @@ export function CopyAs({ request }: { readonly request: RequestWords }) {
   );
 }
 
-function asCurl({ method, path, json }: RequestWords): string {
+function asCurl({ method, path, json, ifVersion }: RequestWords): string {
   const parts = ["curl", ...(method === "GET" ? [] : ["-X", method]), quoted(location.origin + path)];
   parts.push("-H", '"Authorization: Bearer $SKERRY_API_TOKEN"');
+  if (ifVersion !== undefined) parts.push("-H", `'If-Match: "${ifVersion}"'`);
   if (json !== undefined)
     parts.push("-H", "'Content-Type: application/json'", "-d", quoted(JSON.stringify(json)));
   return parts.join(" ");
@@ -56,15 +59,55 @@ export function flags(fields: Readonly<Record<string, string>>): readonly string
   return Object.entries(fields).flatMap(([name, value]) => [`--${name.replaceAll("_", "-")}`, value]);
 }
 
+/** A path with the fields that are given. */
+export function withQuery(path: string, fields: Readonly<Record<string, string | number | boolean>>): string {
+  const text = new URLSearchParams(
+    Object.entries(fields).map(([name, value]) => [name, String(value)]),
+  ).toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+interface ListWords {
+  readonly path: string;
+  readonly command: string;
+  /** Of the client, and what it gives. */
+  readonly method: string;
+  readonly item: string;
+  /** Those whose flag has another name than the field. */
+  readonly flagOf?: Readonly<Record<string, string>>;
+}
+
+/** A list by the filters that its page has in its address. `always`: what the page asks for in any case, as the command does by itself. */
+export function listRequest(
+  { path, command: start, method, item, flagOf = {} }: ListWords,
+  filter: Readonly<Record<string, string>>,
+  always: Readonly<Record<string, boolean>> = {},
+): RequestWords {
+  const asked = { ...filter, ...always };
+  const words = Object.entries(filter).flatMap(([name, value]) => [`--${flagOf[name] ?? name}`, value]);
+  return {
+    method: "GET",
+    path: withQuery(path, asked),
+    cli: command(start, ...words),
+    typescript: callForEach(method, item, asked),
+  };
+}
+
 /** A call of the client: `tokens.create` with these arguments. */
 export function call(method: string, ...args: readonly unknown[]): string {
-  return `await skerry.${method}(${args.map((one) => JSON.stringify(one)).join(", ")});`;
+  return `await skerry.${method}(${argumentText(args)});`;
 }
 
 /** The same for one that gives item by item. */
 export function callForEach(method: string, item: string, ...args: readonly unknown[]): string {
-  const list = `skerry.${method}(${args.map((one) => JSON.stringify(one)).join(", ")})`;
+  const list = `skerry.${method}(${argumentText(args)})`;
   return `for await (const ${item} of ${list}) console.log(${item});`;
+}
+
+/** Without fields that are all left out. */
+function argumentText(args: readonly unknown[]): string {
+  const texts = args.map((one) => JSON.stringify(one));
+  return texts.filter((text) => text !== "{}").join(", ");
 }
 
 /** For a shell, as one word. */

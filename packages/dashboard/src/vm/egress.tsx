@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { EgressDenial, EgressReport, EgressRequest } from "@skerry/sdk";
 import { useLoaded } from "../live/use-loaded.ts";
 import { may, noteFailure } from "../session.ts";
+import { CopyAs, type RequestWords } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Loading } from "../ui/page.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
@@ -11,6 +12,7 @@ import { bytesText, countText } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { allowing, policyOf, type Allowed } from "./allow.ts";
 import type { VmKind } from "./vm-kind.ts";
+import { egressRequest } from "./vm-requests.ts";
 
 const LOOK_EVERY_MS = 5_000;
 
@@ -71,7 +73,12 @@ export function Egress({ vm, id }: { readonly vm: VmKind; readonly id: string })
         </Panel>
       </div>
       {proposed.value !== undefined && (
-        <Proposal allowed={proposed.value} apply={apply} cancel={() => (proposed.value = undefined)} />
+        <Proposal
+          allowed={proposed.value}
+          request={egressRequest(vm, id, proposed.value.policy, found.version)}
+          apply={apply}
+          cancel={() => (proposed.value = undefined)}
+        />
       )}
       {error.value !== undefined && <Failure error={error.value} />}
     </>
@@ -133,11 +140,12 @@ function PolicyFacts({ report }: { readonly report: EgressReport }) {
 
 interface ProposalProps {
   readonly allowed: Allowed;
+  readonly request: RequestWords;
   readonly apply: (policy: EgressRequest) => Promise<void>;
   readonly cancel: () => void;
 }
 
-function Proposal({ allowed, apply, cancel }: ProposalProps) {
+function Proposal({ allowed, request, apply, cancel }: ProposalProps) {
   return (
     <Panel title={allowed.title}>
       <ul class="diff" aria-label="What changes">
@@ -154,6 +162,7 @@ function Proposal({ allowed, apply, cancel }: ProposalProps) {
       <button type="button" onClick={cancel}>
         Cancel
       </button>
+      <CopyAs request={request} />
     </Panel>
   );
 }

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { DirectoryEntry } from "@skerry/sdk";
 import { useLoaded } from "../live/use-loaded.ts";
-import { href, path as place, query } from "../router.ts";
+import { href, path as place } from "../router.ts";
 import { Action } from "../ui/action.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Loading } from "../ui/page.tsx";
@@ -11,8 +11,8 @@ import { Panel } from "../ui/panel.tsx";
 import { bytesText } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import type { VmKind } from "./vm-kind.ts";
+import { shownDirectory } from "./vm-requests.ts";
 
-const START = "/root";
 /** A page that shows more would be slow to draw. */
 const SHOWN_MAX_BYTES = 256 * 1024;
 const SAVED_MAX_BYTES = 256 * 1024 * 1024;
@@ -23,7 +23,7 @@ interface FilesProps {
 }
 
 export function Files({ vm, id }: FilesProps) {
-  const directory = query.value.get("path") ?? START;
+  const directory = shownDirectory();
   const read = useLoaded(`files ${id} ${directory}`, (signal) =>
     vm.calls.files(id).list(directory, { signal }),
   );

@@ -6,13 +6,12 @@ import { Panel } from "../ui/panel.tsx";
 import { Sparkline } from "../ui/sparkline.tsx";
 import { bytesText } from "../ui/text.ts";
 import type { VmKind } from "./vm-kind.ts";
-
-const STEP_S = 60;
+import { METRICS_STEP_S } from "./vm-requests.ts";
 
 /** What it has used, minute by minute. */
 export function Metrics({ vm, id }: { readonly vm: VmKind; readonly id: string }) {
-  const load = (signal: AbortSignal) => vm.calls.metrics(id, { step: `${STEP_S}s` }, { signal });
-  const { value, error } = useLoaded(`metrics ${id}`, load, { everyMs: STEP_S * 1_000 });
+  const load = (signal: AbortSignal) => vm.calls.metrics(id, { step: `${METRICS_STEP_S}s` }, { signal });
+  const { value, error } = useLoaded(`metrics ${id}`, load, { everyMs: METRICS_STEP_S * 1_000 });
   if (value === undefined) return error === undefined ? <Loading /> : <Failure error={error} />;
   if (value.items.length === 0)
     return <Empty what="Nothing was measured yet. Its host measures once a minute." />;
@@ -57,7 +56,7 @@ function rowsOf({ items }: VmMetrics): readonly Row[] {
   return [
     of(
       "CPU",
-      ({ cpu_seconds: s }) => s / STEP_S,
+      ({ cpu_seconds: s }) => s / METRICS_STEP_S,
       (share) => `${Math.round(share * 100)} % of one`,
     ),
     of("Memory", ({ memory_bytes: bytes }) => bytes),

@@ -6,6 +6,7 @@ import { nowMs } from "../clock.ts";
 import { useList } from "../live/use-list.ts";
 import { href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
+import { call, command } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Newer } from "../ui/list-page.tsx";
 import { Loading } from "../ui/page.tsx";
@@ -99,6 +100,13 @@ function Line({ snapshot, kind, vm }: SnapshotsProps & { readonly snapshot: Snap
           needs={kind.writeScope}
           confirm={lossOf(snapshot, kind, vm)}
           run={() => kind.rollback(vm.id, id)}
+          request={{
+            method: "POST",
+            path: `/v1${kind.path}/${vm.id}/rollback`,
+            json: { snapshot: id },
+            cli: command(`skerry ${kind.noun} rollback`, vm.id, id),
+            typescript: call(`${kind.path.slice(1)}.rollback`, vm.id, id),
+          }}
         />
       )}
     </li>

@@ -8,13 +8,14 @@ import type { Params } from "../pages.ts";
 import { go, href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
 import { Copy } from "../ui/copy.tsx";
-import { CopyAs } from "../ui/copy-as.tsx";
+import { call, command, CopyAs } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Loading, Page } from "../ui/page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { shortId } from "../ui/text.ts";
 import type { VmKind } from "./vm-kind.ts";
+import { tabRequest } from "./vm-requests.ts";
 import { vmTab, vmTabs, type AnyVm } from "./vm-tabs.tsx";
 
 interface VmPage<Vm extends AnyVm> {
@@ -52,7 +53,7 @@ export function vmPage<Vm extends AnyVm>(page: VmPage<Vm>): ComponentType<{ read
           </>
         }
         actions={
-          <CommonActions kind={kind} vm={vm}>
+          <CommonActions kind={kind} vm={vm} tab={tab}>
             <Actions of={vm} />
           </CommonActions>
         }
@@ -77,23 +78,17 @@ export function vmPage<Vm extends AnyVm>(page: VmPage<Vm>): ComponentType<{ read
 interface CommonActionsProps {
   readonly kind: VmKind;
   readonly vm: AnyVm;
+  readonly tab: string;
   /** Those of its kind alone. */
   readonly children: ComponentChildren;
 }
 
-function CommonActions({ kind, vm: { id, status }, children }: CommonActionsProps) {
+function CommonActions({ kind, vm: { id, status }, tab, children }: CommonActionsProps) {
   const needs = kind.writeScope;
   const isRunning = status === "running";
   return (
     <>
-      <CopyAs
-        request={{
-          method: "GET",
-          path: `/v1${kind.path}/${id}`,
-          cli: `skerry ${kind.noun} get ${id}`,
-          typescript: `const ${kind.noun} = await skerry${kind.path.replace("/", ".")}.get(${JSON.stringify(id)});`,
-        }}
-      />
+      <CopyAs request={tabRequest(kind, id, tab)} />
       {children}
       {isRunning && (
         <Action
@@ -118,6 +113,12 @@ function CommonActions({ kind, vm: { id, status }, children }: CommonActionsProp
           danger
           needs={needs}
           confirm="Its memory and its disk are lost. Its snapshots stay."
+          request={{
+            method: "DELETE",
+            path: `/v1${kind.path}/${id}`,
+            cli: command(`skerry ${kind.noun} destroy`, id),
+            typescript: call(`${kind.path.slice(1)}.destroy`, id),
+          }}
           run={() => kind.calls.destroy(id)}
         />
       )}
