@@ -1,4 +1,4 @@
-// The one way to the world: the client that everybody else uses. The browser sends the session's cookie by itself.
+// The one way to the world: the client that other programs use. The browser sends the session's cookie by itself.
 
 import { Skerry } from "@skerry/sdk";
 

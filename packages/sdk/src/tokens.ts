@@ -24,7 +24,7 @@ export class Tokens {
     );
   }
 
-  /** Your tokens in the organization, or everybody's where you are an admin; newest first, without their secrets. */
+  /** Your tokens in the organization, or all members' where you are an admin; newest first, without their secrets. */
   list(options: CallOptions = {}): AsyncGenerator<Token, void> {
     return everyItem((cursor) => this.page({ cursor }, options));
   }

@@ -1,4 +1,4 @@
-// What hands out the clients. They are the same for everybody and tell nothing of anybody, and who fetches one has no token yet.
+// What hands out the clients. They are the same for all callers and tell nothing of any user; a caller who fetches one has no token yet.
 
 import { Type } from "typebox";
 import type { Operations } from "../api/operation.ts";

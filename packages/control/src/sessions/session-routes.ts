@@ -61,7 +61,7 @@ function oneOfBoth(): SkerryError {
   });
 }
 
-/** Another page could log its visitor in as somebody else, and elsewhere the cookie would never count. */
+/** Another page could log its visitor in as another user, and elsewhere the cookie would never count. */
 function notOwnPage(): SkerryError {
   return new SkerryError("forbidden", "Only a page of this server can log in.", {
     remediation:
