@@ -102,7 +102,7 @@ with Skerry() as skerry:
     except NotFoundError as error:
         print(error.code, error.request_id is not None)
     print(skerry.me()["role"], skerry.status()["hosts"] is not None, skerry.health()["status"])
-    print([size["name"] for size in skerry.sizes.list()][0], [it["name"] for it in skerry.templates.list()])
+    print([size["name"] for size in skerry.sizes.list()][0], skerry.templates.list()[0]["name"])
     minted = skerry.tokens.create(name="python", expires_in="1h", scopes=["sandboxes:read"])
     assert minted["id"] in [token["id"] for token in skerry.tokens.list()]
     skerry.tokens.revoke(minted["id"])
@@ -112,7 +112,7 @@ with Skerry() as skerry:
     "sandbox_not_running",
     "sandbox_not_found True",
     "owner True healthy",
-    "shared-cpu-1x ['base']",
+    "shared-cpu-1x base",
     "success ['online']",
   ]);
 });

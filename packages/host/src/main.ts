@@ -116,7 +116,7 @@ async function prepare(config: HostConfig, log: Logger): Promise<void> {
 
 async function prepareTemplates(host: Host): Promise<void> {
   for (const { name, status } of await buildImages(host)) {
-    if (status !== "ready") throw new Error(`the template "${name}" could not be built`);
+    if (status === "failed") throw new Error(`the template "${name}" could not be built`);
   }
   const size = findSize(DEFAULT_SIZE);
   const [template] = host.library.list();
@@ -127,8 +127,9 @@ async function prepareTemplates(host: Host): Promise<void> {
 }
 
 async function buildImages(host: Host) {
-  const names = host.library.list().map((template) => template.name);
-  await reportedStep(`Root disk of ${names.join(", ")}`, () => host.library.buildImages());
+  await reportedStep(`Root disk of ${host.library.builtAhead().join(", ")}`, () =>
+    host.library.buildImages(),
+  );
   return host.library.list();
 }
 

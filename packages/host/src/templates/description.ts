@@ -18,6 +18,8 @@ const Description = Type.Object(
     disk_gib: Type.Integer({ minimum: 1, maximum: 64 }),
     /** Templates are built in VMs of it, which have a second disk for that, and it is good for nothing else. */
     builds: Type.Optional(Type.Literal(true)),
+    /** Its image is built when the first VM of it is asked for, and not when the host starts. */
+    on_demand: Type.Optional(Type.Literal(true)),
     /** Shell commands run before the freeze, so that clones wake with these programs in memory. */
     warm_up: Type.Array(Type.String({ minLength: 1, maxLength: 1_000 }), { maxItems: 20 }),
     /** Environment of what runs in VMs of this template; theirs, and a command's, lies over it. As much as

@@ -55,7 +55,7 @@ export interface BootParts {
 }
 
 type ImageState =
-  /** Of a template that serves builds: its image is built when it is first asked for. */
+  /** Its image is built when it is first asked for. */
   | { readonly status: "unwanted" }
   | { readonly status: "building" }
   | { readonly status: "ready"; readonly image: string }
@@ -74,7 +74,7 @@ export class TemplateLibrary {
   private constructor(options: LibraryOptions, descriptions: readonly TemplateDescription[]) {
     this.#options = options;
     for (const description of descriptions) {
-      const status = description.builds === true ? "unwanted" : "building";
+      const status = isOnDemand(description) ? "unwanted" : "building";
       this.#entries.set(description.name, { description, image: { status } });
     }
   }
@@ -96,16 +96,23 @@ export class TemplateLibrary {
   /** The built-in ones that sandboxes and machines are made of. */
   list(): Template[] {
     return [...this.#entries.values()].flatMap(({ description, image: { status } }) =>
-      status === "unwanted" || description.builds === true
+      description.builds === true
         ? []
         : {
             id: description.id,
             name: description.name,
             description: description.description,
             disk_gib: description.disk_gib,
-            status,
+            // Whoever asks for a VM of it finds it so.
+            status: status === "unwanted" ? "building" : status,
           },
     );
+  }
+
+  /** Names of those whose image `buildImages` builds. */
+  builtAhead(): string[] {
+    const all = [...this.#entries.values()].map(({ description }) => description);
+    return all.filter((description) => !isOnDemand(description)).map(({ name }) => name);
   }
 
   /** Throws `unknown_template` where no VM can be made of it, or none of this kind. */
@@ -217,11 +224,11 @@ export class TemplateLibrary {
     }
   }
 
-  /** One that serves builds is built from now on; its first build waits for it, and a start of the host does not. */
+  /** One that is built on demand is built from now on; what is first made of it waits for it, and a start of the host does not. */
   #readyImage(entry: Entry): string {
     const { image, description } = entry;
     if (image.status === "ready") return image.image;
-    const isWanted = image.status === "building" || description.builds !== true;
+    const isWanted = image.status === "building" || !isOnDemand(description);
     if (!isWanted) void this.#buildImage(entry);
     throw notReady(description.name, isWanted ? image : { status: "building" });
   }
@@ -341,4 +348,8 @@ function notReady(name: string, image: Exclude<ImageState, { status: "ready" }>)
     remediation: "The host's log says why.",
     retryAfterS: 300,
   });
+}
+
+function isOnDemand({ builds, on_demand }: TemplateDescription): boolean {
+  return builds === true || on_demand === true;
 }

@@ -43,8 +43,9 @@ mount_disk() {
 }
 trim_disk() { fstrim /mnt 2>/dev/null; }
 check_disk() {
-  e2fsck -p "$disk" >&2
-  [ $? -le 1 ] || fault builder_failed "the file system of the disk is damaged"
+  local said
+  said=$(e2fsck -p "$disk" 2>&1)
+  [ $? -le 1 ] || fault builder_failed "the file system of the disk is damaged: $(echo "$said" | tail -n 1)"
   blockdev --flushbufs "$disk"
 }
 `;
