@@ -3,6 +3,7 @@
 import type { Bench } from "./bench.ts";
 import { measureBulk } from "./bulk.ts";
 import { measureBurst } from "./burst.ts";
+import { measureDashboard } from "./dashboard.ts";
 import { measureEgress, measureThroughput } from "./egress.ts";
 import { measureEvents } from "./events.ts";
 import { measureExecute } from "./execute.ts";
@@ -108,6 +109,13 @@ export const chapters: readonly Chapter[] = [
     about:
       "A reader follows `GET /v1/events` while a sandbox is changed at any moment. Creations with the trigger that orders changes and its index, in turns with creations without both.",
     measure: measureEvents,
+  },
+  {
+    name: "dashboard",
+    title: "The dashboard",
+    about:
+      "In Chromium without a screen, on this machine, which draws in software; pages with nothing in its cache. The sandboxes are rows on a host that is offline, and the changes are statements.",
+    measure: measureDashboard,
   },
   {
     name: "fleet",

@@ -17,8 +17,8 @@ const WARM_UP = 15;
 const LEVELS = [10, 100, 1_000, 10_000] as const;
 const AXIS = "sandboxes in the database";
 /** Marks the rows that are ours. */
-const EXECUTION = "bench";
-const ELSEWHERE = "hst_bench";
+export const EXECUTION = "bench";
+export const ELSEWHERE = "hst_bench";
 
 export async function measureGrowth({ platform, scale }: Bench): Promise<Measure[]> {
   const levels = LEVELS.map((rows) => ({
@@ -79,7 +79,7 @@ async function createOnce(
 }
 
 /** A host that control cannot reach, and whose sandboxes control does not take for lost. The row of the sandbox that is copied has to be there before. */
-function prepare(id: string): string {
+export function prepare(id: string): string {
   return `
     insert into hosts
     select (jsonb_populate_record(h, jsonb_build_object(

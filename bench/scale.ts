@@ -16,6 +16,8 @@ export interface Scale {
   readonly growth: { readonly passes: number; readonly rounds: number };
   /** Each turn is five creations with, and five without. */
   readonly events: { readonly changes: number; readonly turns: number };
+  /** Pages that are loaded, changes that are waited for, and seconds of many changes. */
+  readonly dashboard: { readonly rounds: number; readonly changes: number; readonly changingS: number };
   readonly hosts: { readonly rounds: number; readonly placements: number };
   readonly move: { readonly rounds: number };
   readonly egress: {
@@ -40,6 +42,7 @@ export const full: Scale = {
   fleet: { dense: 100, all: 200, idleS: 10 },
   growth: { passes: 12, rounds: 5 },
   events: { changes: 100, turns: 20 },
+  dashboard: { rounds: 20, changes: 40, changingS: 32 },
   hosts: { rounds: 6, placements: 500 },
   move: { rounds: 20 },
   egress: { takes: 30, loads: 20, slots: 200, streams: 5 },
@@ -59,6 +62,7 @@ export const quick: Scale = {
   fleet: { dense: 20, all: 30, idleS: 3 },
   growth: { passes: 6, rounds: 5 },
   events: { changes: 40, turns: 4 },
+  dashboard: { rounds: 4, changes: 8, changingS: 8 },
   hosts: { rounds: 1, placements: 200 },
   move: { rounds: 4 },
   egress: { takes: 8, loads: 8, slots: 30, streams: 1 },

@@ -4,14 +4,13 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { buildServer, type Server } from "../../../control/src/app/server.ts";
 import { readDashboardFiles, type DashboardFiles } from "../../../control/src/web/dashboard-files.ts";
 import type { World } from "../../../control/tests/support/world.ts";
+import { launchChromium } from "./chromium.ts";
 
-/** Debian's. */
-const CHROMIUM = "/usr/bin/chromium";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** Against hanging, not a measure: the machine may be busy. */
 const WITHIN_MS = 60_000;
@@ -94,13 +93,7 @@ export class Dashboard {
 
   async start(world: World): Promise<void> {
     await this.serve(world);
-    const args = [
-      "--no-sandbox",
-      "--disable-dev-shm-usage",
-      "--font-render-hinting=none",
-      "--force-color-profile=srgb",
-    ];
-    this.#browser = await chromium.launch({ executablePath: CHROMIUM, args });
+    this.#browser = await launchChromium();
   }
 
   async open(): Promise<void> {
