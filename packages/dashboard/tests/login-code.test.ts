@@ -60,26 +60,30 @@ test("a session that is open is not replaced unasked", async () => {
   expect((await page.context().cookies())[0]?.value).not.toBe(before?.value);
 });
 
-test("a page of another origin cannot have its visitor logged in as its owner: the code is gone before the page is there", async () => {
-  const { page } = dashboard;
-  dashboard.expectAnswer("401 /v1/auth/me");
-  const url = await address();
-  const body = `<!doctype html><html lang=en><title>other</title><main><a href="${url}" rel=noreferrer>a gift</a></main>`;
-  const other = createServer((_request, response) => {
-    response.writeHead(200, { "content-type": "text/html" }).end(body);
-  });
-  await once(other.listen(0, "127.0.0.1"), "listening");
-  try {
-    await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
-    await page.getByRole("link", { name: "a gift" }).click();
-    await page.getByLabel("API token").waitFor();
-    expect(await page.context().cookies()).toEqual([]);
-  } finally {
-    other.close();
-  }
-  // Nothing has spent it.
-  const answer = await world.call("POST", "/v1/auth/sessions", {
-    ...{ token: "", headers: { "sec-fetch-site": "same-origin" }, body: { code: url.split("=").at(-1) } },
-  });
-  expect(answer.status).toBe(200);
-});
+test.each(["/ui/login", "/ui/login/", "/ui/login?a=1"])(
+  "a page of another origin cannot have its visitor logged in as its owner: the code is gone before the page is there: %s",
+  async (path) => {
+    const { page } = dashboard;
+    dashboard.expectAnswer("401 /v1/auth/me");
+    const url = (await address()).replace("/ui/login", path);
+    const body = `<!doctype html><html lang=en><title>other</title><main><a href="${url}" rel=noreferrer>a gift</a></main>`;
+    const other = createServer((_request, response) => {
+      response.writeHead(200, { "content-type": "text/html" }).end(body);
+    });
+    await once(other.listen(0, "127.0.0.1"), "listening");
+    try {
+      await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+      await page.getByRole("link", { name: "a gift" }).click();
+      await page.getByLabel("API token").waitFor();
+      expect(await page.context().cookies()).toEqual([]);
+      expect(page.url()).not.toContain("code");
+    } finally {
+      other.close();
+    }
+    // Nothing has spent it.
+    const answer = await world.call("POST", "/v1/auth/sessions", {
+      ...{ token: "", headers: { "sec-fetch-site": "same-origin" }, body: { code: url.split("=").at(-1) } },
+    });
+    expect(answer.status).toBe(200);
+  },
+);

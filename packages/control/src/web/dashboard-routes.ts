@@ -48,7 +48,7 @@ export const dashboardRoutes = routes(dashboardOperations, ({ dashboard, limits 
       // A file that is gone must not come as a page.
       const path = request.params["*"];
       if (path.startsWith("assets/")) noSuchFile();
-      if (path === LOGIN_PATH && isLedByOthers(request)) return reply.redirect("./#", 303);
+      if (LOGIN_PATH.test(path) && isLedByOthers(request)) return reply.redirect(withoutCode(path), 303);
       void reply.headers({ ...pageHeaders, etag, vary: "Accept-Encoding" });
       if (isKnown(request.headers["if-none-match"], etag)) return reply.code(304).send();
       return sendAsset(page, request, reply);
@@ -62,14 +62,20 @@ export const dashboardRoutes = routes(dashboardOperations, ({ dashboard, limits 
 });
 
 /** Its address ends with a code that logs the browser in. */
-const LOGIN_PATH = "login";
+const LOGIN_PATH = /^login\/*$/;
 
 /**
  * A page of another origin has led the browser here, perhaps to have it logged in as that page's owner, who would see what its user does then. With
- * the redirect, whose address has an end of its own, the code is gone. An address that was typed, or opened by a program, comes from no page.
+ * the redirect, whose address has an end of its own (not an empty one, which some browsers take for none), the code is gone. An address that was
+ * typed, or opened by a program, comes from no page.
  */
 function isLedByOthers({ headers }: FastifyRequest): boolean {
   return headers["sec-fetch-site"] === "cross-site" || headers["sec-fetch-site"] === "same-site";
+}
+
+/** The dashboard's beginning, from the login's path: relative, so that it also leads there behind a proxy that has put us below a path of its own. */
+function withoutCode(path: string): string {
+  return `./${"../".repeat(path.length - "login".length)}#login`;
 }
 
 function sendAsset(asset: Asset, { headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
