@@ -71,6 +71,34 @@ test("the agent says what time it is, also when it is told to move the clock of 
   }
 });
 
+test("a command runs as the user, and begins in the folder, that the template names, until it is told otherwise", async () => {
+  const configure = async (more: object): Promise<void> => {
+    const identity = { hostname: "box", machine_id: "0".repeat(32), clock_us: 1, entropy: "0".repeat(128) };
+    const { done } = await agent.link.open({ op: "configure", ...identity, env: {}, ...more }).ended;
+    expect(done).toBe(true);
+  };
+  const who = async (request: object = {}): Promise<string> =>
+    (await agent.link.execute("id -u; id -g; id -G; pwd; echo $HOME $USER", request)).stdout.toString();
+  await configure({ user: "nobody", workdir: "/usr" });
+  expect(await who()).toBe("65534\n65534\n65534\n/usr\n/nonexistent nobody\n");
+  expect(await who({ workdir: "/tmp" })).toContain("/tmp\n");
+  // What a configure does not name stays: a clone has it from its template.
+  await configure({});
+  expect(await who()).toContain("/usr\n/nonexistent nobody\n");
+  await configure({ user: "1234:daemon", workdir: "/" });
+  expect(await who()).toBe("1234\n1\n1\n/\n/ 1234\n");
+  await configure({ user: "1234" });
+  expect((await who()).startsWith("1234\n0\n")).toBe(true);
+  await configure({ user: "" });
+  expect(await who()).toContain("/root root\n");
+  for (const user of ["somebody-else", "nobody:no-such-group", "nobody:", "-1"]) {
+    // oxlint-disable-next-line no-await-in-loop
+    await configure({ user });
+    // oxlint-disable-next-line no-await-in-loop
+    expect((await agent.link.execute("true")).result).toMatchObject({ code: "user_not_found" });
+  }
+});
+
 test("a command starts in its workdir, and is refused when there is none", async () => {
   expect((await agent.link.execute("pwd", { workdir: "/usr" })).stdout.toString()).toBe("/usr\n");
   for (const workdir of ["/no/such/folder", "/etc/passwd"]) {

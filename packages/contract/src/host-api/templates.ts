@@ -4,7 +4,8 @@
 //   PUT    /vms/{id}            VmSpec with `build` Vm; its target stands on what `build` names
 //   POST   /vms/{id}/seal       SealVm              Sealed; what the target holds now, as an image of layers. The VM goes on over it. Twice is one seal
 //   GET    /templates                               HostTemplateList: those that were put here, not the built-in ones
-//   PUT    /templates/{id}      TemplateImage       TemplatePut: the layers that this host lacks. An id always means the same image
+//   PUT    /templates/{id}      TemplateImage       TemplatePut: the layers that this host lacks. An id always means the same image. Before any VM of
+//                                                   it is put here, also one that begins at a snapshot or boots from its disk: it has its environment from it
 //   POST   /templates/{id}/freeze  FreezeTemplate   204 once VMs of this size can be cloned from it; the same call twice waits for one freeze
 //   DELETE /templates/{id}                          204, also where it is not there. VMs that were made of it go on
 //   POST   /layers/send         SendLayers          204; this host has sent them to another one, which lacked them

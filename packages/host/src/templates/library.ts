@@ -125,12 +125,12 @@ export class TemplateLibrary {
   /** What the user's environment is laid over in VMs of this template, also of an earlier version of it. */
   envOf(name: string): Readonly<Record<string, string>> {
     const { certificates, own } = this.#options;
-    // In an image that was built the certificates lie elsewhere, or are others.
     const template = own.find(name);
-    if (template !== undefined) return template.env;
+    // In an image that stands on none of ours there are other certificates, or none.
+    const isOurs = template === undefined || dirname(template.rootImage) === this.#imagesFolder;
     return {
-      ...(certificates === undefined ? {} : certificatesEnv),
-      ...this.#entries.get(name)?.description.env,
+      ...(certificates === undefined || !isOurs ? {} : certificatesEnv),
+      ...(template?.env ?? this.#entries.get(name)?.description.env),
     };
   }
 

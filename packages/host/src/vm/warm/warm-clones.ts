@@ -6,9 +6,11 @@
 import { randomBytes } from "node:crypto";
 import { addAbortListener } from "node:events";
 import { join } from "node:path";
+import { SkerryError, type ErrorCode } from "@skerry/contract/errors";
 import type { Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import { runCommand } from "../../guest/agent.ts";
+import type { GuestChannel } from "../../guest/channel.ts";
 import { NO_EGRESS } from "../../network/egress-loader.ts";
 import { belowClone } from "../../templates/frozen.ts";
 import type { TemplateLibrary } from "../../templates/library.ts";
@@ -112,8 +114,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
 
 async function warmUp({ qmp, channel }: LiveVm, deadlineMs: number): Promise<void> {
   try {
-    for (let round = 0; round < WARM_UP_ROUNDS; round += 1)
-      await runCommand(channel, WARM_UP_COMMAND, deadlineMs);
+    await runWarmUp(channel, deadlineMs);
     await giveIdentity({ qmp, channel }, { hostname: "waiting", env: {} });
   } catch (error) {
     qmp.close();
@@ -121,3 +122,20 @@ async function warmUp({ qmp, channel }: LiveVm, deadlineMs: number): Promise<voi
     throw error;
   }
 }
+
+/** A template that was built need not have a shell, or the user that it names: nothing of its is warmed up then. */
+async function runWarmUp(channel: GuestChannel, deadlineMs: number): Promise<void> {
+  try {
+    for (let round = 0; round < WARM_UP_ROUNDS; round += 1)
+      await runCommand(channel, WARM_UP_COMMAND, deadlineMs);
+  } catch (error) {
+    if (!(error instanceof SkerryError) || !CANNOT_RUN.has(error.code)) throw error;
+  }
+}
+
+const CANNOT_RUN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "program_missing",
+  "vm_user_not_found",
+  "workdir_not_found",
+  "permission_denied",
+]);
