@@ -6,14 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { ErrorBody } from "@skerry/contract/errors";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
-import type { VmManifest } from "@skerry/contract/host-api/move-calls";
-import type {
-  DiskImage,
-  Sealed,
-  TemplateImage,
-  TemplatePut,
-  VmBuild,
-} from "@skerry/contract/host-api/templates";
+import type { DiskImage, Sealed, TemplateImage, VmBuild } from "@skerry/contract/host-api/templates";
 import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import { newId } from "@skerry/contract/ids";
 import { LoneHost } from "./support/lone-host.ts";
@@ -128,79 +121,6 @@ test("what a build writes over a template is a template of its own, with its env
   expect(await readdir(join(host.folder, "host/own-frozen"))).toEqual([]);
 });
 
-/** A root file system of one program: busybox, by all names that it knows. */
-const BUSYBOX = [
-  "set -e; mkfs.ext4 -q -L root /dev/vdb 512M; mount /dev/vdb /mnt; mkdir -p /mnt/bin /mnt/etc /mnt/srv /mnt/var/log",
-  "cp /bin/busybox /mnt/bin/busybox; for name in $(busybox --list); do [ -e /mnt/bin/$name ] || ln -s busybox /mnt/bin/$name; done",
-  "echo root:x:0:0::/root:/bin/sh > /mnt/etc/passwd; echo web:x:500:500::/srv:/bin/sh >> /mnt/etc/passwd",
-  "echo root:x:0: > /mnt/etc/group; echo web:x:500: >> /mnt/etc/group; umount /mnt",
-].join("\n");
-
-test("a root file system of another kind runs as well: its start command is frozen with it, and it can be paused, kept and stopped", async () => {
-  const build = await startBuild("bld_busybox", { on: { kind: "empty" }, disk_gib: 1 });
-  await sh(build, BUSYBOX);
-  const first = await seal(build, "seal_1");
-  // The VM and what it has sealed outlive the host process.
-  await host.end("SIGKILL");
-  await host.start();
-  await sh(build, "mount /dev/vdb /mnt && echo 'it is served' > /mnt/srv/index.html && umount /mnt");
-  const image = await seal(build, "seal_2");
-  expect(image.layers.slice(0, 2)).toEqual(first.layers);
-  expect(image.layers).toHaveLength(3);
-  expect(await seal(build, "seal_1")).toEqual(first);
-  for (const refused of ["pause", "snapshots"])
-    expect(
-      await host.call("POST", `/vms/${build.id}/${refused}`, {
-        execution_id: build.executionId,
-        ...(refused === "snapshots" ? { snapshot_id: newId("snapshot") } : {}),
-      }),
-    ).toMatchObject({ status: 409, body: { code: "not_snapshotable" } });
-  expect(await host.call("GET", `/vms/${build.id}/manifest?execution_id=${build.executionId}`)).toMatchObject(
-    {
-      status: 409,
-      body: { code: "move_refused" },
-    },
-  );
-  await destroy(build);
-
-  const template = await putTemplate(image, {
-    ...{ user: "web", env: { GREETING: "hello" } },
-    start: {
-      command: "exec httpd -f -p 8080 -h /srv",
-      ready: { kind: "http", port: 8080, path: "/index.html" },
-      timeout_ms: 60_000,
-    },
-  });
-  expect(await freeze(template)).toMatchObject({ status: 204 });
-  const served = "wget -qO- http://127.0.0.1:8080/index.html; whoami; pwd; echo $GREETING";
-  const answers = "it is served\nweb\n/srv\nhello\n";
-  const sandbox = await start("sbx_served", { template });
-  expect(await sh(sandbox, served)).toBe(answers);
-
-  const snapshot_id = newId("snapshot");
-  const order = { execution_id: sandbox.executionId, snapshot_id };
-  expect(await host.call("POST", "/vms/sbx_served/snapshots", order)).toMatchObject({ status: 200 });
-  const fork = await start("sbx_fork", { template, from: { kind: "snapshot", snapshot_id } });
-  expect(await sh(fork, served)).toBe(answers);
-  await destroy(fork);
-  await host.call("POST", "/vms/sbx_served/pause", { execution_id: sandbox.executionId });
-  const resumed = await start("sbx_served", { template, from: { kind: "paused" } });
-  expect(await sh(resumed, served)).toBe(answers);
-  await destroy(resumed);
-  await host.call("DELETE", `/snapshots/${snapshot_id}`);
-
-  const fresh = await start("mch_served", { template, machine: { command: null, disk: "new" } });
-  await sh(fresh, "echo kept > /srv/kept || true");
-  const stop = { execution_id: fresh.executionId, grace_ms: 1_000 };
-  expect(await host.call("POST", "/vms/mch_served/stop", stop)).toMatchObject({
-    body: { status: "stopped" },
-  });
-  const booted = await start("mch_served", { template, machine: { command: null, disk: "kept" } });
-  expect(await sh(booted, "whoami; pwd; echo $GREETING")).toBe("web\n/srv\nhello\n");
-  await destroy(booted);
-  await host.call("DELETE", `/templates/${template}`);
-});
-
 test("an image without a shell runs, and says what it lacks when a command is asked of it", async () => {
   const build = await startBuild("bld_bare", { on: { kind: "empty" }, disk_gib: 1 });
   await sh(build, "mkfs.ext4 -q /dev/vdb 64M; mount /dev/vdb /mnt; cp /bin/busybox /mnt/app; umount /mnt");
@@ -250,57 +170,3 @@ test("builds stand on what is there, and their template is for nothing else", as
   const { body } = await host.call<HostInfo>("GET", "/info");
   expect(body.templates.map(({ name }) => name)).not.toContain("builder");
 });
-
-test("a template that was built on one host is used on another, and its VMs move there", async () => {
-  const build = await startBuild("bld_travels", onBase);
-  await sh(build, "mount /dev/vdb /mnt && echo travels > /mnt/srv/note && umount /mnt");
-  const image = await seal(build, "seal_1");
-  await destroy(build);
-  const id = await putTemplate(image, { workdir: "/srv" });
-  await using second = await opened();
-  const [ticket, wrong] = ["1".repeat(64), "2".repeat(64)];
-  const template: TemplateImage = { image, env: {}, user: null, workdir: "/srv", ticket };
-  const putThere = () => second.call<TemplatePut>("PUT", `/templates/${id}`, template);
-  const { missing } = (await putThere()).body;
-  // Both hosts share the image of `base`.
-  expect(missing).toEqual(image.layers.slice(1));
-  expect(await second.call("POST", `/templates/${id}/freeze`, { size: "shared-cpu-1x" })).toMatchObject({
-    status: 409,
-    body: { code: "layer_missing" },
-  });
-  const order = (shown: string) => ({
-    ...{ template: id, ticket: shown, layers: missing.map(({ digest }) => digest) },
-    address: `unix:${join(second.folder, "host.sock")}`,
-  });
-  expect((await host.call("POST", "/layers/send", order(wrong))).status).toBe(502);
-  expect((await host.call("POST", "/layers/send", order(ticket))).status).toBe(204);
-  expect((await putThere()).body.missing).toEqual([]);
-
-  const sandbox = await start("sbx_travels", { template: id });
-  const { body: manifest } = await host.call<VmManifest>(
-    "GET",
-    `/vms/sbx_travels/manifest?execution_id=${sandbox.executionId}`,
-  );
-  const move = { move_id: "mov_1", ticket: "3".repeat(64) };
-  const arriving = { ...move, execution_id: "exe_there", egress, egress_version: 1, manifest };
-  const needs = await second.call<{ layers: string[] }>("PUT", "/vms/sbx_travels/arrival", arriving);
-  expect(needs).toMatchObject({ status: 200, body: { layers: [manifest.below.frozen_disk] } });
-  const departing = { ...move, execution_id: sandbox.executionId, layers: needs.body.layers };
-  const address = `unix:${join(second.folder, "host.sock")}`;
-  expect(await host.call("PUT", "/vms/sbx_travels/departure", { ...departing, address })).toMatchObject({
-    status: 200,
-  });
-  const resume = { execution_id: "exe_there", egress, egress_version: 1 };
-  expect(await second.call("POST", "/vms/sbx_travels/arrival/resume", resume)).toMatchObject({ status: 200 });
-  await destroy(sandbox);
-  expect(await second.execute("sbx_travels", "exe_there", "cat note; pwd")).toBe("travels\n/srv\n");
-  await host.call("DELETE", `/templates/${id}`);
-});
-
-async function opened(): Promise<LoneHost & AsyncDisposable> {
-  const second = await LoneHost.open(inject("assets"), {
-    SKERRY_WARM_MAX: "0",
-    SKERRY_VM_MEMORY_MIB: "2048",
-  });
-  return Object.assign(second, { [Symbol.asyncDispose]: () => second.close() });
-}

@@ -157,6 +157,26 @@ test("while it is not known what a disk stands on, nothing counts as unneeded", 
   expect(await allBackingFiles(vms, owner)).toEqual(new Set());
 });
 
+test("a VM in which a template is built is found again, and what it stands on and has sealed stays, wherever the state folder is", async () => {
+  const layer = { digest: "1".repeat(64), bytes: 1 };
+  const build = {
+    image: { layers: [layer], disk_gib: 1 },
+    target: { root_image: "/a/layers/root.layer", layers: ["/a/layers/above.layer"] },
+    ...{ disk_gib: 1, seals: [{ id: "seal_1", layer }, { id: "seal_2" }] },
+  };
+  const kept = { ...below, layers: ["/a/layers/template.layer"], disk_gib: 1 };
+  await leave(recordIn(vms, "bld_a", { build, below: kept, status: "gone", process: undefined }));
+  expect(await engine.adopt(noMoves)).toMatchObject({ unreadable: 0, removed: 0 });
+  expect(engine.get("bld_a")).toMatchObject({ status: "gone" });
+  const { places, ...owner } = ownerOf(vms);
+  const names = ["root", "above", "template", layer.digest].map((name) =>
+    join(places.layers, `${name}.layer`),
+  );
+  expect(await allBackingFiles(vms, { ...owner, places })).toEqual(
+    new Set([join(places.images, "base.ext4"), join(places.frozen, "base-1/disk.qcow2"), ...names]),
+  );
+});
+
 test("a damaged record is written anew from what lies beside the disk, and the damaged one is kept", async () => {
   const record = await stoppedMachine();
   await saveBackingFiles(record.folder, below);

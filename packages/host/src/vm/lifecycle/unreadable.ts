@@ -80,7 +80,7 @@ export async function isQemuOf(
   return name?.startsWith(`${instance}:${id}:`) === true || worksIn(identity, folder);
 }
 
-const VM_ID = /^(sbx|mch)_[a-z0-9]{1,40}$/;
+const VM_ID = /^(sbx|mch|bld)_[a-z0-9]{1,40}$/;
 
 /** Whether the name of a folder is the id of a VM. */
 export function isVmId(name: string): boolean {
