@@ -124,7 +124,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
   contract: [
     ["."],
     ["audit", "builds/plan", "guest-api", "limits", "moves", "templates", "usage", "vms"],
-    ["host-api", "machines", "organizations", "sandboxes", "snapshots"],
+    ["builds", "host-api", "machines", "organizations", "sandboxes", "snapshots"],
     ["hosts"],
     ["joining", "platform"],
     ["events"],

@@ -124,15 +124,36 @@ function isSizeName(name: string, field: string): boolean {
 }
 
 /** Python 3.9 knows no optional fields beside required ones: the required ones are a class of their own, below. */
-function classesOf(name: string, fields: readonly Field[]): string[] {
-  const required = fields.filter(({ isRequired }) => isRequired);
-  const optional = fields.filter(({ isRequired }) => !isRequired);
+function classesOf(name: string, all: readonly Field[]): string[] {
+  const reserved = all.filter((field) => PYTHON_KEYWORDS.has(field.name));
+  if (reserved.length > 0) {
+    const rest = classesOf(
+      `_${name}Named`,
+      all.filter((field) => !reserved.includes(field)),
+    );
+    const parts = [reservedOf(`_${name}Reserved`, reserved), ...rest];
+    return [...parts, `class ${name}(_${name}Named, _${name}Reserved):\n    pass\n`];
+  }
+
+  const required = all.filter(({ isRequired }) => isRequired);
+  const optional = all.filter(({ isRequired }) => !isRequired);
   if (optional.length === 0) return [classOf(name, "TypedDict", required)];
   if (required.length === 0) return [classOf(name, "TypedDict, total=False", optional)];
   return [
     classOf(`_${name}Required`, "TypedDict", required),
     classOf(name, `_${name}Required, total=False`, optional),
   ];
+}
+
+/** Fields of the API that are words of the language's own. */
+const PYTHON_KEYWORDS: ReadonlySet<string> = new Set(["from", "import", "class", "global", "with"]);
+
+/** A class cannot have them, but a dictionary can. All of them are of one sort, so that is one more class. */
+function reservedOf(name: string, fields: readonly Field[]): string {
+  const isRequired = fields.every((field) => field.isRequired);
+  if (!isRequired && fields.some((field) => field.isRequired)) throw new Error(`${name}: of two sorts`);
+  const entries = fields.map((field) => `"${field.name}": ${field.type}`).join(", ");
+  return `${name} = TypedDict("${name}", {${entries}}${isRequired ? "" : ", total=False"})\n`;
 }
 
 function classOf(name: string, parents: string, fields: readonly Field[]): string {

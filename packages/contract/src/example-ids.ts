@@ -8,6 +8,8 @@ export const exampleIds = {
   host: "hst_01kb3wyz7q8r9s0t1v2w3x4y5z",
   execution: "exe_01kb3x5w7y9z1a3c5e7g9j1m3p",
   snapshot: "snp_01kb3x5a7c9e1g3j5m7p9r1t3v",
+  template: "tpl_01kb3wz0a1b2c3d4e5f6g7h8jk",
+  build: "bld_01kb3x8b0d2f4h6k8n0q2s4u6w",
   move: "mov_01kb3x7a9c1e3g5j7m9p1r3t5v",
   event: "evt_01kb3x6k8m0n2p4q6r8s0t2v4w",
   joinToken: "jtk_01kb3x4v6x8z0b2d4f6h8j0m2n",

@@ -9,6 +9,7 @@ export const idKinds = {
   user: "usr",
   token: "tok",
   template: "tpl",
+  build: "bld",
   /** A command that runs in a VM. */
   execution: "exe",
   /** A VM from one start to its end. */

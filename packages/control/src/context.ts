@@ -55,6 +55,7 @@ export const serviceNames = [
   "sandbox-reaper",
   "idle-pauser",
   "mover",
+  "builder",
   "host-certificates",
   "usage-sampler",
   "audit-sweeper",

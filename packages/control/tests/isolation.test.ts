@@ -50,6 +50,7 @@ afterEach(async () => {
   // Room for those of the next test.
   await sql`delete from sandboxes`.execute(world.db);
   await sql`delete from machines`.execute(world.db);
+  await sql`delete from builds`.execute(world.db);
   world.host.vms.clear();
 });
 
@@ -146,6 +147,8 @@ const aboutTheCaller = new Set<OperationId>([
   "listSizes",
   "listTemplates",
   "getTemplate",
+  "createTemplate",
+  "listBuilds",
   "createToken",
   "createLoginCode",
   "endSession",
@@ -175,6 +178,8 @@ test.each(guarded)(
               "sandbox_not_found",
               "snapshot_not_found",
               "machine_not_found",
+              "template_not_found",
+              "build_not_found",
               "token_not_found",
               "organization_not_found",
             ],

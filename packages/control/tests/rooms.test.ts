@@ -37,7 +37,7 @@ const floors: Floors = [
   ["vms/watches"],
   ["vms/creation"],
   ["snapshots"],
-  ["sandboxes", "machines"],
+  ["sandboxes", "machines", "builds"],
   ["clients", "docs", "platform", "usage", "web", "e2b"],
   ["events"],
   ["app"],

@@ -117,6 +117,15 @@ METHODS = {
     "getAuthority": "hosts.authority",
     "rotateAuthority": "hosts.rotate_authority",
     "followEvents": "event_page",
+    "createTemplate": "templates.begin_build",
+    "deleteTemplate": "templates.delete",
+    "tagTemplate": "templates.tag",
+    "listBuilds": "builds.page",
+    "getBuild": "builds.get",
+    "getBuildLog": "builds.log",
+    "uploadBuildContext": "builds.send_context",
+    "cancelBuild": "builds.cancel",
+    "retryBuild": "builds.retry",
     "listMoves": "moves.page",
     "getMove": "moves.get",
     "listBackgroundServices": "background_services.list",
@@ -139,12 +148,13 @@ OTHERWISE: Dict[str, Set[str]] = {
     "signSandboxUrl": {"path", "method", "mode"},
     "signMachineUrl": {"path", "method", "mode"},
     "getMachineLogs": {"follow"},
+    "getBuildLog": {"follow"},
     # A list, as `kinds`.
     "followEvents": {"kind"},
 }
 
 #: They take the whole body.
-WHOLE_BODY = {"setOrganizationLimits"}
+WHOLE_BODY = {"setOrganizationLimits", "createTemplate"}
 
 
 METHODS |= {
@@ -203,7 +213,7 @@ class AbilitiesTest(unittest.TestCase):
 
     def test_everything_but_what_a_call_is_about_is_named(self) -> None:
         about = {"self", "id", "user_id", "name_or_id", "command", "execution", "stdin", "path", "content", "changes", "role", "port"}
-        about |= {"mode", "archive", "name"}
+        about |= {"mode", "archive", "name", "request", "tag", "template"}
         client = Skerry("http://h", token="sk_test")
         for path in METHODS.values():
             for parameter in inspect.signature(method_of(client, path)).parameters.values():

@@ -24,6 +24,14 @@ export function templatePath(name: string): string {
   return `/v1/templates/${segment(name)}`;
 }
 
+export function templateTagPath(name: string, tag: string): string {
+  return `${templatePath(name)}/tags/${segment(tag)}`;
+}
+
+export function buildPath(id: string): string {
+  return `/v1/builds/${segment(id)}`;
+}
+
 export function hostPath(id: string): string {
   return `/v1/hosts/${segment(id)}`;
 }

@@ -9,6 +9,7 @@ import type { Status } from "@skerry/contract/platform/status";
 import type { Usage, UsageQuery } from "@skerry/contract/usage/usage";
 import { Audit } from "./audit.ts";
 import { followEvents, readEventPage, type EventFilter, type FollowedChange } from "./events.ts";
+import { Builds } from "./builds.ts";
 import { BackgroundServices } from "./background-services.ts";
 import { Hosts } from "./hosts.ts";
 import { HttpClient, type CallOptions, type SkerryOptions } from "./http.ts";
@@ -31,6 +32,7 @@ export class Skerry {
   readonly machines: Machines;
   readonly snapshots: Snapshots;
   readonly templates: Templates;
+  readonly builds: Builds;
   readonly sizes: Sizes;
   readonly tokens: Tokens;
   readonly sessions: Sessions;
@@ -51,6 +53,7 @@ export class Skerry {
     this.machines = new Machines(this.#http);
     this.snapshots = new Snapshots(this.#http);
     this.templates = new Templates(this.#http);
+    this.builds = new Builds(this.#http);
     this.sizes = new Sizes(this.#http);
     this.tokens = new Tokens(this.#http);
     this.sessions = new Sessions(this.#http);
@@ -175,6 +178,9 @@ export type { Health } from "@skerry/contract/platform/health";
 export type { Status } from "@skerry/contract/platform/status";
 export type { Snapshot } from "@skerry/contract/snapshots/snapshot";
 export type { Template } from "@skerry/contract/templates/template";
+export type { BuildFilter, BuildLogOptions } from "./builds.ts";
+export type { BuildOptions } from "./templates.ts";
+export type { Build, BuildLog, BuildLogLine, BuildRequest } from "@skerry/contract/builds/build";
 export type { Role } from "@skerry/contract/organizations/roles";
 export type { Scope } from "@skerry/contract/organizations/scopes";
 export type {

@@ -1,23 +1,86 @@
-// Templates to create sandboxes from.
+// Templates: what sandboxes and machines are made of.
 
+import type { Build, BuildLogLine, BuildRequest } from "@skerry/contract/builds/build";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
-import type { CallOptions, HttpClient } from "./http.ts";
-import { templatePath } from "./paths.ts";
+import { Builds } from "./builds.ts";
+import type { UploadContent } from "./files.ts";
+import { keyHeader, type CallOptions, type CreateOptions, type HttpClient } from "./http.ts";
+import { SkerryConnectionError } from "./errors.ts";
+import { templatePath, templateTagPath } from "./paths.ts";
+
+export interface BuildOptions extends CreateOptions {
+  /** What `copy` and a Dockerfile read: a tar archive, not compressed and of at most 2 GiB. */
+  readonly context?: UploadContent | undefined;
+  /** Told of the build as soon as there is one. */
+  readonly onBuild?: ((build: Build) => void) | undefined;
+  /** Told of each line of its log. */
+  readonly onLine?: ((line: BuildLogLine) => void) | undefined;
+}
 
 export class Templates {
   readonly #http: HttpClient;
+  readonly #builds: Builds;
 
   constructor(http: HttpClient) {
     this.#http = http;
+    this.#builds = new Builds(http);
   }
 
+  /** The built-in ones, and then the organization's own, newest first. */
   async list(options: CallOptions = {}): Promise<readonly Template[]> {
     const { items } = await this.#http.json<TemplateList>({ method: "GET", path: "/v1/templates" }, options);
     return items;
   }
 
-  /** By name or id; code `template_not_found` where there is none. */
+  /** By name, `NAME:TAG` or id; code `template_not_found` where there is none. */
   get(nameOrId: string, options: CallOptions = {}): Promise<Template> {
     return this.#http.json<Template>({ method: "GET", path: templatePath(nameOrId) }, options);
+  }
+
+  /**
+   * Builds a template, and resolves when the build has ended: with `status` `ready` and the `template_id`, or with `failed` or `canceled` and its
+   * `error`. The build goes on where `signal` aborts; `builds.cancel()` ends it.
+   */
+  async build(request: BuildRequest, options: BuildOptions = {}): Promise<Build> {
+    const { context, onBuild, onLine, signal } = options;
+    const begun = await this.beginBuild(
+      context === undefined ? request : { ...request, context: true },
+      options,
+    );
+    onBuild?.(begun);
+    if (context !== undefined) await this.#builds.sendContext(begun.id, context, { signal });
+    let after = 0;
+    for (;;) {
+      try {
+        for await (const line of this.#builds.followLog(begun.id, { after, signal })) {
+          after = line.line;
+          onLine?.(line);
+        }
+        return await this.#builds.get(begun.id, { signal });
+      } catch (error) {
+        // It goes on without us, and what it prints is kept.
+        if (!(error instanceof SkerryConnectionError) || signal?.aborted === true) throw error;
+        await this.#builds.get(begun.id, { signal });
+      }
+    }
+  }
+
+  /** Begins a build, and resolves as soon as there is one. */
+  beginBuild(request: BuildRequest, options: CreateOptions = {}): Promise<Build> {
+    return this.#http.json<Build>(
+      { method: "POST", path: "/v1/templates", json: request, headers: keyHeader(options), creates: true },
+      options,
+    );
+  }
+
+  /** Has a tag of a name mean another version: its id, or `NAME:TAG`. */
+  tag(name: string, tag: string, template: string, options: CallOptions = {}): Promise<Template> {
+    const call = { method: "PUT", path: templateTagPath(name, tag), json: { template } } as const;
+    return this.#http.json<Template>(call, options);
+  }
+
+  /** A version, with all its tags. Code `template_in_use` where something that was made of it is there. */
+  async delete(nameOrId: string, options: CallOptions = {}): Promise<void> {
+    await this.#http.done({ method: "DELETE", path: templatePath(nameOrId) }, options);
   }
 }

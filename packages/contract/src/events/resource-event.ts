@@ -1,18 +1,22 @@
 // What has changed in an organization, as `GET /v1/events` tells it. (The log of one VM's life is something else: `vms/events.ts`.) No schema library in
 // here: a schema could not say that the kind decides what the resource is, and clients should know.
 
+import type { Build } from "../builds/build.ts";
 import type { Host } from "../hosts/host.ts";
 import type { Machine } from "../machines/machine.ts";
 import type { Move } from "../moves/move.ts";
 import type { BackgroundService } from "../platform/background-service.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import type { Snapshot } from "../snapshots/snapshot.ts";
+import type { Template } from "../templates/template.ts";
 
 /** What each kind of event is about, as its own GET answers it. */
 export interface ResourceOfKind {
   readonly sandbox: Sandbox;
   readonly machine: Machine;
   readonly snapshot: Snapshot;
+  readonly template: Template;
+  readonly build: Build;
   readonly host: Host;
   readonly move: Move;
   readonly background_service: BackgroundService;
@@ -23,6 +27,8 @@ export const resourceEventKinds: readonly ResourceEventKind[] = [
   "sandbox",
   "machine",
   "snapshot",
+  "template",
+  "build",
   "host",
   "move",
   "background_service",

@@ -2,7 +2,7 @@
 
 import { Type, type Static } from "typebox";
 import { Nullable, OneOf } from "../fields.ts";
-import { Template } from "../templates/template.ts";
+import { BuiltInTemplate } from "../templates/template.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -60,7 +60,7 @@ export const HostInfo = Type.Object(
     tsc_khz: Type.Optional(Nullable(Type.Integer())),
     cpus: Type.Integer(),
     memory_mib: Type.Integer({ description: "Memory that VMs may use in all." }),
-    templates: Type.Array(Template),
+    templates: Type.Array(BuiltInTemplate),
     /** Changes whenever a VM has ended by itself: then the list of VMs is worth a look. Absent from hosts
      *  of versions before it. */
     ended: Type.Optional(Type.Integer({ minimum: 0 })),

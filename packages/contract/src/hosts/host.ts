@@ -7,7 +7,7 @@ import { pageOf } from "../page.ts";
 import { exampleIds } from "../example-ids.ts";
 import { HostUsage } from "../host-api/host-info.ts";
 import { hostStatuses, hostDesiredStates } from "./host-status.ts";
-import { Template } from "../templates/template.ts";
+import { BuiltInTemplate } from "../templates/template.ts";
 
 const closed = { additionalProperties: false } as const;
 const count = (description: string) => Type.Integer({ minimum: 0, description });
@@ -59,7 +59,7 @@ export const Host = named(
       },
       { ...closed, description: "What the host said last; null where it has not said anything yet." },
     ),
-    templates: Type.Array(Template),
+    templates: Type.Array(BuiltInTemplate),
     usage: Nullable(HostUsage, {
       description: "What the machine itself has used, when it was last heard of.",
     }),
@@ -78,7 +78,7 @@ export const Host = named(
     accelerator: "kvm",
     accelerator_reason: "/dev/kvm works",
     versions: { skerry: "0.1.0", qemu: "7.2.22", kernel: "6.1.158" },
-    templates: [exampleOf(Template)],
+    templates: [exampleOf(BuiltInTemplate)],
     usage: null,
   },
 );

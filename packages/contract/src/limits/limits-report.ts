@@ -49,6 +49,8 @@ const exampleLimits = {
     persistent_disk_gib: { limit: 1_000, used: 9 },
     snapshots: { limit: 100, used: 2 },
     snapshot_gib: { limit: 500, used: 1 },
+    builds: { limit: 2, used: 1 },
+    template_gib: { limit: 100, used: 3 },
     tokens: { limit: 1_000, used: 5 },
   },
 };

@@ -15,7 +15,14 @@ export const vmQuotaNames = [
 export type VmQuotaName = (typeof vmQuotaNames)[number];
 
 /** What an organization holds at once. Of its tokens those count that are neither revoked nor expired. */
-export const quotaNames = [...vmQuotaNames, "snapshots", "snapshot_gib", "tokens"] as const;
+export const quotaNames = [
+  ...vmQuotaNames,
+  "snapshots",
+  "snapshot_gib",
+  "builds",
+  "template_gib",
+  "tokens",
+] as const;
 export type QuotaName = (typeof quotaNames)[number];
 
 /**
@@ -37,6 +44,9 @@ export const limitDefaults = {
   quota_persistent_disk_gib: 1_000,
   quota_snapshots: 100,
   quota_snapshot_gib: 500,
+  // A build takes CPUs, disks and the network of a host for minutes.
+  quota_builds: 2,
+  quota_template_gib: 100,
   // More than a busy CI has at once with a token for each job; each valid token costs memory in every replica that sees it.
   quota_tokens: 1_000,
 } as const;

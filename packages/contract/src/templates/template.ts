@@ -1,9 +1,10 @@
 import { Type, type Static } from "typebox";
-import { OneOf } from "../fields.ts";
+import { Nullable, OneOf } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 
-export const Template = named(
-  "Template",
+/** As a host has it: only what is built in. */
+export const BuiltInTemplate = named(
+  "BuiltInTemplate",
   {
     id: Type.String({ description: "The same description always has the same id." }),
     name: Type.String(),
@@ -20,6 +21,35 @@ export const Template = named(
     status: "ready",
   },
 );
+export type BuiltInTemplate = Static<typeof BuiltInTemplate>;
+
+const ofOwn = "Null of what is built in.";
+
+export const Template = named(
+  "Template",
+  {
+    ...BuiltInTemplate.properties,
+    tags: Type.Array(Type.String(), {
+      description: "What finds this version after its name and a colon; a name alone means `latest`.",
+    }),
+    digest: Nullable(Type.String({ description: `Of its files. ${ofOwn}` })),
+    bytes: Nullable(Type.Integer({ description: `What its files take. ${ofOwn}` })),
+    user: Nullable(Type.String({ description: "Who commands run as; null for root." })),
+    workdir: Nullable(Type.String({ description: "Where commands begin; null for the default." })),
+    build_id: Nullable(Type.String({ description: `The build that made it. ${ofOwn}` })),
+    created_at: Nullable(Type.String({ format: "date-time", description: ofOwn })),
+  },
+  {
+    ...exampleOf(BuiltInTemplate),
+    tags: [],
+    digest: null,
+    bytes: null,
+    user: null,
+    workdir: null,
+    build_id: null,
+    created_at: null,
+  },
+);
 export type Template = Static<typeof Template>;
 export const TemplateList = named(
   "TemplateList",
@@ -27,3 +57,14 @@ export const TemplateList = named(
   { items: [exampleOf(Template)] },
 );
 export type TemplateList = Static<typeof TemplateList>;
+
+export const TemplateTagRequest = named(
+  "TemplateTagRequest",
+  {
+    template: Type.String({
+      maxLength: 200,
+      description: "The version that the tag is to mean: its id, or `NAME:TAG`.",
+    }),
+  },
+  { template: "web:42" },
+);

@@ -3,6 +3,7 @@
 // environments of VMs that were destroyed by a version that did not.
 
 import type { Context } from "../context.ts";
+import { sweepBuilds } from "../builds/builder.ts";
 import { sweepIdempotencyKeys } from "../idempotency/create-once.ts";
 import { sweepJoinTokens } from "../joining/join-host.ts";
 import { sweepMachineRestarts } from "../machines/machine-restarts.ts";
@@ -33,6 +34,7 @@ export function expiredRowsSweeper(context: Context, everyMs: number): Backgroun
         await eraseLeftEnv(context.db, BATCH),
         await sweepVmEvents(context.db, BATCH),
         await sweepMachineRestarts(context.db, BATCH),
+        await sweepBuilds(context.db, BATCH),
         await sweepUsage(context.db, BATCH),
       ];
       const changed = swept.reduce((sum, count) => sum + count, 0);

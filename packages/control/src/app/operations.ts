@@ -1,6 +1,7 @@
 // All that the API can do, in the order of its document: a room that has routes is a line here.
 
 import type { Operation } from "../api/operation.ts";
+import { buildRoutes } from "../builds/build-routes.ts";
 import { clientRoutes } from "../clients/client-routes.ts";
 import { limitRoutes } from "../capacity/limit-routes.ts";
 import { docsRoutes, openapiRoutes } from "../docs/docs-routes.ts";
@@ -39,6 +40,7 @@ export const allRoutes = [
   machineVmRoutes,
   machineSnapshotRoutes,
   templateRoutes,
+  buildRoutes,
   eventRoutes,
   tokenRoutes,
   sessionRoutes,

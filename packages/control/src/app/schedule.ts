@@ -7,6 +7,7 @@
 //   sandbox-reaper         10 s   sandboxes past their expiry, and those that were paused for too long
 //   idle-pauser            10 s   persistent sandboxes that nothing has used for as long as they say
 //   mover                  10 s   VMs on their way to another host, and those that have to leave; also whenever it is woken
+//   builder               10 s   builds under way, and microVMs of those that have ended; also whenever it is woken
 //   host-certificates       1 min  certificates of hosts that are a day old
 //   restart-manager     on demand  machines that wait for their next start, when the first one is due
 //   cache-cleanup         10 min  images and frozen templates that nothing needs any more
@@ -29,6 +30,7 @@ import { heartbeat } from "../hosts/heartbeat.ts";
 import { hostCertificateRenewal } from "../joining/host-certificate-renewal.ts";
 import { hostHealthMonitor } from "../hosts/host-health-monitor.ts";
 import { Leases } from "../background/lease.ts";
+import { builder } from "../builds/builder.ts";
 import { mover } from "../moves/mover.ts";
 import { proxyHealthChecker } from "../platform/proxy-health.ts";
 import { restartQueue } from "../machines/restart-queue.ts";
@@ -56,6 +58,7 @@ type Settings = Pick<
   | "reaperIntervalMs"
   | "idlePauserIntervalMs"
   | "moverIntervalMs"
+  | "builderIntervalMs"
   | "sweeperIntervalMs"
   | "certificatesIntervalMs"
   | "usageSamplerIntervalMs"
@@ -77,6 +80,7 @@ export function allServices(context: Context, config: Settings): FencedService[]
     fenced((own) => sandboxReaper(own, config.reaperIntervalMs, config.pausedKeptDays)),
     fenced((own) => idlePauser(own, config.idlePauserIntervalMs)),
     fenced((own) => mover(own, config.moverIntervalMs)),
+    fenced((own) => builder(own, config.builderIntervalMs)),
     fenced((own) => hostCertificateRenewal(own, config.certificatesIntervalMs)),
     fenced((own) => restartQueue(own)),
     fenced((own) => cacheCleanup(own, config.cacheCleanupIntervalMs)),
@@ -88,7 +92,13 @@ export function allServices(context: Context, config: Settings): FencedService[]
 }
 
 /** What should not wait for its time where this process has come after one that died. */
-const RUNG_AT_START: readonly ServiceName[] = ["host-heartbeat", "vm-cleanup", "restart-manager", "mover"];
+const RUNG_AT_START: readonly ServiceName[] = [
+  "host-heartbeat",
+  "vm-cleanup",
+  "restart-manager",
+  "mover",
+  "builder",
+];
 
 /** Runs all services, whenever it is their turn on this replica. Resolves after `stop`, when all have ended. */
 export async function runSchedule(

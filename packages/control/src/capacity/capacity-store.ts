@@ -4,7 +4,7 @@ import { sql, type RawBuilder } from "kysely";
 import type { Egress } from "@skerry/contract/vms/egress";
 import { SkerryError } from "@skerry/contract/errors";
 import { HOST_OFFLINE_AFTER_S } from "@skerry/contract/hosts/host-status";
-import type { Template } from "@skerry/contract/templates/template";
+import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { LIMIT_MAX, type LimitName, type VmQuotaName } from "@skerry/contract/limits/quotas";
 import type { Database, Queries } from "../db/database.ts";
 import { pipelined } from "../db/pipelined-begin.ts";
@@ -17,7 +17,7 @@ export interface HostLoad {
   readonly address: string;
   readonly cpus: number;
   readonly memory_mib: number;
-  readonly templates: readonly Template[];
+  readonly templates: readonly BuiltInTemplate[];
   readonly used_memory_mib: number;
   readonly used_vcpus: number;
 }

@@ -18,6 +18,7 @@ import {
   type LimitChange,
 } from "../limits/organization-limits.ts";
 import { countValidTokens } from "../organizations/token-quota.ts";
+import { heldBuilds } from "./build-quota.ts";
 import { heldSnapshots } from "./snapshot-quota.ts";
 import { held } from "./capacity-store.ts";
 
@@ -27,6 +28,7 @@ export async function limitsReport({ db, limits: defaults }: Context, orgId: str
   const amounts = {
     ...(await held(db, orgId)),
     ...(await heldSnapshots(db, orgId)),
+    ...(await heldBuilds(db, orgId)),
     tokens: await countValidTokens(db, orgId),
   };
   return {

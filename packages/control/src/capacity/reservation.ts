@@ -2,7 +2,7 @@
 // that no number of replicas together promises anything twice.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Template } from "@skerry/contract/templates/template";
+import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import type { Size } from "@skerry/contract/sizes";
 import type { Queries } from "../db/database.ts";
 import { lockCapacity, type HostLoad, type LockedCapacity } from "./capacity-store.ts";
@@ -10,6 +10,12 @@ import type { Context } from "../context.ts";
 import { loaded } from "./host-capacity.ts";
 import { fits, place } from "@skerry/contract/hosts/placement";
 import { checkQuotas, type Amounts } from "./check-quotas.ts";
+import {
+  findOwnTemplate,
+  holdTemplate,
+  hostsOfTemplate,
+  type OwnTemplateRow,
+} from "../templates/own-templates.ts";
 import { findTemplate, hostsWithTemplate } from "../templates/templates.ts";
 
 export { lockCapacity, type HostLoad } from "./capacity-store.ts";
@@ -20,15 +26,17 @@ export interface PlacementRequest {
   readonly template: string;
   readonly size: Size;
   /** What counts beside the memory and the CPUs of the size. */
-  readonly quotas: (template: Template) => Partial<Amounts>;
+  readonly quotas: (template: BuiltInTemplate) => Partial<Amounts>;
   /** The only host that will do. */
   readonly on?: string;
 }
 
 /** What was found, under lock. */
 export interface Found {
-  /** As the host has it. */
-  readonly template: Template;
+  /** As the host has it. One of the organization's own has its id as its name. */
+  readonly template: BuiltInTemplate;
+  /** Undefined where the template is built in. */
+  readonly own: OwnTemplateRow | undefined;
   readonly host: HostLoad;
   readonly egress: LockedCapacity["egress"];
 }
@@ -51,26 +59,60 @@ export async function reserve<Row>(
   write: (transaction: Queries, found: Found) => Promise<Row>,
 ): Promise<Reservation<Row>> {
   await context.hostCapacity.refresh();
-  const recently = candidates(context, request, context.hostCapacity.hosts);
-  const first = recently instanceof SkerryError ? undefined : await tryAll(context, request, recently, write);
+  const wanted = await resolve(context, request);
+  const recently = candidates(context, wanted, context.hostCapacity.hosts);
+  const first = recently instanceof SkerryError ? undefined : await tryAll(context, wanted, recently, write);
   if (first !== undefined) return first;
   // A request must not be refused because of figures that are out of date.
   await context.hostCapacity.refreshNow();
-  const now = candidates(context, request, context.hostCapacity.hosts);
+  const now = candidates(context, wanted, context.hostCapacity.hosts);
   if (now instanceof SkerryError) throw now;
-  const second = await tryAll(context, request, now, write);
+  const second = await tryAll(context, wanted, now, write);
   if (second !== undefined) return second;
   throw noCapacity(request, "Others took what was free.");
+}
+
+interface Wanted extends PlacementRequest {
+  /** The organization's own template that is meant, and the hosts that have it. */
+  readonly own: { readonly row: OwnTemplateRow; readonly hostIds: readonly string[] } | undefined;
+}
+
+/** A name of what is built in means that, so most requests ask the database nothing. */
+async function resolve(context: Context, request: PlacementRequest): Promise<Wanted> {
+  const { hosts } = context.hostCapacity;
+  if (hosts.some(({ templates }) => findTemplate(templates, request.template) !== undefined))
+    return { ...request, own: undefined };
+  const row = await findOwnTemplate(context.db, request.orgId, request.template);
+  if (row === undefined) return { ...request, own: undefined };
+  return { ...request, own: { row, hostIds: await hostsOfTemplate(context.db, row.id) } };
+}
+
+/** As if it were built in, by its id. */
+function asBuiltIn({ id, disk_gib }: OwnTemplateRow): BuiltInTemplate {
+  return { id, name: id, description: "", disk_gib, status: "ready" };
+}
+
+/** Of those that may be used, those that have what is asked for; or why there are none. */
+function hostsThatHave(wanted: Wanted, usable: readonly HostLoad[]): readonly HostLoad[] | SkerryError {
+  const { own, template } = wanted;
+  if (own === undefined) return hostsWithTemplate(usable, template);
+  const having = usable.filter(({ id }) => own.hostIds.includes(id));
+  if (having.length > 0) return having;
+  return new SkerryError("host_unavailable", "No host that has the template is online.", {
+    remediation: "Try again when its host is back, or build the template again.",
+    retryAfterS: NO_CAPACITY_RETRY_S,
+    context: { field: "template", value: template },
+  });
 }
 
 /** Hosts to try, best first. */
 function candidates(
   context: Context,
-  request: PlacementRequest,
+  request: Wanted,
   online: readonly HostLoad[],
 ): readonly string[] | SkerryError {
   const usable = online.filter(({ id }) => (request.on ?? id) === id);
-  const hosts = hostsWithTemplate(usable, request.template);
+  const hosts = hostsThatHave(request, usable);
   if (hosts instanceof SkerryError) return hosts;
   const placement = place(hosts, request.size, context.limits.vcpusPerCpu);
   if (placement.kind === "candidates") return placement.hostIds;
@@ -87,7 +129,7 @@ function candidates(
 
 async function tryAll<Row>(
   context: Context,
-  request: PlacementRequest,
+  request: Wanted,
   hostIds: readonly string[],
   write: (transaction: Queries, found: Found) => Promise<Row>,
 ): Promise<Reservation<Row> | undefined> {
@@ -97,18 +139,27 @@ async function tryAll<Row>(
       const capacity = await lockCapacity(transaction, request.orgId, hostId);
       const { host, egress } = capacity;
       context.hostCapacity.saw(hostId, host);
-      const template = host && findTemplate(host.templates, request.template);
+      const own = request.own?.row;
+      if (own !== undefined && !(await holdTemplate(transaction, own.id))) throw deleted(request);
+      const template =
+        own === undefined ? host && findTemplate(host.templates, request.template) : asBuiltIn(own);
       if (host === undefined || template === undefined) return undefined;
       const { vcpus, memory_mib } = request.size;
       checkQuotas(context, capacity, { ...request.quotas(template), vcpus, memory_mib });
       if (!fits(host, request.size, context.limits.vcpusPerCpu)) return undefined;
-      return { host, row: await write(transaction, { template, host, egress }) };
+      return { host, row: await write(transaction, { template, own, host, egress }) };
     });
     if (reserved === undefined) continue;
     context.hostCapacity.saw(hostId, loaded(reserved.host, request.size));
     return { row: reserved.row, address: reserved.host.address };
   }
   return undefined;
+}
+
+function deleted({ template }: PlacementRequest): SkerryError {
+  return new SkerryError("unknown_template", `There is no template "${template}" any more.`, {
+    context: { field: "template", value: template },
+  });
 }
 
 function tooLarge({ size }: PlacementRequest, largestMemoryMib: number): SkerryError {

@@ -14,6 +14,8 @@ import type { MachineTables } from "./tables/machine-tables.ts";
 import type { MoveTables } from "./tables/move-tables.ts";
 import type { SnapshotTables } from "./tables/snapshot-tables.ts";
 import type { EventTables } from "./tables/event-tables.ts";
+import type { BuildTables } from "./tables/build-tables.ts";
+import type { TemplateTables } from "./tables/template-tables.ts";
 import type { UsageTables } from "./tables/usage-tables.ts";
 import type { BackgroundTables } from "./tables/background-tables.ts";
 
@@ -40,6 +42,8 @@ export interface Tables
     SnapshotTables,
     EventTables,
     UsageTables,
+    TemplateTables,
+    BuildTables,
     BackgroundTables {}
 
 export type Database = Kysely<Tables>;

@@ -10,12 +10,14 @@ import type { NeededScope } from "@skerry/contract/organizations/scopes";
 import type { Versioned } from "../api/versioned.ts";
 import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
+import { findBuilds } from "../builds/builds.ts";
 import { findHosts } from "../hosts/hosts.ts";
 import { findMachines } from "../machines/machines.ts";
 import { findMoves } from "../moves/moves.ts";
 import { findBackgroundServices } from "../platform/background-services.ts";
 import { findSandboxes } from "../sandboxes/sandboxes.ts";
 import { findSnapshots } from "../snapshots/snapshots.ts";
+import { findOwnTemplates } from "../templates/own-templates.ts";
 
 export type Resource = NonNullable<ResourceEvent["resource"]>;
 
@@ -33,6 +35,8 @@ export const eventSources = {
   // Who may read of sandboxes alone is told nothing of machines.
   sandboxSnapshot: { kind: "snapshot", scope: "sandboxes:read", find: findSnapshots },
   machineSnapshot: { kind: "snapshot", scope: "machines:read", find: findSnapshots },
+  template: { kind: "template", scope: "templates:read", find: findOwnTemplates },
+  build: { kind: "build", scope: "templates:read", find: findBuilds },
   host: { kind: "host", scope: "hosts:read", find: (context, _orgId, ids) => findHosts(context, ids) },
   move: { kind: "move", scope: "hosts:read", find: (context, _orgId, ids) => findMoves(context, ids) },
   backgroundService: {

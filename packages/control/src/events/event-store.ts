@@ -33,6 +33,8 @@ const tables: Readonly<Record<EventSource, ChangedTable>> = {
   machine: { table: "machines", isOfOrganization: true },
   sandboxSnapshot: { table: "snapshots", isOfOrganization: true, isShown: isSnapshotOf("sandbox") },
   machineSnapshot: { table: "snapshots", isOfOrganization: true, isShown: isSnapshotOf("machine") },
+  template: { table: "templates", isOfOrganization: true },
+  build: { table: "builds", isOfOrganization: true },
   host: { table: "hosts", isOfOrganization: false },
   move: { table: "moves", isOfOrganization: false },
   backgroundService: {

@@ -27,6 +27,7 @@ import { MoveCalls } from "./move-calls.ts";
 import { SavedMoveCalls } from "./saved-move-calls.ts";
 import { SnapshotCalls } from "./snapshot-calls.ts";
 import { PortCalls } from "./port-calls.ts";
+import { TemplateCalls } from "./template-calls.ts";
 
 /** The incarnation of a VM that a call means. */
 export interface VmRef {
@@ -74,6 +75,7 @@ export class HostClient {
   readonly files: FileCalls;
   readonly snapshots: SnapshotCalls;
   readonly metrics: MetricCalls;
+  readonly templates: TemplateCalls;
   /** What reaches the ports of guests. */
   readonly ports: PortCalls;
 
@@ -91,6 +93,7 @@ export class HostClient {
     this.files = new FileCalls(this.#transport, this.#lasting);
     this.snapshots = new SnapshotCalls(this.#transport);
     this.metrics = new MetricCalls(this.#transport);
+    this.templates = new TemplateCalls(this.#lasting);
     this.ports = new PortCalls(this.#transport);
   }
 

@@ -85,7 +85,7 @@ export async function changeHost(
   return rows.length > 0;
 }
 
-/** Puts draining hosts into maintenance on which nothing is left: no VM, no paused sandbox, no snapshot, and no move away from it. Call it in a transaction of its own: a placement locks the host first, so
+/** Puts draining hosts into maintenance on which nothing is left: no VM, no paused sandbox, no snapshot, no build, and no move away from it. Call it in a transaction of its own: a placement locks the host first, so
  *  one that is draining when it is looked at here gets none any more. */
 export async function finishDrains(db: Queries): Promise<{ readonly id: string; readonly name: string }[]> {
   await sql`select 1 from hosts where status = 'draining' order by id for no key update`.execute(db);
@@ -95,6 +95,7 @@ export async function finishDrains(db: Queries): Promise<{ readonly id: string; 
     where status = 'draining' and not unsettled and removed_at is null and not exists (select 1 from ${vmsOf("hosts.id")} as vms)
       and not exists (select 1 from sandboxes where host_id = hosts.id and status = 'paused')
       and not exists (select 1 from snapshots where host_id = hosts.id and status in ('creating', 'ready', 'deleting'))
+      and not exists (select 1 from builds where host_id = hosts.id and execution_id is not null)
       and not exists (select 1 from moves where from_host_id = hosts.id and status in (${sql.join(moveStatusesUnderWay)}))
     returning id, name`.execute(db);
   return rows;

@@ -10,6 +10,8 @@ const nouns: Readonly<Record<QuotaName, string>> = {
   persistent_disk_gib: "GiB of disk for persistent sandboxes",
   snapshots: "snapshots",
   snapshot_gib: "GiB of snapshots",
+  builds: "builds under way",
+  template_gib: "GiB of templates",
   tokens: "valid tokens",
 };
 

@@ -1,7 +1,7 @@
 // POST /v1/machines from the request to a machine that runs.
 
 import type { Machine, MachineCreateRequest } from "@skerry/contract/machines/machine";
-import type { Template } from "@skerry/contract/templates/template";
+import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { timed } from "../metrics/timed.ts";
 import { findMachine, insertMachine, type MachineRow } from "./machine-store.ts";
 import type { Caller } from "../caller.ts";
@@ -80,7 +80,7 @@ function takeRoom(context: Context, { caller, params, attempt }: Placing): Promi
     return written;
   };
   if (origin.kind === "template") {
-    const quotas = ({ disk_gib }: Template) => ({ machines: 1, disk_gib });
+    const quotas = ({ disk_gib }: BuiltInTemplate) => ({ machines: 1, disk_gib });
     const placement = { orgId, template: origin.template, size, quotas };
     return reserve(context, placement, (transaction, found) => write(transaction, found, null));
   }

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
 import type { Queries } from "../db/database.ts";
 
 /** Undefined where there is none. Placements and changes of members wait for the same lock. */
@@ -38,8 +39,16 @@ export async function isDeleted(db: Queries, orgId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** Its builds are canceled, and its templates are removed from their hosts, by the service `builder`. */
 export async function markDeleted(transaction: Queries, orgId: string): Promise<void> {
   await sql`delete from organization_limits where org_id = ${orgId}`.execute(transaction);
+  await sql`
+    update builds set status = 'canceled', version = version + 1, finished_at = now(), retry_at = now()
+    where org_id = ${orgId} and status in (${sql.join(buildStatusesUnderWay)})`.execute(transaction);
+  await sql`delete from template_tags where org_id = ${orgId}`.execute(transaction);
+  await sql`
+    update templates set status = 'deleting', version = version + 1, deleted_at = now()
+    where org_id = ${orgId} and status = 'ready'`.execute(transaction);
   await sql`
     update organizations set deleted_at = now(), allowed_private_cidrs = '{}' where id = ${orgId}`.execute(
     transaction,

@@ -3,6 +3,7 @@
 
 import type { Vm } from "@skerry/contract/host-api/vm";
 import { isId } from "@skerry/contract/ids";
+import { buildVmWork } from "../builds/clean-up-builds.ts";
 import type { Context } from "../context.ts";
 import { hostsInReach, settleHost, type HostInReach } from "../hosts/host-rows.ts";
 import { withoutArrivals } from "../moves/arrivals.ts";
@@ -38,8 +39,9 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
   const sandboxes = await sandboxesOnHost(context.db, host.id);
   const machines = await machinesOnHost(context.db, host.id);
   const vms = await withoutArrivals(context.db, await client.listVms(stop));
+  const ofBuilds = vms.filter((vm) => isId("build", vm.id));
   const ofMachines = vms.filter((vm) => isId("machine", vm.id));
-  const ofSandboxes = vms.filter((vm) => !isId("machine", vm.id));
+  const ofSandboxes = vms.filter((vm) => !isId("machine", vm.id) && !isId("build", vm.id));
   const sandboxesAfter = await sandboxFacts(context.db, idsOf(ofSandboxes));
   const machinesAfter = await machineFacts(context.db, idsOf(ofMachines));
   tellUnknown(context, host, { vms: ofMachines, known: machinesAfter });
@@ -49,6 +51,7 @@ async function reconcileHost(context: Context, host: HostInReach, stop: AbortSig
     ...sandboxReconcileActions(host.id, sandboxes, ofSandboxes, sandboxesAfter).map(
       (action) => () => cleanUpSandbox(context, { client, action, stop, service: SERVICE }),
     ),
+    ...(await buildVmWork(context, { vms: ofBuilds, client, stop })),
     ...(await snapshotWork(context, { hostId: host.id, client, stop, service: SERVICE })),
     ...machineReconcileActions(host.id, machines, ofMachines, machinesAfter).map(
       (action) => () => cleanUpMachine(context, { client, action, stop, service: SERVICE }),

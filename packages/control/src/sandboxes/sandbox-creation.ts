@@ -19,7 +19,7 @@ import type { Attempt, Creation, Outcome } from "../idempotency/create-once.ts";
 import { mayReadEnv } from "../vms/env.ts";
 import { newVm, type NewVmPlace } from "../vms/creation/new-vm.ts";
 import type { Queries } from "../db/database.ts";
-import type { Template } from "@skerry/contract/templates/template";
+import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { sandboxQuotas } from "./sandbox-quotas.ts";
 import { reserve, type Reservation } from "../capacity/reservation.ts";
 import { reserveAtSnapshot } from "../snapshots/snapshot-room.ts";
@@ -90,7 +90,7 @@ async function takeRoom(
     return written;
   };
   if (origin.kind === "template") {
-    const quotas = ({ disk_gib }: Template) => sandboxQuotas({ mode, diskGib: disk_gib, size });
+    const quotas = ({ disk_gib }: BuiltInTemplate) => sandboxQuotas({ mode, diskGib: disk_gib, size });
     const placement = { orgId, template: origin.template, size, quotas };
     return reserve(context, placement, (transaction, found) => write(transaction, found, null));
   }

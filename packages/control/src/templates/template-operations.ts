@@ -1,9 +1,12 @@
 import { Type } from "typebox";
 import { SizeList } from "@skerry/contract/platform/size-list";
-import { Template, TemplateList } from "@skerry/contract/templates/template";
+import { Template, TemplateList, TemplateTagRequest } from "@skerry/contract/templates/template";
+import { TEMPLATE_NAME_PATTERN, TEMPLATE_TAG_PATTERN } from "@skerry/contract/templates/template-name";
 import type { Access, Operations } from "../api/operation.ts";
 
 const read = { scope: "templates:read", role: "viewer", rate: "read" } as const satisfies Access;
+
+const write = { scope: "templates:write", role: "member", rate: "write" } as const satisfies Access;
 
 /** What a sandbox can be made of: templates and sizes. */
 export const templateOperations = {
@@ -25,7 +28,8 @@ export const templateOperations = {
     path: "/v1/templates",
     tag: "templates",
     summary: "List templates",
-    description: "The templates that sandboxes are cloned from.",
+    description:
+      "What sandboxes and machines are made of: the built-in templates, and then the organization's own versions, newest first.",
     answers: { 200: TemplateList },
     access: read,
     audit: { action: "template.list", resource: "template" },
@@ -37,11 +41,42 @@ export const templateOperations = {
     path: "/v1/templates/:template",
     tag: "templates",
     summary: "Get a template",
-    description: "By name or id.",
+    description: "By name, `NAME:TAG` or id. A name alone means the tag `latest`.",
     params: Type.Object({ template: Type.String() }),
     answers: { 200: Template },
     access: read,
     audit: { action: "template.get", resource: "template" },
+    errors: ["template_not_found"],
+  },
+  deleteTemplate: {
+    surface: "v1",
+    method: "DELETE",
+    path: "/v1/templates/:template",
+    tag: "templates",
+    summary: "Delete a template",
+    description:
+      "A version of the organization's own, with all its tags. Templates that were built on it stay; what was made of it has to be destroyed first.",
+    params: Type.Object({ template: Type.String() }),
+    answers: { 204: Type.Null({ description: "It is deleted." }) },
+    access: write,
+    audit: { action: "template.delete", resource: "template" },
+    errors: ["template_not_found", "template_in_use"],
+  },
+  tagTemplate: {
+    surface: "v1",
+    method: "PUT",
+    path: "/v1/templates/:template/tags/:tag",
+    tag: "templates",
+    summary: "Tag a template",
+    description: "Has a tag of a name mean another version of that name. What runs already stays what it is.",
+    params: Type.Object({
+      template: Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN, description: "A name." }),
+      tag: Type.String({ maxLength: 128, pattern: TEMPLATE_TAG_PATTERN }),
+    }),
+    body: TemplateTagRequest,
+    answers: { 200: Template },
+    access: write,
+    audit: { action: "template.tag", resource: "template" },
     errors: ["template_not_found"],
   },
 } as const satisfies Operations;

@@ -1,10 +1,18 @@
 import { sizes } from "@skerry/contract/sizes";
+import { callerOf } from "../api/authenticate-hook.ts";
 import { routes } from "../api/routes.ts";
+import { deleteTemplate } from "./delete-template.ts";
+import { tagTemplate } from "./own-templates.ts";
 import { templateOperations } from "./template-operations.ts";
 import { getTemplate, listTemplates } from "./templates.ts";
 
 export const templateRoutes = routes(templateOperations, (context) => ({
   listSizes: () => ({ items: [...sizes] }),
-  listTemplates: async () => ({ items: await listTemplates(context) }),
-  getTemplate: (request) => getTemplate(context, request.params.template),
+  listTemplates: async (request) => ({ items: await listTemplates(context, callerOf(request)) }),
+  getTemplate: (request) => getTemplate(context, callerOf(request), request.params.template),
+  deleteTemplate: (request) => deleteTemplate(context, callerOf(request), request.params.template),
+  tagTemplate: (request) => {
+    const { template: name, tag } = request.params;
+    return tagTemplate(context, callerOf(request), { name, tag, template: request.body.template });
+  },
 }));

@@ -2,26 +2,45 @@
 // name.
 
 import { SkerryError } from "@skerry/contract/errors";
-import type { Template } from "@skerry/contract/templates/template";
+import type { BuiltInTemplate, Template } from "@skerry/contract/templates/template";
 import { listHostRows } from "../hosts/host-rows.ts";
+import type { Tenant } from "../caller.ts";
 import type { Context } from "../context.ts";
+import { templatesOfOrganization } from "./own-template-store.ts";
+import { findOwnTemplate, ownTemplateOf, templateNotFound } from "./own-templates.ts";
 
-/** Every template that some host has, by name. One that is ready anywhere is shown as ready. */
-export async function listTemplates(context: Context): Promise<Template[]> {
-  return templatesOf(await listHostRows(context.db));
+/** Versions of an organization's own that a list shows, the newest. */
+const OWN_SHOWN_MAX = 500;
+
+/** Every built-in template that some host has, by name, and then the organization's own, newest first. One that is ready anywhere is shown as ready. */
+export async function listTemplates({ db }: Context, { orgId }: Tenant): Promise<Template[]> {
+  const [hosts, own] = await Promise.all([
+    listHostRows(db),
+    templatesOfOrganization(db, orgId, OWN_SHOWN_MAX),
+  ]);
+  return [...templatesOf(hosts).map(shownBuiltIn), ...own.map(ownTemplateOf)];
 }
 
-export async function getTemplate(context: Context, nameOrId: string): Promise<Template> {
+export async function getTemplate(context: Context, { orgId }: Tenant, asked: string): Promise<Template> {
   const hosts = await listHostRows(context.db);
   // By name the one that is shown, by id just this one.
-  const template = findTemplate(
-    [...templatesOf(hosts), ...hosts.flatMap((host) => host.templates)],
-    nameOrId,
-  );
-  if (template !== undefined) return template;
-  throw new SkerryError("template_not_found", "There is no such template.", {
-    remediation: "`GET /v1/templates` lists the templates.",
-  });
+  const builtIn = findTemplate([...templatesOf(hosts), ...hosts.flatMap((host) => host.templates)], asked);
+  if (builtIn !== undefined) return shownBuiltIn(builtIn);
+  const own = await findOwnTemplate(context.db, orgId, asked);
+  if (own === undefined) throw templateNotFound(asked);
+  return ownTemplateOf(own);
+}
+
+function shownBuiltIn(template: BuiltInTemplate): Template {
+  return {
+    ...template,
+    ...{ tags: [], digest: null, bytes: null, user: null, workdir: null, build_id: null, created_at: null },
+  };
+}
+
+/** Names of all that hosts have built in. */
+export async function builtInNames({ db }: Context): Promise<string[]> {
+  return templatesOf(await listHostRows(db)).map(({ name }) => name);
 }
 
 /** Those of the hosts that have the template, or are nearest to having it; or why there are none. */
@@ -48,11 +67,11 @@ const NO_HOST_RETRY_S = 10;
 const rank = { ready: 3, building: 2, failed: 1, none: 0 } as const;
 
 interface WithTemplates {
-  readonly templates: readonly Template[];
+  readonly templates: readonly BuiltInTemplate[];
 }
 
-function templatesOf(hosts: readonly WithTemplates[]): Template[] {
-  const byName = new Map<string, Template>();
+function templatesOf(hosts: readonly WithTemplates[]): BuiltInTemplate[] {
+  const byName = new Map<string, BuiltInTemplate>();
   for (const template of hosts.flatMap((host) => host.templates)) {
     const known = byName.get(template.name);
     if (known === undefined || rank[template.status] > rank[known.status])
@@ -62,11 +81,14 @@ function templatesOf(hosts: readonly WithTemplates[]): Template[] {
 }
 
 /** As one host has it: each builds its own. */
-export function findTemplate(templates: readonly Template[], nameOrId: string): Template | undefined {
+export function findTemplate(
+  templates: readonly BuiltInTemplate[],
+  nameOrId: string,
+): BuiltInTemplate | undefined {
   return templates.find((template) => template.name === nameOrId || template.id === nameOrId);
 }
 
-function unknownTemplate(name: string, known: readonly Template[]): SkerryError {
+function unknownTemplate(name: string, known: readonly BuiltInTemplate[]): SkerryError {
   const names = known.map((template) => template.name).join(", ");
   return new SkerryError("unknown_template", `There is no template "${name}".`, {
     remediation: names === "" ? "No host has a template yet." : `Use one of: ${names}.`,

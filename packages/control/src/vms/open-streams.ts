@@ -3,11 +3,16 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Caller } from "../caller.ts";
-import type { VmRef } from "./vm-kind.ts";
 
 export interface OpenStreamsBounds {
   readonly perVm: number;
   readonly perOrganization: number;
+}
+
+/** Whose output, log or terminal it is. */
+interface Streamed {
+  readonly kind: { readonly noun: string };
+  readonly id: string;
 }
 
 /** Counts those of one sort in this process. */
@@ -23,7 +28,7 @@ export class OpenStreams {
   }
 
   /** One more, until it is disposed of. Throws `too_many_streams`. */
-  take({ orgId }: Pick<Caller, "orgId">, { kind, id }: VmRef): Disposable {
+  take({ orgId }: Pick<Caller, "orgId">, { kind, id }: Streamed): Disposable {
     // With the organization, so that a stranger who names the VM uses up nothing of it.
     const vm = `${orgId} ${id}`;
     const { perVm, perOrganization } = this.#bounds;

@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import { newId } from "@skerry/contract/ids";
 import type { OperationId } from "../../src/app/operations.ts";
+import { activateBuilder, builtTemplate, newBuild } from "./builds.ts";
 import { JoiningHost, newJoinToken } from "./joining-host.ts";
 import { FRIENDLY_PORT } from "./fake-ports.ts";
 import { Members } from "./members.ts";
@@ -73,6 +74,28 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   listSizes: async () => call("GET", "/v1/sizes"),
   listTemplates: async () => call("GET", "/v1/templates"),
   getTemplate: async () => call("GET", "/v1/templates/base"),
+  createTemplate: async () =>
+    call("POST", "/v1/templates", { name: "web", size: "shared-cpu-1x", steps: [{ run: "make" }] }),
+  deleteTemplate: async (world) =>
+    call("DELETE", `/v1/templates/${(await builtTemplate(world)).template_id}`),
+  tagTemplate: async (world) => {
+    const { template_id } = await builtTemplate(world);
+    return call("PUT", "/v1/templates/web/tags/stable", { template: template_id });
+  },
+  listBuilds: async () => call("GET", "/v1/builds"),
+  getBuild: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}`),
+  getBuildLog: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}/logs`),
+  uploadBuildContext: async (world) => {
+    const { id } = await newBuild(world, { context: true });
+    await activateBuilder(world);
+    return call("PUT", `/v1/builds/${id}/context`, "x");
+  },
+  cancelBuild: async (world) => call("POST", `/v1/builds/${(await newBuild(world)).id}/cancel`),
+  retryBuild: async (world) => {
+    const { id } = await newBuild(world);
+    await world.call("POST", `/v1/builds/${id}/cancel`);
+    return call("POST", `/v1/builds/${id}/retry`);
+  },
   createToken: async () => call("POST", "/v1/auth/tokens", {}),
   createLoginCode: async () => call("POST", "/v1/auth/login-codes", {}),
   createSession: async ({ token }) => call("POST", "/v1/auth/sessions", { token }),

@@ -177,6 +177,8 @@ export class FakeExecutions {
 
   async #start(id: string, command: StartExecution, response: ServerResponse): Promise<void> {
     if (command.command === "reset") throw new SkerryError("workdir_not_found", "gone");
+    const known = this.all.get(id);
+    if (known !== undefined && !command.follow) return sendJson(response, 200, known.state);
     const execution = new FakeExecution(id, command);
     this.all.set(id, execution);
     if (command.command === "garbage") return void response.writeHead(200).end(Buffer.from([0xff, 1, 2, 3]));
@@ -189,7 +191,8 @@ export class FakeExecutions {
 
 /** Understands a handful of commands by name. `repeat` repeats its input; everything else is repeated on stdout. */
 function play(execution: FakeExecution): void {
-  const [name = "", argument, gateName = ""] = commandOf(execution).split(" ");
+  const command = commandOf(execution);
+  const [name = "", argument, gateName = ""] = command.split(" ");
   switch (name) {
     case "forever":
     case "repeat":
@@ -214,17 +217,20 @@ function play(execution: FakeExecution): void {
       execution.write(Buffer.from([0x66, 0xff, 0x00, 0xc3]));
       execution.write(Buffer.from([0xa9]), "stderr");
       return execution.end();
+    case "fail":
+      execution.write("it is broken\n", "stderr");
+      return execution.end(Number(argument));
     default:
-      execution.write(commandOf(execution));
+      execution.write(command);
       execution.write("warned", "stderr");
       execution.end();
   }
 }
 
-/** Of what E2B's clients start: the command that they gave to a shell. */
-function commandOf({ command: { command } }: FakeExecution): string {
+/** Of a step of a build, what its user wrote; of what E2B's clients start, the command that they gave to a shell. */
+function commandOf({ command: { command, env } }: FakeExecution): string {
   const [, given] = /^#e2b [^]*'([^']*)'$/.exec(command) ?? [];
-  return given ?? command;
+  return env["STEP_RUN"] ?? given ?? command;
 }
 
 async function takeInput(

@@ -13,12 +13,13 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { CertificateRequest, HostCertificate } from "@skerry/contract/joining/host-certificate";
 import type { EgressChange, ExecuteCommand, StopVm, Vm, VmSpec } from "@skerry/contract/host-api/vm";
 import type { HostUsage } from "@skerry/contract/host-api/host-info";
-import type { Template } from "@skerry/contract/templates/template";
+import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { playCommand } from "./fake-commands.ts";
 import { serveFiles, type StoredFile } from "./fake-files.ts";
 import { FakeExecutions } from "./fake-executions.ts";
 import { fakes, FakeMoves } from "./fake-moves.ts";
 import { FakeSavedMoves } from "./fake-saved-moves.ts";
+import { FakeTemplates } from "./fake-templates.ts";
 import { FakeSnapshots } from "./fake-snapshots.ts";
 import { FakeMetrics } from "./fake-metrics.ts";
 import { FakePauses } from "./fake-pauses.ts";
@@ -53,6 +54,7 @@ export class FakeHost {
   readonly console = new FakeConsole();
   readonly executions = new FakeExecutions();
   readonly moves = new FakeMoves(() => this.vms);
+  readonly templates = new FakeTemplates(() => this.vms);
   readonly snapshots = new FakeSnapshots(() => this.vms);
   readonly savedMoves = new FakeSavedMoves(() => ({ vms: this.vms, snapshots: this.snapshots.kept }));
   readonly pauses = new FakePauses(() => this.vms);
@@ -79,7 +81,7 @@ export class FakeHost {
   name = "fake";
   cpus = 2;
   memoryMib = 4096;
-  template: Template = {
+  template: BuiltInTemplate = {
     id: "tpl_00000000000000000000000001",
     name: "base",
     description: "x",
@@ -120,6 +122,7 @@ export class FakeHost {
         this.moves.serve(request, response) ??
         this.#ofExecutions(request, response) ??
         this.snapshots.serve(request, response) ??
+        this.templates.serve(request, response) ??
         this.pauses.serve(request, response) ??
         this.metrics.serve(request, response) ??
         this.#answer(request, response);
@@ -266,6 +269,7 @@ export class FakeHost {
     this.#fail("start");
     await this.pauses.resume(id, spec);
     this.snapshots.starts(spec);
+    this.templates.starts(spec);
     const before = this.vms.get(id);
     if (before?.status === "running" && before.execution_id !== spec.execution_id) {
       throw new SkerryError("stale_execution", "another incarnation runs");

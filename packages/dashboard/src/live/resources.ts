@@ -60,6 +60,8 @@ export const resources = {
   sandbox: new Resources<"sandbox">(byId),
   machine: new Resources<"machine">(byId),
   snapshot: new Resources<"snapshot">(byId),
+  template: new Resources<"template">(byId),
+  build: new Resources<"build">(byId),
   host: new Resources<"host">(byId),
   move: new Resources<"move">(byId),
   background_service: new Resources<"background_service">(({ name }) => name),

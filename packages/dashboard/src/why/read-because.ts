@@ -9,6 +9,7 @@ import { resources, type ResourceOf } from "../live/resources.ts";
 import { may, me } from "../session.ts";
 import type { Act, Because, CommonFacts } from "./because.ts";
 import type { VmFacts } from "./vm-facts.ts";
+import { whyBuild, whyTemplate } from "./why-build.ts";
 import { hostActs, whyHost } from "./why-host.ts";
 import { machineActs, whyMachine } from "./why-machine.ts";
 import { whyMove } from "./why-move.ts";
@@ -39,6 +40,8 @@ const readers: { readonly [Kind in ResourceEventKind]: Reader<Kind> } = {
   },
   snapshot: async (snapshot, signal) =>
     whySnapshot(snapshot, { ...common(), host: await hostOf(snapshot.host_id, signal) }),
+  template: async (template) => whyTemplate(template, common()),
+  build: async (build) => whyBuild(build, common()),
   host: async (host, signal) => {
     const [hosts, moves, act] = await Promise.all([
       skerry.hosts.page({ limit: HOSTS_MAX }, { signal }),

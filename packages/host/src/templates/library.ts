@@ -6,7 +6,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { TemplateImage } from "@skerry/contract/host-api/templates";
 import { isId } from "@skerry/contract/ids";
 import type { HostCompatibility } from "@skerry/contract/moves/host-compatibility";
-import type { Template } from "@skerry/contract/templates/template";
+import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { sizes, type Size } from "@skerry/contract/sizes";
 import type { Logger } from "pino";
 import type { HostResources } from "../vm/vm-resources.ts";
@@ -94,7 +94,7 @@ export class TemplateLibrary {
   }
 
   /** The built-in ones that sandboxes and machines are made of. */
-  list(): Template[] {
+  list(): BuiltInTemplate[] {
     return [...this.#entries.values()].flatMap(({ description, image: { status } }) =>
       description.builds === true
         ? []

@@ -51,6 +51,148 @@ BackgroundServiceLastRunOutcome = Literal[
     "failure",
 ]
 
+BuildStatus = Literal[
+    "queued",
+    "building",
+    "sealing",
+    "freezing",
+    "ready",
+    "failed",
+    "canceled",
+]
+
+BuildStepsStatus = Literal[
+    "waiting",
+    "running",
+    "done",
+    "failed",
+]
+
+BuildErrorCode = Literal[
+    "bad_request",
+    "unknown_field",
+    "invalid_duration",
+    "invalid_env",
+    "invalid_path",
+    "unauthorized",
+    "forbidden",
+    "quota_exceeded",
+    "egress_forbidden",
+    "invalid_signature",
+    "url_expired",
+    "not_found",
+    "sandbox_not_found",
+    "machine_not_found",
+    "token_not_found",
+    "organization_not_found",
+    "member_not_found",
+    "user_not_found",
+    "template_not_found",
+    "host_not_found",
+    "vm_not_found",
+    "file_not_found",
+    "snapshot_not_found",
+    "build_not_found",
+    "execution_not_found",
+    "move_not_found",
+    "service_not_found",
+    "method_not_allowed",
+    "request_timeout",
+    "upgrade_required",
+    "name_taken",
+    "host_name_taken",
+    "host_not_empty",
+    "host_silent",
+    "host_not_removable",
+    "join_token_used",
+    "idempotency_conflict",
+    "idempotency_in_progress",
+    "already_member",
+    "organization_not_empty",
+    "operator_organization",
+    "last_owner",
+    "sandbox_not_running",
+    "sandbox_expired",
+    "sandbox_not_persistent",
+    "machine_not_running",
+    "machine_destroyed",
+    "vm_not_running",
+    "vm_in_use",
+    "stale_execution",
+    "not_snapshotable",
+    "snapshot_damaged",
+    "snapshot_incompatible",
+    "template_in_use",
+    "build_over",
+    "build_needs_no_context",
+    "build_canceled",
+    "move_refused",
+    "disk_gone",
+    "layer_missing",
+    "disk_unreadable",
+    "control_superseded",
+    "execution_input_closed",
+    "path_is_directory",
+    "path_not_directory",
+    "path_not_file",
+    "directory_not_empty",
+    "vm_outdated",
+    "port_not_listening",
+    "version_mismatch",
+    "upload_incomplete",
+    "payload_too_large",
+    "context_too_large",
+    "unsupported_media_type",
+    "unknown_template",
+    "invalid_build",
+    "app_not_detected",
+    "unknown_snapshot",
+    "unknown_size",
+    "size_too_large",
+    "timeout_too_long",
+    "invalid_cidr",
+    "invalid_port",
+    "invalid_domain",
+    "egress_conflict",
+    "host_unreachable",
+    "workdir_not_found",
+    "vm_user_not_found",
+    "stdin_not_supported",
+    "permission_denied",
+    "disk_full",
+    "build_step_failed",
+    "build_out_of_memory",
+    "step_timed_out",
+    "build_timed_out",
+    "context_missing",
+    "program_missing",
+    "archive_refused",
+    "too_many_watches",
+    "headers_too_large",
+    "sandbox_busy",
+    "machine_busy",
+    "rate_limited",
+    "too_many_streams",
+    "canceled",
+    "internal",
+    "not_implemented",
+    "guest_failed",
+    "move_failed",
+    "no_capacity",
+    "template_not_ready",
+    "host_unavailable",
+    "vm_moving",
+    "database_unavailable",
+    "shutting_down",
+    "guest_timeout",
+]
+
+BuiltInTemplateStatus = Literal[
+    "ready",
+    "building",
+    "failed",
+]
+
 DirectoryEntryType = Literal[
     "file",
     "directory",
@@ -111,6 +253,7 @@ ErrorCode = Literal[
     "vm_not_found",
     "file_not_found",
     "snapshot_not_found",
+    "build_not_found",
     "execution_not_found",
     "move_not_found",
     "service_not_found",
@@ -140,6 +283,10 @@ ErrorCode = Literal[
     "not_snapshotable",
     "snapshot_damaged",
     "snapshot_incompatible",
+    "template_in_use",
+    "build_over",
+    "build_needs_no_context",
+    "build_canceled",
     "move_refused",
     "disk_gone",
     "layer_missing",
@@ -174,6 +321,11 @@ ErrorCode = Literal[
     "stdin_not_supported",
     "permission_denied",
     "disk_full",
+    "build_step_failed",
+    "build_out_of_memory",
+    "step_timed_out",
+    "build_timed_out",
+    "context_missing",
     "program_missing",
     "archive_refused",
     "too_many_watches",
@@ -333,6 +485,7 @@ Scope = Literal[
     "machines:write",
     "machines:execute",
     "templates:read",
+    "templates:write",
     "tokens:read",
     "tokens:write",
     "org:read",
@@ -359,6 +512,8 @@ ResourceEventKind = Literal[
     "sandbox",
     "machine",
     "snapshot",
+    "template",
+    "build",
     "host",
     "move",
     "background_service",
@@ -445,6 +600,11 @@ ERROR_STATUS: Mapping[str, int] = {
     "already_member": 409,
     "archive_refused": 422,
     "bad_request": 400,
+    "build_canceled": 409,
+    "build_needs_no_context": 409,
+    "build_not_found": 404,
+    "build_over": 409,
+    "context_too_large": 413,
     "database_unavailable": 503,
     "directory_not_empty": 409,
     "disk_full": 422,
@@ -469,6 +629,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "idempotency_conflict": 409,
     "idempotency_in_progress": 409,
     "internal": 500,
+    "invalid_build": 422,
     "invalid_cidr": 400,
     "invalid_domain": 400,
     "invalid_duration": 400,
@@ -512,6 +673,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "snapshot_incompatible": 409,
     "snapshot_not_found": 404,
     "stdin_not_supported": 422,
+    "template_in_use": 409,
     "template_not_found": 404,
     "template_not_ready": 503,
     "timeout_too_long": 422,
@@ -631,6 +793,161 @@ class BackgroundService(TypedDict):
 
 class BackgroundServiceList(TypedDict):
     items: List[BackgroundService]
+
+
+class BuildSteps(TypedDict):
+    kind: str
+    #: What it does, to be shown.
+    name: str
+    status: BuildStepsStatus
+    started_at: Optional[str]
+    finished_at: Optional[str]
+    exit_code: Optional[int]
+
+
+class BuildError(TypedDict):
+    code: BuildErrorCode
+    message: str
+    #: Its place in `steps`, from 0.
+    step: Optional[int]
+    exit_code: Optional[int]
+    last_lines: List[str]
+
+
+class Build(TypedDict):
+    id: str
+    name: str
+    tag: str
+    status: BuildStatus
+    waits_for_context: bool
+    #: Empty until they are known.
+    steps: List[BuildSteps]
+    #: Why it failed.
+    error: Optional[BuildError]
+    #: Of the version that it made, once it is ready.
+    template_id: Optional[str]
+    size: SizeName
+    host_id: str
+    created_at: str
+    started_at: Optional[str]
+    finished_at: Optional[str]
+    ends_by: str
+
+
+class BuildList(TypedDict):
+    items: List[Build]
+    next_cursor: Optional[str]
+
+
+class BuildLog(TypedDict):
+    lines: List[BuildLogLine]
+    #: There are more by now: ask with `after`.
+    more: bool
+
+
+class BuildLogLine(TypedDict):
+    #: Its number, from 1.
+    line: int
+    #: Its place in `steps`; null: of no step.
+    step: Optional[int]
+    time: str
+    text: str
+
+
+_BuildRequestStepsCopyReserved = TypedDict("_BuildRequestStepsCopyReserved", {"from": str})
+
+
+class _BuildRequestStepsCopyNamed(TypedDict):
+    to: str
+
+
+class BuildRequestStepsCopy(_BuildRequestStepsCopyNamed, _BuildRequestStepsCopyReserved):
+    pass
+
+
+class BuildRequestSteps(TypedDict, total=False):
+    #: A shell command line.
+    run: str
+    copy: BuildRequestStepsCopy
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    env: Dict[str, str]
+    workdir: str
+    user: str
+
+
+class BuildRequestDockerfile(TypedDict, total=False):
+    #: In the context. Default: `Dockerfile`.
+    path: str
+    #: The stage to build.
+    target: str
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    args: Dict[str, str]
+
+
+class BuildRequestStartReady(TypedDict, total=False):
+    #: It takes connections.
+    port: int
+    #: A GET of this path is answered well, on `port` or on 80.
+    http: str
+    #: It exits with 0.
+    command: str
+    #: It is there.
+    file: str
+
+
+class _BuildRequestStartRequired(TypedDict):
+    #: A shell command line that runs when the template is frozen: its clones wake with it running.
+    command: str
+
+
+class BuildRequestStart(_BuildRequestStartRequired, total=False):
+    #: One of `port`, `http`, `command` and `file`; `port` may be beside `http`.
+    ready: BuildRequestStartReady
+
+
+_BuildRequestReserved = TypedDict("_BuildRequestReserved", {"from": str}, total=False)
+
+
+class __BuildRequestNamedRequired(TypedDict):
+    #: Of the template, such as `web`. Names of built-in templates are taken.
+    name: str
+
+
+class _BuildRequestNamed(__BuildRequestNamedRequired, total=False):
+    #: It names the new version, and so does `latest`. Default: `latest` alone.
+    tag: str
+    steps: List[BuildRequestSteps]
+    #: Builds the Dockerfile of the context.
+    dockerfile: BuildRequestDockerfile
+    #: An image of a registry, such as `docker.io/library/alpine:3`.
+    image: str
+    #: The build waits for its context: `PUT /v1/builds/{id}/context`. Default: false.
+    context: bool
+    #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.
+    env: Dict[str, str]
+    user: str
+    workdir: str
+    start: BuildRequestStart
+    #: Sizes to freeze now; others are frozen when they are first used. Default: `shared-cpu-1x`.
+    sizes: List[str]
+    #: Of the microVM that builds. Default: `shared-cpu-4x`.
+    size: SizeName
+    egress: EgressRequest
+    #: Of the whole build. Default: `30m`, at most `2h`.
+    timeout: str
+
+
+class BuildRequest(_BuildRequestNamed, _BuildRequestReserved):
+    pass
+
+
+class BuiltInTemplate(TypedDict):
+    #: The same description always has the same id.
+    id: str
+    name: str
+    description: str
+    disk_gib: int
+    status: BuiltInTemplateStatus
 
 
 class _DirectoryEntryRequired(TypedDict):
@@ -1047,7 +1364,7 @@ class Host(TypedDict):
     accelerator_reason: Optional[str]
     #: What the host said last; null where it has not said anything yet.
     versions: HostVersions
-    templates: List[Template]
+    templates: List[BuiltInTemplate]
     #: What the machine itself has used, when it was last heard of.
     usage: Optional[HostUsage]
 
@@ -1186,6 +1503,18 @@ class LimitsQuotasSnapshotGib(TypedDict):
     used: int
 
 
+class LimitsQuotasBuilds(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class LimitsQuotasTemplateGib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class LimitsQuotasTokens(TypedDict):
     limit: int
     #: May be over the limit where that was lowered.
@@ -1201,6 +1530,8 @@ class LimitsQuotas(TypedDict):
     persistent_disk_gib: LimitsQuotasPersistentDiskGib
     snapshots: LimitsQuotasSnapshots
     snapshot_gib: LimitsQuotasSnapshotGib
+    builds: LimitsQuotasBuilds
+    template_gib: LimitsQuotasTemplateGib
     tokens: LimitsQuotasTokens
 
 
@@ -1238,6 +1569,10 @@ class LimitsChangeRequest(TypedDict, total=False):
     quota_snapshots: Optional[int]
     #: Null takes the installation's setting again.
     quota_snapshot_gib: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_builds: Optional[int]
+    #: Null takes the installation's setting again.
+    quota_template_gib: Optional[int]
     #: Null takes the installation's setting again.
     quota_tokens: Optional[int]
 
@@ -1588,6 +1923,18 @@ class OrganizationLimitsQuotasSnapshotGib(TypedDict):
     used: int
 
 
+class OrganizationLimitsQuotasBuilds(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
+class OrganizationLimitsQuotasTemplateGib(TypedDict):
+    limit: int
+    #: May be over the limit where that was lowered.
+    used: int
+
+
 class OrganizationLimitsQuotasTokens(TypedDict):
     limit: int
     #: May be over the limit where that was lowered.
@@ -1603,6 +1950,8 @@ class OrganizationLimitsQuotas(TypedDict):
     persistent_disk_gib: OrganizationLimitsQuotasPersistentDiskGib
     snapshots: OrganizationLimitsQuotasSnapshots
     snapshot_gib: OrganizationLimitsQuotasSnapshotGib
+    builds: OrganizationLimitsQuotasBuilds
+    template_gib: OrganizationLimitsQuotasTemplateGib
     tokens: OrganizationLimitsQuotasTokens
 
 
@@ -1621,6 +1970,8 @@ class OrganizationLimitsExceptions(TypedDict, total=False):
     quota_persistent_disk_gib: int
     quota_snapshots: int
     quota_snapshot_gib: int
+    quota_builds: int
+    quota_template_gib: int
     quota_tokens: int
 
 
@@ -1910,10 +2261,29 @@ class Template(TypedDict):
     description: str
     disk_gib: int
     status: TemplateStatus
+    #: What finds this version after its name and a colon; a name alone means `latest`.
+    tags: List[str]
+    #: Of its files. Null of what is built in.
+    digest: Optional[str]
+    #: What its files take. Null of what is built in.
+    bytes: Optional[int]
+    #: Who commands run as; null for root.
+    user: Optional[str]
+    #: Where commands begin; null for the default.
+    workdir: Optional[str]
+    #: The build that made it. Null of what is built in.
+    build_id: Optional[str]
+    #: Null of what is built in.
+    created_at: Optional[str]
 
 
 class TemplateList(TypedDict):
     items: List[Template]
+
+
+class TemplateTagRequest(TypedDict):
+    #: The version that the tag is to mean: its id, or `NAME:TAG`.
+    template: str
 
 
 class Token(TypedDict):

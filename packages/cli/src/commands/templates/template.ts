@@ -28,7 +28,13 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
       const template = await client.templates.get(name, { signal: cli.signal });
       if (flags.json === true) return cli.output.json(template);
       const { disk_gib, ...others } = template;
-      await cli.output.fields([...Object.entries(others), ["disk", `${disk_gib} GiB`]]);
+      const fields = Object.entries(others).filter(([, value]) => value !== null && value !== "");
+      await cli.output.fields([
+        ...fields.map(
+          ([name, value]) => [name, Array.isArray(value) ? value.join(", ") : String(value)] as const,
+        ),
+        ["disk", `${disk_gib} GiB`],
+      ]);
     });
   addExamples(templateShow, "skerry template show base");
 

@@ -3,7 +3,7 @@
 import type { Generated } from "kysely";
 import type { HostUsage } from "@skerry/contract/host-api/host-info";
 import type { HostStatus, HostDesired } from "@skerry/contract/hosts/host-status";
-import type { Template } from "@skerry/contract/templates/template";
+import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import type { Json, MaybeTime, Time } from "./columns.ts";
 
 export interface HostTables {
@@ -21,7 +21,7 @@ export interface HostTables {
     unsettled: Generated<boolean>;
     cpus: number;
     memory_mib: number;
-    templates: Json<Template[]>;
+    templates: Json<BuiltInTemplate[]>;
     facts: Json<Record<string, string>>;
     usage: Json<HostUsage | null>;
     created_at: Generated<Date>;

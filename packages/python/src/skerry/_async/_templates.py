@@ -2,24 +2,58 @@
 
 from __future__ import annotations
 
-from typing import List
+from typing import List, Optional
 
 from .._paths import segment
 from .._request import Request
-from ..types import Size, SizeList, Template, TemplateList
+from ..types import Build, BuildRequest, Size, SizeList, Template, TemplateList
+from ._builds import AsyncBuilds
+from ._content import AsyncUploadContent
 from ._http import AsyncHttp
 
 
 class AsyncTemplates:
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
+        self._builds = AsyncBuilds(http)
 
     async def list(self) -> List[Template]:
+        """The built-in ones, and then the organization's own, newest first."""
         return (await self._http.json(Request("GET", "/v1/templates"), TemplateList))["items"]
 
     async def get(self, name_or_id: str) -> Template:
-        """Code ``template_not_found`` where there is none."""
+        """By name, ``NAME:TAG`` or id. Code ``template_not_found`` where there is none."""
         return await self._http.json(Request("GET", f"/v1/templates/{segment(name_or_id)}"), Template)
+
+    async def begin_build(self, request: BuildRequest) -> Build:
+        """Begins a build, and returns as soon as there is one; ``builds`` says how far it is."""
+        return await self._http.json(Request("POST", "/v1/templates", json=request, creates=True), Build)
+
+    async def build(self, request: BuildRequest, *, context: Optional[AsyncUploadContent] = None) -> Build:
+        """Builds a template, and returns when the build has ended: ``status`` is ``ready``, ``failed`` or ``canceled``.
+
+        ``context``: what ``copy`` and a Dockerfile read, a tar archive that is not compressed. To see the log meanwhile, call ``begin_build`` and
+        ``builds.follow_log``.
+        """
+        wanted = request.copy()
+        if context is not None:
+            wanted["context"] = True
+        begun = await self.begin_build(wanted)
+        if context is not None:
+            await self._builds.send_context(begun["id"], context)
+        async with self._builds.follow_log(begun["id"]) as lines:
+            async for _ in lines:
+                pass
+        return await self._builds.get(begun["id"])
+
+    async def tag(self, name: str, tag: str, template: str) -> Template:
+        """Has a tag of a name mean another version: its id, or ``NAME:TAG``."""
+        request = Request("PUT", f"/v1/templates/{segment(name)}/tags/{segment(tag)}", json={"template": template})
+        return await self._http.json(request, Template)
+
+    async def delete(self, name_or_id: str) -> None:
+        """A version, with all its tags. Code ``template_in_use`` where something that was made of it is there."""
+        await self._http.done(Request("DELETE", f"/v1/templates/{segment(name_or_id)}"))
 
 
 class AsyncSizes:

@@ -14,6 +14,7 @@ from ..events import FollowedChange
 from ..types import Health, Limits, Me, ResourceEventKind, ResourceEventPage, Status, Usage
 from ._audit import Audit
 from ._background_services import BackgroundServices
+from ._builds import Builds
 from ._events import follow_events
 from ._hosts import Hosts
 from ._http import Http
@@ -54,6 +55,7 @@ class Skerry:
         self.machines = Machines(self._http)
         self.snapshots = Snapshots(self._http)
         self.templates = Templates(self._http)
+        self.builds = Builds(self._http)
         self.sizes = Sizes(self._http)
         self.tokens = Tokens(self._http)
         self.organizations = Organizations(self._http)

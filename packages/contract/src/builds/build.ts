@@ -1,0 +1,284 @@
+// The request for a build, and the build as `/v1` shows it.
+
+import { Type, type Static } from "typebox";
+import { COMMAND_MAX_CHARS } from "../bounds.ts";
+import { errorStatus, type ErrorCode } from "../errors.ts";
+import { exampleIds } from "../example-ids.ts";
+import { Duration, Env, Nullable, OneOf, Timestamp } from "../fields.ts";
+import { exampleOf, named } from "../named.ts";
+import { pageOf, PageQuery } from "../page.ts";
+import { TEMPLATE_NAME_PATTERN, TEMPLATE_TAG_PATTERN } from "../templates/template-name.ts";
+import { EgressRequest } from "../vms/egress.ts";
+import { buildStatuses, buildStepStatuses } from "./build-status.ts";
+
+const closed = { additionalProperties: false } as const;
+
+/** Steps of one build. */
+const BUILD_STEPS_MAX = 100;
+
+const Path = Type.String({ minLength: 1, maxLength: 4_095 });
+const Name = Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN });
+const Tag = Type.String({ maxLength: 128, pattern: TEMPLATE_TAG_PATTERN });
+const User = Type.String({ minLength: 1, maxLength: 100 });
+
+/** Exactly one of these. */
+const BuildStepRequest = Type.Object(
+  {
+    run: Type.Optional(
+      Type.String({ minLength: 1, maxLength: COMMAND_MAX_CHARS, description: "A shell command line." }),
+    ),
+    copy: Type.Optional(
+      Type.Object(
+        {
+          from: Type.String({
+            minLength: 1,
+            maxLength: 4_095,
+            description: "A file or a folder of the context.",
+          }),
+          to: Path,
+        },
+        closed,
+      ),
+    ),
+    env: Type.Optional(Env),
+    workdir: Type.Optional(Path),
+    user: Type.Optional(User),
+  },
+  { ...closed, description: "One thing to do: `run`, `copy`, `env`, `workdir` or `user`." },
+);
+
+/** When what `start` runs can be frozen. */
+const ReadyCondition = Type.Object(
+  {
+    port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535, description: "It takes connections." })),
+    http: Type.Optional(
+      Type.String({
+        maxLength: 2_048,
+        pattern: "^/",
+        description: "A GET of this path is answered well, on `port` or on 80.",
+      }),
+    ),
+    command: Type.Optional(
+      Type.String({ minLength: 1, maxLength: COMMAND_MAX_CHARS, description: "It exits with 0." }),
+    ),
+    file: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 4_095, pattern: "^/", description: "It is there." }),
+    ),
+  },
+  { ...closed, description: "One of `port`, `http`, `command` and `file`; `port` may be beside `http`." },
+);
+
+const TemplateStart = Type.Object(
+  {
+    command: Type.String({
+      minLength: 1,
+      maxLength: COMMAND_MAX_CHARS,
+      description:
+        "A shell command line that runs when the template is frozen: its clones wake with it running.",
+    }),
+    ready: Type.Optional(ReadyCondition),
+  },
+  closed,
+);
+
+export const BuildRequest = named(
+  "BuildRequest",
+  {
+    name: Type.String({
+      ...Name,
+      description: "Of the template, such as `web`. Names of built-in templates are taken.",
+    }),
+    tag: Type.Optional(
+      Type.String({
+        ...Tag,
+        description: "It names the new version, and so does `latest`. Default: `latest` alone.",
+      }),
+    ),
+    from: Type.Optional(
+      Type.String({ maxLength: 200, description: "The template that `steps` stand on. Default: `base`." }),
+    ),
+    steps: Type.Optional(Type.Array(BuildStepRequest, { maxItems: BUILD_STEPS_MAX })),
+    dockerfile: Type.Optional(
+      Type.Object(
+        {
+          path: Type.Optional(
+            Type.String({ ...Path, description: "In the context. Default: `Dockerfile`." }),
+          ),
+          target: Type.Optional(
+            Type.String({ minLength: 1, maxLength: 200, description: "The stage to build." }),
+          ),
+          args: Type.Optional(Env),
+        },
+        { ...closed, description: "Builds the Dockerfile of the context." },
+      ),
+    ),
+    image: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1_000,
+        description: "An image of a registry, such as `docker.io/library/alpine:3`.",
+      }),
+    ),
+    context: Type.Optional(
+      Type.Boolean({
+        description: "The build waits for its context: `PUT /v1/builds/{id}/context`. Default: false.",
+      }),
+    ),
+    env: Type.Optional(Env),
+    user: Type.Optional(User),
+    workdir: Type.Optional(Path),
+    start: Type.Optional(TemplateStart),
+    sizes: Type.Optional(
+      Type.Array(Type.String({ maxLength: 100 }), {
+        minItems: 1,
+        maxItems: 4,
+        description:
+          "Sizes to freeze now; others are frozen when they are first used. Default: `shared-cpu-1x`.",
+      }),
+    ),
+    size: Type.Optional(
+      Type.String({ maxLength: 100, description: "Of the microVM that builds. Default: `shared-cpu-4x`." }),
+    ),
+    egress: Type.Optional(EgressRequest),
+    timeout: Type.Optional(
+      Type.String({ ...Duration, description: "Of the whole build. Default: `30m`, at most `2h`." }),
+    ),
+  },
+  {
+    name: "web",
+    tag: "42",
+    from: "base",
+    steps: [{ run: "apt-get update && apt-get install -y nginx" }, { workdir: "/srv" }],
+  },
+);
+export type BuildRequest = Static<typeof BuildRequest>;
+
+const BuildStep = Type.Object(
+  {
+    kind: Type.String(),
+    name: Type.String({ description: "What it does, to be shown." }),
+    status: OneOf(buildStepStatuses),
+    started_at: Nullable(Timestamp),
+    finished_at: Nullable(Timestamp),
+    exit_code: Nullable(Type.Integer()),
+  },
+  closed,
+);
+
+/** `error` of a build, as `/v1` answers errors elsewhere. */
+const BuildError = Type.Unsafe<{
+  code: ErrorCode;
+  message: string;
+  step: number | null;
+  exit_code: number | null;
+  last_lines: string[];
+} | null>({
+  type: ["object", "null"],
+  additionalProperties: false,
+  required: ["code", "message", "step", "exit_code", "last_lines"],
+  description: "Why it failed.",
+  properties: {
+    code: { type: "string", enum: Object.keys(errorStatus) },
+    message: { type: "string" },
+    step: { type: ["integer", "null"], description: "Its place in `steps`, from 0." },
+    exit_code: { type: ["integer", "null"] },
+    last_lines: { type: "array", items: { type: "string" } },
+  },
+});
+
+export const Build = named(
+  "Build",
+  {
+    id: Type.String(),
+    name: Type.String(),
+    tag: Type.String(),
+    status: OneOf(buildStatuses),
+    waits_for_context: Type.Boolean(),
+    steps: Type.Array(BuildStep, { description: "Empty until they are known." }),
+    error: BuildError,
+    template_id: Nullable(Type.String({ description: "Of the version that it made, once it is ready." })),
+    size: Type.String(),
+    host_id: Type.String(),
+    created_at: Timestamp,
+    started_at: Nullable(Timestamp),
+    finished_at: Nullable(Timestamp),
+    ends_by: Timestamp,
+  },
+  {
+    id: exampleIds.build,
+    name: "web",
+    tag: "42",
+    status: "building",
+    waits_for_context: false,
+    steps: [
+      {
+        kind: "run",
+        name: "RUN apt-get update && apt-get install -y nginx",
+        status: "running",
+        started_at: "2026-11-20T16:41:10.123Z",
+        finished_at: null,
+        exit_code: null,
+      },
+    ],
+    error: null,
+    template_id: null,
+    size: "shared-cpu-4x",
+    host_id: exampleIds.host,
+    created_at: "2026-11-20T16:41:08.123Z",
+    started_at: "2026-11-20T16:41:09.423Z",
+    finished_at: null,
+    ends_by: "2026-11-20T17:11:08.123Z",
+  },
+);
+export type Build = Static<typeof Build>;
+
+export const BuildList = pageOf(Build, "BuildList");
+export type BuildList = Static<typeof BuildList>;
+
+export const BuildListQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    status: Type.Optional(OneOf(buildStatuses)),
+    name: Type.Optional(Type.String({ maxLength: 63 })),
+  },
+  closed,
+);
+export type BuildListQuery = Static<typeof BuildListQuery>;
+
+export const BuildLogQuery = Type.Object(
+  {
+    after: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: "Only lines after this one. Default: 0, from the first line.",
+      }),
+    ),
+    follow: Type.Optional(Type.Boolean({ description: "Server-sent events, until the build has ended." })),
+  },
+  closed,
+);
+
+export const BuildLogLine = named(
+  "BuildLogLine",
+  {
+    line: Type.Integer({ description: "Its number, from 1." }),
+    step: Nullable(Type.Integer({ description: "Its place in `steps`; null: of no step." })),
+    time: Timestamp,
+    text: Type.String(),
+  },
+  { line: 1, step: 0, time: "2026-11-20T16:41:10.123Z", text: "Reading package lists..." },
+);
+export type BuildLogLine = Static<typeof BuildLogLine>;
+
+export const BuildLog = named(
+  "BuildLog",
+  {
+    lines: Type.Array(BuildLogLine),
+    more: Type.Boolean({ description: "There are more by now: ask with `after`." }),
+  },
+  {
+    lines: [exampleOf(BuildLogLine)],
+    more: false,
+  },
+);
+export type BuildLog = Static<typeof BuildLog>;

@@ -1,0 +1,25 @@
+// Names and tags of templates. No schema library in here.
+
+export const TEMPLATE_NAME_PATTERN = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
+export const TEMPLATE_TAG_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$";
+
+/** What a name without a tag means. */
+export const DEFAULT_TAG = "latest";
+
+/** The built-in template whose clones carry out builds. It serves nothing else, and is not shown. */
+export const BUILDER_TEMPLATE = "builder";
+
+/** No organization's template has one of these names, also where no host has such a template yet. */
+export const reservedTemplateNames: readonly string[] = [
+  "base",
+  "node",
+  "python",
+  "scratch",
+  BUILDER_TEMPLATE,
+];
+
+/** `web:42` as name and tag; `web` is `web:latest`. */
+export function parseTemplateName(text: string): { readonly name: string; readonly tag: string } {
+  const [name = "", tag = DEFAULT_TAG] = text.split(":", 2);
+  return { name, tag };
+}

@@ -1,0 +1,93 @@
+// PUT /v1/builds/{id}/context: a tar archive on its way into the build's microVM. Nothing outside of it looks into the archive, or keeps it.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Build } from "@skerry/contract/builds/build";
+import { CONTEXT_MAX_BYTES } from "@skerry/contract/builds/plan/context-bounds";
+import { CONTEXT_FOLDER } from "@skerry/contract/builds/plan/builder-scripts";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
+import { BoundedUpload } from "../vms/files/bounded-upload.ts";
+import { noteContext, type BuildRow } from "./build-store.ts";
+import { getBuild } from "./builds.ts";
+
+const AGAIN_MS = 500;
+/** How long the microVM of a build may take to start. */
+const VM_WITHIN_MS = 300_000;
+
+interface Upload {
+  readonly id: string;
+  readonly content: AsyncIterable<Buffer>;
+  readonly gone: AbortSignal;
+}
+
+/** Resolves when all of it is unpacked: the steps begin. What was unpacked before it broke off may be sent again. */
+export async function uploadContext(
+  context: Context,
+  caller: Caller,
+  { id, content, gone }: Upload,
+): Promise<Build> {
+  const { client, vm } = await waitingVm(context, caller, id, gone);
+  const bounded = new BoundedUpload(content, CONTEXT_MAX_BYTES);
+  try {
+    await client.files.makeDirectory(vm, CONTEXT_FOLDER, 0o755, gone);
+    await client.files.unpack(vm, { path: CONTEXT_FOLDER, content: bounded }, gone);
+  } catch (error) {
+    if (bounded.exceeded) throw tooLarge();
+    requireWaiting((await getBuild(context, caller, id)).row);
+    throw error;
+  }
+  if (!(await noteContext(context.db, id))) requireWaiting((await getBuild(context, caller, id)).row);
+  context.wake("builder");
+  return (await getBuild(context, caller, id)).build;
+}
+
+/** Its microVM, as soon as it runs. */
+async function waitingVm(
+  context: Context,
+  caller: Caller,
+  id: string,
+  gone: AbortSignal,
+): Promise<{ readonly client: HostClient; readonly vm: VmRef }> {
+  const endMs = performance.now() + VM_WITHIN_MS;
+  for (;;) {
+    const { row } = await getBuild(context, caller, id);
+    const vm = { id, execution_id: requireWaiting(row) };
+    const address = await hostAddress(context.db, row.host_id);
+    if (address === undefined)
+      throw new SkerryError("host_unavailable", "The host of the build was removed.");
+    const client = context.hosts.client(address);
+    const vms = await client.listVms(gone);
+    if (vms.some((one) => one.id === id && one.execution_id === vm.execution_id && one.status === "running"))
+      return { client, vm };
+    if (performance.now() > endMs)
+      throw new SkerryError("host_unavailable", "The microVM of the build does not start.", {
+        remediation: "Try again, or look at the build: it may have failed.",
+        retryAfterS: 5,
+      });
+    await sleep(AGAIN_MS, undefined, { signal: gone }).catch(() => gone.throwIfAborted());
+  }
+}
+
+/** The incarnation of its microVM. Throws where it waits for no context. */
+function requireWaiting(row: BuildRow): string {
+  if (row.status === "canceled") throw new SkerryError("build_canceled", "The build was canceled.");
+  if (row.status === "queued" && row.context === "awaited" && row.execution_id !== null)
+    return row.execution_id;
+  if (row.context === "none")
+    throw new SkerryError("build_needs_no_context", "The build was created without a context.", {
+      remediation: "Create it with `context: true`.",
+    });
+  throw new SkerryError("build_over", `The build is ${row.status}, and has no use for a context.`, {
+    context: { status: row.status },
+  });
+}
+
+function tooLarge(): SkerryError {
+  return new SkerryError("context_too_large", `The context is larger than ${CONTEXT_MAX_BYTES} bytes.`, {
+    remediation: "Leave out what the build does not need: `.dockerignore` names it.",
+    context: { max_bytes: CONTEXT_MAX_BYTES },
+  });
+}

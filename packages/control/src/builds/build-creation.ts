@@ -1,0 +1,108 @@
+// POST /v1/templates: the row of a build, the room that its microVM takes, and the steps that it will take. The service `builder` does the rest.
+
+import type { Build, BuildRequest } from "@skerry/contract/builds/build";
+import { newId } from "@skerry/contract/ids";
+import { checkBuildQuota } from "../capacity/build-quota.ts";
+import { reserve, type Found } from "../capacity/reservation.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
+import type { Attempt, Creation } from "../idempotency/create-once.ts";
+import { readBuildParams, targetOf, type BuildParams } from "./build-params.ts";
+import { insertBuild, insertSteps, stepsOf } from "./build-store.ts";
+import { buildOf, getBuild } from "./builds.ts";
+import { SkerryError } from "@skerry/contract/errors";
+
+export function buildCreation(context: Context, caller: Caller, request: BuildRequest): Creation<Build> {
+  return { create: (attempt) => createBuild(context, { caller, request }, attempt) };
+}
+
+/** The same once more. What was sent as its context is not kept, so that has to come again. */
+export function buildRetry(context: Context, caller: Caller, id: string): Creation<Build> {
+  return {
+    create: async (attempt) => {
+      const { row } = await getBuild(context, caller, id);
+      if (row.finished_at === null)
+        throw new SkerryError(
+          "build_over",
+          `The build is ${row.status}, and can be tried again when it has ended.`,
+          {
+            remediation: "Cancel it first, or wait for its end.",
+            context: { status: row.status },
+          },
+        );
+      return createBuild(context, { caller, request: row.request }, attempt);
+    },
+  };
+}
+
+interface NewBuild {
+  readonly caller: Caller;
+  readonly request: BuildRequest;
+}
+
+async function createBuild(
+  context: Context,
+  { caller, request }: NewBuild,
+  attempt: Attempt,
+): Promise<Build> {
+  const params = await readBuildParams(context, caller, request);
+  const placement = {
+    orgId: caller.orgId,
+    template: params.placeAt,
+    size: params.size,
+    quotas: ({ disk_gib }: Found["template"]) => ({ disk_gib }),
+  };
+  const { row } = await reserve(context, placement, async (transaction, found) => {
+    await checkBuildQuota(context, transaction, caller.orgId);
+    const build = await writeBuild(transaction, { caller, params }, found);
+    await attempt.done(transaction, build);
+    return build;
+  });
+  context.wake("builder");
+  return row;
+}
+
+async function writeBuild(
+  transaction: Queries,
+  { caller, params }: { readonly caller: Caller; readonly params: BuildParams },
+  found: Found,
+): Promise<Build> {
+  const { name, tag, request, plan, config, size, timeoutMs, egress } = params;
+  const id = newId("build");
+  const row = await insertBuild(
+    transaction,
+    {
+      ...{ id, org_id: caller.orgId, name, tag },
+      request: JSON.stringify(request),
+      context: request.context === true ? "awaited" : "none",
+      host_id: found.host.id,
+      execution_id: newId("incarnation"),
+      ...{ size: size.name, vcpus: size.vcpus, memory_mib: size.memory_mib },
+      disk_gib: found.template.disk_gib,
+      egress: JSON.stringify(egress(found.egress)),
+      target: JSON.stringify(targetOf(plan, found)),
+      config: JSON.stringify(config),
+      template_id: newId("template"),
+    },
+    timeoutMs,
+  );
+  await insertSteps(
+    transaction,
+    plan.steps.map((step, index) => ({
+      ...{
+        build_id: id,
+        org_id: caller.orgId,
+        index,
+        kind: step.kind,
+        name: step.name,
+        command: step.command,
+      },
+      env: JSON.stringify(step.env),
+      timeout_ms: null,
+      execution: newId("execution"),
+      exit_code: null,
+    })),
+  );
+  return buildOf(row, await stepsOf(transaction, [id]));
+}

@@ -1,0 +1,75 @@
+// Lines of builds' logs, numbered from 1.
+
+import { sql } from "kysely";
+import type { Queries } from "../db/database.ts";
+
+/** What is kept of the log of a build, in bytes. */
+export const LOG_MAX_BYTES = 8 * 1024 * 1024;
+
+export interface LogRow {
+  readonly line: number;
+  readonly step: number | null;
+  readonly at: Date;
+  readonly text: string;
+}
+
+export interface NewLines {
+  readonly buildId: string;
+  readonly step: number | null;
+  readonly texts: readonly string[];
+  /** Of the step's output: how much of it is in the log with these lines. */
+  readonly position?: number;
+}
+
+/** In one transaction, so that no line is written twice where a replica dies. What is more than is kept is dropped, with one line that says so. */
+export async function appendLines(db: Queries, { buildId, step, texts, position }: NewLines): Promise<void> {
+  await sql`
+    with log as (
+      select log_lines, log_bytes, log_bytes >= ${LOG_MAX_BYTES} as is_full from builds where id = ${buildId} for update
+    ), new as (
+      select text, ordinality as place, sum(octet_length(text) + 1) over (order by ordinality) as upto
+      from unnest(${texts}::text[]) with ordinality as t (text, ordinality)
+    ), kept as (
+      select new.* from new, log where not is_full and log_bytes + upto <= ${LOG_MAX_BYTES}
+    ), written as (
+      insert into build_log (build_id, line, step, text)
+      select ${buildId}, log_lines + place, ${step}::integer, text from kept, log
+      union all
+      select ${buildId}, log_lines + (select count(*) from kept) + 1, ${step}::integer, 'The log is cut off here: it is too long.'
+      from log where not is_full and (select count(*) from kept) < (select count(*) from new)
+      returning line, octet_length(text) + 1 as bytes
+    ), moved as (
+      update build_steps set position = ${position ?? null}
+      where build_id = ${buildId} and index = ${step} and ${position ?? null}::bigint is not null
+    )
+    update builds set
+      log_lines = log_lines + (select count(*) from written),
+      log_bytes = case
+        when (select count(*) from kept) < (select count(*) from new) then ${LOG_MAX_BYTES}
+        else log_bytes + (select coalesce(sum(bytes), 0) from written) end
+    where id = ${buildId}`.execute(db);
+}
+
+export async function readLines(
+  db: Queries,
+  buildId: string,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<LogRow[]> {
+  const { rows } = await sql<LogRow>`
+    select line::float8 as line, step, at, text from build_log
+    where build_id = ${buildId} and line > ${after} order by line limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function lastLines(
+  db: Queries,
+  buildId: string,
+  step: number,
+  limit: number,
+): Promise<string[]> {
+  const { rows } = await sql<{ text: string }>`
+    select text from build_log where build_id = ${buildId} and step = ${step} order by line desc limit ${limit}`.execute(
+    db,
+  );
+  return rows.map(({ text }) => text).toReversed();
+}

@@ -1,0 +1,116 @@
+// What a request for a build asks for, with every default filled in and every bound checked, as the steps that carry it out.
+
+import type { BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
+import { planBuild } from "@skerry/contract/builds/plan/plan-build";
+import { EMPTY_DISK_GIB } from "@skerry/contract/builds/plan/builder-scripts";
+import { SkerryError } from "@skerry/contract/errors";
+import type { VmBuild } from "@skerry/contract/host-api/templates";
+import { DEFAULT_SIZE, type Size } from "@skerry/contract/sizes";
+import { DEFAULT_TAG } from "@skerry/contract/templates/template-name";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { TemplateConfig } from "../db/tables/template-tables.ts";
+import type { Found } from "../capacity/reservation.ts";
+import { checkTemplateName, findOwnTemplate } from "../templates/own-templates.ts";
+import { builtInNames } from "../templates/templates.ts";
+import { checkEnv } from "../values/check-env.ts";
+import { readDurationWithin } from "../values/durations.ts";
+import { readSize } from "../values/sizes.ts";
+import { readEgressParams, type EgressParams } from "../vms/egress/egress-params.ts";
+
+const TIMEOUT_DEFAULT = "30m";
+const TIMEOUT_BOUNDS = { minMs: 1_000, maxMs: 2 * 3_600_000 };
+const SIZE_DEFAULT = "shared-cpu-4x";
+/** What `start` may take until it is ready. */
+const READY_WITHIN_MS = 300_000;
+/** Where nothing is built upon, any host will do that has this template, which all have. */
+const ANYWHERE = "base";
+
+export interface BuildParams {
+  readonly name: string;
+  readonly tag: string;
+  readonly request: BuildRequest;
+  readonly plan: BuildPlan;
+  readonly config: TemplateConfig;
+  readonly size: Size;
+  readonly timeoutMs: number;
+  readonly egress: EgressParams;
+  /** The template whose host is needed. */
+  readonly placeAt: string;
+}
+
+/** Throws for what can be told before anything is built. */
+export async function readBuildParams(
+  context: Context,
+  { orgId }: Caller,
+  request: BuildRequest,
+): Promise<BuildParams> {
+  const own = request.from === undefined ? undefined : await findOwnTemplate(context.db, orgId, request.from);
+  const plan = planBuild(request, own && inheritedOf(own.config));
+  checkContext(request);
+  checkEnv(plan.config.env);
+  const { env, user, workdir } = plan.config;
+  const start = startOf(request.start);
+  return {
+    name: checkTemplateName(request.name, await builtInNames(context)),
+    tag: request.tag ?? DEFAULT_TAG,
+    request: { ...request, sizes: (request.sizes ?? [DEFAULT_SIZE]).map((size) => readSize(size).name) },
+    plan,
+    config: { env, user, workdir, ...(start !== undefined && { start }) },
+    size: readSize(request.size ?? SIZE_DEFAULT),
+    timeoutMs: readDurationWithin("timeout", request.timeout ?? TIMEOUT_DEFAULT, TIMEOUT_BOUNDS),
+    egress: readEgressParams(request.egress),
+    placeAt: plan.on?.template ?? ANYWHERE,
+  };
+}
+
+/** What the steps stand on, as the host that was found has it. */
+export function targetOf(plan: BuildPlan, { template, own }: Pick<Found, "template" | "own">): VmBuild {
+  if (plan.on === null) return { on: { kind: "empty" }, disk_gib: EMPTY_DISK_GIB };
+  if (own !== undefined) return { on: { kind: "image", image: own.image }, disk_gib: own.disk_gib };
+  return { on: { kind: "template", template: template.name }, disk_gib: template.disk_gib };
+}
+
+function inheritedOf({
+  env,
+  user,
+  workdir,
+}: TemplateConfig): Pick<TemplateConfig, "env" | "user" | "workdir"> {
+  return { env, user, workdir };
+}
+
+function checkContext({ steps = [], dockerfile, context }: BuildRequest): void {
+  if (context === true) return;
+  const field =
+    dockerfile !== undefined ? "dockerfile" : steps.some(({ copy }) => copy !== undefined) ? "steps" : null;
+  if (field === null) return;
+  throw new SkerryError(
+    "bad_request",
+    `"${field}" needs a context, and "context" does not say that there is one.`,
+    {
+      remediation:
+        'Set "context" to true, and send the context as a tar archive when the build has been created.',
+      context: { field: "context" },
+    },
+  );
+}
+
+/** As hosts take it. Throws where the condition is none, or is several. */
+function startOf(start: BuildRequest["start"]): TemplateConfig["start"] {
+  if (start === undefined) return undefined;
+  const { command, ready } = start;
+  if (ready === undefined) return { command, timeout_ms: READY_WITHIN_MS };
+  const { port, http, command: probe, file } = ready;
+  const given = [http ?? port, probe, file].filter((one) => one !== undefined);
+  if (given.length !== 1)
+    throw new SkerryError("bad_request", '"start.ready" needs one of `port`, `http`, `command` and `file`.', {
+      remediation: "A `command` can look at several things.",
+      context: { field: "start.ready" },
+    });
+  const within = { command, timeout_ms: READY_WITHIN_MS };
+  if (http !== undefined) return { ...within, ready: { kind: "http", port: port ?? 80, path: http } };
+  if (port !== undefined) return { ...within, ready: { kind: "port", port } };
+  if (probe !== undefined) return { ...within, ready: { kind: "command", command: probe } };
+  return { ...within, ready: { kind: "file", path: file ?? "" } };
+}

@@ -1,0 +1,217 @@
+// Rows of builds. A change of status names the version that the decision was about, and is refused when that is old.
+
+import { sql, type Selectable } from "kysely";
+import type { Build } from "@skerry/contract/builds/build";
+import {
+  buildStatusesUnderWay,
+  canBuildProceed,
+  type BuildStatus,
+} from "@skerry/contract/builds/build-status";
+import type { DiskImage } from "@skerry/contract/host-api/templates";
+import type { Insertable } from "kysely";
+import { backoff } from "../db/backoff.ts";
+import { isAhead } from "../db/clock-set-back.ts";
+import type { Queries, Tables } from "../db/database.ts";
+
+export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_bytes"> & {
+  /** Until `ends_by`, by the database's clock. */
+  readonly left_ms: number;
+};
+export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position"> & { readonly position: number };
+
+/** Longest pause between two attempts at a step of a build, in seconds. */
+const RETRY_MAX_S = 15;
+
+const underWay = sql`status in (${sql.join(buildStatusesUnderWay)})`;
+const columns = sql`builds.*, (extract(epoch from ends_by - now()) * 1000)::float8 as left_ms`;
+const stepColumns = sql`*, position::float8 as position`;
+
+export async function insertBuild(
+  transaction: Queries,
+  build: Omit<Insertable<Tables["builds"]>, "status" | "ends_by">,
+  timeoutMs: number,
+): Promise<BuildRow> {
+  await transaction
+    .insertInto("builds")
+    .values({
+      ...build,
+      status: "queued",
+      ends_by: sql<Date>`now() + ${timeoutMs} * interval '1 millisecond'`,
+    })
+    .execute();
+  const row = await buildById(transaction, build.id);
+  if (row === undefined) throw new Error("a build that was written is not there");
+  return row;
+}
+
+export async function insertSteps(
+  transaction: Queries,
+  steps: readonly Insertable<Tables["build_steps"]>[],
+): Promise<void> {
+  if (steps.length > 0) await transaction.insertInto("build_steps").values(steps).execute();
+}
+
+export async function buildById(db: Queries, id: string): Promise<BuildRow | undefined> {
+  const { rows } = await sql<BuildRow>`select ${columns} from builds where id = ${id}`.execute(db);
+  return rows[0];
+}
+
+export async function findBuild(db: Queries, orgId: string, id: string): Promise<BuildRow | undefined> {
+  const { rows } = await sql<BuildRow>`
+    select ${columns} from builds where id = ${id} and org_id = ${orgId}`.execute(db);
+  return rows[0];
+}
+
+export async function listBuilds(
+  db: Queries,
+  { orgId, status, name }: { readonly orgId: string; readonly status?: BuildStatus; readonly name?: string },
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
+): Promise<BuildRow[]> {
+  const { rows } = await sql<BuildRow>`
+    select ${columns} from builds
+    where org_id = ${orgId}
+      and (${status ?? null}::text is null or status = ${status ?? null})
+      and (${name ?? null}::text is null or name = ${name ?? null})
+      and (${before ?? null}::text is null or id < ${before ?? null})
+    order by id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function buildsOfIds(db: Queries, orgId: string, ids: readonly string[]): Promise<BuildRow[]> {
+  const { rows } = await sql<BuildRow>`
+    select ${columns} from builds where org_id = ${orgId} and id = any(${ids}::text[])`.execute(db);
+  return rows;
+}
+
+/** In their order, of each build. */
+export async function stepsOf(db: Queries, ids: readonly string[]): Promise<StepRow[]> {
+  const { rows } = await sql<StepRow>`
+    select ${stepColumns} from build_steps where build_id = any(${ids}::text[]) order by build_id, index`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** Those that something is to be done about, and that are not `inHand` yet: what is under way, and what has ended and still has its microVM. */
+export async function dueBuilds(db: Queries, inHand: readonly string[], limit: number): Promise<BuildRow[]> {
+  const { rows } = await sql<BuildRow>`
+    select ${columns} from builds
+    where (${underWay} or execution_id is not null)
+      and not ${isAhead("retry_at", RETRY_MAX_S * 1_000)} and id <> all(${inHand}::text[])
+    order by retry_at limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** When the next one is due; undefined where none waits. */
+export async function nextBuildDueMs(db: Queries): Promise<number | undefined> {
+  const { rows } = await sql<{ ms: number | null }>`
+    select (extract(epoch from min(retry_at) - now()) * 1000)::float8 as ms from builds
+    where ${underWay} or execution_id is not null`.execute(db);
+  return rows[0]?.ms ?? undefined;
+}
+
+interface Facts {
+  readonly image?: DiskImage;
+  readonly error?: Build["error"];
+}
+
+/** Undefined where another writer was first. */
+export async function proceedBuild(
+  db: Queries,
+  seen: Pick<BuildRow, "id" | "status" | "version">,
+  to: BuildStatus,
+  { image, error }: Facts = {},
+): Promise<BuildRow | undefined> {
+  if (!canBuildProceed(seen.status, to)) throw new Error(`a build cannot go from ${seen.status} to ${to}`);
+  const { rows } = await sql<BuildRow>`
+    update builds set
+      status = ${to}, version = version + 1, attempts = 0, retry_at = now(),
+      image = coalesce(${image === undefined ? null : JSON.stringify(image)}::jsonb, image),
+      error = coalesce(${error === undefined ? null : JSON.stringify(error)}::jsonb, error),
+      started_at = case when ${to} = 'building' then now() else started_at end,
+      finished_at = case when ${to} in ('ready', 'failed', 'canceled') then now() end
+    where id = ${seen.id} and version = ${seen.version} and status = ${seen.status}
+    returning ${columns}`.execute(db);
+  return rows[0];
+}
+
+/** Its microVM is gone, and what that held is free. */
+export async function releaseBuildVm(db: Queries, id: string, executionId: string): Promise<void> {
+  await sql`
+    update builds set execution_id = null, version = version + 1
+    where id = ${id} and execution_id = ${executionId}`.execute(db);
+}
+
+/** False where it waits for none. */
+export async function noteContext(db: Queries, id: string): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    update builds set context = 'there', version = version + 1, retry_at = now()
+    where id = ${id} and context = 'awaited' and status = 'queued'`.execute(db);
+  return numAffectedRows === 1n;
+}
+
+/** It cannot go on now. The next attempt comes after 1, 2, 4 … 15 s. */
+export async function postponeBuild(
+  db: Queries,
+  { id, status }: Pick<BuildRow, "id" | "status">,
+): Promise<void> {
+  await sql`
+    update builds set attempts = attempts + 1, retry_at = now() + ${backoff(sql`attempts`, RETRY_MAX_S)}
+    where id = ${id} and status = ${status}`.execute(db);
+}
+
+/** Something is worth a look after so long, or as soon as it is woken. */
+export async function waitWithBuild(
+  db: Queries,
+  { id, status }: Pick<BuildRow, "id" | "status">,
+  seconds: number,
+): Promise<void> {
+  await sql`
+    update builds set retry_at = now() + ${seconds} * interval '1 second'
+    where id = ${id} and status = ${status}`.execute(db);
+}
+
+export async function beginStep(db: Queries, { build_id, index }: StepRow): Promise<void> {
+  await sql`
+    with begun as (
+      update build_steps set status = 'running', started_at = now()
+      where build_id = ${build_id} and index = ${index} and status = 'waiting' returning build_id
+    )
+    update builds set version = version + 1 where id in (select build_id from begun)`.execute(db);
+}
+
+export async function endStep(
+  db: Queries,
+  { build_id, index }: Pick<StepRow, "build_id" | "index">,
+  { status, exitCode }: { readonly status: "done" | "failed"; readonly exitCode: number | null },
+): Promise<void> {
+  await sql`
+    with ended as (
+      update build_steps set status = ${status}, exit_code = ${exitCode}, finished_at = now()
+      where build_id = ${build_id} and index = ${index} and status = 'running' returning build_id
+    )
+    update builds set version = version + 1 where id in (select build_id from ended)`.execute(db);
+}
+
+/** A microVM of a build, as its host's list is compared with it. */
+export interface BuildVmFact {
+  readonly id: string;
+  readonly execution_id: string | null;
+}
+
+export async function buildVmFacts(db: Queries, ids: readonly string[]): Promise<BuildVmFact[]> {
+  const { rows } = await sql<BuildVmFact>`
+    select id, execution_id from builds where id = any(${ids}::text[])`.execute(db);
+  return rows;
+}
+
+/** What ended so long ago is forgotten, with its log. */
+export async function sweepBuilds(db: Queries, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from builds where id in (
+      select id from builds
+      where finished_at < now() - interval '30 days' and execution_id is null
+      limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}

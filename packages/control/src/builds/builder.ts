@@ -1,0 +1,112 @@
+// Carries on with every build, also those that another replica began. An activation lasts as long as any is in its hands, and looks around meanwhile:
+// a build that takes an hour does not keep another one from its next step.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { reportOf, type BackgroundService } from "../background/background-service.ts";
+import type { Context } from "../context.ts";
+import { removeDeletedTemplates } from "../templates/delete-template.ts";
+import { buildById, dueBuilds, nextBuildDueMs, postponeBuild, type BuildRow } from "./build-store.ts";
+import { runBuild } from "./run-build.ts";
+
+export { sweepBuilds } from "./build-store.ts";
+
+const SERVICE = "builder";
+/** Of all organizations: each takes a connection to its host and writes lines. */
+const AT_ONCE = 64;
+/** One that has come, or was canceled by another replica, is noticed this soon. */
+const LOOK_MS = 1_000;
+
+export function builder(context: Context, everyMs: number): BackgroundService {
+  return {
+    name: SERVICE,
+    everyMs,
+    async activate(stop) {
+      const hand = new BuildHand(context, stop);
+      let stopped = false;
+      try {
+        do {
+          const room = AT_ONCE - hand.ids.length;
+          for (const build of await dueBuilds(context.db, hand.ids, Math.max(0, room))) hand.take(build);
+          await hand.wait(LOOK_MS);
+          stopped = await hand.stopEnded();
+        } while ((hand.ids.length > 0 || stopped) && !stop.aborted);
+      } finally {
+        await hand.empty();
+      }
+      await removeDeletedTemplates(context, stop);
+      const nextMs = await nextBuildDueMs(context.db);
+      const report = reportOf(hand.results, { examined: hand.results.length, more: false });
+      return nextMs === undefined ? report : { ...report, nextMs: Math.max(LOOK_MS, nextMs) };
+    },
+  };
+}
+
+/** The builds that this activation carries on with. */
+class BuildHand {
+  readonly results: PromiseSettledResult<void>[] = [];
+  readonly #context: Context;
+  readonly #stop: AbortSignal;
+  readonly #builds = new Map<
+    string,
+    { readonly done: Promise<void>; readonly halt: AbortController; readonly status: BuildRow["status"] }
+  >();
+
+  constructor(context: Context, stop: AbortSignal) {
+    this.#context = context;
+    this.#stop = stop;
+  }
+
+  get ids(): string[] {
+    return [...this.#builds.keys()];
+  }
+
+  take(build: BuildRow): void {
+    const halt = new AbortController();
+    const done = this.#run(build, AbortSignal.any([this.#stop, halt.signal]))
+      .then(
+        (value) => this.results.push({ status: "fulfilled", value }),
+        (reason: unknown) => this.results.push({ status: "rejected", reason }),
+      )
+      .then(() => void this.#builds.delete(build.id));
+    this.#builds.set(build.id, { done, halt, status: build.status });
+  }
+
+  /** Resolves when one of them has ended, there are none, or the time is over. */
+  async wait(ms: number): Promise<void> {
+    if (this.#builds.size === 0) return;
+    const waiting = new AbortController();
+    const time = sleep(ms, undefined, { signal: waiting.signal }).catch(() => undefined);
+    await Promise.race([time, ...[...this.#builds.values()].map(({ done }) => done)]);
+    waiting.abort();
+  }
+
+  /** What was canceled, or whose time is over, is not waited for; its microVM goes in the next round. True where there was any. */
+  async stopEnded(): Promise<boolean> {
+    let stopped = false;
+    for (const [id, { halt, done }] of this.#builds) {
+      const row = await buildById(this.#context.db, id);
+      if (row !== undefined && row.status !== "canceled" && row.left_ms > 0) continue;
+      halt.abort();
+      await done;
+      stopped = true;
+    }
+    return stopped;
+  }
+
+  async empty(): Promise<void> {
+    await Promise.allSettled([...this.#builds.values()].map(({ done }) => done));
+  }
+
+  async #run(build: BuildRow, stop: AbortSignal): Promise<void> {
+    try {
+      await runBuild(this.#context, build, stop);
+    } catch (error) {
+      if (stop.aborted) return;
+      const { db, log } = this.#context;
+      log.warn({ err: error, build_id: build.id }, "a build waits for its next attempt");
+      const now = await buildById(db, build.id);
+      if (now !== undefined) await postponeBuild(db, now);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import type { Build, BuildList, BuildListQuery } from "@skerry/contract/builds/build";
+import { SkerryError } from "@skerry/contract/errors";
+import { isId } from "@skerry/contract/ids";
+import type { Versioned } from "../api/versioned.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { readPage } from "../values/page.ts";
+import { buildsOfIds, findBuild, listBuilds, stepsOf, type BuildRow, type StepRow } from "./build-store.ts";
+
+export async function listBuildsOf(
+  { db }: Context,
+  { orgId }: Caller,
+  { limit, cursor, ...filter }: BuildListQuery,
+): Promise<BuildList> {
+  const page = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+  const { items, next_cursor } = await readPage("build", page, (before, most) =>
+    listBuilds(db, { orgId, ...filter }, { before, limit: most }),
+  );
+  const steps = await stepsOf(
+    db,
+    items.map(({ id }) => id),
+  );
+  return { items: items.map((row) => buildOf(row, steps)), next_cursor };
+}
+
+/** Throws `build_not_found`, also where it is another organization's. */
+export async function getBuild(
+  { db }: Context,
+  { orgId }: Caller,
+  id: string,
+): Promise<{ readonly row: BuildRow; readonly build: Build }> {
+  const row = isId("build", id) ? await findBuild(db, orgId, id) : undefined;
+  if (row === undefined)
+    throw new SkerryError("build_not_found", "There is no such build.", {
+      remediation: "`GET /v1/builds` lists those of the organization.",
+    });
+  return { row, build: buildOf(row, await stepsOf(db, [id])) };
+}
+
+/** Those of these that there are. */
+export async function findBuilds(
+  { db }: Context,
+  orgId: string,
+  ids: readonly string[],
+): Promise<Versioned<Build>[]> {
+  const [rows, steps] = await Promise.all([buildsOfIds(db, orgId, ids), stepsOf(db, ids)]);
+  return rows.map((row) => ({ id: row.id, version: row.version, shownTo: () => buildOf(row, steps) }));
+}
+
+/** `steps`: of this build, and maybe of others. */
+export function buildOf(row: BuildRow, steps: readonly StepRow[]): Build {
+  return {
+    id: row.id,
+    name: row.name,
+    tag: row.tag,
+    status: row.status,
+    waits_for_context: row.context === "awaited" && row.status === "queued",
+    steps: steps
+      .filter(({ build_id }) => build_id === row.id)
+      .map(({ kind, name, status, started_at, finished_at, exit_code }) => ({
+        ...{ kind, name, status, exit_code },
+        started_at: started_at?.toISOString() ?? null,
+        finished_at: finished_at?.toISOString() ?? null,
+      })),
+    error: row.error,
+    template_id: row.status === "ready" ? row.template_id : null,
+    size: row.size,
+    host_id: row.host_id,
+    created_at: row.created_at.toISOString(),
+    started_at: row.started_at?.toISOString() ?? null,
+    finished_at: row.finished_at?.toISOString() ?? null,
+    ends_by: row.ends_by.toISOString(),
+  };
+}

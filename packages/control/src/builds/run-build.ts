@@ -1,0 +1,251 @@
+// One build from its row to its end. Every part can be taken again, by the replica that comes after one that died: the host knows what it has done by
+// the build's id and its incarnation, commands by the ids of their executions. However it ends, its microVM is destroyed before the row is left alone.
+
+import type { ErrorCode } from "@skerry/contract/errors";
+import { SkerryError } from "@skerry/contract/errors";
+import { constants } from "node:os";
+import { isBuildOver } from "@skerry/contract/builds/build-status";
+import type { Build } from "@skerry/contract/builds/build";
+import { stepFault } from "@skerry/contract/builds/plan/step-fault";
+import { BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";
+import { DEFAULT_SIZE } from "@skerry/contract/sizes";
+import { recordOwnActs } from "../audit/audit-log.ts";
+import type { Context } from "../context.ts";
+import { isDatabaseOutage } from "../db/database.ts";
+import { LeaseLostError } from "../db/fence.ts";
+import type { HostClient } from "../host-client/host-client.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
+import { hostEgress } from "../organizations/private-cidrs.ts";
+import { publishTemplate } from "../templates/own-templates.ts";
+import { appendLines, lastLines } from "./build-log-store.ts";
+import {
+  buildById,
+  endStep,
+  proceedBuild,
+  releaseBuildVm,
+  stepsOf,
+  waitWithBuild,
+  type BuildRow,
+  type StepRow,
+} from "./build-store.ts";
+import { configOfBuild } from "./build-config.ts";
+import { runStep } from "./run-step.ts";
+
+const SERVICE = "builder";
+const CONTEXT_WAIT_S = 5;
+/** A build whose context does not come is not worth the room that it holds. */
+const CONTEXT_WITHIN_MS = 10 * 60_000;
+const LAST_LINES = 20;
+
+/** A build that runs: its row, as it was seen last, and its host. */
+interface Running {
+  readonly row: BuildRow & { readonly execution_id: string };
+  readonly client: HostClient;
+  readonly stop: AbortSignal;
+}
+
+/** Resolves when it has ended and its microVM is gone, or when it waits. Rejects where it can only be carried on later. */
+export async function runBuild(context: Context, build: BuildRow, stop: AbortSignal): Promise<void> {
+  let row: BuildRow | undefined = build;
+  while (row !== undefined) {
+    if (isBuildOver(row.status)) return destroyBuildVm(context, row, stop);
+    const next: BuildRow | "waits" | undefined = await advance(context, row, stop);
+    if (next === "waits") return;
+    // Another writer was first: what it wrote counts.
+    row = next ?? (await buildById(context.db, build.id));
+  }
+}
+
+/** What a build holds is given back. Also succeeds where its host is gone for good. */
+export async function destroyBuildVm(
+  context: Context,
+  { id, host_id, execution_id }: Pick<BuildRow, "id" | "host_id" | "execution_id">,
+  stop?: AbortSignal,
+): Promise<void> {
+  if (execution_id === null) return;
+  const address = await hostAddress(context.db, host_id);
+  if (address !== undefined) await context.hosts.client(address).destroyVm({ id, execution_id }, stop);
+  await releaseBuildVm(context.db, id, execution_id);
+}
+
+async function advance(
+  context: Context,
+  row: BuildRow,
+  stop: AbortSignal,
+): Promise<BuildRow | "waits" | undefined> {
+  try {
+    if (row.left_ms <= 0)
+      throw new SkerryError("build_timed_out", "The build took longer than its `timeout`.");
+    if (row.execution_id === null) throw new SkerryError("internal", "The build has lost its microVM.");
+    const address = await hostAddress(context.db, row.host_id);
+    if (address === undefined) throw new SkerryError("host_not_found", "The host of the build was removed.");
+    const running = {
+      row: { ...row, execution_id: row.execution_id },
+      client: context.hosts.client(address),
+      stop,
+    };
+    return await stages[row.status as keyof typeof stages](context, running);
+  } catch (error) {
+    if (!isFinal(error) || stop.aborted) throw error;
+    return failBuild(context, row, error);
+  }
+}
+
+const stages = { queued: startVm, building: runSteps, sealing: seal, freezing: freeze } as const;
+
+/** What another attempt would meet again. The rest is ours, or passes. */
+function isFinal(error: unknown): error is Error {
+  if (error instanceof LeaseLostError || isDatabaseOutage(error)) return false;
+  if (!(error instanceof SkerryError)) return true;
+  return !passing.has(error.code);
+}
+
+const passing: ReadonlySet<ErrorCode> = new Set([
+  "host_unavailable",
+  "template_not_ready",
+  "vm_moving",
+  "canceled",
+  "shutting_down",
+  "database_unavailable",
+]);
+
+async function startVm(
+  context: Context,
+  { row, client, stop }: Running,
+): Promise<BuildRow | "waits" | undefined> {
+  const { id, execution_id, size, egress, org_id } = row;
+  await client.startVm(
+    id,
+    {
+      execution_id,
+      template: BUILDER_TEMPLATE,
+      size,
+      hostname: id.replace("_", "-"),
+      env: {},
+      egress: await hostEgress(context.db, { org_id, egress }),
+      egress_version: 1,
+      build: row.target,
+    },
+    { stop },
+  );
+  if (row.context !== "awaited") return proceedBuild(context.db, row, "building");
+  if (Date.now() - row.created_at.getTime() > CONTEXT_WITHIN_MS)
+    throw new SkerryError("context_missing", "The context of the build did not come within ten minutes.");
+  await waitWithBuild(context.db, row, CONTEXT_WAIT_S);
+  return "waits";
+}
+
+async function runSteps(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
+  const vm = { id: row.id, execution_id: row.execution_id };
+  for (const step of await stepsOf(context.db, [row.id])) {
+    if (step.status === "done") continue;
+    const startedMs = performance.now();
+    if (step.status === "waiting")
+      await appendLines(context.db, { buildId: row.id, step: step.index, texts: [`--- ${step.name}`] });
+    const exit = await runStep(context, { client, vm, step, leftMs: row.left_ms, stop });
+    const last = await lastLines(context.db, row.id, step.index, LAST_LINES);
+    const fault = exitFault(exit, { step, leftMs: row.left_ms, tookMs: performance.now() - startedMs, last });
+    await endStep(context.db, step, {
+      status: fault === undefined ? "done" : "failed",
+      exitCode: exit.exit_code,
+    });
+    if (fault !== undefined)
+      return failBuild(context, row, fault, { step: step.index, exitCode: exit.exit_code, last });
+    // Canceled meanwhile.
+    const now = await buildById(context.db, row.id);
+    if (now?.status !== "building") return now;
+  }
+  return proceedBuild(context.db, (await buildById(context.db, row.id)) ?? row, "sealing");
+}
+
+interface EndedStep {
+  readonly step: StepRow;
+  readonly leftMs: number;
+  readonly tookMs: number;
+  readonly last: readonly string[];
+}
+
+function exitFault(
+  exit: Awaited<ReturnType<typeof runStep>>,
+  { step, leftMs, tookMs, last }: EndedStep,
+): SkerryError | undefined {
+  if (exit.timed_out && tookMs >= leftMs)
+    return new SkerryError("build_timed_out", "The build took longer than its `timeout`.");
+  const signal =
+    exit.signal === null ? 0 : (constants.signals[exit.signal as keyof typeof constants.signals] ?? 1);
+  const fault = stepFault({ ...exit, signal }, last.at(-1) ?? "");
+  if (fault === undefined) return undefined;
+  const { code, message } = fault;
+  return new SkerryError(code === "step_failed" ? "build_step_failed" : code, `"${step.name}": ${message}`);
+}
+
+async function seal(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
+  const vm = { id: row.id, execution_id: row.execution_id };
+  const { image } = await client.templates.seal(vm, row.id, stop);
+  return proceedBuild(context.db, row, "freezing", { image });
+}
+
+async function freeze(context: Context, { row, client, stop }: Running): Promise<BuildRow | undefined> {
+  const { image } = row;
+  if (image === null) throw new Error("a sealed build has no image");
+  const config = await configOfBuild(row, client, stop);
+  const { missing } = await client.templates.put(row.template_id, { image, ...config }, stop);
+  if (missing.length > 0) throw new SkerryError("layer_missing", "The host has lost a layer of the build.");
+  for (const size of row.request.sizes ?? [DEFAULT_SIZE])
+    await client.templates.freeze(row.template_id, size, stop);
+  return context.db.transaction().execute(async (transaction) => {
+    const ready = await proceedBuild(transaction, row, "ready");
+    // Canceled meanwhile: nothing of the template is left but on its host, which sweeps what nothing names.
+    if (ready === undefined) return undefined;
+    const top = image.layers.at(-1);
+    await publishTemplate(
+      transaction,
+      {
+        ...{ id: row.template_id, org_id: row.org_id, name: row.name, build_id: row.id, image, config },
+        digest: top?.digest ?? "",
+        disk_gib: image.disk_gib,
+        bytes: image.layers.reduce((sum, layer) => sum + layer.bytes, 0),
+      },
+      { tag: row.tag, hostId: row.host_id },
+    );
+    await recordOwnActs(transaction, { service: SERVICE, action: "template.create", resource: "template" }, [
+      { id: row.template_id, org_id: row.org_id },
+    ]);
+    return ready;
+  });
+}
+
+interface FailedStep {
+  readonly step: number;
+  readonly exitCode: number;
+  readonly last: readonly string[];
+}
+
+async function failBuild(
+  context: Context,
+  row: BuildRow,
+  cause: Error,
+  failed?: FailedStep,
+): Promise<BuildRow | undefined> {
+  const known =
+    cause instanceof SkerryError ? cause : new SkerryError("internal", "Something unexpected went wrong.");
+  if (!(cause instanceof SkerryError))
+    context.log.error({ err: cause, build_id: row.id }, "a build failed unexpectedly");
+  const error: Build["error"] = {
+    code: known.code,
+    message: known.message,
+    step: failed?.step ?? null,
+    exit_code: failed?.exitCode ?? null,
+    last_lines: [...(failed?.last ?? [])],
+  };
+  return context.db.transaction().execute(async (transaction) => {
+    const now = await buildById(transaction, row.id);
+    if (now === undefined || now.status !== row.status) return now;
+    const ended = await proceedBuild(transaction, now, "failed", { error });
+    if (ended !== undefined)
+      await recordOwnActs(transaction, { service: SERVICE, action: "build.fail", resource: "build" }, [
+        ended,
+      ]);
+    return ended;
+  });
+}

@@ -1,0 +1,136 @@
+// One step of a build: its command as an execution of the build's microVM, whose output becomes lines of the log. The execution lives in the guest
+// and is followed from the position that is in the log, so neither a control that dies nor a host that is restarted costs a line.
+
+import { StringDecoder } from "node:string_decoder";
+import { SkerryError } from "@skerry/contract/errors";
+import type { ExecutionState } from "@skerry/contract/host-api/executions";
+import type { Context } from "../context.ts";
+import type { OutputEvent } from "../host-client/execution-calls.ts";
+import type { HostClient, VmRef } from "../host-client/host-client.ts";
+import { appendLines } from "./build-log-store.ts";
+import { beginStep, type StepRow } from "./build-store.ts";
+
+/** A longer line is cut into several. */
+const LINE_MAX_CHARS = 4 * 1024;
+/** What is written to the database at once. */
+const BATCH_LINES = 500;
+/** How long a line may wait for others. */
+const BATCH_MS = 250;
+const NO_TERMINAL = { tty: false, cols: 80, rows: 24 } as const;
+
+export interface StepRun {
+  readonly client: HostClient;
+  readonly vm: VmRef;
+  readonly step: StepRow;
+  /** Until the build has to end. */
+  readonly leftMs: number;
+  readonly stop: AbortSignal;
+}
+
+/** Resolves when its command has ended. */
+export async function runStep(context: Context, run: StepRun): Promise<NonNullable<ExecutionState["exit"]>> {
+  const { client, vm, step, leftMs, stop } = run;
+  const ref = { vm, execution: step.execution };
+  if (step.status === "waiting") await beginStep(context.db, step);
+  // The same id twice is one command.
+  await client.executions.start(
+    ref,
+    {
+      command: step.command,
+      workdir: null,
+      env: step.env,
+      timeout_ms: Math.max(1, Math.floor(Math.min(step.timeout_ms ?? Infinity, leftMs))),
+      stdin: false,
+      ...NO_TERMINAL,
+      reattach_ms: -1,
+    },
+    stop,
+  );
+  const output = await client.executions.follow(ref, { after: step.position, hold: true }, stop);
+  using log = new StepLog(context, step);
+  for await (const event of output) {
+    await log.take(event);
+    if (event.kind !== "exit") continue;
+    await log.flush();
+    if (event.state.exit !== null) return event.state.exit;
+  }
+  throw new SkerryError("host_unavailable", "The output of a step ended before the step.");
+}
+
+/** Collects output into lines, and writes them, a moment later, with the position that they reach. A line that has no end yet waits for its end. */
+class StepLog implements Disposable {
+  readonly #context: Context;
+  readonly #step: StepRow;
+  readonly #decoder = new StringDecoder("utf8");
+  #rest = "";
+  #lines: string[] = [];
+  /** Of all that has come. */
+  #position: number;
+  /** Of the lines that have their end. */
+  #linesPosition: number;
+  #timer: NodeJS.Timeout | undefined;
+  /** One that has failed is what the next one that is waited for throws. */
+  #written: Promise<void> = Promise.resolve();
+
+  constructor(context: Context, step: StepRow) {
+    this.#context = context;
+    this.#step = step;
+    this.#position = this.#linesPosition = step.position;
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#written.catch(() => undefined);
+  }
+
+  async take(event: OutputEvent): Promise<void> {
+    this.#position = event.position;
+    if (event.kind === "dropped") this.#lines.push("Output was dropped here.");
+    else if (event.kind === "stdout" || event.kind === "stderr") this.#split(event.bytes);
+    else return;
+    if (this.#lines.length >= BATCH_LINES) return this.#write();
+    this.#timer ??= setTimeout(() => void this.#write().catch(() => undefined), BATCH_MS);
+  }
+
+  async flush(): Promise<void> {
+    const rest = this.#rest + this.#decoder.end();
+    if (rest !== "") this.#lines.push(rest);
+    this.#rest = "";
+    this.#linesPosition = this.#position;
+    await this.#write();
+  }
+
+  #split(bytes: Buffer): void {
+    this.#rest += this.#decoder.write(bytes);
+    const lines = this.#rest.split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) this.#cut(line.endsWith("\r") ? line.slice(0, -1) : line);
+    while (this.#rest.length > LINE_MAX_CHARS) {
+      this.#lines.push(this.#rest.slice(0, LINE_MAX_CHARS));
+      this.#rest = this.#rest.slice(LINE_MAX_CHARS);
+    }
+    this.#linesPosition = this.#position - Buffer.byteLength(this.#rest);
+  }
+
+  #cut(line: string): void {
+    for (let rest = line; ; rest = rest.slice(LINE_MAX_CHARS)) {
+      this.#lines.push(rest.slice(0, LINE_MAX_CHARS));
+      if (rest.length <= LINE_MAX_CHARS) return;
+    }
+  }
+
+  #write(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    return (this.#written = this.#written.then(() => this.#writeLines()));
+  }
+
+  async #writeLines(): Promise<void> {
+    if (this.#lines.length === 0) return;
+    // PostgreSQL's text holds no NUL.
+    const texts = this.#lines.splice(0).map((line) => line.replaceAll("\0", "\uFFFD"));
+    const { build_id: buildId, index: step } = this.#step;
+    const position = Math.max(0, this.#linesPosition);
+    await appendLines(this.#context.db, { buildId, step, texts, position });
+  }
+}

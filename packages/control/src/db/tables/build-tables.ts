@@ -1,0 +1,69 @@
+// Builds, their steps and their logs.
+
+import type { ColumnType, Generated } from "kysely";
+import type { Build, BuildRequest } from "@skerry/contract/builds/build";
+import type { BuildStatus, BuildStepStatus } from "@skerry/contract/builds/build-status";
+import type { DiskImage, VmBuild } from "@skerry/contract/host-api/templates";
+import type { Egress } from "@skerry/contract/vms/egress";
+import type { TemplateConfig } from "./template-tables.ts";
+import type { Json, MaybeTime } from "./columns.ts";
+
+export interface BuildTables {
+  builds: {
+    id: string;
+    org_id: string;
+    name: string;
+    tag: string;
+    request: Json<BuildRequest>;
+    status: BuildStatus;
+    version: Generated<number>;
+    context: "none" | "awaited" | "there";
+    host_id: string;
+    /** The incarnation of its microVM; null: it has none any more, and holds nothing. */
+    execution_id: string | null;
+    size: string;
+    vcpus: number;
+    memory_mib: number;
+    disk_gib: number;
+    egress: Json<Egress>;
+    /** What its steps stand on. */
+    target: Json<VmBuild>;
+    config: Json<TemplateConfig>;
+    /** Of what the steps wrote, once it is sealed. */
+    image: ColumnType<DiskImage | null, string | null | undefined, string | null>;
+    template_id: string;
+    error: ColumnType<Build["error"], string | null | undefined, string | null>;
+    log_lines: Generated<string>;
+    log_bytes: Generated<string>;
+    created_at: Generated<Date>;
+    started_at: MaybeTime;
+    finished_at: MaybeTime;
+    ends_by: ColumnType<Date, Date, never>;
+    attempts: Generated<number>;
+    retry_at: Generated<Date>;
+  };
+  build_steps: {
+    build_id: string;
+    org_id: string;
+    index: number;
+    kind: string;
+    name: string;
+    command: string;
+    env: Json<Readonly<Record<string, string>>>;
+    timeout_ms: number | null;
+    status: Generated<BuildStepStatus>;
+    execution: string;
+    /** Bytes of its output that are in the log. */
+    position: Generated<string>;
+    exit_code: number | null;
+    started_at: MaybeTime;
+    finished_at: MaybeTime;
+  };
+  build_log: {
+    build_id: string;
+    line: string;
+    step: number | null;
+    at: Generated<Date>;
+    text: string;
+  };
+}

@@ -1,0 +1,37 @@
+// Templates of organizations: versions, what they are called, and which hosts have them.
+
+import type { Generated } from "kysely";
+import type { DiskImage, TemplateImage } from "@skerry/contract/host-api/templates";
+import type { Json, MaybeTime } from "./columns.ts";
+
+/** What holds for the VMs of a template beside its files. */
+export type TemplateConfig = Pick<TemplateImage, "env" | "user" | "workdir" | "start">;
+
+export interface TemplateTables {
+  templates: {
+    id: string;
+    org_id: string;
+    name: string;
+    /** `deleting`: it is not shown any more, and hosts may still have it. */
+    status: "ready" | "deleting" | "deleted";
+    version: Generated<number>;
+    digest: string;
+    image: Json<DiskImage>;
+    config: Json<TemplateConfig>;
+    disk_gib: number;
+    bytes: string;
+    build_id: string;
+    created_at: Generated<Date>;
+    deleted_at: MaybeTime;
+  };
+  template_tags: {
+    org_id: string;
+    name: string;
+    tag: string;
+    template_id: string;
+  };
+  template_hosts: {
+    template_id: string;
+    host_id: string;
+  };
+}

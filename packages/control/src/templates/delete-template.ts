@@ -1,0 +1,55 @@
+// DELETE /v1/templates/{template}: its names find nothing from then on, and the hosts that have it lose it, at once or when they answer again.
+
+import { SkerryError } from "@skerry/contract/errors";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import { reportOf, type Report } from "../background/background-service.ts";
+import { hostAddress } from "../hosts/host-rows.ts";
+import {
+  beginDeletingTemplate,
+  finishDeletingTemplates,
+  forgetTemplateOnHost,
+  templatesToDelete,
+  usersOfTemplate,
+} from "./own-template-store.ts";
+import { findOwnTemplate, templateNotFound } from "./own-templates.ts";
+
+const USERS_SHOWN = 5;
+const BATCH = 32;
+
+/** Throws `template_not_found`, and `template_in_use` where something of it lives. */
+export async function deleteTemplate(context: Context, caller: Caller, asked: string): Promise<void> {
+  await context.db.transaction().execute(async (transaction) => {
+    const row = await findOwnTemplate(transaction, caller.orgId, asked);
+    if (row === undefined || !(await beginDeletingTemplate(transaction, row.id)))
+      throw templateNotFound(asked);
+    // After the row was changed: who would use it meanwhile waits for it.
+    const users = await usersOfTemplate(transaction, row.id, USERS_SHOWN);
+    if (users.length > 0) throw inUse(users);
+  });
+  await removeDeletedTemplates(context).catch((error: unknown) => {
+    context.log.warn({ err: error }, "a host did not confirm the end of a template");
+  });
+}
+
+/** Has hosts remove what is deleted. Those that do not answer are asked again by the next one who comes here. */
+export async function removeDeletedTemplates(context: Context, stop?: AbortSignal): Promise<Report> {
+  const found = await templatesToDelete(context.db, BATCH);
+  const results = await Promise.allSettled(
+    found.map(async ({ id, host_id }) => {
+      const address = await hostAddress(context.db, host_id);
+      // With a host that has been removed it is gone.
+      if (address !== undefined) await context.hosts.client(address).templates.delete(id, stop);
+      await forgetTemplateOnHost(context.db, id, host_id);
+    }),
+  );
+  await finishDeletingTemplates(context.db);
+  return reportOf(results, { examined: found.length, more: false });
+}
+
+function inUse(users: readonly string[]): SkerryError {
+  return new SkerryError("template_in_use", `The template is in use: ${users.join(", ")}.`, {
+    remediation: "Destroy what was made of it first, or give its names to another version.",
+    context: { used_by: users.join(",") },
+  });
+}

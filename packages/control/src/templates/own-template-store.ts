@@ -1,0 +1,170 @@
+// Templates of organizations: versions that never change, and the names that find them.
+
+import { sql, type Selectable } from "kysely";
+import type { Queries, Tables } from "../db/database.ts";
+
+export type OwnTemplateRow = Selectable<Tables["templates"]> & {
+  readonly tags: readonly string[];
+};
+
+export interface NewTemplate extends Pick<
+  OwnTemplateRow,
+  "id" | "org_id" | "name" | "digest" | "image" | "config" | "disk_gib" | "build_id"
+> {
+  readonly bytes: number;
+}
+
+const columns = sql`t.*, coalesce((
+  select array_agg(tag order by tag) from template_tags where template_id = t.id), '{}') as tags`;
+
+export async function insertTemplate(transaction: Queries, template: NewTemplate): Promise<void> {
+  await transaction
+    .insertInto("templates")
+    .values({
+      ...template,
+      status: "ready",
+      bytes: String(template.bytes),
+      image: JSON.stringify(template.image),
+      config: JSON.stringify(template.config),
+    })
+    .execute();
+}
+
+/** From now on the tag means this version. */
+export async function setTag(
+  db: Queries,
+  {
+    orgId,
+    name,
+    tag,
+    templateId,
+  }: { readonly orgId: string; readonly name: string; readonly tag: string; readonly templateId: string },
+): Promise<void> {
+  await sql`
+    insert into template_tags (org_id, name, tag, template_id) values (${orgId}, ${name}, ${tag}, ${templateId})
+    on conflict (org_id, name, tag) do update set template_id = excluded.template_id`.execute(db);
+  // So that those who follow templates hear of it.
+  await sql`update templates set version = version + 1 where id = ${templateId}`.execute(db);
+}
+
+export async function noteTemplateOnHost(db: Queries, templateId: string, hostId: string): Promise<void> {
+  await sql`
+    insert into template_hosts (template_id, host_id) values (${templateId}, ${hostId})
+    on conflict do nothing`.execute(db);
+}
+
+export async function templateById(
+  db: Queries,
+  orgId: string,
+  id: string,
+): Promise<OwnTemplateRow | undefined> {
+  const { rows } = await sql<OwnTemplateRow>`
+    select ${columns} from templates t where id = ${id} and org_id = ${orgId} and status = 'ready'`.execute(
+    db,
+  );
+  return rows[0];
+}
+
+export async function templateByTag(
+  db: Queries,
+  orgId: string,
+  { name, tag }: { readonly name: string; readonly tag: string },
+): Promise<OwnTemplateRow | undefined> {
+  const { rows } = await sql<OwnTemplateRow>`
+    select ${columns} from template_tags g join templates t on t.id = g.template_id
+    where g.org_id = ${orgId} and g.name = ${name} and g.tag = ${tag} and t.status = 'ready'`.execute(db);
+  return rows[0];
+}
+
+/** Newest first. */
+export async function templatesOfOrganization(
+  db: Queries,
+  orgId: string,
+  limit: number,
+): Promise<OwnTemplateRow[]> {
+  const { rows } = await sql<OwnTemplateRow>`
+    select ${columns} from templates t where org_id = ${orgId} and status = 'ready' order by id desc limit ${limit}`.execute(
+    db,
+  );
+  return rows;
+}
+
+export async function templatesOfIds(
+  db: Queries,
+  orgId: string,
+  ids: readonly string[],
+): Promise<OwnTemplateRow[]> {
+  const { rows } = await sql<OwnTemplateRow>`
+    select ${columns} from templates t where org_id = ${orgId} and id = any(${ids}::text[]) and status = 'ready'`.execute(
+    db,
+  );
+  return rows;
+}
+
+export async function hostsOfTemplate(db: Queries, id: string): Promise<string[]> {
+  const { rows } = await sql<{ host_id: string }>`
+    select host_id from template_hosts where template_id = ${id} order by host_id`.execute(db);
+  return rows.map(({ host_id }) => host_id);
+}
+
+/** Until the transaction ends it is not deleted. False where it has been. */
+export async function holdTemplate(transaction: Queries, id: string): Promise<boolean> {
+  const { rows } = await sql`select 1 from templates where id = ${id} and status = 'ready' for share`.execute(
+    transaction,
+  );
+  return rows.length > 0;
+}
+
+/** What of it lives, or can begin to live again. */
+export async function usersOfTemplate(transaction: Queries, id: string, limit: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from sandboxes where template = ${id} and status not in ('failed', 'destroyed')
+    union all
+    select id from machines where template = ${id} and status <> 'destroyed'
+    union all
+    select id from snapshots where template = ${id} and status in ('creating', 'ready') and not is_internal
+    order by id limit ${limit}`.execute(transaction);
+  return rows.map((row) => row.id);
+}
+
+/** False where another request was first. Its names find nothing any more. */
+export async function beginDeletingTemplate(transaction: Queries, id: string): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    update templates set status = 'deleting', version = version + 1, deleted_at = now()
+    where id = ${id} and status = 'ready'`.execute(transaction);
+  if (numAffectedRows !== 1n) return false;
+  await sql`delete from template_tags where template_id = ${id}`.execute(transaction);
+  return true;
+}
+
+/** Those that hosts may still have. */
+export async function templatesToDelete(
+  db: Queries,
+  limit: number,
+): Promise<{ readonly id: string; readonly host_id: string }[]> {
+  const { rows } = await sql<{ id: string; host_id: string }>`
+    select t.id, h.host_id from templates t join template_hosts h on h.template_id = t.id
+    where t.status = 'deleting' order by t.id limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function forgetTemplateOnHost(db: Queries, id: string, hostId: string): Promise<void> {
+  await sql`delete from template_hosts where template_id = ${id} and host_id = ${hostId}`.execute(db);
+}
+
+/** Those that no host has any more. */
+export async function finishDeletingTemplates(db: Queries): Promise<void> {
+  await sql`
+    update templates t set status = 'deleted', version = version + 1
+    where status = 'deleting' and not exists (select from template_hosts where template_id = t.id)`.execute(
+    db,
+  );
+}
+
+/** Bytes of all that it has, in GiB, rounded up. */
+export async function heldTemplateGib(db: Queries, orgId: string): Promise<number> {
+  const { rows } = await sql<{ gib: number }>`
+    select ceil(coalesce(sum(bytes), 0) / (1024 * 1024 * 1024.0))::integer as gib from templates
+    where org_id = ${orgId} and status = 'ready'`.execute(db);
+  return rows[0]?.gib ?? 0;
+}

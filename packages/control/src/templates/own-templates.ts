@@ -1,0 +1,120 @@
+// Templates that organizations have built. Each is a version that never changes; names with tags find versions.
+
+import { SkerryError } from "@skerry/contract/errors";
+import { isId } from "@skerry/contract/ids";
+import {
+  DEFAULT_TAG,
+  parseTemplateName,
+  reservedTemplateNames,
+  TEMPLATE_NAME_PATTERN,
+  TEMPLATE_TAG_PATTERN,
+} from "@skerry/contract/templates/template-name";
+import type { Template } from "@skerry/contract/templates/template";
+import type { Versioned } from "../api/versioned.ts";
+import type { Caller } from "../caller.ts";
+import type { Context } from "../context.ts";
+import type { Queries } from "../db/database.ts";
+import { quoted } from "../values/quoted.ts";
+import {
+  insertTemplate,
+  noteTemplateOnHost,
+  setTag,
+  templateById,
+  templateByTag,
+  templatesOfIds,
+  type NewTemplate,
+  type OwnTemplateRow,
+} from "./own-template-store.ts";
+
+export {
+  heldTemplateGib,
+  holdTemplate,
+  hostsOfTemplate,
+  type NewTemplate,
+  type OwnTemplateRow,
+} from "./own-template-store.ts";
+
+const namePattern = new RegExp(TEMPLATE_NAME_PATTERN);
+const tagPattern = new RegExp(TEMPLATE_TAG_PATTERN);
+
+/** By id, by name, or by name and tag. Undefined where the organization has none of these. */
+export async function findOwnTemplate(
+  db: Queries,
+  orgId: string,
+  asked: string,
+): Promise<OwnTemplateRow | undefined> {
+  if (isId("template", asked)) return templateById(db, orgId, asked);
+  const { name, tag } = parseTemplateName(asked);
+  if (!namePattern.test(name) || !tagPattern.test(tag)) return undefined;
+  return templateByTag(db, orgId, { name, tag });
+}
+
+/** Throws `name_taken` where the name belongs to a built-in template. */
+export function checkTemplateName(name: string, builtIn: readonly string[]): string {
+  if (!reservedTemplateNames.includes(name) && !builtIn.includes(name)) return name;
+  throw new SkerryError("name_taken", `${quoted(name)} is the name of a built-in template.`, {
+    remediation: "Choose another name.",
+    context: { field: "name", value: name },
+  });
+}
+
+/** A version that is ready on this host. Its tag means it from now on, and so does `latest`. */
+export async function publishTemplate(
+  transaction: Queries,
+  template: NewTemplate,
+  { tag, hostId }: { readonly tag: string; readonly hostId: string },
+): Promise<void> {
+  await insertTemplate(transaction, template);
+  await noteTemplateOnHost(transaction, template.id, hostId);
+  const named = { orgId: template.org_id, name: template.name, templateId: template.id };
+  for (const one of new Set([tag, DEFAULT_TAG])) await setTag(transaction, { ...named, tag: one });
+}
+
+/** Those of these that there are. */
+export async function findOwnTemplates(
+  { db }: Context,
+  orgId: string,
+  ids: readonly string[],
+): Promise<Versioned<Template>[]> {
+  const rows = await templatesOfIds(db, orgId, ids);
+  return rows.map((row) => ({ id: row.id, version: row.version, shownTo: () => ownTemplateOf(row) }));
+}
+
+/** Has the tag mean the version that `template` names now. */
+export async function tagTemplate(
+  { db }: Context,
+  caller: Caller,
+  { name, tag, template }: { readonly name: string; readonly tag: string; readonly template: string },
+): Promise<Template> {
+  return db.transaction().execute(async (transaction) => {
+    const row = await findOwnTemplate(transaction, caller.orgId, template);
+    if (row === undefined || row.name !== name) throw templateNotFound(template);
+    await setTag(transaction, { orgId: caller.orgId, name, tag, templateId: row.id });
+    const tagged = await templateById(transaction, caller.orgId, row.id);
+    if (tagged === undefined) throw templateNotFound(template);
+    return ownTemplateOf(tagged);
+  });
+}
+
+export function ownTemplateOf(row: OwnTemplateRow): Template {
+  return {
+    id: row.id,
+    name: row.name,
+    description: "",
+    disk_gib: row.disk_gib,
+    status: "ready",
+    tags: [...row.tags],
+    digest: row.digest,
+    bytes: Number(row.bytes),
+    user: row.config.user,
+    workdir: row.config.workdir,
+    build_id: row.build_id,
+    created_at: row.created_at.toISOString(),
+  };
+}
+
+export function templateNotFound(asked: string): SkerryError {
+  return new SkerryError("template_not_found", `There is no template ${quoted(asked)}.`, {
+    remediation: "`GET /v1/templates` lists the templates.",
+  });
+}

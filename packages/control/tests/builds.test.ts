@@ -1,0 +1,218 @@
+// Builds of templates, with a host that pretends to build.
+
+import { sql } from "kysely";
+import { afterEach, expect, test } from "vitest";
+import type { Build, BuildLog } from "@skerry/contract/builds/build";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Template, TemplateList } from "@skerry/contract/templates/template";
+import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { activateBuilder, builtTemplate, buildNow, newBuild, untilBuild } from "./support/builds.ts";
+import { eventually, useWorld } from "./support/world.ts";
+
+const world = useWorld();
+
+afterEach(async () => {
+  world.host.templates.failures.clear();
+  world.host.failures.clear();
+  world.host.templates.before = async () => undefined;
+  world.host.beforeStart = async () => undefined;
+  await sql`delete from sandboxes`.execute(world.db);
+  await sql`delete from machines`.execute(world.db);
+  await sql`delete from builds`.execute(world.db);
+  world.host.vms.clear();
+});
+
+/** What the rows of builds and VMs hold of the fake host. */
+async function heldMemoryMib(): Promise<number> {
+  const { rows } = await sql<{ held: number }>`
+    select coalesce(sum(memory_mib), 0)::integer as held from room_entries where account like 'hst_%'`.execute(
+    world.db,
+  );
+  return rows[0]?.held ?? 0;
+}
+
+test("steps are carried out in a microVM, and what they leave is a template that sandboxes and machines are made of", async () => {
+  const build = await builtTemplate(world, { tag: "42", steps: [{ run: "make" }, { env: { A: "1" } }] });
+  expect(build).toMatchObject({
+    name: "web",
+    tag: "42",
+    status: "ready",
+    error: null,
+    waits_for_context: false,
+  });
+  expect(build.steps.map(({ kind, status }) => [kind, status])).toEqual([
+    ["run", "done"],
+    ["seal", "done"],
+  ]);
+  // Nothing of the build is left on its host, and it holds nothing.
+  expect([...world.host.vms.keys()]).toEqual([]);
+  expect(await heldMemoryMib()).toBe(0);
+  const id = String(build.template_id);
+  expect(world.host.templates.frozen).toContain(`${id} shared-cpu-1x`);
+  expect(world.host.templates.kept.get(id)?.env).toEqual({ A: "1" });
+  for (const name of ["web", "web:latest", "web:42", id]) {
+    const shown = await world.call<Template>("GET", `/v1/templates/${name}`);
+    expect(shown.body).toMatchObject({
+      id,
+      name: "web",
+      status: "ready",
+      tags: ["42", "latest"],
+      build_id: build.id,
+    });
+    expect((await world.createSandbox({ template: name })).template).toBe(id);
+    expect((await world.createMachine({ template: name })).template).toBe(id);
+  }
+  const list = await world.call<TemplateList>("GET", "/v1/templates");
+  expect(list.body.items.map((one) => one.name)).toEqual(["base", "web"]);
+});
+
+test("the log has each line with its step and its time, and can be followed to the end", async () => {
+  const { id } = await builtTemplate(world, { steps: [{ run: "make" }] });
+  const { body } = await world.call<BuildLog>("GET", `/v1/builds/${id}/logs`);
+  expect(body.more).toBe(false);
+  expect(body.lines.map(({ line }) => line)).toEqual(body.lines.map((_, index) => index + 1));
+  expect(body.lines.filter(({ step }) => step === 0).map(({ text }) => text)).toEqual([
+    expect.stringContaining("make"),
+    "makewarned",
+  ]);
+  const after = await world.call<BuildLog>("GET", `/v1/builds/${id}/logs?after=1`);
+  expect(after.body.lines).toEqual(body.lines.slice(1));
+  const followed = await world.call("GET", `/v1/builds/${id}/logs?follow=true`);
+  expect(followed.text.match(/^event: line$/gm)).toHaveLength(body.lines.length);
+  expect(followed.text).toMatch(/event: end\ndata: \{\}\n\n$/);
+});
+
+test("a log that is too long is cut off, and says so once", async () => {
+  const { id } = await builtTemplate(world, { steps: [{ run: "flood 9000000" }] });
+  const { rows } = await sql<{ bytes: number; last: string; lines: number }>`
+    select sum(octet_length(text))::integer as bytes, (array_agg(text order by line desc))[1] as last, count(*)::integer as lines
+    from build_log where build_id = ${id}`.execute(world.db);
+  expect(rows[0]?.bytes).toBeLessThanOrEqual(8 * 1024 * 1024);
+  expect(rows[0]?.bytes).toBeGreaterThan(7 * 1024 * 1024);
+  expect(rows[0]?.last).toMatch(/cut off/);
+});
+
+test("a step that fails ends the build, with its exit code and its last lines, and leaves nothing", async () => {
+  const { id } = await newBuild(world, { steps: [{ run: "fail 7" }, { run: "make" }] });
+  await activateBuilder(world);
+  const build = await buildNow(world, id);
+  expect(build).toMatchObject({ status: "failed", template_id: null });
+  expect(build.error).toMatchObject({ code: "build_step_failed", step: 0, exit_code: 7 });
+  expect(build.error?.last_lines).toContain("it is broken");
+  expect(build.steps.map(({ status }) => status)).toEqual(["failed", "waiting", "waiting"]);
+  expect([...world.host.vms.keys()]).toEqual([]);
+  expect(await heldMemoryMib()).toBe(0);
+  const retried = await world.call<Build>("POST", `/v1/builds/${id}/retry`);
+  expect(retried.status).toBe(201);
+  expect(retried.body).toMatchObject({ name: "web", status: "queued", error: null });
+  expect(retried.body.id).not.toBe(id);
+});
+
+test("a build waits for its context, and begins when it has come", async () => {
+  const { id } = await newBuild(world, { context: true, steps: [{ copy: { from: ".", to: "/app" } }] });
+  await activateBuilder(world);
+  expect(await buildNow(world, id)).toMatchObject({ status: "queued", waits_for_context: true });
+  const sent = await world.call<Build>("PUT", `/v1/builds/${id}/context`, { body: "a tar archive" });
+  expect(sent.status).toBe(200);
+  expect(sent.body.waits_for_context).toBe(false);
+  await activateBuilder(world);
+  expect(await buildNow(world, id)).toMatchObject({ status: "ready" });
+  const late = await world.call("PUT", `/v1/builds/${id}/context`, { body: "x" });
+  expect([late.status, late.body["code"]]).toEqual([409, "build_over"]);
+  const none = await newBuild(world);
+  const unwanted = await world.call("PUT", `/v1/builds/${none.id}/context`, { body: "x" });
+  expect([unwanted.status, unwanted.body["code"]]).toEqual([409, "build_needs_no_context"]);
+});
+
+test.each(["queued", "building", "sealing", "freezing"] as const)(
+  "a build that is %s is canceled at once, and its microVM goes",
+  async (status) => {
+    const held = Promise.withResolvers<void>();
+    if (status === "queued") world.host.beforeStart = () => held.promise;
+    const call = { sealing: "seal", freezing: "freeze" } as const;
+    world.host.templates.before = async (asked) => {
+      if (asked === call[status as keyof typeof call]) await held.promise;
+    };
+    const { id } = await newBuild(world, { steps: [{ run: status === "building" ? "forever" : "make" }] });
+    const active = activateBuilder(world);
+    await untilBuild(world, id, status);
+    const canceled = await world.call<Build>("POST", `/v1/builds/${id}/cancel`);
+    expect(canceled.body).toMatchObject({ status: "canceled", template_id: null });
+    await active;
+    held.resolve();
+    await eventually(async () => {
+      await vmCleanup(world.context, 1_000).activate(new AbortController().signal);
+      return world.host.vms.size === 0;
+    }, "its microVM is gone");
+    expect(await heldMemoryMib()).toBe(0);
+    expect(await buildNow(world, id)).toMatchObject({ status: "canceled" });
+    expect((await world.call("GET", "/v1/templates/web:none")).status).toBe(404);
+    // Asked again it changes nothing.
+    expect((await world.call<Build>("POST", `/v1/builds/${id}/cancel`)).body.status).toBe("canceled");
+  },
+);
+
+test("another process goes on with a build whose process has died in the middle of a step, and no line is missing or comes twice", async () => {
+  const { id } = await newBuild(world, { steps: [{ run: "forever" }] });
+  const dying = new AbortController();
+  const first = activateBuilder(world, dying.signal).catch(() => undefined);
+  await untilBuild(world, id, "building");
+  const outputs = () => world.host.calls.filter((one) => one.startsWith(`GET /vms/${id}/executions/`));
+  await eventually(() => outputs().length === 1, "it is followed");
+  const execution = world.host.executions.last;
+  execution.write("one\ntwo\n");
+  execution.write("three\n");
+  await eventually(async () => {
+    const log = await world.call<BuildLog>("GET", `/v1/builds/${id}/logs`);
+    return log.body.lines.length > 1;
+  }, "the first lines are in the log");
+  dying.abort();
+  await first;
+  execution.write("four\n");
+  const second = activateBuilder(world);
+  await eventually(() => outputs().length === 2, "it is followed again");
+  execution.end();
+  await second;
+  expect(await buildNow(world, id)).toMatchObject({ status: "ready" });
+  const { body } = await world.call<BuildLog>("GET", `/v1/builds/${id}/logs`);
+  const lines = body.lines.filter(({ step, line }) => step === 0 && line > 1).map(({ text }) => text);
+  expect(lines).toEqual(["one", "two", "three", "four"]);
+});
+
+test("a build whose microVM is lost fails, and one whose host is away for a moment goes on", async () => {
+  const away = await newBuild(world);
+  world.host.failures.set("start", new SkerryError("host_unavailable", "away"));
+  await expect(activateBuilder(world)).resolves.toBeUndefined();
+  expect((await buildNow(world, away.id)).status).toBe("queued");
+  world.host.failures.clear();
+  await sql`update builds set retry_at = now()`.execute(world.db);
+  await activateBuilder(world);
+  expect((await buildNow(world, away.id)).status).toBe("ready");
+  const { id } = await newBuild(world);
+  world.host.templates.failures.set("seal", new SkerryError("vm_not_found", "The microVM is not there."));
+  await activateBuilder(world);
+  expect(await buildNow(world, id)).toMatchObject({ status: "failed", error: { code: "vm_not_found" } });
+});
+
+test("a build that takes longer than it may is ended", async () => {
+  const { id } = await newBuild(world, { steps: [{ run: "forever" }], timeout: "1s" });
+  await activateBuilder(world);
+  expect(await buildNow(world, id)).toMatchObject({ status: "failed", error: { code: "build_timed_out" } });
+  expect([...world.host.vms.keys()]).toEqual([]);
+});
+
+test("no more builds are under way than the organization may have, and what a build holds counts", async () => {
+  await sql`
+    insert into organization_limits (org_id, name, value) values (${world.orgId}, 'quota_builds', 1)`.execute(
+    world.db,
+  );
+  const { id } = await newBuild(world);
+  expect(await heldMemoryMib()).toBe(256);
+  const second = await world.call("POST", "/v1/templates", {
+    body: { name: "web", steps: [{ run: "x" }], size: "shared-cpu-1x" },
+  });
+  expect([second.status, second.body["code"]]).toEqual([403, "quota_exceeded"]);
+  await world.call("POST", `/v1/builds/${id}/cancel`);
+  await newBuild(world);
+  await sql`delete from organization_limits`.execute(world.db);
+});

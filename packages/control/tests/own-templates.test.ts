@@ -1,0 +1,127 @@
+// Templates of organizations: who finds them, by which names, and how they end.
+
+import { sql } from "kysely";
+import { afterEach, expect, test } from "vitest";
+import type { Build } from "@skerry/contract/builds/build";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Template, TemplateList } from "@skerry/contract/templates/template";
+import { activateBuilder, builtTemplate } from "./support/builds.ts";
+import { Members } from "./support/members.ts";
+import { useWorld } from "./support/world.ts";
+
+const world = useWorld();
+
+afterEach(async () => {
+  world.host.templates.failures.clear();
+  world.host.failures.clear();
+  world.host.templates.before = async () => undefined;
+  world.host.beforeStart = async () => undefined;
+  await sql`delete from sandboxes`.execute(world.db);
+  await sql`delete from machines`.execute(world.db);
+  await sql`delete from builds`.execute(world.db);
+  world.host.vms.clear();
+});
+
+test("an organization has its own templates and builds, and another one learns nothing of them", async () => {
+  const members = new Members(world);
+  const { path } = await members.newOrganization();
+  const token = (await members.newMember("owner", path)).secret;
+  const build = await builtTemplate(world, { name: "mine" });
+  const templateId = String(build.template_id);
+  for (const name of ["mine", templateId]) {
+    expect((await world.call("GET", `/v1/templates/${name}`, { token })).body["code"]).toBe(
+      "template_not_found",
+    );
+    expect((await world.call("DELETE", `/v1/templates/${name}`, { token })).body["code"]).toBe(
+      "template_not_found",
+    );
+    const created = await world.call("POST", "/v1/sandboxes", { token, body: { template: name } });
+    expect([created.status, created.body["code"]]).toEqual([422, "unknown_template"]);
+    const built = await world.call("POST", "/v1/templates", {
+      token,
+      body: { name: "theirs", from: name, steps: [{ run: "x" }] },
+    });
+    expect([built.status, built.body["code"]]).toEqual([422, "unknown_template"]);
+  }
+  for (const [method, rest] of [
+    ["GET", ""],
+    ["GET", "/logs"],
+    ["POST", "/cancel"],
+    ["POST", "/retry"],
+    ["PUT", "/context"],
+  ] as const) {
+    const answer = await world.call(method, `/v1/builds/${build.id}${rest}`, {
+      token,
+      ...(method !== "GET" && { body: method === "PUT" ? "x" : {} }),
+    });
+    expect(answer.body["code"], `${method} ${rest}`).toBe("build_not_found");
+  }
+  expect(
+    (await world.call<TemplateList>("GET", "/v1/templates", { token })).body.items.map(({ name }) => name),
+  ).toEqual(["base"]);
+  // The same name is another template there.
+  const theirs = await world.call<Build>("POST", "/v1/templates", {
+    token,
+    body: { name: "mine", size: "shared-cpu-1x", steps: [{ run: "make" }] },
+  });
+  await activateBuilder(world);
+  const seen = await world.call<Template>("GET", "/v1/templates/mine", { token });
+  expect(seen.body.build_id).toBe(theirs.body.id);
+  expect((await world.call<Template>("GET", "/v1/templates/mine")).body.id).toBe(templateId);
+});
+
+test("a template is built on another one, a tag is given to another version, and what is in use is not deleted", async () => {
+  const first = String((await builtTemplate(world, { name: "app", tag: "1" })).template_id);
+  const second = String((await builtTemplate(world, { name: "app", tag: "2", from: "app:1" })).template_id);
+  expect(world.host.templates.kept.get(second)?.image.layers).toHaveLength(
+    (world.host.templates.kept.get(first)?.image.layers.length ?? 0) + 1,
+  );
+  const latest = async () => (await world.call<Template>("GET", "/v1/templates/app")).body.id;
+  expect(await latest()).toBe(second);
+  const tagged = await world.call<Template>("PUT", "/v1/templates/app/tags/latest", {
+    body: { template: "app:1" },
+  });
+  expect(tagged.body.tags).toEqual(["1", "latest"]);
+  expect(await latest()).toBe(first);
+  const sandbox = await world.createSandbox({ template: "app" });
+  const refused = await world.call("DELETE", "/v1/templates/app");
+  expect([refused.status, refused.body["code"]]).toEqual([409, "template_in_use"]);
+  expect(refused.text).toContain(sandbox.id);
+  await world.call("DELETE", `/v1/sandboxes/${sandbox.id}`);
+  expect((await world.call("DELETE", "/v1/templates/app")).status).toBe(204);
+  expect(world.host.templates.kept.has(first)).toBe(false);
+  expect((await world.call("GET", "/v1/templates/app:1")).status).toBe(404);
+  expect((await world.call("GET", "/v1/templates/app:2")).status).toBe(200);
+});
+
+test("a host that does not answer loses a deleted template when it answers again", async () => {
+  const id = String((await builtTemplate(world, { name: "gone" })).template_id);
+  world.host.templates.failures.set("delete", new SkerryError("host_unavailable", "away"));
+  expect((await world.call("DELETE", "/v1/templates/gone")).status).toBe(204);
+  expect((await world.call("GET", "/v1/templates/gone")).status).toBe(404);
+  expect(world.host.templates.kept.has(id)).toBe(true);
+  world.host.templates.failures.clear();
+  await activateBuilder(world);
+  expect(world.host.templates.kept.has(id)).toBe(false);
+});
+
+test.each([
+  [{ name: "base" }, 409, "name_taken"],
+  [{ name: "Web" }, 400, "bad_request"],
+  [{ name: "web", from: "nothing", steps: [{ run: "x" }] }, 422, "unknown_template"],
+  [{ name: "web", steps: [{ copy: { from: ".", to: "/app" } }] }, 400, "bad_request"],
+  [{ name: "web", dockerfile: {}, image: "alpine", context: true }, 422, "invalid_build"],
+  [{ name: "web", size: "huge", steps: [] }, 422, "unknown_size"],
+  [{ name: "web", steps: [], timeout: "3h" }, 422, "timeout_too_long"],
+  [{ name: "web", steps: [], start: { command: "x", ready: { port: 1, file: "/x" } } }, 400, "bad_request"],
+] as const)("%o is refused before anything is built", async (body, status, code) => {
+  const answer = await world.call("POST", "/v1/templates", { body });
+  expect([answer.status, answer.body["code"]]).toEqual([status, code]);
+  const { rows } = await sql`select 1 from builds`.execute(world.db);
+  expect(rows).toEqual([]);
+});
+
+test("a sandbox cannot be made of the builder", async () => {
+  const answer = await world.call("POST", "/v1/sandboxes", { body: { template: "builder" } });
+  expect([answer.status, answer.body["code"]]).toEqual([422, "unknown_template"]);
+});

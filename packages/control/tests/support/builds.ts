@@ -1,0 +1,39 @@
+// Builds in a world, carried out by the service as it is.
+
+import type { Build } from "@skerry/contract/builds/build";
+import { builder } from "../../src/builds/builder.ts";
+import { eventually, type World } from "./world.ts";
+
+/** One turn of the service. It lasts as long as there is something to do. */
+export async function activateBuilder(world: World, stop = new AbortController().signal): Promise<void> {
+  await builder(world.context, 1_000).activate(stop);
+}
+
+export async function newBuild(world: World, request: Record<string, unknown> = {}): Promise<Build> {
+  const body = { name: "web", size: "shared-cpu-1x", steps: [{ run: "make" }], ...request };
+  const answer = await world.call<Build>("POST", "/v1/templates", { body });
+  if (answer.status !== 201) throw new Error(answer.text);
+  return answer.body;
+}
+
+export async function buildNow(world: World, id: string): Promise<Build> {
+  return (await world.call<Build>("GET", `/v1/builds/${id}`)).body;
+}
+
+/** A template that is ready. */
+export async function builtTemplate(world: World, request: Record<string, unknown> = {}): Promise<Build> {
+  const { id } = await newBuild(world, request);
+  await activateBuilder(world);
+  const build = await buildNow(world, id);
+  if (build.status !== "ready") throw new Error(JSON.stringify(build));
+  return build;
+}
+
+export async function untilBuild(world: World, id: string, status: Build["status"]): Promise<Build> {
+  let build = await buildNow(world, id);
+  await eventually(async () => {
+    build = await buildNow(world, id);
+    return build.status === status;
+  }, `the build is ${status}`);
+  return build;
+}

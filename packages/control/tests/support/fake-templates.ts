@@ -1,0 +1,84 @@
+// What a fake host knows of templates that were built on it.
+
+import { createHash } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { DiskImage, SealVm, TemplateImage } from "@skerry/contract/host-api/templates";
+import { SkerryError } from "@skerry/contract/errors";
+import type { Vm, VmSpec } from "@skerry/contract/host-api/vm";
+import { readBody, sendJson } from "./fake-http.ts";
+
+type Known = Map<string, Vm & { readonly spec: VmSpec }>;
+type Call = "seal" | "put" | "freeze" | "delete";
+
+export class FakeTemplates {
+  readonly kept = new Map<string, TemplateImage>();
+  /** Template and size. */
+  readonly frozen = new Set<string>();
+  /** What the host answers instead. */
+  readonly failures = new Map<Call, SkerryError>();
+  /** Runs before the host answers. */
+  before: (call: Call) => Promise<void> = async () => undefined;
+  readonly #vms: () => Known;
+
+  constructor(vms: () => Known) {
+    this.#vms = vms;
+  }
+
+  /** Undefined: the call is not of a template. */
+  serve(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
+    const [, room, id = "", part] = (request.url ?? "").split("?")[0]?.split("/") ?? [];
+    if (room === "vms" && part === "seal") return this.#seal(id, request, response);
+    if (room !== "templates") return undefined;
+    if (request.method === "PUT") return this.#put(id, request, response);
+    return request.method === "DELETE" ? this.#delete(id, response) : this.#freeze(id, request, response);
+  }
+
+  /** Before a VM starts; throws where it should be made of a template that is not there. */
+  starts({ template, build }: VmSpec): void {
+    if (template.startsWith("tpl_") && !this.kept.has(template))
+      throw new SkerryError("unknown_template", "no such template");
+    if ((template === "builder") !== (build !== undefined))
+      throw new SkerryError("bad_request", "a builder is for builds alone");
+  }
+
+  async #begin(call: Call): Promise<void> {
+    await this.before(call);
+    const failure = this.failures.get(call);
+    if (failure !== undefined) throw failure;
+  }
+
+  async #seal(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { execution_id, seal_id } = await readBody<SealVm>(request);
+    await this.#begin("seal");
+    const vm = this.#vms().get(id);
+    if (vm === undefined) throw new SkerryError("vm_not_found", "no such VM");
+    if (vm.execution_id !== execution_id) throw new SkerryError("stale_execution", "another incarnation");
+    const { build } = vm.spec;
+    if (build === undefined) throw new SkerryError("bad_request", "it builds nothing");
+    const below = build.on.kind === "image" ? build.on.image.layers : [];
+    const digest = createHash("sha256").update(seal_id).digest("hex");
+    const image: DiskImage = { layers: [...below, { digest, bytes: 1_000_000 }], disk_gib: build.disk_gib };
+    sendJson(response, 200, { image });
+  }
+
+  async #put(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const image = await readBody<TemplateImage>(request);
+    await this.#begin("put");
+    this.kept.set(id, image);
+    sendJson(response, 200, { missing: [] });
+  }
+
+  async #freeze(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { size } = await readBody<{ size: string }>(request);
+    await this.#begin("freeze");
+    if (!this.kept.has(id)) throw new SkerryError("template_not_found", "no such template");
+    this.frozen.add(`${id} ${size}`);
+    response.writeHead(204).end();
+  }
+
+  async #delete(id: string, response: ServerResponse): Promise<void> {
+    await this.#begin("delete");
+    this.kept.delete(id);
+    response.writeHead(204).end();
+  }
+}
