@@ -5,6 +5,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -299,6 +300,77 @@ test("a name with more addresses than a datagram holds is resolved, and answered
   expect(await lookUp("crowded.good.example")).toBe(`0 ${shared}\n`);
 });
 
+test("whatever a server answers, and whenever a guest hangs up, the proxy goes on", async () => {
+  const [before] = await proxies();
+  const answers = [
+    "HTTP/1.1 000 None\r\ncontent-length: 0\r\n\r\n",
+    "HTTP/1.1 099 None\r\n\r\n",
+    "HTTP/1.1 200 a\u0001b\r\ncontent-length: 0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nx: a\u0001b\r\ncontent-length: 0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nx\u0001y: a\r\n\r\n",
+    "HTTP/1.1 101 Switching Protocols\r\nupgrade: other\r\nconnection: upgrade\r\n\r\nbytes",
+    "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    `HTTP/1.1 200 OK\r\nx: ${"x".repeat(20_000)}\r\n\r\n`,
+    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\n\r\n",
+    "SSH-2.0-x\r\n",
+    "",
+  ].map((answer) => `/raw/${Buffer.from(answer, "latin1").toString("base64url")}`);
+  const upgrade = ["Connection: Upgrade", "Upgrade: websocket"];
+  const requests = answers.flatMap((url) => [
+    get("good.example", url, closing),
+    get("good.example", url, ...upgrade),
+  ]);
+  await Promise.all(requests.map((request) => http(shared, request)));
+  const hangUps = ["good.example", "evil.example"].flatMap((name) => [
+    [80, get(name)],
+    [80, get(name, "/", ...upgrade)],
+    [443, clientHello({ names: [name] })],
+  ]);
+  await wire.guest(`python3 -c '
+import base64, socket, struct
+for port, text in ${JSON.stringify(hangUps.map(([port, text]) => [port, Buffer.from(text ?? "").toString("base64")]))} * 20:
+    one = socket.create_connection(("${shared}", port), 5)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    one.sendall(base64.b64decode(text))
+    one.close()
+'`);
+  expect(await tls(shared, "good.example")).toContain(shared);
+  expect(await proxies()).toEqual([before]);
+});
+
+test("a proxy that a guest has taken over reaches no private network, no other port and nothing on this machine", async () => {
+  const local = createServer().listen(80, wire.host);
+  await once(local, "listening");
+  try {
+    const tried = await Promise.all(
+      [
+        [shared, 80],
+        [shared, 443],
+        [shared, 22],
+        [wire.host, 80],
+        ["10.1.2.3", 80],
+        [wire.world, 80],
+      ].map(([address, port]) => asProxy(String(address), Number(port))),
+    );
+    expect(tried).toEqual(["open", "open", "124", "124", "124", "open"]);
+  } finally {
+    local.close();
+  }
+});
+
+/** What the machine's rules let the proxy's user do: "open", or timeout's exit code where no packet leaves the machine. */
+async function asProxy(address: string, port: number): Promise<string> {
+  const line = `timeout 2 bash -c "exec 3<>/dev/tcp/${address}/${port}" && echo open || echo $?`;
+  const user = String(NAME_PROXY_UID);
+  const said = await runProgram(
+    "setpriv",
+    ["--reuid", user, "--regid", user, "--clear-groups", "/bin/bash", "-c", line],
+    { deadlineMs: 20_000 },
+  );
+  return said.trim();
+}
+
 test("what is much for one guest arrives whole", async () => {
   const bytes = 64 << 20;
   const line = `curl -s --resolve good.example:80:${other} http://good.example/bytes/${bytes} | wc -c`;
@@ -388,9 +460,7 @@ time.sleep(60)'`);
 test.each(["SIGKILL", "SIGSTOP"] as const)(
   "the proxy, which has a user of its own, gets %s: nothing passes until there is another, with every policy",
   async (signal) => {
-    const running = async () =>
-      (await findByUid({ first: NAME_PROXY_UID, count: 1 })).map(({ identity }) => identity.pid);
-    const [first] = await running();
+    const [first] = await proxies();
     if (first === undefined) throw new Error("there is no name proxy");
     process.kill(first, signal);
     if (signal === "SIGSTOP") {
@@ -399,7 +469,7 @@ test.each(["SIGKILL", "SIGSTOP"] as const)(
     }
     await until(async () => (await tls(shared, "good.example")).includes(shared));
     expect(await tls(shared, "evil.example")).not.toContain(shared);
-    const after = await running();
+    const after = await proxies();
     expect(after).not.toContain(first);
     expect(after).toHaveLength(1);
   },
@@ -413,6 +483,10 @@ test("a policy without names ends what went through the proxy", async () => {
   expect(await tls(shared, "good.example")).not.toContain(shared);
   expect(arrivals.filter(({ site }) => site !== undefined)).toEqual([]);
 });
+
+async function proxies(): Promise<number[]> {
+  return (await findByUid({ first: NAME_PROXY_UID, count: 1 })).map(({ identity }) => identity.pid);
+}
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(100);

@@ -73,16 +73,16 @@ export function httpDoor(guests: Guests): Server {
       visit.pending -= 1;
       free();
     });
-    void wayOf(visit, request).then(
-      (decision) => pass(decision, request, response),
-      () => request.socket.destroy(),
-    );
+    response.on("error", () => request.socket.destroy());
+    void wayOf(visit, request)
+      .then((decision) => pass(decision, request, response))
+      .catch(() => request.socket.destroy());
   });
-  server.on("upgrade", (request, client) => {
-    void wayOf(visits.get(request.socket), request).then(
-      (decision) => passUpgrade(decision, request, client),
-      () => client.destroy(),
-    );
+  server.on("upgrade", (request, client, head) => {
+    client.unshift(head);
+    void wayOf(visits.get(request.socket), request)
+      .then((decision) => passUpgrade(decision, request, client))
+      .catch(() => client.destroy());
   });
   const refuse = (client: Duplex): void => {
     visits.get(client)?.connection.guest.refuse({ rule: "no_domain", port: HTTP_PORT, protocol: "tcp" });
@@ -143,7 +143,7 @@ function pass(decision: Decision, request: IncomingMessage, response: ServerResp
     if (response.headersSent) return void request.socket.destroy();
     response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end(`${why}\n`);
   };
-  if ("refused" in decision) return fail(decision.status, decision.refused);
+  if ("refused" in decision) return response.destroyed ? undefined : fail(decision.status, decision.refused);
   const { to, agent, end } = decision;
   if (response.destroyed) return end();
   const onward = ask({
@@ -158,13 +158,9 @@ function pass(decision: Decision, request: IncomingMessage, response: ServerResp
     headers: forwardedFields(request.rawHeaders),
   });
   limitConnecting(onward);
-  onward.once("error", () => fail(BAD_GATEWAY, "the server cannot be reached"));
+  onward.on("error", () => fail(BAD_GATEWAY, "the server cannot be reached"));
   onward.once("response", (answer) => {
-    response.writeHead(
-      answer.statusCode ?? BAD_GATEWAY,
-      answer.statusMessage,
-      forwardedFields(answer.rawHeaders),
-    );
+    if (!beginAnswer(answer, response)) return void request.socket.destroy();
     pipeline(answer, response, (error) => error && request.socket.destroy());
   });
   response.once("close", () => {
@@ -172,6 +168,20 @@ function pass(decision: Decision, request: IncomingMessage, response: ServerResp
     onward.destroy();
   });
   pipeline(request, onward, () => undefined);
+}
+
+/** False where the server's status or fields are none that may be passed on: the parser takes more than the writer, which throws. */
+function beginAnswer(answer: IncomingMessage, response: ServerResponse): boolean {
+  try {
+    response.writeHead(
+      answer.statusCode ?? BAD_GATEWAY,
+      answer.statusMessage,
+      forwardedFields(answer.rawHeaders),
+    );
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A server that agrees speaks with the guest from then on, and only it: the connection is made for this request alone. */
@@ -193,9 +203,9 @@ function passUpgrade(decision: Decision, request: IncomingMessage, client: Duple
   });
   limitConnecting(onward);
   client.once("close", () => onward.destroy());
-  onward.once("error", () => endWith(client, BAD_GATEWAY, "the server cannot be reached"));
+  onward.on("error", () => endWith(client, BAD_GATEWAY, "the server cannot be reached"));
   onward.once("response", (answer) => {
-    answer.resume();
+    answer.on("error", () => undefined).resume();
     endWith(client, BAD_GATEWAY, `the server answers the upgrade with ${answer.statusCode}`);
   });
   onward.once("upgrade", (answer, server, head) => {
@@ -204,6 +214,7 @@ function passUpgrade(decision: Decision, request: IncomingMessage, client: Duple
       .join("");
     client.write(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n`);
     client.write(head);
+    server.on("error", () => client.destroy());
     pipeline(client, server, client, () => undefined);
   });
   onward.end();

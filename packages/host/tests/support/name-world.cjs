@@ -19,12 +19,16 @@ const ready = () => {
 for (const site of sites) {
   const http = createServer((request, response) => {
     tell({ site, http: request.headers.host, url: request.url });
+    const raw = /^\/raw\/(.*)$/.exec(request.url)?.[1];
+    if (raw !== undefined) return void request.socket.end(Buffer.from(raw, "base64url"));
     const bytes = Number(/^\/bytes\/(\d+)$/.exec(request.url)?.[1] ?? 0);
     const text = bytes > 0 ? Buffer.alloc(bytes, "x") : `${site} ${request.headers.host}\n`;
     request.resume().once("end", () => response.end(text));
   });
   http.on("upgrade", (request, socket) => {
     tell({ site, upgrade: request.headers.host });
+    const raw = /^\/raw\/(.*)$/.exec(request.url)?.[1];
+    if (raw !== undefined) return void socket.end(Buffer.from(raw, "base64url"));
     socket.write("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n");
     socket.on("error", () => undefined).pipe(socket);
   });
