@@ -322,14 +322,14 @@ test("whatever a server answers, and whenever a guest hangs up, the proxy goes o
     get("good.example", url, ...upgrade),
   ]);
   await Promise.all(requests.map((request) => http(shared, request)));
-  const hangUps = ["good.example", "evil.example"].flatMap((name) => [
+  const hangUps = ["good.example", "evil.example"].flatMap((name): [number, string | Buffer][] => [
     [80, get(name)],
     [80, get(name, "/", ...upgrade)],
     [443, clientHello({ names: [name] })],
   ]);
   await wire.guest(`python3 -c '
 import base64, socket, struct
-for port, text in ${JSON.stringify(hangUps.map(([port, text]) => [port, Buffer.from(text ?? "").toString("base64")]))} * 20:
+for port, text in ${JSON.stringify(hangUps.map(([port, text]) => [port, Buffer.from(text).toString("base64")]))} * 20:
     one = socket.create_connection(("${shared}", port), 5)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     one.sendall(base64.b64decode(text))
