@@ -119,6 +119,25 @@ describe.each(clients)("the client %s", (_version, { Sandbox, SandboxNotFoundErr
     }
   });
 
+  test("has a paused sandbox resumed by the next call where it asks for that", async () => {
+    const lifecycle = { onTimeout: "pause", autoResume: true } as const;
+    const sandbox = await Sandbox.create({ ...e2bOptions(world), lifecycle });
+    await sandbox.pause();
+    expect((await sandbox.getInfo()).lifecycle).toEqual(lifecycle);
+    expect((await sandbox.commands.run("goes on")).stdout).toBe("goes on");
+    expect((await sandbox.getInfo()).state).toBe("running");
+  });
+
+  test("begins at a snapshot by its name as well", async () => {
+    const options = e2bOptions(world);
+    const name = `of ${randomUUID()}`;
+    const { names } = await (await Sandbox.create(options)).createSnapshot({ name });
+    expect(names).toEqual([name]);
+    expect((await (await Sandbox.create(name, options)).commands.run("from there")).stdout).toBe(
+      "from there",
+    );
+  });
+
   test("takes snapshots, lists them, begins at one, forks, and deletes them", async () => {
     const options = e2bOptions(world);
     const sandbox = await Sandbox.create(options);

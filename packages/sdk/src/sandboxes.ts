@@ -48,7 +48,7 @@ export class Sandboxes extends VmCalls {
 
   /**
    * Creates a sandbox and waits until it is usable. `template` or `snapshot` is required; `timeout` is a duration such as `10m`
-   * (default `5m`, at most `24h`) after which the sandbox is destroyed, or with the `mode` `persistent` paused; `pause_after_idle` pauses a persistent one that nothing has used for so long; `size` is a name from `sizes.list()`; `egress` says what
+   * (default `5m`, at most `24h`) after which the sandbox is destroyed, or with the `mode` `persistent` paused; `pause_after_idle` pauses a persistent one that nothing has used for so long; with `auto_resume: false` calls into a paused one do not resume it; `size` is a name from `sizes.list()`; `egress` says what
    * the sandbox may reach (default: everything but private networks). `name` is unique among the organization's sandboxes until this one
    * is destroyed or has failed: code `name_taken` where another one has it.
    * Safe to repeat: after a broken connection it is sent again under the same `Idempotency-Key`, and creates one sandbox.

@@ -58,6 +58,12 @@ export const SandboxCreateRequest = named(
           "Only of a persistent one: it is paused when nothing has used it for so long, at least 10s and at most 24h. A call into it, a stream, a terminal, a connection to a port and an execution that runs are uses; what only runs in the background is none. Without it only the timeout pauses it.",
       }),
     ),
+    auto_resume: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: "Whether a call into it resumes it while it is paused; otherwise only `resume` does.",
+      }),
+    ),
     size: Type.Optional(
       Type.String({ maxLength: 100, default: DEFAULT_SIZE, description: "A name from `GET /v1/sizes`." }),
     ),
@@ -91,6 +97,7 @@ export const Sandbox = named(
     pause_after_idle: Nullable(
       Type.String({ ...Duration, description: "It is paused when nothing has used it for so long." }),
     ),
+    auto_resume: Type.Boolean({ description: "A call into it resumes it while it is paused." }),
     env: ShownEnv,
     metadata: Metadata,
     egress: Egress,
@@ -127,6 +134,7 @@ export const Sandbox = named(
     status: "running",
     timeout: "10m",
     pause_after_idle: null,
+    auto_resume: true,
     env: { GREETING: "hello" },
     metadata: { job: "7" },
     egress: exampleOf(Egress),

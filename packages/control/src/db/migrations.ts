@@ -35,6 +35,7 @@ import { sessions } from "./migrations/0030-sessions.ts";
 import { loginCodes } from "./migrations/0031-login-codes.ts";
 import { sessionSweeps } from "./migrations/0032-session-sweeps.ts";
 import { builds } from "./migrations/0033-builds.ts";
+import { autoResume } from "./migrations/0034-auto-resume.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -75,6 +76,7 @@ const migrations = [
   { number: 31, name: "login-codes", text: loginCodes },
   { number: 32, name: "session-sweeps", text: sessionSweeps },
   { number: 33, name: "builds", text: builds },
+  { number: 34, name: "auto-resume", text: autoResume },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

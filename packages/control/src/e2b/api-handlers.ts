@@ -13,9 +13,10 @@ import { destroySandbox } from "../sandboxes/destroy-sandbox.ts";
 import { resumeSandbox } from "../sandboxes/resume-sandbox.ts";
 import { sandboxCreation } from "../sandboxes/sandbox-creation.ts";
 import { keepAlive } from "../sandboxes/sandboxes.ts";
+import { getSnapshot } from "../snapshots/snapshots.ts";
 import { connectionOf, idOf } from "./api-request.ts";
 import type { ApiHandlers, E2bHandler } from "./e2b-routes.ts";
-import { e2bVms } from "./e2b-vms.ts";
+import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
 import { historyHandlers } from "./history-handlers.ts";
 import { egressRequestOf } from "./network.ts";
 import {
@@ -36,8 +37,21 @@ const create: E2bHandler = async (context, request, reply) => {
   const asked = nativeRequest(readNewSandbox(request.body));
   const caller = callerOf(request);
   const timing = new RequestTiming(reply);
-  const creation = sandboxCreation(context, caller, { request: asked, timing });
-  const sandbox = await createIdempotently(context, { request, reply }, creation);
+  const create = (asked: SandboxCreateRequest) =>
+    createIdempotently(
+      context,
+      { request, reply },
+      sandboxCreation(context, caller, { request: asked, timing }),
+    );
+  const sandbox = await create(asked).catch(async (error: unknown) => {
+    const { template, ...others } = asked;
+    if (template === undefined || !(error instanceof SkerryError) || error.code !== "unknown_template")
+      throw error;
+    // Snapshots are templates to E2B's clients.
+    const snapshot = await getSnapshot(context, caller, template).catch(() => undefined);
+    if (snapshot === undefined) throw error;
+    return create({ ...others, snapshot: snapshot.id });
+  });
   return reply.code(201).send(await connectionOf(context, request, sandbox));
 };
 
@@ -49,6 +63,7 @@ function nativeRequest(body: NewSandbox): SandboxCreateRequest {
   return {
     ...(isId("snapshot", templateID) ? { snapshot: templateID } : { template: templateID }),
     mode: autoPause ? "persistent" : "ephemeral",
+    auto_resume: body.autoResume?.enabled === true,
     timeout: durationOf(timeout),
     ...(metadata !== undefined && { metadata }),
     ...(envVars !== undefined && { env: envVars }),
@@ -125,7 +140,7 @@ export const apiHandlers: ApiHandlers = {
     const id = idOf(request);
     await livingSandbox(context, caller, id);
     const egress = egressRequestOf(network, isInternetAllowed) ?? {};
-    await setEgress(context, caller, { kind: e2bVms, id, request: egress });
+    await setEgress(context, caller, { kind: sandboxVms, id, request: egress });
     return nothing(reply);
   },
   ...historyHandlers,

@@ -7,7 +7,7 @@ import type { FileInfo } from "@skerry/contract/vms/files";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import { statFile } from "../vms/files/file-changes.ts";
-import type { SandboxCall } from "./e2b-vms.ts";
+import type { SandboxCall } from "./sandbox-call.ts";
 import { FileType, type EntryInfoSchema } from "./wire/filesystem_pb.js";
 
 export type EntryInfo = MessageInitShape<typeof EntryInfoSchema>;

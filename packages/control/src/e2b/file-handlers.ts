@@ -13,7 +13,7 @@ import { BYTES } from "../http/octet-stream-bodies.ts";
 import { downloadFile, uploadFile } from "../vms/files/files.ts";
 import { checker } from "./checked-body.ts";
 import { resolvePath } from "./command-line.ts";
-import { sandboxCallOf, type SandboxCall } from "./e2b-vms.ts";
+import { sandboxCallOf, type SandboxCall } from "./sandbox-call.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
 import { encodedPathOf } from "./entry-info.ts";
 import { ensureParent } from "./filesystem-service.ts";

@@ -8,7 +8,7 @@ import type { Context } from "../context.ts";
 import { changeFile, makeDirectory, removeFile, statFile } from "../vms/files/file-changes.ts";
 import { listDirectory } from "../vms/files/files.ts";
 import { resolvePath } from "./command-line.ts";
-import type { SandboxCall } from "./e2b-vms.ts";
+import type { SandboxCall } from "./sandbox-call.ts";
 import { encodedPathOf, entryAt, entryOf, type EntryInfo } from "./entry-info.ts";
 import { makeDirectoryFor } from "./guest-shell.ts";
 import { guestUser, userNameOf, type GuestUser } from "./guest-users.ts";

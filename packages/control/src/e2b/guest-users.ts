@@ -4,7 +4,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import { BoundedMap } from "../values/bounded-map.ts";
 import { downloadFile } from "../vms/files/files.ts";
-import type { SandboxCall } from "./e2b-vms.ts";
+import type { SandboxCall } from "./sandbox-call.ts";
 
 export interface GuestUser {
   readonly name: string;

@@ -8,7 +8,7 @@ import type { OutputEvent } from "../host-client/execution-calls.ts";
 import { killExecution, resizeTerminal, sendInput } from "../vms/executions/executions.ts";
 import { followExecution } from "../vms/executions/follow-execution.ts";
 import { pieceOf } from "../vms/executions/start-detached.ts";
-import type { SandboxCall } from "./e2b-vms.ts";
+import type { SandboxCall } from "./sandbox-call.ts";
 import { findProcess, runningProcesses, sizeOf, startProcess, type RunningProcess } from "./processes.ts";
 import { answering, callOf, streaming, withKeepalives } from "./rpc-call.ts";
 import {

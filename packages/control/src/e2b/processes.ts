@@ -8,7 +8,7 @@ import type { Context } from "../context.ts";
 import { listExecutions } from "../vms/executions/executions.ts";
 import { startFollowed } from "../vms/executions/start-detached.ts";
 import { commandLineOf, processOf, resolvePath, TAG_MAX_CHARS, type GuestProcess } from "./command-line.ts";
-import type { SandboxCall } from "./e2b-vms.ts";
+import type { SandboxCall } from "./sandbox-call.ts";
 import { guestUser, userNameOf, type GuestUser } from "./guest-users.ts";
 import type { ProcessSelector, StartRequest } from "./wire/process_pb.js";
 

@@ -4,7 +4,7 @@ import { Code, ConnectError, createContextKey, type HandlerContext } from "@conn
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { SkerryError } from "@skerry/contract/errors";
 import { toSkerryError } from "../http/errors.ts";
-import type { SandboxCall } from "./e2b-vms.ts";
+import type { SandboxCall } from "./sandbox-call.ts";
 import { rpcCodeOf } from "./e2b-errors.ts";
 
 /** There is no call without one: the route sets it. */

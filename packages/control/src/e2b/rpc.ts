@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
 import { pathInSandbox } from "./e2b-operations.ts";
-import { sandboxCallOf, type SandboxCall } from "./e2b-vms.ts";
+import { sandboxCallOf, type SandboxCall } from "./sandbox-call.ts";
 import { filesystemService } from "./filesystem-service.ts";
 import { processService } from "./process-service.ts";
 import { sandboxCallKey } from "./rpc-call.ts";

@@ -29,7 +29,7 @@ const NewSandbox = Type.Object(
     network: Type.Optional(Network),
     // A pause keeps the memory: that of the disk alone is not possible.
     autoPauseMemory: Type.Optional(Type.Literal(true)),
-    autoResume: Type.Optional(Type.Object({ enabled: Type.Literal(false) }, closed)),
+    autoResume: Type.Optional(Type.Object({ enabled: Type.Boolean() }, closed)),
     metadata: Type.Optional(Texts),
     envVars: Type.Optional(Texts),
   },

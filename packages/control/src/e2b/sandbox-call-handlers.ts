@@ -4,7 +4,8 @@ import { SkerryError } from "@skerry/contract/errors";
 import { getSandbox, sandboxFor } from "../sandboxes/sandboxes.ts";
 import { readMetrics } from "../vms/metrics/metrics.ts";
 import { runningVm } from "../vms/vm-kind.ts";
-import { e2bVms, sandboxCallOf } from "./e2b-vms.ts";
+import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
+import { sandboxCallOf } from "./sandbox-call.ts";
 import { metricOf } from "./history-handlers.ts";
 import type { SandboxCallHandlers } from "./e2b-routes.ts";
 import { download, upload } from "./file-handlers.ts";
@@ -18,7 +19,7 @@ export const sandboxCallHandlers: SandboxCallHandlers = {
   measure: async (context, request, reply) => {
     const { id, caller } = sandboxCallOf(request, reply);
     const row = await getSandbox(context, caller, id);
-    const { items } = await readMetrics(context, caller, { kind: e2bVms, id, query: { step: "1m" } });
+    const { items } = await readMetrics(context, caller, { kind: sandboxVms, id, query: { step: "1m" } });
     const last = items.at(-1);
     if (last === undefined)
       throw new SkerryError("not_found", "Nothing was measured yet: that takes a minute.");

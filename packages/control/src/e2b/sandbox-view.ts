@@ -61,12 +61,12 @@ export function listedSandbox(sandbox: Sandbox, diskGib: number) {
 
 /** As a read of one has it. */
 export function sandboxDetail(sandbox: Sandbox, diskGib: number, connection: Connection) {
-  const { egress, mode } = sandbox;
+  const { egress, mode, auto_resume } = sandbox;
   return {
     ...listedSandbox(sandbox, diskGib),
     ...{ envdAccessToken: connection.envdAccessToken, domain: connection.domain },
     allowInternetAccess: egress.mode === "allow_all",
     network: { ...networkOf(egress), allowPublicTraffic: false },
-    lifecycle: { autoResume: false, onTimeout: mode === "persistent" ? "pause" : "kill" },
+    lifecycle: { autoResume: auto_resume, onTimeout: mode === "persistent" ? "pause" : "kill" },
   };
 }

@@ -8,7 +8,7 @@ import { SkerryError } from "@skerry/contract/errors";
 import type { FileEvent } from "@skerry/contract/vms/watches";
 import type { Context } from "../context.ts";
 import { watchFiles } from "../vms/watches/watch-files.ts";
-import type { SandboxCall } from "./e2b-vms.ts";
+import type { SandboxCall } from "./sandbox-call.ts";
 import { encodedPathOf, entryAt, type EntryInfo } from "./entry-info.ts";
 import { EventType, type FilesystemEventSchema } from "./wire/filesystem_pb.js";
 

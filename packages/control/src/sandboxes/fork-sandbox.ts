@@ -123,10 +123,10 @@ function takeRoom(
 /** It inherits all but the name. */
 function insertFork(transaction: Queries, source: SandboxRow, snapshot: SnapshotRow): Promise<SandboxRow> {
   const { org_id, template, mode, size, vcpus, memory_mib, disk_gib, host_id, timeout_ms } = source;
-  const { metadata, egress, snapshot_id, pause_after_idle_ms } = source;
+  const { metadata, egress, snapshot_id, pause_after_idle_ms, auto_resume } = source;
   return insertSandbox(transaction, {
     ...{ org_id, template, mode, size, vcpus, memory_mib, disk_gib, host_id, timeout_ms },
-    ...{ metadata, egress, snapshot_id, pause_after_idle_ms },
+    ...{ metadata, egress, snapshot_id, pause_after_idle_ms, auto_resume },
     env: wholeEnv(source.env),
     id: newId("sandbox"),
     name: null,

@@ -31,13 +31,15 @@ interface ResumeParams {
   readonly why: string;
   /** For the audit log, where the call is not one for a resume: written with the change, if there is one. */
   readonly event?: NewAuditEvent | undefined;
+  /** By a call into it: one that only a request for it resumes stays paused. */
+  readonly isByCall?: boolean;
 }
 
 /** Resolves when it runs; at once where it does already. Without room it stays paused. The time of one that was to be paused begins anew as well. */
 export function resumeSandbox(
   context: Context,
   caller: Tenant,
-  { id, why, event }: ResumeParams,
+  { id, why, event, isByCall = false }: ResumeParams,
 ): Promise<SandboxRow> {
   return retryOnConflict(
     async () => {
@@ -45,7 +47,7 @@ export function resumeSandbox(
       if (takesWork(row)) return row;
       if (row.status === "running" && row.mode === "persistent")
         return keepSandboxAlive(context.db, { orgId: caller.orgId, id, timeoutMs: row.timeout_ms });
-      if (row.status !== "paused") throw notRunning(row);
+      if (row.status !== "paused" || (isByCall && !row.auto_resume)) throw notRunning(row);
       return resume(context, row, { why, event });
     },
     () =>
@@ -60,7 +62,7 @@ export function resumeSandbox(
 async function resume(
   context: Context,
   row: SandboxRow,
-  { why, event }: Omit<ResumeParams, "id">,
+  { why, event }: Pick<ResumeParams, "why" | "event">,
 ): Promise<SandboxRow | undefined> {
   const room = { orgId: row.org_id, hostId: row.host_id, size: readSize(row.size) };
   const { row: resuming, address } = await reserveOn(context, room, (transaction) =>

@@ -84,6 +84,7 @@ async function takeRoom(
       insertSandbox(transaction, {
         ...{ ...vm, mode, timeout_ms: params.timeoutMs, snapshot_id: snapshotId },
         pause_after_idle_ms: params.pauseAfterIdleMs,
+        auto_resume: params.autoResume,
       }),
       attempt.begun(transaction, vm.id),
     ]);

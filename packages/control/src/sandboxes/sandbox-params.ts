@@ -23,6 +23,8 @@ export interface SandboxParams {
   readonly timeoutMs: number;
   /** Null: nothing but the end of its time pauses it. */
   readonly pauseAfterIdleMs: number | null;
+  /** Whether a call into it resumes it. */
+  readonly autoResume: boolean;
   readonly env: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, string>>;
   readonly egress: EgressParams;
@@ -49,6 +51,7 @@ function readFields(request: SandboxCreateRequest): Omit<SandboxParams, "origin"
         ? SANDBOX_TIMEOUT_DEFAULT_MS
         : readBoundedDuration("timeout", request.timeout, SANDBOX_TIMEOUT_MAX_MS),
     pauseAfterIdleMs: readPauseAfterIdle(request),
+    autoResume: request.auto_resume ?? true,
     env: checkEnv(request.env ?? {}),
     metadata: checkMetadata(request.metadata ?? {}),
     egress: readEgressParams(request.egress),

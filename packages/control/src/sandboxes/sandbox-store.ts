@@ -24,6 +24,7 @@ export interface NewSandbox extends NewVmRow {
   readonly mode: SandboxMode;
   readonly timeout_ms: number;
   readonly pause_after_idle_ms: number | null;
+  readonly auto_resume: boolean;
   readonly snapshot_id?: string | null;
   readonly forked_by?: string;
 }
@@ -64,6 +65,7 @@ const columns = [
   "snapshot_id",
   "forked_by",
   "pause_after_idle_ms",
+  "auto_resume",
   "next_event",
 ] as const satisfies readonly (keyof SandboxRow)[];
 const columnsOf = (table: string) => sql.raw(columns.map((column) => `${table}.${column}`).join(", "));

@@ -20,7 +20,8 @@ export const sandboxVms: VmKind = {
       resourceId: id,
       service: "port-visitor",
     } as const;
-    return resumeSandbox(context, caller, { id, why: "a call into it", event: causedEvent(caller, act) });
+    const event = causedEvent(caller, act);
+    return resumeSandbox(context, caller, { id, why: "a call into it", event, isByCall: true });
   },
   notRunning,
   ended,

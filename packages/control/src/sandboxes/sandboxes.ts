@@ -115,6 +115,7 @@ export function sandboxOf(row: SandboxRow): Sandbox {
     status: row.status,
     timeout: formatDuration(row.timeout_ms),
     pause_after_idle: row.pause_after_idle_ms === null ? null : formatDuration(row.pause_after_idle_ms),
+    auto_resume: row.auto_resume,
     env: withoutValues(row.env),
     metadata: row.metadata,
     egress: row.egress,
@@ -152,11 +153,14 @@ export function notRunning(row: FoundSandbox): SkerryError {
     });
   }
   return new SkerryError("sandbox_not_running", `The sandbox is ${row.status}${why}.`, {
-    remediation: passing.has(row.status)
-      ? "The next call into the sandbox resumes it."
-      : "Create another sandbox.",
+    remediation: remediationOf(row),
     context: { status: row.status },
   });
+}
+
+function remediationOf({ status, auto_resume }: SandboxRow): string {
+  if (!passing.has(status)) return "Create another sandbox.";
+  return auto_resume ? "The next call into the sandbox resumes it." : "Resume the sandbox first.";
 }
 
 /** What is asked of it now goes well once it is asked again. One that runs is about to be paused. */

@@ -2067,6 +2067,8 @@ class SandboxInfo(TypedDict):
     timeout: str
     #: It is paused when nothing has used it for so long.
     pause_after_idle: Optional[str]
+    #: A call into it resumes it while it is paused.
+    auto_resume: bool
     #: Environment variables, name to value. Null: the caller may not execute there and so does not see it, or it was
     #: erased because the destruction has begun.
     env: Dict[str, Optional[str]]
@@ -2107,6 +2109,8 @@ class SandboxCreateRequest(TypedDict, total=False):
     #: call into it, a stream, a terminal, a connection to a port and an execution that runs are uses; what only runs
     #: in the background is none. Without it only the timeout pauses it.
     pause_after_idle: str
+    #: Whether a call into it resumes it while it is paused; otherwise only `resume` does. Default: `true`.
+    auto_resume: bool
     #: A name from `GET /v1/sizes`. Default: `shared-cpu-1x`.
     size: SizeName
     #: Environment variables, name to value. A name is not empty and holds neither `=` nor NUL.

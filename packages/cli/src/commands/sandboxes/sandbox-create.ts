@@ -16,6 +16,7 @@ interface CreateFlags extends EgressFlags {
   readonly mode?: SandboxMode;
   readonly timeout?: string;
   readonly pauseAfterIdle?: string;
+  readonly autoResume: boolean;
   readonly size?: string;
   readonly env?: Record<string, string>;
   readonly metadata?: Record<string, string>;
@@ -44,6 +45,7 @@ export function registerSandboxCreate(sandbox: Command, cli: Cli): void {
       "--pause-after-idle <duration>",
       "pause it when nothing has used it for so long; only with --mode persistent",
     )
+    .option("--no-auto-resume", "calls into it do not resume it while it is paused")
     .option("--size <name>", "CPUs and memory; see `skerry size list` (default: shared-cpu-1x)")
     .option("--env <KEY=VALUE>", "environment variable of its commands; repeatable", collectPair)
     .option("--metadata <KEY=VALUE>", "label of your own; repeatable", collectPair);
@@ -96,6 +98,6 @@ function createRequest(template: string | undefined, flags: CreateFlags): Sandbo
   const { snapshot, name, mode, timeout, pauseAfterIdle: pause_after_idle, size, env, metadata } = flags;
   return {
     ...given({ template, snapshot, name, mode, timeout, pause_after_idle, size, env, metadata }),
-    ...given({ egress: egressRequest(flags) }),
+    ...given({ egress: egressRequest(flags), auto_resume: flags.autoResume ? undefined : false }),
   };
 }

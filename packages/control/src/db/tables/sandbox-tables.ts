@@ -49,6 +49,8 @@ export interface SandboxTables {
     forked_by: string | null;
     /** It is paused when nothing has used it for so long. */
     pause_after_idle_ms: number | null;
+    /** A call into it resumes it where it is paused. */
+    auto_resume: Generated<boolean>;
     /** What the end of the transition that is under way will be told as. */
     next_event: ColumnType<NextEvent | null, string | null | undefined, string | null>;
   };

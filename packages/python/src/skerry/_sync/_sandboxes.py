@@ -53,6 +53,7 @@ class Sandboxes(VmCalls):
         mode: Optional[SandboxCreateRequestMode] = None,
         timeout: Optional[str] = None,
         pause_after_idle: Optional[str] = None,
+        auto_resume: Optional[bool] = None,
         size: Optional[SizeName] = None,
         env: Optional[Mapping[str, str]] = None,
         metadata: Optional[Mapping[str, str]] = None,
@@ -61,7 +62,7 @@ class Sandboxes(VmCalls):
         """Creates a sandbox and waits until it is usable.
 
         Either ``template`` or ``snapshot`` is needed, each by id or name. ``timeout`` is a duration such as ``10m`` (default ``5m``, at most ``24h``) after which the sandbox is destroyed, or with the ``mode``
-        ``persistent`` paused; ``pause_after_idle`` pauses a persistent one that nothing has used for so long; ``size`` is a name from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
+        ``persistent`` paused; ``pause_after_idle`` pauses a persistent one that nothing has used for so long; with ``auto_resume=False`` calls into a paused one do not resume it; ``size`` is a name from ``sizes.list()``; ``egress`` says what the sandbox may reach (default: everything but private networks). Safe to repeat: after a
         broken connection it is sent again under the same ``Idempotency-Key``, and creates one sandbox.
 
         A caller that stops waiting (Ctrl-C, a canceled task) has what comes of it destroyed in the background; closing the client and the end
@@ -74,6 +75,7 @@ class Sandboxes(VmCalls):
             "mode": mode,
             "timeout": timeout,
             "pause_after_idle": pause_after_idle,
+            "auto_resume": auto_resume,
             "size": size,
             "env": env,
             "metadata": metadata,

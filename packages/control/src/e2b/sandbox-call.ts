@@ -1,4 +1,4 @@
-// Sandboxes, as far as calls of E2B's clients into one are concerned: only a client that asks for it resumes one that is paused.
+// A call of E2B's clients into a sandbox.
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "../caller.ts";
@@ -8,15 +8,6 @@ import { requestSignal } from "../api/request-signal.ts";
 import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
 import type { VmKind } from "../vms/vm-kind.ts";
 import { sandboxIdOf } from "./credentials.ts";
-
-export const e2bVms: VmKind = {
-  ...sandboxVms,
-  wake: async (context, caller, row) => {
-    const settled = await sandboxVms.settled(context, caller, row.id);
-    if (settled.status === "running" && (settled.left_ms ?? Infinity) > 0) return settled;
-    throw sandboxVms.notRunning(settled);
-  },
-};
 
 /** A call into a sandbox: whose it is, and when it should stop. */
 export interface SandboxCall {
@@ -32,5 +23,5 @@ export function sandboxCallOf(request: FastifyRequest, reply: FastifyReply): San
     throw new SkerryError("bad_request", "The request names no sandbox.", {
       remediation: "Its id goes into the header `E2b-Sandbox-Id`.",
     });
-  return { caller: callerOf(request), kind: e2bVms, id, gone: requestSignal(reply) };
+  return { caller: callerOf(request), kind: sandboxVms, id, gone: requestSignal(reply) };
 }
