@@ -114,6 +114,18 @@ test("what is no form, no gzip, too large or broken off leaves no file", async (
   expect([found.status, found.body["code"]]).toEqual([404, 404]);
 });
 
+test("a file is 502 where its sandbox is gone, and only there", async () => {
+  const sandbox = await createE2bSandbox(world);
+  const call = { headers: headersInto(sandbox) };
+  const get = () => world.call("GET", "/e2b/sandbox/files?path=/tmp/there", call);
+  expect((await get()).status).toBe(404);
+  await world.call("PUT", `/v1/sandboxes/${sandbox.sandboxID}/files/tmp/there`, { body: "x" });
+  expect((await get()).status).toBe(200);
+  await world.call("DELETE", `/v1/sandboxes/${sandbox.sandboxID}`);
+  const gone = await get();
+  expect([gone.status, gone.body["code"]]).toEqual([502, 502]);
+});
+
 const codeOf = (error: unknown) => (error instanceof ConnectError ? error.code : undefined);
 
 test.each([

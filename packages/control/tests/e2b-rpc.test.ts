@@ -101,6 +101,20 @@ describe.each([
     expect(events).toEqual(["start", "end"]);
   });
 
+  test.each(["cut", "gone"])(
+    "a call whose host breaks off (%s) ends with an error, and does not wait",
+    async (how) => {
+      const heard: string[] = [];
+      const failed = (async () => {
+        for await (const { event } of client().start({ process: shell(how) }))
+          if (event?.event.case === "data")
+            heard.push(Buffer.from(event.event.value.output.value ?? []).toString());
+      })().catch(codeOf);
+      expect([Code.NotFound, Code.Unavailable]).toContain(await failed);
+      expect(heard).toEqual(["half"]);
+    },
+  );
+
   test("a silent process keeps its client's connection alive", async () => {
     const headers = { "keepalive-ping-interval": "1" };
     for await (const { event } of client().start({ process: shell("forever") }, { headers })) {

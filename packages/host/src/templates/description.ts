@@ -20,6 +20,8 @@ const Description = Type.Object(
     builds: Type.Optional(Type.Literal(true)),
     /** Its image is built when the first VM of it is asked for, and not when the host starts. */
     on_demand: Type.Optional(Type.Literal(true)),
+    /** Name of a user with a home and a shell, who is number 1000 and may become root without a password where there is a `sudo`. */
+    user: Type.Optional(Type.String({ pattern: "^[a-z][a-z0-9-]{0,30}$" })),
     /** Shell commands run before the freeze, so that clones wake with these programs in memory. */
     warm_up: Type.Array(Type.String({ minLength: 1, maxLength: 1_000 }), { maxItems: 20 }),
     /** Environment of what runs in VMs of this template; theirs, and a command's, lies over it. As much as
@@ -76,11 +78,12 @@ async function readDescription(
   // The name is part of the identity, so that two templates with one content stay two.
   const trusted = certificates === undefined ? [] : [certificates.digest];
   const digest = digestOf([name, content, ...trusted]);
-  const { suite, packages, disk_gib } = content;
+  const { suite, packages, disk_gib, user } = content;
+  const users = user === undefined ? [] : [{ user }];
   return {
     ...content,
     ...{ name, id: idOfDigest("template", digest), digest: digest.toString("hex") },
-    diskDigest: digestOf([name, suite, packages, disk_gib, ...trusted]).toString("hex"),
+    diskDigest: digestOf([name, suite, packages, disk_gib, ...users, ...trusted]).toString("hex"),
   };
 }
 

@@ -73,7 +73,7 @@ export async function ensureImage(
 }
 
 function mmdebstrapArguments(
-  description: Pick<TemplateDescription, "packages" | "suite">,
+  description: Pick<TemplateDescription, "packages" | "suite"> & Partial<Pick<TemplateDescription, "user">>,
   root: string,
   mirror: string | undefined,
 ): string[] {
@@ -82,7 +82,18 @@ function mmdebstrapArguments(
     ...["--variant=minbase", `--include=${description.packages.join(",")}`],
     ...['--aptopt=APT::Install-Recommends "false"'],
     ...LEFT_OUT.map((pattern) => `--dpkgopt=path-exclude=${pattern}`),
+    ...userHooks(description.user),
     ...[description.suite, root],
     ...(mirror === undefined ? [] : [mirror]),
   ];
+}
+
+/** What runs in the tree when its packages are there. */
+function userHooks(user: string | undefined): string[] {
+  if (user === undefined) return [];
+  const commands = [
+    `chroot "$1" useradd --uid 1000 --user-group --create-home --shell /bin/bash ${user}`,
+    `if [ -d "$1/etc/sudoers.d" ]; then echo '${user} ALL=(ALL:ALL) NOPASSWD: ALL' > "$1/etc/sudoers.d/${user}" && chmod 440 "$1/etc/sudoers.d/${user}"; fi`,
+  ];
+  return commands.map((command) => `--customize-hook=${command}`);
 }

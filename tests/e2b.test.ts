@@ -1,0 +1,97 @@
+// E2B's published clients against a whole platform with real microVMs.
+
+import { createHash, randomBytes } from "node:crypto";
+import * as oldest from "e2b-2.45";
+import * as newest from "e2b-2.51";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "./support/platform.ts";
+import { sharedPlatform } from "./support/shared.ts";
+
+const platform = await sharedPlatform();
+
+const options = {
+  apiKey: `e2b_${Buffer.from(platform.token).toString("hex")}`,
+  apiUrl: `${platform.apiUrl}/e2b`,
+  sandboxUrl: `${platform.apiUrl}/e2b/sandbox`,
+  requestTimeoutMs: 120_000,
+};
+
+const clients = [
+  ["2.45.0", oldest],
+  ["2.51.0", newest as unknown as typeof oldest],
+] as const;
+
+describe.each(clients)("the client %s", (_version, { Sandbox, CommandExitError, TimeoutError }) => {
+  let sandbox: oldest.Sandbox;
+  beforeAll(async () => {
+    const envs = { GREETING: "hello" };
+    sandbox = await Sandbox.create("base", { ...options, envs, timeoutMs: 1_800_000 });
+  });
+  afterAll(() => sandbox.kill());
+
+  test("runs commands as the user of the template, in its home, who may become root", async () => {
+    const { stdout } = await sandbox.commands.run('whoami; pwd; echo "$HOME $GREETING"; sudo -n id -u');
+    expect(stdout).toBe("user\n/home/user\n/home/user hello\n0\n");
+    const root = await sandbox.commands.run("whoami; pwd", { user: "root", cwd: "/tmp" });
+    expect(root.stdout).toBe("root\n/tmp\n");
+    const failed = await sandbox.commands.run("echo why >&2; exit 7").catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(CommandExitError);
+    expect(failed).toMatchObject({ exitCode: 7, stderr: "why\n" });
+    const quotes = `it's "quoted" \\ $HOME`;
+    expect((await sandbox.commands.run(`printf %s '${quotes.replaceAll("'", `'\\''`)}'`)).stdout).toBe(
+      quotes,
+    );
+  });
+
+  test("talks to commands that run on, by the numbers that their processes have", async () => {
+    const handle = await sandbox.commands.run("echo $$; cat", { background: true, stdin: true });
+    await until("the number was printed", async () => handle.stdout !== "");
+    expect(Number(handle.stdout)).toBe(handle.pid);
+    expect((await sandbox.commands.list()).map(({ pid }) => pid)).toContain(handle.pid);
+    await sandbox.commands.sendStdin(handle.pid, "one\n");
+    await sandbox.commands.closeStdin(handle.pid);
+    expect((await handle.wait()).stdout).toBe(`${handle.pid}\none\n`);
+    const sleeping = await sandbox.commands.run("sleep 1000", { background: true });
+    expect(await sleeping.kill()).toBe(true);
+    await expect(sleeping.wait()).rejects.toThrow(CommandExitError);
+    expect(await sandbox.commands.kill(sleeping.pid)).toBe(false);
+    await expect(sandbox.commands.run("sleep 1000", { timeoutMs: 2_000 })).rejects.toThrow(TimeoutError);
+  });
+
+  test("types at a terminal", async () => {
+    let heard = "";
+    const text = new TextDecoder();
+    const terminal = await sandbox.pty.create({
+      ...{ cols: 90, rows: 30 },
+      onData: (bytes) => void (heard += text.decode(bytes)),
+    });
+    await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode("stty size; exit 3\n"));
+    await terminal.wait().catch(() => undefined);
+    expect([heard.includes("30 90"), terminal.exitCode]).toEqual([true, 3]);
+  });
+
+  test("writes, reads, lists and watches files, byte for byte", async () => {
+    const { files } = sandbox;
+    const bytes = randomBytes(100_000_000);
+    const digest = createHash("sha256").update(bytes).digest("hex");
+    await files.write("large.bin", new Blob([bytes]));
+    expect((await sandbox.commands.run("sha256sum large.bin")).stdout).toBe(`${digest}  large.bin\n`);
+    const read = await files.read("/home/user/large.bin", { format: "bytes" });
+    expect(createHash("sha256").update(read).digest("hex")).toBe(digest);
+    await files.remove("large.bin");
+    const heard: string[] = [];
+    expect(await files.makeDir("work/below")).toBe(true);
+    const watch = await files.watchDir("work", ({ type, name }) => void heard.push(`${type} ${name}`));
+    await files.write("work/a.txt", "from outside");
+    await until("the file was told", async () => heard.some((line) => line.endsWith("a.txt")));
+    await watch.stop();
+    expect((await files.list("work")).map(({ name, type, owner }) => [name, type, owner])).toEqual([
+      ["a.txt", "file", "user"],
+      ["below", "dir", "user"],
+    ]);
+    await sandbox.commands.run("ln -s a.txt work/link && echo more >> work/a.txt");
+    const link = await files.getInfo("work/link");
+    expect([link.type, link.symlinkTarget]).toEqual(["file", "/home/user/work/a.txt"]);
+    expect(await files.read("work/link")).toBe("from outsidemore\n");
+  });
+});
