@@ -31,7 +31,7 @@ test.each([
   expect(egressRequestOf(network, isInternetAllowed)).toEqual(expected);
 });
 
-test.each(["api.example.com", "*.example.com", "::/0", "1.2.3.4/33", "", "1.2.3"])(
+test.each(["exa mple.com", "https://example.com", "::/0", "1.2.3.4/33", "", "1.2.3"])(
   "%j is refused",
   (text) => {
     expect(() => egressRequestOf({ allowOut: [text] }, undefined)).toThrow(/allowOut\[0\]/);
@@ -60,6 +60,24 @@ test("an address is reached where it is allowed, or not denied", () => {
     }),
     { numRuns: 500 },
   );
+});
+
+test("a domain is allowed where everything else is denied", () => {
+  const network = { allowOut: ["api.example.com", "*.example.org", "1.1.1.1"], denyOut: ["0.0.0.0/0"] };
+  const request = egressRequestOf(network, undefined);
+  expect(request).toEqual({
+    mode: "deny_all",
+    allow_cidrs: ["1.1.1.1/32"],
+    allow_domains: ["api.example.com", "*.example.org"],
+  });
+  expect(new Set(networkOf(readEgress(request ?? {})).allowOut)).toEqual(
+    new Set(["api.example.com", "*.example.org", "1.1.1.1/32"]),
+  );
+  // Where nothing is denied it changes nothing, and where something else is denied it could not be held.
+  const { allowOut } = network;
+  expect(egressRequestOf({ allowOut }, undefined)).toEqual({ mode: "allow_all", deny_cidrs: [] });
+  expect(() => egressRequestOf({ allowOut, denyOut: ["8.8.8.8"] }, undefined)).toThrow("0.0.0.0/0");
+  expect(() => egressRequestOf({ denyOut: ["api.example.com"] }, undefined)).toThrow("denyOut[0]");
 });
 
 test("a policy is shown as what asks for it", () => {

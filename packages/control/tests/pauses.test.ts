@@ -324,16 +324,3 @@ test("while its host is drained and there is no other one it stays paused, and t
   await world.call("POST", `/v1/hosts/${host_id}/activate`);
   expect((await execute()).status).toBe(200);
 });
-
-test("one that is not resumed by calls stays paused until it is asked for, and says how", async () => {
-  ({ id } = await world.createSandbox({ mode: "persistent", auto_resume: false }));
-  expect(await sandbox()).toMatchObject({ status: "running", auto_resume: false });
-  await pause();
-  const { status, body } = await execute();
-  expect([status, body.code, body.remediation]).toEqual([
-    ...[409, "sandbox_not_running", "Resume the sandbox first."],
-  ]);
-  expect((await sandbox()).status).toBe("paused");
-  expect((await resume()).status).toBe(200);
-  expect((await execute()).status).toBe(200);
-});

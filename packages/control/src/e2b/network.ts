@@ -19,23 +19,49 @@ export function egressRequestOf(
   isInternetAllowed: boolean | undefined,
 ): EgressRequest | undefined {
   if (network === undefined && isInternetAllowed === undefined) return undefined;
-  const allowed = (network?.allowOut ?? []).map((text, index) => readCidr(`allowOut[${index}]`, text));
-  const denied = (network?.denyOut ?? []).map((text, index) => readCidr(`denyOut[${index}]`, text));
-  if (isInternetAllowed === false) denied.push(EVERYTHING);
-  const isAllDenied = denied.some(({ prefix }) => prefix === 0);
-  if (isAllDenied && !allowed.some(({ prefix }) => prefix === 0))
-    return { mode: "deny_all", allow_cidrs: allowed.map(formatCidr) };
-  const left = denied.flatMap((one) => without(one, allowed));
-  return { mode: "allow_all", deny_cidrs: left.map(formatCidr) };
+  const { allowed, domains } = readAllowed(network?.allowOut ?? []);
+  const denied = readDenied(network?.denyOut ?? [], isInternetAllowed);
+  if (isEverything(denied) && !isEverything(allowed)) {
+    const names = domains.length === 0 ? {} : { allow_domains: domains };
+    return { mode: "deny_all", allow_cidrs: allowed.map(formatCidr), ...names };
+  }
+  if (!isEverything(denied) && denied.length > 0) refuseDomains(domains);
+  return { mode: "allow_all", deny_cidrs: denied.flatMap((one) => without(one, allowed)).map(formatCidr) };
+}
+
+function readDenied(texts: readonly string[], isInternetAllowed: boolean | undefined): Cidr[] {
+  const denied = texts.map((text, index) => readCidr(`denyOut[${index}]`, text));
+  return isInternetAllowed === false ? [...denied, EVERYTHING] : denied;
+}
+
+const isEverything = (networks: readonly Cidr[]): boolean => networks.some(({ prefix }) => prefix === 0);
+
+function readAllowed(texts: readonly string[]) {
+  const entries = texts.map((text, index) => ({ field: `allowOut[${index}]`, text }));
+  return {
+    allowed: entries.filter(({ text }) => !isDomain(text)).map(({ field, text }) => readCidr(field, text)),
+    domains: texts.filter(isDomain),
+  };
+}
+
+/** With us a denied network is denied by any name. */
+function refuseDomains([first]: readonly string[]): void {
+  if (first === undefined) return;
+  throw new SkerryError(
+    "bad_request",
+    `The domain "${first.slice(0, 100)}" can be allowed only where "denyOut" is "${EVERYTHING_TEXT}".`,
+  );
+}
+
+/** Such as `example.com` or `*.example.com`; what is wrong with one is for the policy to say. */
+function isDomain(text: string): boolean {
+  return /^(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?$/i.test(text) && /[a-z]/i.test(text);
 }
 
 function readCidr(field: string, text: string): Cidr {
   const cidr = parseCidr(text);
   if (typeof cidr !== "string") return cidr.canonical;
-  throw new SkerryError(
-    "bad_request",
-    `"${text.slice(0, 100)}" in "${field}" ${cidr}. Names of domains are not possible here.`,
-  );
+  throw new SkerryError("bad_request", `"${text.slice(0, 100)}" in "${field}" ${cidr}.`);
 }
 
 const ADDRESSES = 2 ** 32;
@@ -52,9 +78,14 @@ function without(one: Cidr, others: readonly Cidr[]): Cidr[] {
 }
 
 /** As it was asked for, or says the same. */
-export function networkOf({ mode, allow_cidrs, deny_cidrs }: Egress): Required<E2bNetwork> {
+export function networkOf({
+  mode,
+  allow_cidrs,
+  deny_cidrs,
+  allow_domains = [],
+}: Egress): Required<E2bNetwork> {
   return {
-    allowOut: allow_cidrs,
+    allowOut: [...allow_domains, ...allow_cidrs],
     denyOut: mode === "deny_all" ? [EVERYTHING_TEXT, ...deny_cidrs] : deny_cidrs,
   };
 }
