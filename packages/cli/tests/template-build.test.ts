@@ -1,6 +1,7 @@
 import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { ScriptedServer, sendJson } from "../../sdk/tests/support/scripted-server.ts";
 import { Shell } from "./support/shell.ts";
 
 async function write(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
@@ -96,4 +97,110 @@ test("a folder larger than a build takes is refused", async () => {
   expect(stderr).toBe(
     "error: The folder has more than 2147483648 bytes. (context_too_large)\nName what is not needed in .dockerignore.\n",
   );
+});
+
+const build = {
+  ...{
+    id: "bld_1",
+    name: "web",
+    tag: "42",
+    status: "queued",
+    waits_for_context: true,
+    steps: [],
+    error: null,
+  },
+  ...{ template_id: null, size: "shared-cpu-4x", host_id: "hst_1", created_at: "2026-11-20T16:41:08.123Z" },
+  ...{ started_at: null, finished_at: null, ends_by: "2026-11-20T17:11:08.123Z" },
+};
+
+/** Takes a build and its context, tells its log, and then how it has ended. */
+function buildServer(end: object) {
+  const line = { line: 1, step: 0, time: "2026-11-20T16:41:10.123Z", text: "installed" };
+  return ScriptedServer.start((response, { method, url }) => {
+    if (method === "POST" && url === "/v1/templates") return sendJson(response, 201, build);
+    if (method === "GET" && url.startsWith("/v1/builds/bld_1/logs")) {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return response.end(`event: line\nid: 1\ndata: ${JSON.stringify(line)}\n\nevent: end\ndata: {}\n\n`);
+    }
+    return sendJson(response, 200, { ...build, ...end });
+  });
+}
+
+test("a folder is built: what is detected is asked for, its files are sent, and the template's id is printed", async () => {
+  await using server = await buildServer({ status: "ready", template_id: "tpl_1" });
+  await using shell = await Shell.forServer(server);
+  await write(shell.folder, { "web/index.html": "<h1>here</h1>", "web/.git/config": "not sent" });
+  const { code, stdout, stderr } = await shell.run(
+    "template",
+    "build",
+    "web",
+    "--name",
+    "web",
+    "--tag",
+    "42",
+  );
+  expect([code, stdout.toString()]).toEqual([0, "tpl_1\n"]);
+  expect(stderr).toContain("Static files: there is index.html.\n");
+  expect(stderr).toContain("bld_1 builds web:42.\n1  installed\n");
+  const [asked, sent] = server.received;
+  expect(JSON.parse(asked?.body.toString() ?? "")).toMatchObject({
+    ...{ name: "web", tag: "42", from: "base", context: true, env: { PORT: "8080" } },
+    start: { ready: { port: 8080 } },
+    steps: [{ workdir: "/app" }, {}, { copy: { from: ".", to: "/app" } }],
+  });
+  expect([sent?.method, sent?.url]).toEqual(["PUT", "/v1/builds/bld_1/context"]);
+  expect(sent?.body.toString()).toContain("<h1>here</h1>");
+  expect(sent?.body.toString()).not.toContain("not sent");
+});
+
+test("a build that fails says at which step, with what it printed last and where the rest is", async () => {
+  const steps = [
+    { kind: "run", name: "npm ci", status: "failed", started_at: null, finished_at: null, exit_code: 3 },
+  ];
+  const message = "The step exited with 3.";
+  const error = {
+    code: "build_step_failed",
+    message,
+    step: 0,
+    exit_code: 3,
+    last_lines: ["no such package"],
+  };
+  await using server = await buildServer({ status: "failed", steps, error });
+  await using shell = await Shell.forServer(server);
+  await write(shell.folder, { Dockerfile: "FROM base\n" });
+  const { code, stdout, stderr } = await shell.run("template", "build", "--name", "web");
+  expect([code, stdout.toString()]).toEqual([1, ""]);
+  expect(stderr).toContain(
+    "error: The step exited with 3. The step was: npm ci (build_step_failed)\nThe whole log: skerry template logs bld_1\nno such package\n",
+  );
+  expect(JSON.parse(server.received[0]?.body.toString() ?? "")).toMatchObject({
+    name: "web",
+    dockerfile: {},
+  });
+});
+
+test("without a name nothing is built", async () => {
+  await using shell = await Shell.open();
+  await write(shell.folder, { "index.html": "" });
+  const { code, stderr } = await shell.run("template", "build");
+  expect([code, stderr]).toEqual([
+    2,
+    "error: The template has no name. (no_name)\nGive it one with --name, or see with --plan what would be built.\n",
+  ]);
+});
+
+test("versions are tagged and deleted by NAME:TAG, and a log is printed whole", async () => {
+  await using server = await buildServer({});
+  await using shell = await Shell.forServer(server);
+  expect((await shell.run("template", "logs", "bld_1")).stdout.toString()).toBe("installed\n");
+  expect((await shell.run("template", "tag", "web:stable", "web:42")).stdout.toString()).toBe(
+    "web:stable is web:42\n",
+  );
+  expect([server.last.method, server.last.url]).toEqual(["PUT", "/v1/templates/web/tags/stable"]);
+  expect(JSON.parse(server.last.body.toString())).toEqual({ template: "web:42" });
+  expect((await shell.run("template", "delete", "web:42")).stdout.toString()).toBe("web:42 deleted\n");
+  expect([server.last.method, decodeURIComponent(server.last.url)]).toEqual([
+    "DELETE",
+    "/v1/templates/web:42",
+  ]);
 });

@@ -24,10 +24,15 @@ interface Item {
   readonly stats: Stats;
 }
 
-export async function packTree(path: string, name: string): Promise<PackedTree> {
+/** `isLeftOut` is asked of each name in the archive; of a directory: with all that is in it. */
+export async function packTree(
+  path: string,
+  name: string,
+  isLeftOut: (name: string, isDirectory: boolean) => boolean = () => false,
+): Promise<PackedTree> {
   const items: Item[] = [];
   const skipped: string[] = [];
-  await walk({ path, name, stats: await lstat(path) }, items, skipped);
+  await walk({ path, name, stats: await lstat(path) }, { items, skipped, isLeftOut });
   const files = items.filter(({ stats }) => stats.isFile());
   return {
     bytes: files.reduce((sum, { stats }) => sum + stats.size, 0),
@@ -41,8 +46,16 @@ export async function packTree(path: string, name: string): Promise<PackedTree> 
   };
 }
 
-async function walk(item: Item, items: Item[], skipped: string[]): Promise<void> {
+interface Walk {
+  readonly items: Item[];
+  readonly skipped: string[];
+  readonly isLeftOut: (name: string, isDirectory: boolean) => boolean;
+}
+
+async function walk(item: Item, all: Walk): Promise<void> {
   const { path, name, stats } = item;
+  const { items, skipped, isLeftOut } = all;
+  if (name !== "" && isLeftOut(name, stats.isDirectory())) return;
   if (!stats.isFile() && !stats.isDirectory() && !stats.isSymbolicLink()) {
     skipped.push(path);
     return;
@@ -53,8 +66,7 @@ async function walk(item: Item, items: Item[], skipped: string[]): Promise<void>
     const childPath = join(path, child);
     await walk(
       { path: childPath, name: name === "" ? child : `${name}/${child}`, stats: await lstat(childPath) },
-      items,
-      skipped,
+      all,
     );
   }
 }

@@ -11,6 +11,8 @@ import { CliError } from "../../errors.ts";
 
 export interface ContextFolder extends ContextFiles {
   readonly bytes: number;
+  /** Of a path in it; of a folder: with all that is in it. */
+  readonly isLeftOut: (path: string, isFolder: boolean) => boolean;
 }
 
 /** Follows no link. Throws `context_too_large` for more than a build takes, before all of it has been read. */
@@ -20,6 +22,8 @@ export async function readContext(folder: string): Promise<ContextFolder> {
       remediation: "Name the folder that is to be built.",
     });
   const ignore = readIgnore((await textOf(join(folder, IGNORE_FILE))) ?? IGNORED_BY_DEFAULT);
+  const isLeftOut = (path: string, isFolder: boolean): boolean =>
+    isFolder ? ignore.isIgnoredWhole(path) : ignore.isIgnored(path);
   const files: string[] = [];
   let bytes = 0;
   let entries = 0;
@@ -28,7 +32,7 @@ export async function readContext(folder: string): Promise<ContextFolder> {
     for (const entry of await readdir(join(folder, below), { withFileTypes: true })) {
       const path = below === "" ? entry.name : `${below}/${entry.name}`;
       const isFolder = entry.isDirectory();
-      if (isFolder ? ignore.isIgnoredWhole(path) : ignore.isIgnored(path)) continue;
+      if (isLeftOut(path, isFolder)) continue;
       entries += 1;
       if (isFolder) waiting.push(path);
       else {
@@ -38,7 +42,7 @@ export async function readContext(folder: string): Promise<ContextFolder> {
       boundContext({ bytes, entries }, path);
     }
   }
-  return { files: files.toSorted(), texts: await textsOf(folder, files), bytes };
+  return { files: files.toSorted(), texts: await textsOf(folder, files), bytes, isLeftOut };
 }
 
 async function textsOf(folder: string, files: readonly string[]): Promise<Record<string, string>> {

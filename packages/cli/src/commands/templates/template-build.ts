@@ -1,16 +1,22 @@
-// `skerry template build --plan`: what a build of a folder would do. No server is asked.
+// `skerry template build`: a folder becomes a template. What it is is detected here, so that `--plan` asks no server.
 
+import { Readable } from "node:stream";
 import { planBuild } from "@skerry/contract/builds/plan/plan-build";
+import type { Build, BuildRequest } from "@skerry/contract/builds/build";
 import type { BuildPlan, ContextFiles, DetectedApp } from "@skerry/contract/builds/plan/build-plan";
 import { contextPath } from "@skerry/contract/builds/plan/context-path";
 import { detectApp } from "@skerry/contract/builds/plan/detect-app";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
-import { CliError } from "../../errors.ts";
+import { CliError, exitCodes, InterruptedError } from "../../errors.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
-import { readContext } from "./context-folder.ts";
+import { packTree } from "../copy/tar-writer.ts";
+import { readContext, type ContextFolder } from "./context-folder.ts";
 
 interface BuildFlags {
+  readonly name?: string;
+  readonly tag?: string;
+  readonly plan?: boolean;
   readonly dockerfile?: string;
   readonly target?: string;
   readonly buildArg?: Readonly<Record<string, string>>;
@@ -21,27 +27,87 @@ interface BuildFlags {
 export function registerTemplateBuild(templates: Command, cli: Cli): void {
   const build = templates
     .command("build")
-    .description("Show how a folder becomes a template: what is detected in it, and which steps follow.")
+    .description("Build a folder: what it is is detected, and what is built is a template.")
     .argument("[dir]", "the folder", ".")
-    .requiredOption("--plan", "print what would run, and run nothing")
+    .option("--name <name>", "of the template")
+    .option("--tag <tag>", "of this version (default: latest alone)")
+    .option("--plan", "print what would run, and run nothing; no server is asked")
     .option("--dockerfile <path>", "build this Dockerfile of the folder, and detect nothing")
     .option("--target <stage>", "the Dockerfile's stage to build")
     .option("--build-arg <KEY=VALUE>", "an ARG of the Dockerfile (repeatable)", collectPair)
     .option("--env <KEY=VALUE>", "a variable of the build and of what runs (repeatable)", collectPair)
     .option("--json", "print JSON")
-    .action(async (dir: string, flags: BuildFlags) => {
+    .action(async (dir: string, flags: BuildFlags, self: Command) => {
       const context = await readContext(dir);
       const found = appOf(context, flags);
-      const plan = planBuild(found.request);
-      if (flags.json === true) return cli.output.json(planJson(plan, found));
-      await printPlan(cli, plan, found);
+      if (flags.plan === true) return tellPlan(cli, found, flags.json === true);
+      await runBuild(cli, self, { dir, context, found, flags });
     });
   addExamples(
     build,
-    "skerry template build --plan",
+    "skerry template build --name web --tag 42",
     "skerry template build web --plan --dockerfile deploy/Dockerfile",
     "skerry template build --plan --json | jq -r '.steps[].shown'",
   );
+}
+
+async function tellPlan(cli: Cli, found: DetectedApp, isJson: boolean): Promise<void> {
+  const plan = planBuild(found.request);
+  if (isJson) return cli.output.json(planJson(plan, found));
+  await printPlan(cli, plan, found);
+}
+
+interface FolderBuild {
+  readonly dir: string;
+  readonly context: ContextFolder;
+  readonly found: DetectedApp;
+  readonly flags: BuildFlags;
+}
+
+/** Prints the template's id on stdout, and what the build prints on stderr. */
+async function runBuild(cli: Cli, self: Command, { dir, context, found, flags }: FolderBuild): Promise<void> {
+  const { name, tag, json } = flags;
+  if (name === undefined)
+    throw new CliError("no_name", "The template has no name.", {
+      remediation: "Give it one with --name, or see with --plan what would be built.",
+      exitCode: exitCodes.usage,
+    });
+  const client = await cli.client(self);
+  for (const sentence of found.why) await cli.output.note(sentence);
+  const tree = await packTree(dir, "", context.isLeftOut);
+  const request = { name, ...given({ tag }), ...found.request } as BuildRequest;
+  let begun: Build | undefined;
+  let printed = Promise.resolve();
+  const print = (text: string) => (printed = printed.then(() => cli.output.note(text)));
+  try {
+    const build = await client.templates.build(request, {
+      context: Readable.toWeb(Readable.from(tree.archive)) as ReadableStream<Uint8Array>,
+      signal: cli.signal,
+      onBuild: (one) => {
+        begun = one;
+        void print(`${one.id} builds ${one.name}:${one.tag}.`);
+      },
+      onLine: ({ step, text }) => void print(`${step === null ? "-" : step + 1}  ${text}`),
+    });
+    await printed;
+    if (build.status !== "ready") throw notBuilt(build);
+    if (json === true) return await cli.output.json(build);
+    await cli.output.line(build.template_id ?? build.id);
+  } catch (error) {
+    // Nobody waits for it any more.
+    if (begun !== undefined && error instanceof InterruptedError) await client.builds.cancel(begun.id);
+    throw error;
+  }
+}
+
+function notBuilt({ id, status, error, steps }: Build): CliError {
+  if (error === null) return new CliError(`build_${status}`, `The build ${id} is ${status}.`);
+  const name = error.step === null ? undefined : steps[error.step]?.name;
+  const where = name === undefined ? "" : ` The step was: ${name}`;
+  return new CliError(error.code, `${error.message}${where}`, {
+    lines: error.last_lines,
+    remediation: `The whole log: skerry template logs ${id}`,
+  });
 }
 
 /** What the flags name, or what the folder's files say. */
@@ -52,7 +118,10 @@ function appOf(context: ContextFiles, flags: BuildFlags): DetectedApp {
   const path = dockerfile ?? "Dockerfile";
   if (!context.files.includes(contextPath(path, "--dockerfile")))
     throw new CliError("no_dockerfile", `There is no ${path} in the folder.`);
-  const request = { dockerfile: given({ path: dockerfile, target, args: buildArg }), ...given({ env }) };
+  const request = {
+    dockerfile: given({ path: dockerfile, target, args: buildArg }),
+    ...given({ env }),
+  };
   return { request, processes: [], why: [`buildah builds ${path}.`] };
 }
 

@@ -1,8 +1,10 @@
 // `skerry template`: what sandboxes and machines start from.
 
+import { parseTemplateName } from "@skerry/contract/templates/template-name";
 import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { addExamples } from "../../options.ts";
+import { forEach } from "../vms/vm-list.ts";
 import { registerTemplateBuild } from "./template-build.ts";
 
 interface ListFlags {
@@ -39,6 +41,46 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
   addExamples(templateShow, "skerry template show base");
 
   registerTemplateBuild(templates, cli);
+  registerVersions(templates, cli);
+}
+
+function registerVersions(templates: Command, cli: Cli): void {
+  const logs = templates
+    .command("logs")
+    .description("Print what a build has printed, and what it prints until it has ended.")
+    .argument("<build>", "id of the build")
+    .action(async (id: string, _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      for await (const { text } of client.builds.followLog(id, { signal: cli.signal }))
+        await cli.output.line(text);
+    });
+  addExamples(logs, "skerry template logs bld_01kb3x5w7y9z1a3c5e7g9j1m3p");
+
+  const tag = templates
+    .command("tag")
+    .description("Have a tag of a name mean another version.")
+    .argument("<name:tag>", "the name and the tag")
+    .argument("<version>", "id of the version, or NAME:TAG")
+    .action(async (text: string, version: string, _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      const { name, tag: word } = parseTemplateName(text);
+      await client.templates.tag(name, word, version, { signal: cli.signal });
+      await cli.output.line(`${name}:${word} is ${version}`);
+    });
+  addExamples(tag, "skerry template tag web:stable web:42");
+
+  const remove = templates
+    .command("delete")
+    .description("Delete versions of templates. What was made of one has to go first.")
+    .argument("<name...>", "ids, or NAME:TAG")
+    .action(async (names: readonly string[], _flags: object, self: Command) => {
+      const client = await cli.client(self);
+      await forEach(cli, names, async (name) => {
+        await client.templates.delete(name, { signal: cli.signal });
+        await cli.output.line(`${name} deleted`);
+      });
+    });
+  addExamples(remove, "skerry template delete web:42");
 }
 
 async function listTemplates(cli: Cli, flags: ListFlags, self: Command): Promise<void> {
