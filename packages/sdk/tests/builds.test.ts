@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import type { BuildLogLine } from "@skerry/contract/builds/build";
+import { Skerry } from "../src/skerry.ts";
+import { ScriptedServer, sendJson } from "./support/scripted-server.ts";
+
+const build = { id: "bld_0", name: "web", status: "queued" };
+
+function eventOf(line: number): string {
+  return `event: line\ndata: ${JSON.stringify({ line, step: 0, time: "", text: `line ${line}` })}\n\n`;
+}
+
+test("a build sends its context, tells its log, goes on where the connection broke, and resolves at its end", async () => {
+  const asked: string[] = [];
+  await using server = await ScriptedServer.start((response, { method, url }) => {
+    asked.push(`${method} ${url}`);
+    if (method === "POST") return sendJson(response, 201, build);
+    if (method === "PUT") return sendJson(response, 200, build);
+    if (!url.includes("/logs")) return sendJson(response, 200, { ...build, status: "ready" });
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    // The first connection ends before the log does.
+    response.end(url.includes("after=1") ? `${eventOf(2)}event: end\ndata: {}\n\n` : eventOf(1));
+  });
+  const lines: BuildLogLine[] = [];
+  const { templates } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+  const ended = await templates.build(
+    { name: "web", steps: [{ copy: { from: ".", to: "/app" } }] },
+    { context: "a tar archive", onLine: (line) => void lines.push(line) },
+  );
+  expect(ended).toMatchObject({ id: "bld_0", status: "ready" });
+  expect(lines.map(({ text }) => text)).toEqual(["line 1", "line 2"]);
+  expect(asked.slice(0, 2)).toEqual(["POST /v1/templates", "PUT /v1/builds/bld_0/context"]);
+});
+
+test("tags, retries and cancels go where they belong", async () => {
+  await using server = await ScriptedServer.start((response) => sendJson(response, 200, build));
+  const { templates, builds } = new Skerry({ baseUrl: server.baseUrl, token: "sk_test" });
+  await templates.tag("web", "stable", "web:42");
+  expect(server.last.url).toBe("/v1/templates/web/tags/stable");
+  expect(JSON.parse(server.last.body.toString())).toEqual({ template: "web:42" });
+  await builds.cancel("bld_0");
+  expect(server.last.url).toBe("/v1/builds/bld_0/cancel");
+  await builds.retry("bld_0");
+  expect(server.last.url).toBe("/v1/builds/bld_0/retry");
+});
