@@ -121,6 +121,79 @@ test("what a build writes over a template is a template of its own, with its env
   expect(await readdir(join(host.folder, "host/own-frozen"))).toEqual([]);
 });
 
+/** A root file system of one program: busybox, by all names that it knows. */
+const BUSYBOX = [
+  "set -e; mkfs.ext4 -q -L root /dev/vdb 512M; mount /dev/vdb /mnt; mkdir -p /mnt/bin /mnt/etc /mnt/srv /mnt/var/log",
+  "cp /bin/busybox /mnt/bin/busybox; for name in $(busybox --list); do [ -e /mnt/bin/$name ] || ln -s busybox /mnt/bin/$name; done",
+  "echo root:x:0:0::/root:/bin/sh > /mnt/etc/passwd; echo web:x:500:500::/srv:/bin/sh >> /mnt/etc/passwd",
+  "echo root:x:0: > /mnt/etc/group; echo web:x:500: >> /mnt/etc/group; umount /mnt",
+].join("\n");
+
+test("a root file system of another kind runs as well: its start command is frozen with it, and it can be paused, kept and stopped", async () => {
+  const build = await startBuild("bld_busybox", { on: { kind: "empty" }, disk_gib: 1 });
+  await sh(build, BUSYBOX);
+  const first = await seal(build, "seal_1");
+  // The VM and what it has sealed outlive the host process.
+  await host.end("SIGKILL");
+  await host.start();
+  await sh(build, "mount /dev/vdb /mnt && echo 'it is served' > /mnt/srv/index.html && umount /mnt");
+  const image = await seal(build, "seal_2");
+  expect(image.layers.slice(0, 2)).toEqual(first.layers);
+  expect(image.layers).toHaveLength(3);
+  expect(await seal(build, "seal_1")).toEqual(first);
+  for (const refused of ["pause", "snapshots"])
+    expect(
+      await host.call("POST", `/vms/${build.id}/${refused}`, {
+        execution_id: build.executionId,
+        ...(refused === "snapshots" ? { snapshot_id: newId("snapshot") } : {}),
+      }),
+    ).toMatchObject({ status: 409, body: { code: "not_snapshotable" } });
+  expect(await host.call("GET", `/vms/${build.id}/manifest?execution_id=${build.executionId}`)).toMatchObject(
+    {
+      status: 409,
+      body: { code: "move_refused" },
+    },
+  );
+  await destroy(build);
+
+  const template = await putTemplate(image, {
+    ...{ user: "web", env: { GREETING: "hello" } },
+    start: {
+      command: "exec httpd -f -p 8080 -h /srv",
+      ready: { kind: "http", port: 8080, path: "/index.html" },
+      timeout_ms: 60_000,
+    },
+  });
+  expect(await freeze(template)).toMatchObject({ status: 204 });
+  const served = "wget -qO- http://127.0.0.1:8080/index.html; whoami; pwd; echo $GREETING";
+  const answers = "it is served\nweb\n/srv\nhello\n";
+  const sandbox = await start("sbx_served", { template });
+  expect(await sh(sandbox, served)).toBe(answers);
+
+  const snapshot_id = newId("snapshot");
+  const order = { execution_id: sandbox.executionId, snapshot_id };
+  expect(await host.call("POST", "/vms/sbx_served/snapshots", order)).toMatchObject({ status: 200 });
+  const fork = await start("sbx_fork", { template, from: { kind: "snapshot", snapshot_id } });
+  expect(await sh(fork, served)).toBe(answers);
+  await destroy(fork);
+  await host.call("POST", "/vms/sbx_served/pause", { execution_id: sandbox.executionId });
+  const resumed = await start("sbx_served", { template, from: { kind: "paused" } });
+  expect(await sh(resumed, served)).toBe(answers);
+  await destroy(resumed);
+  await host.call("DELETE", `/snapshots/${snapshot_id}`);
+
+  const fresh = await start("mch_served", { template, machine: { command: null, disk: "new" } });
+  await sh(fresh, "echo kept > /srv/kept || true");
+  const stop = { execution_id: fresh.executionId, grace_ms: 1_000 };
+  expect(await host.call("POST", "/vms/mch_served/stop", stop)).toMatchObject({
+    body: { status: "stopped" },
+  });
+  const booted = await start("mch_served", { template, machine: { command: null, disk: "kept" } });
+  expect(await sh(booted, "whoami; pwd; echo $GREETING")).toBe("web\n/srv\nhello\n");
+  await destroy(booted);
+  await host.call("DELETE", `/templates/${template}`);
+});
+
 test("an image without a shell runs, and says what it lacks when a command is asked of it", async () => {
   const build = await startBuild("bld_bare", { on: { kind: "empty" }, disk_gib: 1 });
   await sh(build, "mkfs.ext4 -q /dev/vdb 64M; mount /dev/vdb /mnt; cp /bin/busybox /mnt/app; umount /mnt");
