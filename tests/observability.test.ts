@@ -7,7 +7,10 @@ import type { AuditList } from "@skerry/contract/audit/audit-event";
 import { call, eagerServices, skerry, startPlatform, until } from "./support/platform.ts";
 
 // One of its own: nobody else counts in its figures.
-const platform = await startPlatform({ assets: inject("assets"), env: eagerServices });
+const platform = await startPlatform({
+  assets: inject("assets"),
+  env: { ...eagerServices, SKERRY_USAGE_SAMPLER_INTERVAL_MS: "1000" },
+});
 afterAll(() => platform.stop());
 const env = { SKERRY_API_URL: platform.apiUrl, SKERRY_API_TOKEN: platform.token };
 
@@ -64,4 +67,20 @@ test("a sandbox shows in status, metrics and audit log, and its command in the l
     expect(text).not.toContain(secret);
     expect(text).not.toContain(platform.token);
   }
+});
+
+test("what egress rules refuse is in the usage of the organization, also of a sandbox that is gone at once", async () => {
+  const denied = async () =>
+    (await platform.client.usage({ step: "1m" })).items.reduce((sum, point) => sum + point.denied, 0);
+  const request = { template: "base", timeout: "10m", egress: { mode: "deny_all" } } as const;
+  const connect = "python3 -c 'import socket; socket.create_connection((\"203.0.113.9\", 80), 2)' || true";
+  const before = await denied();
+  await using sandbox = await platform.client.sandboxes.create(request);
+  await sandbox.execute(connect);
+  await until("a refused packet is told", async () => (await denied()) > before);
+  const then = await denied();
+  const short = await platform.client.sandboxes.create(request);
+  await short.execute(connect);
+  await short.destroy();
+  await until("so is one of a short life", async () => (await denied()) > then);
 });

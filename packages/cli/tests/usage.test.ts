@@ -10,14 +10,15 @@ test("usage shows what the organization has had, a line for each step", async ()
     memory_mib: 296_960,
     disk_gib: 3_600,
     created: 97,
+    denied: 1_204,
   };
   const answer = { step: "1h", items: [{ at: "2026-11-20T16:00:00.000Z", ...point }] };
   await using server = await ScriptedServer.start((response) => sendJson(response, 200, answer));
   await using shell = await Shell.forServer(server);
   const { stdout } = await shell.run("usage", "--since", "2026-11-20", "--until", "2026-11-21");
   expect(stdout.toString()).toBe(
-    "FROM              SANDBOXES  MACHINES  VCPUS  MEMORY     DISK      CREATED\n" +
-      "2026-11-20 16:00  412        38        618    290.0 GiB  3600 GiB  97\n",
+    "FROM              SANDBOXES  MACHINES  VCPUS  MEMORY     DISK      CREATED  DENIED\n" +
+      "2026-11-20 16:00  412        38        618    290.0 GiB  3600 GiB  97       1204\n",
   );
   expect(server.last.url).toBe("/v1/usage?since=2026-11-20&until=2026-11-21&step=1h");
   const json = await shell.run("usage", "--step", "5m", "--json");

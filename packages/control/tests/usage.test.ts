@@ -148,3 +148,76 @@ test("steps that are no steps, and more of them than fit an answer, are refused"
   for (const query of [`?since=${month}`, "?since=1970-01-01&step=24h", "?until=9999-01-01T00:00:00Z"])
     expect((await usage(query)).status).toBe(200);
 });
+
+const denied = async (token = world.token) =>
+  (await world.call<Usage>("GET", "/v1/usage?step=1m", { token })).body.items.map(
+    ({ at, denied: packets }) => [minutesAgo(0) - Date.parse(at) / MINUTE_MS, packets],
+  );
+
+test("what egress rules have refused is counted by organization and minute, and once, however often a host tells it", async () => {
+  const [{ id }, machine] = [await world.createSandbox(), await world.createMachine()];
+  const now = minutesAgo(0);
+  await had(now - 3);
+  world.host.metrics.denials = {
+    items: [
+      { id, minute: now - 3, packets: 7 },
+      { id: machine.id, minute: now - 3, packets: 2 ** 33 },
+    ],
+  };
+  await measure();
+  await measure();
+  const told = (await denied()).filter(([, packets]) => packets !== 0);
+  expect(told.map(([, packets]) => packets)).toEqual([7 + 2 ** 33]);
+  world.host.metrics.denials = { items: [{ id, minute: now - 3, packets: 9 }] };
+  await measure();
+  expect((await denied()).reduce((sum, [, packets = 0]) => sum + packets, 0)).toBe(7 + 2 ** 33);
+  expect((await denied(await world.strangerToken())).every(([, packets]) => packets === 0)).toBe(true);
+  // One that has gone counts on, so that a short life is not lost.
+  await world.call("DELETE", `/v1/sandboxes/${id}`);
+  world.host.metrics.denials = { items: [{ id, minute: now - 3, packets: 2 ** 34 }] };
+  await measure();
+  expect((await denied()).reduce((sum, [, packets = 0]) => sum + packets, 0)).toBe(2 ** 34);
+});
+
+test("a host tells of its own VMs alone, of the minutes that it was asked for, and no more than can be", async () => {
+  const own = await world.createSandbox();
+  const now = minutesAgo(0);
+  for (const minute of [16, 1, 0]) await had(now - minute);
+  world.host.metrics.denials = {
+    items: [
+      { id: "sbx_nobody", minute: now, packets: 5 },
+      { id: own.id, minute: now + 5, packets: 5 },
+      { id: own.id, minute: now - 60, packets: 5 },
+      { id: own.id, minute: Number.MAX_SAFE_INTEGER, packets: 5 },
+      { id: own.id, minute: now - 1, packets: Number.MAX_SAFE_INTEGER },
+    ],
+  };
+  expect(await measure()).toMatchObject({ failed: 0 });
+  const told = (await denied()).map(([, packets]) => packets).filter((packets) => packets !== 0);
+  expect(told).toEqual([1_000_000_000_000]);
+  const { rows } = await sql<{ minute: number }>`
+    select minute from usage_samples where minute > ${minutesAgo(0)}`.execute(world.db);
+  expect(rows).toEqual([]);
+});
+
+test("a host that cannot tell it, and one of an earlier version, take nothing from the rest", async () => {
+  await world.createSandbox();
+  world.host.metrics.denials = undefined;
+  expect(await measure()).toMatchObject({ examined: 1, failed: 0 });
+  world.host.metrics.denials = { items: [{ id: "sbx_1", minute: -1, packets: 1 }] };
+  expect(await measure()).toMatchObject({ examined: 1, failed: 1 });
+  world.host.metrics.denials = { items: [] };
+  expect((await usage()).status).toBe(200);
+});
+
+test("minutes that become ten keep what was refused in them", async () => {
+  const old = Math.floor(minutesAgo(3 * DAY) / 10) * 10;
+  for (let minute = 0; minute < 10; minute += 1) await had(old + minute);
+  await sql`
+    insert into usage_samples (org_id, minute, denied)
+    values (${world.orgId}, ${old + 1}, 3), (${world.orgId}, ${old + 9}, ${2 ** 33})`.execute(world.db);
+  await sweep();
+  await sweep();
+  const since = new Date((old - 10) * MINUTE_MS).toISOString();
+  expect((await usage(`?step=10m&since=${since}`)).body.items[0]?.denied).toBe(3 + 2 ** 33);
+});

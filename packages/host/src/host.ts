@@ -2,7 +2,7 @@
 // VMs.
 
 import { chmod, copyFile, mkdir, readFile, realpath, rename } from "node:fs/promises";
-import { cpus, totalmem } from "node:os";
+import { cpus, totalmem, uptime } from "node:os";
 import { join } from "node:path";
 import type { HostInfo } from "@skerry/contract/host-api/host-info";
 import { memoryForVmsMib } from "@skerry/contract/hosts/memory-for-vms";
@@ -17,6 +17,7 @@ import { Layers } from "./vm/disk/layers.ts";
 import { HostMoves, type MovesOptions } from "./move/moves.ts";
 import { Peers } from "./move/peers.ts";
 import { SavedMoves, type SavedMovesOptions } from "./move/saved-moves.ts";
+import { DenialCounts } from "./network/denial-counts.ts";
 import { EgressLoader } from "./network/egress-loader.ts";
 import { connectionsPerGuest } from "./network/guest-connections.ts";
 import type { NameProxy } from "./network/name-proxy.ts";
@@ -89,7 +90,7 @@ export async function openHost(config: HostConfig, log: Logger, step: StepReport
   const connections = await connectionsPerGuest({ vmMemoryMib: capacityMib, slots: range.slots, log });
   const names = openNameProxy(config, range, log);
   const slots = openSlots(config, { names, range, connections, log, isBusy: () => engine.isBusy });
-  const common = await openResources(config, { slots, range, program, names });
+  const common = await openResources(config, { slots, range, program, names, log });
   const vmsFolder = join(config.stateFolder, "vms");
   const owner = { instance, places: backingPlaces(config) };
   const found = { resources: common, vmsFolder, owner, log };
@@ -175,11 +176,13 @@ async function openResources(
     range,
     program,
     names: proxy,
+    log,
   }: {
     readonly slots: Slots;
     readonly range: AddressRange;
     readonly program: string;
     readonly names: NameProxy;
+    readonly log: Logger;
   },
 ): Promise<HostResources> {
   const { neverCidrs, resolverPort, nameProxyPort } = config.network;
@@ -189,6 +192,11 @@ async function openResources(
     egress: new EgressLoader({
       ...{ range, neverCidrs, resolverPort, slots },
       names: { proxy, port: nameProxyPort },
+    }),
+    denials: new DenialCounts({
+      program: join(nativeFolder, "slot-denials"),
+      startTicks: ticksOfStart(),
+      log,
     }),
     cgroups: await openCgroups(config.cgroup, await diskNumberOf(config.stateFolder)),
     launcher: join(nativeFolder, "launch"),
@@ -201,6 +209,11 @@ async function openResources(
     ...{ device: undefined, firstVmUid },
     deadlines: guestDeadlines(guestDeadlineFactor),
   };
+}
+
+/** When this process began, as the kernel counts it for processes: in hundredths of a second since its boot. */
+function ticksOfStart(): number {
+  return Math.floor((uptime() - process.uptime()) * 100);
 }
 
 interface Choice {

@@ -59,11 +59,12 @@ async function serve(config: HostConfig, log: Logger): Promise<void> {
   void removeUnneeded(host, log, startedMs);
   const ending = new AbortController();
   const sampling = sampleVms({ vms: () => host.engine.sampled(), log }, ending.signal);
+  const counting = host.resources.denials.run(() => host.engine.counted(), ending.signal);
   void host.library.buildImages().then(() => host.pool.start());
   await stopSignal();
   log.info("stopping; the VMs run on");
   ending.abort();
-  await Promise.all([host.pool.stop(), sampling]);
+  await Promise.all([host.pool.stop(), sampling, counting]);
   host.engine.close();
   host.names.close();
   await Promise.all([host.slots.stop(), forwarder.close()]);

@@ -28,6 +28,7 @@ beforeEach(async () => {
       sweep: async () => 0,
     },
     cgroups: { remove: async () => undefined },
+    denials: { last: async () => undefined },
     firstVmUid: 1_899_000_000,
   };
   const owner = ownerOf(vmsFolder);

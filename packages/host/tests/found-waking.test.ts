@@ -43,6 +43,7 @@ beforeEach(async () => {
         void seen.push(`${mode} in slot ${number}`),
     },
     cgroups: { remove: async () => undefined },
+    denials: { last: async () => undefined },
     firstVmUid: 1_899_000_000,
   };
   const owner = ownerOf(vmsFolder);

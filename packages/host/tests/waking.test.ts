@@ -71,6 +71,7 @@ beforeEach(async () => {
     },
     egress: { load: () => policy.promise },
     cgroups: { remove: async () => undefined },
+    denials: { last: async () => undefined },
     firstVmUid: 1_899_000_000,
   };
   const options = {

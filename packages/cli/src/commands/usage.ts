@@ -15,7 +15,9 @@ interface UsageFlags {
 export function registerUsageCommand(program: Command, cli: Cli): void {
   const command = program
     .command("usage")
-    .description("Show how much the organization has had at once, and how much it has made, oldest first.")
+    .description(
+      "Show how much the organization has had at once, how much it has made, and how many packets its egress rules refused, oldest first.",
+    )
     .option("--since <time>", "how far back, such as 168h, or a time (default: 24h)")
     .option("--until <time>", "only what began before it: the same (default: now)")
     .option("--step <duration>", "length of a line: whole minutes, up to 24h (default: 1h)", "1h")
@@ -38,13 +40,14 @@ async function showUsage(cli: Cli, { since, until, step, json }: UsageFlags, sel
   if (json === true) return cli.output.json(usage);
   if (usage.items.length === 0) await cli.output.note("Nothing was measured then.");
   await cli.output.table(
-    ["FROM", "SANDBOXES", "MACHINES", "VCPUS", "MEMORY", "DISK", "CREATED"],
-    usage.items.map(({ at, sandboxes, machines, vcpus, memory_mib, disk_gib, created }) => [
+    ["FROM", "SANDBOXES", "MACHINES", "VCPUS", "MEMORY", "DISK", "CREATED", "DENIED"],
+    usage.items.map(({ at, sandboxes, machines, vcpus, memory_mib, disk_gib, created, denied }) => [
       at.slice(0, "2026-11-20T16:20".length).replace("T", " "),
       ...[sandboxes, machines, vcpus].map(String),
       `${(memory_mib / 1_024).toFixed(1)} GiB`,
       `${disk_gib} GiB`,
       String(created),
+      String(denied),
     ]),
     { whole: [0] },
   );

@@ -29,10 +29,16 @@ export const UsagePoint = named(
     memory_mib: most("Most memory at once, of what runs, in MiB."),
     disk_gib: most("Most disk at once, also of what is stopped or paused, in GiB."),
     created: Type.Integer({ minimum: 0, description: "Sandboxes and machines made in the step." }),
+    denied: Type.Integer({
+      minimum: 0,
+      description:
+        "Packets that egress rules refused in the step, of all sandboxes and machines. It is known within a minute. Connections that were refused by name are in the egress report of the sandbox alone, and what was refused just before a host process died is missing.",
+    }),
   },
   {
     at: "2026-11-20T16:20:00.000Z",
     ...{ sandboxes: 412, machines: 38, vcpus: 618, memory_mib: 296_960, disk_gib: 3_600, created: 97 },
+    denied: 1_204,
   },
 );
 export type UsagePoint = Static<typeof UsagePoint>;

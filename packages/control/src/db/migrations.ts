@@ -36,6 +36,7 @@ import { loginCodes } from "./migrations/0031-login-codes.ts";
 import { sessionSweeps } from "./migrations/0032-session-sweeps.ts";
 import { builds } from "./migrations/0033-builds.ts";
 import { autoResume } from "./migrations/0034-auto-resume.ts";
+import { denials } from "./migrations/0035-denials.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -77,6 +78,7 @@ const migrations = [
   { number: 32, name: "session-sweeps", text: sessionSweeps },
   { number: 33, name: "builds", text: builds },
   { number: 34, name: "auto-resume", text: autoResume },
+  { number: 35, name: "denials", text: denials },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

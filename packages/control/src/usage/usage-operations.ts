@@ -9,7 +9,7 @@ export const usageOperations = {
     tag: "organizations",
     summary: "Show the usage of the organization over time",
     description:
-      "What it has had at once, and how much it has made. It is measured once a minute and kept for 30 days, after two of them in steps of ten minutes.",
+      "What it has had at once, how much it has made, and what its egress rules have refused. It is measured once a minute and kept for 30 days, after two of them in steps of ten minutes.",
     query: UsageQuery,
     answers: { 200: Usage },
     access: { scope: "org:read", role: "viewer", rate: "read" },

@@ -2,16 +2,18 @@
 
 import type { BackgroundService } from "../background/background-service.ts";
 import type { Context } from "../context.ts";
+import { countDenials } from "./count-denials.ts";
 import { countCreations, measureUsage } from "./usage-store.ts";
 
 export function usageSampler(context: Context, everyMs: number): BackgroundService {
   return {
     name: "usage-sampler",
     everyMs,
-    async activate() {
+    async activate(stop) {
       const measured = await measureUsage(context.db);
       await countCreations(context.db);
-      return { examined: measured, changed: measured, failed: 0, more: false };
+      const failed = await countDenials(context, stop);
+      return { examined: measured, changed: measured, failed, more: false };
     },
   };
 }

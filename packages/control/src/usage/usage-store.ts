@@ -10,8 +10,10 @@ import type { Database } from "../db/database.ts";
 const CLOCK_SLACK_MS = 10 * 60_000;
 /** A transaction that makes a sandbox commits within this. */
 const RECOUNTED_MS = 15 * 60_000;
+/** In a minute. What hosts lie beyond it must not fill the column, whose sums JavaScript reads. */
+const DENIED_MAX = 1_000_000_000_000;
 
-const columns = sql`org_id, minute, sandboxes, machines, vcpus, memory_mib, disk_gib, created`;
+const columns = sql`org_id, minute, sandboxes, machines, vcpus, memory_mib, disk_gib, created, denied`;
 const minuteOf = (time: "now()" | "created_at") =>
   sql`floor(extract(epoch from ${sql.raw(time)}) / 60)::integer`;
 
@@ -19,11 +21,11 @@ const minuteOf = (time: "now()" | "created_at") =>
 export async function measureUsage(db: Database): Promise<number> {
   const { numAffectedRows } = await sql`
     insert into usage_samples (${columns})
-    select account, ${minuteOf("now()")}, sum(sandboxes), sum(machines), sum(vcpus), sum(memory_mib), sum(disk_gib), 0
+    select account, ${minuteOf("now()")}, sum(sandboxes), sum(machines), sum(vcpus), sum(memory_mib), sum(disk_gib), 0, 0
     from room_entries join organizations on organizations.id = account
     group by account having sum(sandboxes) + sum(machines) > 0
     union all
-    select '', ${minuteOf("now()")}, 0, 0, 0, 0, 0, 0
+    select '', ${minuteOf("now()")}, 0, 0, 0, 0, 0, 0, 0
     on conflict (org_id, minute) do update set ${theMost}`.execute(db);
   return Math.max(0, Number(numAffectedRows ?? 1n) - 1);
 }
@@ -50,6 +52,42 @@ export async function countCreations(db: Database): Promise<void> {
     where usage_samples.created < excluded.created`.execute(db);
 }
 
+/** What a host has counted of one of its VMs in one minute. */
+export interface HostDenials {
+  readonly id: string;
+  readonly minute: number;
+  readonly packets: number;
+  /** Id of the host. */
+  readonly host: string;
+}
+
+/**
+ * Adds them up for the organizations that they belong to; a second time, the most of both counts. A host speaks of the VMs that are, or were last,
+ * its own, and of the minutes that it was asked for, whatever it says.
+ */
+export async function storeDenials(
+  db: Database,
+  told: readonly HostDenials[],
+  { sinceMinute }: { readonly sinceMinute: number },
+): Promise<void> {
+  if (told.length === 0) return;
+  const has = (table: "sandboxes" | "machines") => sql`
+    select vms.org_id, told.minute, told.packets from told
+    join ${sql.table(table)} vms on vms.id = told.id and vms.host_id = told.host`;
+  await sql`
+    with told as (
+      select * from jsonb_to_recordset(${JSON.stringify(told)}::jsonb)
+        as told (id text, minute bigint, packets bigint, host text)
+      where minute >= ${sinceMinute} and minute <= ${minuteOf("now()")}
+    )
+    insert into usage_samples (org_id, minute, denied)
+    select org_id, minute::integer, least(sum(packets), ${DENIED_MAX})
+    from (${has("sandboxes")} union all ${has("machines")}) counted
+    group by 1, 2
+    on conflict (org_id, minute) do update set denied = excluded.denied
+    where usage_samples.denied < excluded.denied`.execute(db);
+}
+
 export interface UsageRange {
   readonly orgId: string;
   /** Minutes since 1970: the first, and the one after the last. */
@@ -58,10 +96,11 @@ export interface UsageRange {
   readonly stepMinutes: number;
 }
 
-interface StepRow extends Omit<UsagePoint, "at" | "memory_mib" | "disk_gib"> {
+interface StepRow extends Omit<UsagePoint, "at" | "memory_mib" | "disk_gib" | "denied"> {
   readonly minute: number;
   readonly memory_mib: string;
   readonly disk_gib: string;
+  readonly denied: string;
 }
 
 /** Oldest first, without steps that were not measured. */
@@ -75,7 +114,8 @@ export async function usageSteps(
     select measured.step as minute,
            coalesce(max(sandboxes), 0) as sandboxes, coalesce(max(machines), 0) as machines,
            coalesce(max(vcpus), 0) as vcpus, coalesce(max(memory_mib), 0) as memory_mib,
-           coalesce(max(disk_gib), 0) as disk_gib, coalesce(sum(created), 0)::integer as created
+           coalesce(max(disk_gib), 0) as disk_gib, coalesce(sum(created), 0)::integer as created,
+           coalesce(sum(denied), 0)::bigint as denied
     from (select distinct ${step} from usage_samples where org_id = '' and ${inRange}) measured
     left join (select *, ${step} from usage_samples where org_id = ${orgId} and ${inRange}) had
       on had.step = measured.step
@@ -97,9 +137,10 @@ export async function mergeUsage(db: Database, olderThanDays: number, limit: num
     ), merged as (
       insert into usage_samples (${columns})
       select org_id, minute - minute % ${USAGE_MINUTES_MERGED}::integer, max(sandboxes), max(machines), max(vcpus),
-             max(memory_mib), max(disk_gib), sum(created)
+             max(memory_mib), max(disk_gib), sum(created), sum(denied)
       from gone group by 1, 2
-      on conflict (org_id, minute) do update set ${theMost}, created = usage_samples.created + excluded.created
+      on conflict (org_id, minute) do update set ${theMost}, created = usage_samples.created + excluded.created,
+        denied = usage_samples.denied + excluded.denied
     )
     select count(*)::integer as merged from gone`.execute(db);
   return rows[0]?.merged ?? 0;

@@ -23,10 +23,10 @@ const DAY_MS = 24 * 3_600_000;
 export async function readUsage(context: Context, { orgId }: Caller, query: UsageQuery): Promise<Usage> {
   const { stepMs, ...range } = rangeOf(query);
   const steps = await usageSteps(context.db, { orgId, ...range });
-  const items = steps.map(({ minute, memory_mib, disk_gib, ...counts }) => ({
+  const items = steps.map(({ minute, memory_mib, disk_gib, denied, ...counts }) => ({
     at: new Date(minute * MINUTE_MS).toISOString(),
     ...counts,
-    ...{ memory_mib: Number(memory_mib), disk_gib: Number(disk_gib) },
+    ...{ memory_mib: Number(memory_mib), disk_gib: Number(disk_gib), denied: Number(denied) },
   }));
   return { step: formatDuration(stepMs), items };
 }

@@ -15,6 +15,7 @@ import { refuseStrangers } from "./callers.ts";
 import { asSkerryError, type HostServer } from "./conventions.ts";
 import { registerConsole } from "./console.ts";
 import { registerEntries } from "./entries.ts";
+import { registerDenials } from "./denials.ts";
 import { registerExecute } from "./execute.ts";
 import { registerExecutions } from "./executions.ts";
 import { registerFiles } from "./files.ts";
@@ -69,6 +70,7 @@ export function buildServer(host: Host, log: Logger): HostServer {
   registerConsole(server, host);
   registerPorts(server, host);
   registerMetrics(server, host);
+  registerDenials(server, host);
   registerMoves(server, host);
   registerSavedMoves(server, host);
   registerTemplates(server, host);

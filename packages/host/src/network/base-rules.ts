@@ -28,6 +28,7 @@ export function baseRulesScript(slotAddress: string, connections: number): strin
     `table inet ${BASE_TABLE} {`,
     "  counter sent {}",
     "  counter received {}",
+    "  counter denied {}",
     ...packetRules.flatMap(denialRules),
     refuseChain,
     passChain(connections),
@@ -49,6 +50,8 @@ function denialRules(rule: DenyRule): string[] {
     // A full set ends the rule that adds to it, so nothing may stand behind an update.
     `  chain deny_${rule} {`,
     `    iifname != ${TAP} drop`,
+    // Of all rules together, and read by `native/slot-denials.c`.
+    "    counter name denied",
     `    meta l4proto { tcp, udp } update @${ports} { ct original ip daddr . meta l4proto . th dport counter }`,
     `    meta l4proto != { tcp, udp } update @${others} { ct original ip daddr . meta l4proto counter }`,
     "    goto refuse",

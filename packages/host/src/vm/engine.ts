@@ -37,6 +37,7 @@ import { allBackingFiles } from "./all-backing-files.ts";
 import { keepsDisk, saveRecord, shown, type VmRecord } from "./record.ts";
 import { type RecordOwner } from "./read-records.ts";
 import { readSamples } from "./metrics/sample-file.ts";
+import type { CountedVm } from "../network/denial-counts.ts";
 import type { SampledVm } from "./metrics/sampler.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { diskGone } from "./lifecycle/unreadable.ts";
@@ -114,6 +115,16 @@ export class VmEngine {
     return this.#table.all.flatMap(({ state, record: { id, folder, process, slot } }) =>
       (state === "running" || state === "adopting") && process !== undefined
         ? [{ id, folder, process, link: slots.slot(slot).link }]
+        : [],
+    );
+  }
+
+  /** Those that run, as their refused packets are counted. */
+  counted(): CountedVm[] {
+    const { slots } = this.#options.resources;
+    return this.#table.all.flatMap(({ state, record: { id, process, slot } }) =>
+      (state === "running" || state === "adopting") && process !== undefined
+        ? [{ id, netnsFile: slots.slot(slot).netnsFile, startTicks: process.startTicks }]
         : [],
     );
   }

@@ -7,6 +7,7 @@ import { chown, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { findSize, type Size } from "@skerry/contract/sizes";
 import { VM_UIDS_PER_HOST } from "../config.ts";
+import type { DenialCounts } from "../network/denial-counts.ts";
 import type { EgressLoader } from "../network/egress-loader.ts";
 import { TAP } from "../network/guest-link.ts";
 import type { Slot } from "../network/slot.ts";
@@ -42,6 +43,7 @@ import { RECORD, type VmRecord } from "./record.ts";
 export interface HostResources {
   readonly slots: Slots;
   readonly egress: EgressLoader;
+  readonly denials: DenialCounts;
   readonly cgroups: Cgroups;
   readonly launcher: string;
   /** Keeps the consoles of machines; see console-log.c. */

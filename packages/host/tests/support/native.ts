@@ -13,6 +13,7 @@ export interface Native extends AsyncDisposable {
   readonly consoleLog: string;
   readonly netnsExec: string;
   readonly conntrackFlush: string;
+  readonly slotDenials: string;
   readonly dataRanges: string;
   readonly spawnHelper: string;
   readonly privateMemory: string;
@@ -29,6 +30,7 @@ export async function buildNative(): Promise<Native> {
     consoleLog: join(folder, "console-log"),
     netnsExec: join(folder, "netns-exec"),
     conntrackFlush: join(folder, "conntrack-flush"),
+    slotDenials: join(folder, "slot-denials"),
     dataRanges: join(folder, "data-ranges"),
     spawnHelper: join(folder, "spawn-helper"),
     privateMemory: join(folder, "private-memory.so"),

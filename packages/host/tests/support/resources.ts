@@ -2,6 +2,7 @@
 
 import { open, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { DenialCounts } from "../../src/network/denial-counts.ts";
 import { EgressLoader } from "../../src/network/egress-loader.ts";
 import { runProgram } from "../../src/run.ts";
 import { guestDeadlines } from "../../src/vm/guest-deadlines.ts";
@@ -42,6 +43,11 @@ export async function testResources(name: string, native: Native): Promise<HostR
       resolverPort: 1,
       slots,
       names: testNames(),
+    }),
+    denials: new DenialCounts({
+      program: native.slotDenials,
+      startTicks: 0,
+      log: { debug: () => undefined },
     }),
     cgroups: await openCgroups(instanceOf(name), undefined),
     launcher: native.launch,

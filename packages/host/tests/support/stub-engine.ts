@@ -40,6 +40,7 @@ export class EngineStub {
         report: async (_slot: unknown, inForce: HostEgress) => inForce,
       },
       cgroups: { remove: async () => undefined },
+      denials: { last: async () => undefined },
       firstVmUid: this.#firstVmUid,
     };
     // A template takes longer than any test.

@@ -51,6 +51,8 @@ export const NEVER_CIDR = "192.88.99.0/24";
 
 export interface Wire {
   readonly slot: Slot;
+  /** Of the host's native programs. */
+  readonly nativeFolder: string;
   /** What the guest's packets carry beyond its slot. */
   readonly slotAddress: string;
   readonly rules: EgressLoader;
@@ -114,6 +116,7 @@ export async function layWire(name: string, also: readonly string[] = []): Promi
   ];
   return {
     slot,
+    nativeFolder: native.folder,
     slots,
     slotAddress: range.pair(slot.number).slot,
     world,

@@ -2368,6 +2368,10 @@ class UsagePoint(TypedDict):
     disk_gib: int
     #: Sandboxes and machines made in the step.
     created: int
+    #: Packets that egress rules refused in the step, of all sandboxes and machines. It is known within a minute.
+    #: Connections that were refused by name are in the egress report of the sandbox alone, and what was refused just
+    #: before a host process died is missing.
+    denied: int
 
 
 class VmEvent(TypedDict):

@@ -13,5 +13,6 @@ export interface UsageTables {
     memory_mib: Generated<string>;
     disk_gib: Generated<string>;
     created: Generated<number>;
+    denied: Generated<string>;
   };
 }

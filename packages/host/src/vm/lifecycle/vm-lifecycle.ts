@@ -160,6 +160,7 @@ export class VmLifecycle {
   async #finish({ waking: _over, ...record }: VmRecord, end: EndReason | undefined): Promise<void> {
     const { resources, table, slotWork } = this.#options;
     await slotWork.settled(record.id);
+    await countLast(resources, record);
     if (end === undefined) {
       await releaseResources(resources, record);
       table.delete(record.id);
@@ -170,4 +171,11 @@ export class VmLifecycle {
     await releaseResources(resources, record, { disk, save: () => saveRecord(ended) });
     table.set({ state: "ended", record: ended });
   }
+}
+
+/** What its rules have refused, before its slot with all that it counted is gone. */
+async function countLast({ denials, slots }: HostResources, { id, slot, process }: VmRecord): Promise<void> {
+  if (process === undefined) return;
+  const { netnsFile } = slots.slot(slot);
+  await denials.last({ id, netnsFile, startTicks: process.startTicks });
 }

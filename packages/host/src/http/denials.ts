@@ -1,0 +1,9 @@
+import { VmDenialsQuery } from "@skerry/contract/host-api/denials";
+import type { Host } from "../host.ts";
+import type { HostServer } from "./conventions.ts";
+
+export function registerDenials(server: HostServer, { resources }: Host): void {
+  server.get("/denials", { schema: { querystring: VmDenialsQuery } }, (request) =>
+    resources.denials.since(request.query.since_minute),
+  );
+}
