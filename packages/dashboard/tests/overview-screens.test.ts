@@ -1,6 +1,7 @@
 // The overview in a real browser: what needs somebody, and numbers that lead to what they count.
 
 import { expect, test } from "vitest";
+import { usageSampler } from "../../control/src/usage/usage-sampler.ts";
 import { MachineUpkeep } from "../../control/tests/support/machine-upkeep.ts";
 import { useWorld } from "../../control/tests/support/world.ts";
 import { useDashboard } from "./support/browser.ts";
@@ -25,6 +26,25 @@ test("when all is well nothing needs anybody, and a machine that fails does, wit
   await page.keyboard.press("Escape");
   await needs.getByRole("link", { name: "web-2" }).click();
   await page.getByRole("heading", { level: 1 }).getByText("web-2").waitFor();
+});
+
+test("what egress rules have refused in the last day is a number, and leads to where it is explained", async () => {
+  const { page } = dashboard;
+  const { id } = await world.createSandbox({ name: "refused", egress: { mode: "deny_all" } });
+  const measure = () => usageSampler(world.context, 1_000).activate(new AbortController().signal);
+  // Before and after, because a minute may begin meanwhile, and only those that were measured count.
+  await measure();
+  world.host.metrics.denials = {
+    items: [{ id, minute: Math.floor(Date.now() / 60_000), packets: 1_204 }],
+  };
+  await measure();
+  await dashboard.logIn(world.token);
+  const card = page.locator("section").filter({ has: page.getByRole("heading", { name: "Denied packets" }) });
+  await card.getByText("1,204").waitFor();
+  await card.getByRole("link", { name: "sandbox" }).click();
+  await page.getByRole("link", { name: "refused" }).click();
+  await page.getByRole("link", { name: "Egress", exact: true }).click();
+  await page.getByRole("button", { name: "Allow this: 203.0.113.9:25" }).waitFor();
 });
 
 test("a number of hosts leads to those hosts alone", async () => {

@@ -51,6 +51,14 @@ export function View() {
             <p class="big">{countText(points.reduce((sum, { created }) => sum + created, 0))}</p>
             <Sparkline values={points.map(({ created }) => created)} />
           </Panel>
+          <Panel title="Denied packets in the last day">
+            <p class="big">{countText(points.reduce((sum, { denied }) => sum + denied, 0))}</p>
+            <Sparkline values={points.map(({ denied }) => denied)} />
+            <p class="help">
+              Which, and by which rule, is on the Egress page of a <a href={href("/sandboxes")}>sandbox</a> or
+              a <a href={href("/machines")}>machine</a>.
+            </p>
+          </Panel>
         </div>
       )}
     </Page>
