@@ -90,6 +90,21 @@ test("every address of the dashboard is its page, which may load and reach nothi
   }
 });
 
+test("a page of its own learns whether the browser has a session, another page does not", async () => {
+  const cookie = "a=b; __Host-skerry=secret";
+  const own = { "sec-fetch-site": "same-origin" };
+  for (const [headers, answer] of [
+    [{ ...own, cookie }, "true"],
+    [own, "false"],
+    [{ ...own, cookie: "a=b" }, "false"],
+    [{ cookie }, "false"],
+    [{ cookie, "sec-fetch-site": "cross-site" }, "false"],
+  ] as const) {
+    const { status, headers: answered, content } = await got("/ui/session", headers);
+    expect([status, answered["cache-control"], content.toString()]).toEqual([200, "no-store", answer]);
+  }
+});
+
 test("a file comes compressed as the client takes it, and is kept for a year", async () => {
   const path = "/ui/assets/main-ABCD1234.js";
   const asIs = (content: Buffer): Buffer => content;

@@ -3,6 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { SkerryApiError, type Me, type Scope } from "@skerry/sdk";
 import { skerry } from "./api.ts";
+import { BASE } from "./router.ts";
 
 /** `loading` until the server has said it. */
 export type Session = { readonly state: "loading" | "none" } | { readonly state: "open"; readonly me: Me };
@@ -15,7 +16,7 @@ export const me = computed(() => (session.value.state === "open" ? session.value
 /** Throws what is neither a session nor the lack of one. */
 export async function readSession(): Promise<void> {
   try {
-    session.value = { state: "open", me: await skerry.me() };
+    session.value = (await hasCookie()) ? { state: "open", me: await skerry.me() } : { state: "none" };
   } catch (error) {
     if (!isLoggedOut(error)) throw error;
     session.value = { state: "none" };
@@ -29,6 +30,12 @@ export function noteFailure(error: unknown): void {
 
 export function may(scope: Scope): boolean {
   return me.value?.scopes.includes(scope) ?? false;
+}
+
+/** Asked first: browsers report a call that is refused as a fault of the page. Where there is no answer, the call itself says why. */
+async function hasCookie(): Promise<boolean> {
+  const answer = await fetch(`${BASE}/session`).catch(() => undefined);
+  return answer?.ok !== true || (await answer.json()) !== false;
 }
 
 function isLoggedOut(error: unknown): boolean {

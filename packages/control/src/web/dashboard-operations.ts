@@ -19,6 +19,14 @@ export const dashboardOperations = {
     params: Type.Object({ "*": Type.String() }),
     answers: fileAnswer("The page, whatever the path: it shows what the path names.", "text/html"),
   },
+  getDashboardSession: {
+    ...webFile,
+    path: "/ui/session",
+    summary: "Ask whether this browser has a session",
+    description:
+      "The page cannot see its cookie, and a call of the API without one fails, which browsers report as a fault of the page. Whether the session is still open, the API says.",
+    answers: fileAnswer("`true` or `false`.", "application/json"),
+  },
   getDashboardAsset: {
     ...webFile,
     path: "/ui/assets/:file",

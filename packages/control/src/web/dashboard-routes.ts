@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
+import { sessionSecretOf } from "../auth/session-cookie.ts";
 import { takeVisitorTicket } from "../api/enforce-rate-limit.ts";
 import { routes } from "../api/routes.ts";
 import { AddressTickets } from "../rate-limits/address-tickets.ts";
@@ -52,6 +53,11 @@ export const dashboardRoutes = routes(dashboardOperations, ({ dashboard, limits 
       void reply.headers({ ...pageHeaders, etag, vary: "Accept-Encoding" });
       if (isKnown(request.headers["if-none-match"], etag)) return reply.code(304).send();
       return sendAsset(page, request, reply);
+    },
+    getDashboardSession: (request, reply) => {
+      taken(request);
+      const hasCookie = sessionSecretOf(request, { isUpgrade: false }) !== undefined;
+      return reply.header("cache-control", "no-store").type("application/json").send(String(hasCookie));
     },
     getDashboardAsset: (request, reply) => {
       const asset = taken(request).assets.get(request.params.file) ?? noSuchFile();

@@ -29,6 +29,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   getDashboardRoot: async () => call("GET", "/ui"),
   getDashboard: async () => call("GET", "/ui/"),
   getDashboardAsset: async () => call("GET", "/ui/assets/main-0.js"),
+  getDashboardSession: async () => call("GET", "/ui/session"),
   getSdk: async () => call("GET", "/sdk.tgz"),
   getCli: async () => call("GET", "/cli"),
   getCliPackage: async () => call("GET", "/cli.tgz"),
