@@ -13,7 +13,8 @@ import { useDashboard } from "./support/browser.ts";
 const world = useWorld();
 const dashboard = useDashboard(world);
 const run = promisify(execFile);
-const CLI = join(import.meta.dirname, "../../cli/src/main.ts");
+/** As it was built, which starts several times faster than from its sources. */
+const CLI = join(import.meta.dirname, "../../../dist/skerry.js");
 const document = JSON.parse(
   readFileSync(join(import.meta.dirname, "../../control/openapi.json"), "utf8"),
 ) as { readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
@@ -133,20 +134,21 @@ test("every list can be asked for elsewhere, with its filters", async () => {
   }
 });
 
-test("every tab of a sandbox and of a machine can be asked for elsewhere", async () => {
+test.for([
+  { kind: "sandboxes", own: ["details"] },
+  { kind: "machines", own: ["console", "restarts", "details"] },
+] as const)("every tab of one of the $kind can be asked for elsewhere", async ({ kind, own }) => {
   await dashboard.logIn(world.token);
+  const id = kind === "sandboxes" ? sandbox : machine;
+  const tabs = [...own, "files", "ports", "egress", "snapshots", "events", "metrics"];
   const seen = new Set<string>();
-  for (const [kind, id, own] of [
-    ["sandboxes", sandbox, ["details"]],
-    ["machines", machine, ["console", "restarts", "details"]],
-  ] as const)
-    for (const tab of [...own, "files", "ports", "egress", "snapshots", "events", "metrics"]) {
-      await dashboard.page.goto(`${dashboard.url}/ui/${kind}/${id}/${tab}`);
-      const [first] = await menus();
-      seen.add(first?.["As curl"] ?? "");
-      await tryAll([first ?? {}]);
-    }
-  expect(seen.size).toBe(16);
+  for (const tab of tabs) {
+    await dashboard.page.goto(`${dashboard.url}/ui/${kind}/${id}/${tab}`);
+    const [first] = await menus();
+    seen.add(first?.["As curl"] ?? "");
+    await tryAll([first ?? {}]);
+  }
+  expect(seen.size).toBe(tabs.length);
 });
 
 test("every form can be sent elsewhere, as it was filled in", async () => {
