@@ -41,12 +41,16 @@ function config(): HostConfig {
     cgroup: `unit-${unit}`,
     nativeFolder: native.folder,
     firstVmUid: 1_899_100_000,
+    nameProxyUid: 1_899_099_999,
     network: {
       table: `skerry_unit_${unit}`,
       linkPrefix: `u${unit}`,
       range: testRange(2),
       seed: 0,
       resolverPort: 10_053,
+      nameProxyPort: 10_054,
+      neverCidrs: [],
+      nameServers: [],
     },
   } as unknown as HostConfig; // the rest is for a host that runs
 }
