@@ -2,6 +2,7 @@
 // a build that takes an hour does not keep another one from its next step.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { isBuildOver } from "@skerry/contract/builds/build-status";
 import { reportOf, type BackgroundService } from "../background/background-service.ts";
 import type { Context } from "../context.ts";
 import { removeDeletedTemplates } from "../templates/delete-template.ts";
@@ -48,7 +49,7 @@ class BuildHand {
   readonly #stop: AbortSignal;
   readonly #builds = new Map<
     string,
-    { readonly done: Promise<void>; readonly halt: AbortController; readonly status: BuildRow["status"] }
+    { readonly done: Promise<void>; readonly halt: AbortController; readonly wasEnded: boolean }
   >();
 
   constructor(context: Context, stop: AbortSignal) {
@@ -68,7 +69,7 @@ class BuildHand {
         (reason: unknown) => this.results.push({ status: "rejected", reason }),
       )
       .then(() => void this.#builds.delete(build.id));
-    this.#builds.set(build.id, { done, halt, status: build.status });
+    this.#builds.set(build.id, { done, halt, wasEnded: isEnded(build) });
   }
 
   /** Resolves when one of them has ended, there are none, or the time is over. */
@@ -80,10 +81,14 @@ class BuildHand {
     waiting.abort();
   }
 
-  /** What was canceled, or whose time is over, is not waited for; its microVM goes in the next round. True where there was any. */
+  /**
+   * What was canceled, or whose time is over, is not waited for; its microVM goes in the next round. True where there was any. One that had ended
+   * before it was taken only waits for its host, and is left to that: it would be taken and stopped again in every round.
+   */
   async stopEnded(): Promise<boolean> {
     let stopped = false;
-    for (const [id, { halt, done }] of this.#builds) {
+    for (const [id, { halt, done, wasEnded }] of this.#builds) {
+      if (wasEnded) continue;
       const row = await buildById(this.#context.db, id);
       if (row !== undefined && row.status !== "canceled" && row.left_ms > 0) continue;
       halt.abort();
@@ -101,6 +106,7 @@ class BuildHand {
     try {
       await runBuild(this.#context, build, stop);
     } catch (error) {
+      // The builder ends, or `stopEnded` has stopped this build, which it does once: the next round takes it at once.
       if (stop.aborted) return;
       const { db, log } = this.#context;
       log.warn({ err: error, build_id: build.id }, "a build waits for its next attempt");
@@ -109,4 +115,8 @@ class BuildHand {
       throw error;
     }
   }
+}
+
+function isEnded({ status, left_ms }: BuildRow): boolean {
+  return isBuildOver(status) || left_ms <= 0;
 }
