@@ -1,5 +1,6 @@
 // Builds of templates, with a host that pretends to build.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build, BuildLog } from "@skerry/contract/builds/build";
@@ -15,7 +16,9 @@ afterEach(async () => {
   world.host.templates.failures.clear();
   world.host.failures.clear();
   world.host.templates.before = async () => undefined;
+  world.host.templates.kept.clear();
   world.host.beforeStart = async () => undefined;
+  world.host.beforeDestroy = async () => undefined;
   await sql`delete from sandboxes`.execute(world.db);
   await sql`delete from machines`.execute(world.db);
   await sql`delete from builds`.execute(world.db);
@@ -151,6 +154,58 @@ test.each(["queued", "building", "sealing", "freezing"] as const)(
     expect((await world.call<Build>("POST", `/v1/builds/${id}/cancel`)).body.status).toBe("canceled");
   },
 );
+
+test("a build that fails while it is frozen leaves no template on its host, however late that answers", async () => {
+  world.host.templates.failures.set("freeze", new SkerryError("guest_failed", "It does not get ready."));
+  world.host.templates.failures.set("delete", new SkerryError("host_unavailable", "away"));
+  const { id } = await newBuild(world);
+  await activateBuilder(world);
+  expect(await buildNow(world, id)).toMatchObject({ status: "failed", error: { code: "guest_failed" } });
+  expect(world.host.templates.kept.size).toBe(1);
+  world.host.templates.failures.clear();
+  await sql`update builds set retry_at = now()`.execute(world.db);
+  await activateBuilder(world);
+  expect(world.host.templates.kept.size).toBe(0);
+  expect(await heldMemoryMib()).toBe(0);
+});
+
+test("a build that is canceled while it is frozen leaves no template on its host", async () => {
+  const held = Promise.withResolvers<void>();
+  world.host.templates.before = async (call) => {
+    if (call === "freeze") await held.promise;
+  };
+  const { id } = await newBuild(world);
+  const active = activateBuilder(world);
+  await eventually(() => world.host.templates.kept.size === 1, "the template is on the host");
+  await world.call<Build>("POST", `/v1/builds/${id}/cancel`);
+  await active;
+  held.resolve();
+  expect(world.host.templates.kept.size).toBe(0);
+  expect([...world.host.vms.keys()]).toEqual([]);
+  expect(await heldMemoryMib()).toBe(0);
+});
+
+test("a canceled build whose host does not answer is asked for once in a turn, and again later", async () => {
+  const { id } = await newBuild(world);
+  await sql`update builds set status = 'canceled', finished_at = now() where id = ${id}`.execute(world.db);
+  const held = Promise.withResolvers<void>();
+  let asked = 0;
+  world.host.beforeDestroy = () => {
+    asked += 1;
+    return held.promise;
+  };
+  world.host.failures.set("destroy", new SkerryError("host_unavailable", "away"));
+  const active = activateBuilder(world);
+  await eventually(() => asked > 0, "the host is asked");
+  // Longer than the builder waits until it looks around.
+  await sleep(2_500);
+  expect(asked).toBe(1);
+  held.resolve();
+  await active;
+  const { rows } = await sql<{ attempts: number; held: boolean }>`
+    select attempts, execution_id is not null as held from builds where id = ${id}`.execute(world.db);
+  expect(rows).toEqual([{ attempts: 1, held: true }]);
+});
 
 test("another process goes on with a build whose process has died in the middle of a step, and no line is missing or comes twice", async () => {
   const { id } = await newBuild(world, { steps: [{ run: "forever" }] });

@@ -17,10 +17,12 @@ export async function cancelBuild(context: Context, caller: Caller, id: string):
     },
     () => new SkerryError("internal", "The build changed too often to be canceled."),
   );
-  // Where the host does not answer, the service goes on with it.
-  await destroyBuildVm(context, row).catch((error: unknown) => {
-    context.log.warn({ err: error, build_id: id }, "a host did not confirm the end of a build");
-  });
+  // Of one that was being frozen the service may be putting the template on its host right now. It deletes that after it has stopped doing so.
+  if (row.image === null)
+    // Where the host does not answer, the service goes on with it.
+    await destroyBuildVm(context, row).catch((error: unknown) => {
+      context.log.warn({ err: error, build_id: id }, "a host did not confirm the end of a build");
+    });
   context.wake("builder");
   return (await getBuild(context, caller, id)).build;
 }

@@ -56,15 +56,30 @@ export async function runBuild(context: Context, build: BuildRow, stop: AbortSig
   }
 }
 
-/** What a build holds is given back. Also succeeds where its host is gone for good. */
+/**
+ * What a build that is over holds on its host is given back: its microVM, and the template that a build which is not `ready` may have left there.
+ * Its row names the microVM until both are gone, so that a host that does not answer is asked again. Also succeeds where its host is gone for good.
+ */
 export async function destroyBuildVm(
   context: Context,
-  { id, host_id, execution_id }: Pick<BuildRow, "id" | "host_id" | "execution_id">,
+  {
+    id,
+    host_id,
+    execution_id,
+    status,
+    image,
+    template_id,
+  }: Pick<BuildRow, "id" | "host_id" | "execution_id" | "status" | "image" | "template_id">,
   stop?: AbortSignal,
 ): Promise<void> {
   if (execution_id === null) return;
   const address = await hostAddress(context.db, host_id);
-  if (address !== undefined) await context.hosts.client(address).destroyVm({ id, execution_id }, stop);
+  if (address !== undefined) {
+    const client = context.hosts.client(address);
+    await client.destroyVm({ id, execution_id }, stop);
+    // Only what is sealed is put on a host as a template.
+    if (status !== "ready" && image !== null) await client.templates.delete(template_id, stop);
+  }
   await releaseBuildVm(context.db, id, execution_id);
 }
 
@@ -195,7 +210,7 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
     await client.templates.freeze(row.template_id, size, stop);
   return context.db.transaction().execute(async (transaction) => {
     const ready = await proceedBuild(transaction, row, "ready");
-    // Canceled meanwhile: nothing of the template is left but on its host, which sweeps what nothing names.
+    // Canceled meanwhile: the template is deleted with the microVM.
     if (ready === undefined) return undefined;
     const top = image.layers.at(-1);
     await publishTemplate(

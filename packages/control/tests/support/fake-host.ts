@@ -102,6 +102,8 @@ export class FakeHost {
   beforeList: () => Promise<void> = async () => undefined;
   /** Runs before a VM counts as started. */
   beforeStart: (id: string) => Promise<void> = async () => undefined;
+  /** Runs before the host answers. */
+  beforeDestroy: (id: string) => Promise<void> = async () => undefined;
   /** Who it is to its cluster. Undefined: as a host of an earlier version, which cannot be certified. */
   identity: { request(): CertificateRequest; install(certificate: HostCertificate): void } | undefined;
   /** Runs before a VM counts as stopped. */
@@ -291,6 +293,7 @@ export class FakeHost {
   }
 
   async #destroyVm(id: string, executionId: string): Promise<void> {
+    await this.beforeDestroy(id);
     this.#fail("destroy");
     if (this.stuck.has(id)) throw new SkerryError("internal", "device busy");
     if (this.vms.get(id)?.execution_id !== executionId) return;
