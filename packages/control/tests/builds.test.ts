@@ -6,6 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import type { Build, BuildLog } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
+import { sweepBuilds } from "../src/builds/builder.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { activateBuilder, builtTemplate, buildNow, newBuild, untilBuild } from "./support/builds.ts";
 import { eventually, useWorld } from "./support/world.ts";
@@ -93,6 +94,44 @@ test("a log that is too long is cut off, and says so once", async () => {
   expect(rows[0]?.bytes).toBeLessThanOrEqual(8 * 1024 * 1024);
   expect(rows[0]?.bytes).toBeGreaterThan(7 * 1024 * 1024);
   expect(rows[0]?.last).toMatch(/cut off/);
+});
+
+test("a log of empty lines is cut off before it is many rows, and what comes after that only moves the position on", async () => {
+  const { id } = await newBuild(world, { steps: [{ run: "forever" }] });
+  const active = activateBuilder(world);
+  await untilBuild(world, id, "building");
+  await eventually(async () => (await buildNow(world, id)).steps[0]?.status === "running", "its step runs");
+  const execution = world.host.executions.last;
+  const lines = async () => {
+    const { rows } = await sql<{ lines: number; position: number }>`
+      select log_lines::integer as lines, position::integer as position
+      from builds join build_steps on build_id = id and index = 0 where id = ${id}`.execute(world.db);
+    return rows[0] ?? { lines: 0, position: 0 };
+  };
+  const ROWS_MAX = (8 * 1024 * 1024) / 100;
+  execution.write("\n".repeat(60_000));
+  await eventually(async () => (await lines()).lines > 60_000, "the first lines are in the log");
+  execution.write("\n".repeat(60_000));
+  await eventually(async () => (await lines()).position === 120_000, "the log is full");
+  const full = (await lines()).lines;
+  expect(full).toBeGreaterThan(60_000);
+  expect(full).toBeLessThanOrEqual(ROWS_MAX);
+  execution.write("x\n".repeat(60_000));
+  await eventually(async () => (await lines()).position === 240_000, "the position moves on");
+  execution.end();
+  await active;
+  expect((await lines()).lines).toBe(full);
+  expect(await buildNow(world, id)).toMatchObject({ status: "ready" });
+});
+
+test("builds that ended long ago are forgotten, however many, and no more than are asked for", async () => {
+  for (let made = 0; made < 10; made += 1) {
+    const { id } = await newBuild(world);
+    await world.call("POST", `/v1/builds/${id}/cancel`);
+  }
+  await sql`update builds set finished_at = now() - interval '31 days'`.execute(world.db);
+  expect(await sweepBuilds(world.db, 9)).toBe(9);
+  expect(await sweepBuilds(world.db, 9)).toBe(1);
 });
 
 test("a step that fails ends the build, with its exit code and its last lines, and leaves nothing", async () => {

@@ -3,8 +3,10 @@
 import { sql } from "kysely";
 import type { Queries } from "../db/database.ts";
 
-/** What is kept of the log of a build, in bytes. */
+/** What is kept of the log of a build, in bytes, with what its rows take. */
 export const LOG_MAX_BYTES = 8 * 1024 * 1024;
+/** What a row takes beside its text, in its table and in its index, about. Without it a log of empty lines would be millions of rows. */
+const ROW_BYTES = 100;
 
 export interface LogRow {
   readonly line: number;
@@ -21,13 +23,19 @@ export interface NewLines {
   readonly position?: number;
 }
 
-/** In one transaction, so that no line is written twice where a replica dies. What is more than is kept is dropped, with one line that says so. */
-export async function appendLines(db: Queries, { buildId, step, texts, position }: NewLines): Promise<void> {
-  await sql`
+/**
+ * In one transaction, so that no line is written twice where a replica dies. What is more than is kept is dropped, with one line that says so.
+ * True: the log is full, and takes no further line.
+ */
+export async function appendLines(
+  db: Queries,
+  { buildId, step, texts, position }: NewLines,
+): Promise<boolean> {
+  const { rows } = await sql<{ is_full: boolean }>`
     with log as (
       select log_lines, log_bytes, log_bytes >= ${LOG_MAX_BYTES} as is_full from builds where id = ${buildId} for update
     ), new as (
-      select text, ordinality as place, sum(octet_length(text) + 1) over (order by ordinality) as upto
+      select text, ordinality as place, sum(octet_length(text) + ${ROW_BYTES}) over (order by ordinality) as upto
       from unnest(${texts}::text[]) with ordinality as t (text, ordinality)
     ), kept as (
       select new.* from new, log where not is_full and log_bytes + upto <= ${LOG_MAX_BYTES}
@@ -37,7 +45,7 @@ export async function appendLines(db: Queries, { buildId, step, texts, position 
       union all
       select ${buildId}, log_lines + (select count(*) from kept) + 1, ${step}::integer, 'The log is cut off here: it is too long.'
       from log where not is_full and (select count(*) from kept) < (select count(*) from new)
-      returning line, octet_length(text) + 1 as bytes
+      returning line, octet_length(text) + ${ROW_BYTES} as bytes
     ), moved as (
       update build_steps set position = ${position ?? null}
       where build_id = ${buildId} and index = ${step} and ${position ?? null}::bigint is not null
@@ -47,7 +55,9 @@ export async function appendLines(db: Queries, { buildId, step, texts, position 
       log_bytes = case
         when (select count(*) from kept) < (select count(*) from new) then ${LOG_MAX_BYTES}
         else log_bytes + (select coalesce(sum(bytes), 0) from written) end
-    where id = ${buildId}`.execute(db);
+    where id = ${buildId}
+    returning log_bytes >= ${LOG_MAX_BYTES} as is_full`.execute(db);
+  return rows[0]?.is_full ?? true;
 }
 
 export async function readLines(

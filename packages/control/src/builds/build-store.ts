@@ -19,6 +19,8 @@ export type BuildRow = Omit<Selectable<Tables["builds"]>, "log_lines" | "log_byt
 };
 export type StepRow = Omit<Selectable<Tables["build_steps"]>, "position"> & { readonly position: number };
 
+/** How many are forgotten in one statement: each has up to 84,000 lines of log. */
+const SWEPT_AT_ONCE = 8;
 /** Longest pause between two attempts at a step of a build, in seconds. */
 const RETRY_MAX_S = 15;
 
@@ -205,8 +207,19 @@ export async function buildVmFacts(db: Queries, ids: readonly string[]): Promise
   return rows;
 }
 
-/** What ended so long ago is forgotten, with its log. */
+/** What ended so long ago is forgotten, with its log. Returns how many, at most `limit`. */
 export async function sweepBuilds(db: Queries, limit: number): Promise<number> {
+  let swept = 0;
+  while (swept < limit) {
+    const some = Math.min(SWEPT_AT_ONCE, limit - swept);
+    const gone = await sweepSome(db, some);
+    swept += gone;
+    if (gone < some) break;
+  }
+  return swept;
+}
+
+async function sweepSome(db: Queries, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from builds where id in (
       select id from builds

@@ -64,6 +64,8 @@ class StepLog implements Disposable {
   readonly #decoder = new StringDecoder("utf8");
   #rest = "";
   #lines: string[] = [];
+  /** The log takes no further line. */
+  #isFull = false;
   /** Of all that has come. */
   #position: number;
   /** Of the lines that have their end. */
@@ -85,7 +87,8 @@ class StepLog implements Disposable {
 
   async take(event: OutputEvent): Promise<void> {
     this.#position = event.position;
-    if (event.kind === "dropped") this.#lines.push("Output was dropped here.");
+    if (this.#isFull) this.#skip();
+    else if (event.kind === "dropped") this.#lines.push("Output was dropped here.");
     else if (event.kind === "stdout" || event.kind === "stderr") this.#split(event.bytes);
     else return;
     if (this.#lines.length >= BATCH_LINES) return this.#write();
@@ -93,11 +96,19 @@ class StepLog implements Disposable {
   }
 
   async flush(): Promise<void> {
+    if (this.#isFull) this.#skip();
     const rest = this.#rest + this.#decoder.end();
     if (rest !== "") this.#lines.push(rest);
     this.#rest = "";
     this.#linesPosition = this.#position;
     await this.#write();
+  }
+
+  /** What has come is not even looked at, so that a step that prints without end costs no more than its position. */
+  #skip(): void {
+    this.#rest = "";
+    this.#lines = [];
+    this.#linesPosition = this.#position;
   }
 
   #split(bytes: Buffer): void {
@@ -126,11 +137,11 @@ class StepLog implements Disposable {
   }
 
   async #writeLines(): Promise<void> {
-    if (this.#lines.length === 0) return;
+    if (this.#lines.length === 0 && !this.#isFull) return;
     // PostgreSQL's text holds no NUL.
     const texts = this.#lines.splice(0).map((line) => line.replaceAll("\0", "\uFFFD"));
     const { build_id: buildId, index: step } = this.#step;
     const position = Math.max(0, this.#linesPosition);
-    await appendLines(this.#context.db, { buildId, step, texts, position });
+    this.#isFull = await appendLines(this.#context.db, { buildId, step, texts, position });
   }
 }
