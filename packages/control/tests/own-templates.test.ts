@@ -4,10 +4,12 @@ import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
+import { newId } from "@skerry/contract/ids";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
-import { activateBuilder, builtTemplate } from "./support/builds.ts";
+import { templatesToDelete } from "../src/templates/own-template-store.ts";
+import { activateBuilder, buildNow, builtTemplate, newBuild, untilBuild } from "./support/builds.ts";
 import { Members } from "./support/members.ts";
-import { useWorld } from "./support/world.ts";
+import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
 
@@ -103,6 +105,51 @@ test("a host that does not answer loses a deleted template when it answers again
   world.host.templates.failures.clear();
   await activateBuilder(world);
   expect(world.host.templates.kept.has(id)).toBe(false);
+});
+
+/** A deleted template that a host still has. */
+async function leftTemplate(name: string): Promise<string> {
+  const id = String((await builtTemplate(world, { name })).template_id);
+  world.host.templates.failures.set("delete", new SkerryError("host_unavailable", "away"));
+  expect((await world.call("DELETE", `/v1/templates/${name}`)).status).toBe(204);
+  world.host.templates.failures.clear();
+  return id;
+}
+
+test("hosts lose deleted templates also while a build is under way, and a request removes nothing but its own", async () => {
+  const left = await leftTemplate("left");
+  const own = String((await builtTemplate(world, { name: "own" })).template_id);
+  // The turn that built the last one has removed the first: it is left once more.
+  const again = await leftTemplate("again");
+  expect(world.host.templates.kept.has(left)).toBe(false);
+  expect((await world.call("DELETE", "/v1/templates/own")).status).toBe(204);
+  expect(world.host.templates.kept.has(own)).toBe(false);
+  expect(world.host.templates.kept.has(again)).toBe(true);
+  const { id } = await newBuild(world, { steps: [{ run: "forever" }] });
+  const active = activateBuilder(world);
+  await untilBuild(world, id, "building");
+  await eventually(() => !world.host.templates.kept.has(again), "the host has lost it");
+  expect((await buildNow(world, id)).status).toBe("building");
+  await world.call("POST", `/v1/builds/${id}/cancel`);
+  await active;
+});
+
+test("templates of a host that is offline do not keep those of others waiting, and go with a host that is removed", async () => {
+  const offline = await leftTemplate("offline");
+  const gone = newId("host");
+  await sql`
+    insert into hosts select (jsonb_populate_record(hosts, jsonb_build_object(
+      'id', ${gone}::text, 'name', 'gone', 'address', '/nowhere', 'status', 'offline'))).* from hosts limit 1`.execute(
+    world.db,
+  );
+  await sql`update template_hosts set host_id = ${gone} where template_id = ${offline}`.execute(world.db);
+  const waiting = async () => (await templatesToDelete(world.db, { limit: 32 })).map(({ id }) => id);
+  expect(await waiting()).toEqual([]);
+  await sql`update hosts set removed_at = now() where id = ${gone}`.execute(world.db);
+  expect(await waiting()).toEqual([offline]);
+  await activateBuilder(world);
+  const { rows } = await sql`select status from templates where id = ${offline}`.execute(world.db);
+  expect(rows).toEqual([{ status: "deleted" }]);
 });
 
 test.each([

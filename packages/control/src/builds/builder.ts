@@ -16,6 +16,8 @@ const SERVICE = "builder";
 const AT_ONCE = 64;
 /** One that has come, or was canceled by another replica, is noticed this soon. */
 const LOOK_MS = 1_000;
+/** Between two rounds over what hosts have to remove, while builds are under way. */
+const REMOVE_EVERY_MS = 30_000;
 
 export function builder(context: Context, everyMs: number): BackgroundService {
   return {
@@ -23,9 +25,11 @@ export function builder(context: Context, everyMs: number): BackgroundService {
     everyMs,
     async activate(stop) {
       const hand = new BuildHand(context, stop);
+      const remover = new TemplateRemover(context, stop);
       let stopped = false;
       try {
         do {
+          remover.look();
           const room = AT_ONCE - hand.ids.length;
           for (const build of await dueBuilds(context.db, hand.ids, Math.max(0, room))) hand.take(build);
           await hand.wait(LOOK_MS);
@@ -33,13 +37,42 @@ export function builder(context: Context, everyMs: number): BackgroundService {
         } while ((hand.ids.length > 0 || stopped) && !stop.aborted);
       } finally {
         await hand.empty();
+        await remover.end();
       }
-      await removeDeletedTemplates(context, stop);
       const nextMs = await nextBuildDueMs(context.db);
       const report = reportOf(hand.results, { examined: hand.results.length, more: false });
       return nextMs === undefined ? report : { ...report, nextMs: Math.max(LOOK_MS, nextMs) };
     },
   };
+}
+
+/** Has hosts remove deleted templates now and then: with builds that follow each other an activation may last for days. No build waits for it. */
+class TemplateRemover {
+  readonly #context: Context;
+  readonly #stop: AbortSignal;
+  #begunMs = -Infinity;
+  #round: Promise<void> | undefined;
+
+  constructor(context: Context, stop: AbortSignal) {
+    this.#context = context;
+    this.#stop = stop;
+  }
+
+  look(): void {
+    if (this.#round !== undefined || performance.now() - this.#begunMs < REMOVE_EVERY_MS) return;
+    this.#begunMs = performance.now();
+    this.#round = removeDeletedTemplates(this.#context, { stop: this.#stop })
+      .then(
+        () => undefined,
+        (error: unknown) =>
+          this.#context.log.warn({ err: error }, "deleted templates wait for another round"),
+      )
+      .finally(() => (this.#round = undefined));
+  }
+
+  async end(): Promise<void> {
+    await this.#round;
+  }
 }
 
 /** The builds that this activation carries on with. */

@@ -19,22 +19,32 @@ const BATCH = 32;
 
 /** Throws `template_not_found`, and `template_in_use` where something of it lives. */
 export async function deleteTemplate(context: Context, caller: Caller, asked: string): Promise<void> {
-  await context.db.transaction().execute(async (transaction) => {
+  const id = await context.db.transaction().execute(async (transaction) => {
     const row = await findOwnTemplate(transaction, caller.orgId, asked);
     if (row === undefined || !(await beginDeletingTemplate(transaction, row.id)))
       throw templateNotFound(asked);
     // After the row was changed: who would use it meanwhile waits for it.
     const users = await usersOfTemplate(transaction, row.id, USERS_SHOWN);
     if (users.length > 0) throw inUse(users);
+    return row.id;
   });
-  await removeDeletedTemplates(context).catch((error: unknown) => {
+  await removeDeletedTemplates(context, { only: id }).catch((error: unknown) => {
     context.log.warn({ err: error }, "a host did not confirm the end of a template");
   });
 }
 
-/** Has hosts remove what is deleted. Those that do not answer are asked again by the next one who comes here. */
-export async function removeDeletedTemplates(context: Context, stop?: AbortSignal): Promise<Report> {
-  const found = await templatesToDelete(context.db, BATCH);
+export interface Removal {
+  /** Id of the one template that is meant; without it, all that are deleted. */
+  readonly only?: string;
+  readonly stop?: AbortSignal;
+}
+
+/** Has hosts remove what is deleted. The service `builder` asks those again that do not answer. */
+export async function removeDeletedTemplates(
+  context: Context,
+  { only, stop }: Removal = {},
+): Promise<Report> {
+  const found = await templatesToDelete(context.db, { limit: BATCH, only });
   const results = await Promise.allSettled(
     found.map(async ({ id, host_id }) => {
       const address = await hostAddress(context.db, host_id);

@@ -137,14 +137,21 @@ export async function beginDeletingTemplate(transaction: Queries, id: string): P
   return true;
 }
 
-/** Those that hosts may still have. */
+/**
+ * Those that hosts may still have which are not offline, or have been removed; of one template where it is named. In no order, so that what a host
+ * refuses does not keep the others waiting.
+ */
 export async function templatesToDelete(
   db: Queries,
-  limit: number,
+  { limit, only }: { readonly limit: number; readonly only?: string | undefined },
 ): Promise<{ readonly id: string; readonly host_id: string }[]> {
   const { rows } = await sql<{ id: string; host_id: string }>`
-    select t.id, h.host_id from templates t join template_hosts h on h.template_id = t.id
-    where t.status = 'deleting' order by t.id limit ${limit}`.execute(db);
+    select t.id, h.host_id from templates t
+    join template_hosts h on h.template_id = t.id
+    join hosts on hosts.id = h.host_id
+    where t.status = 'deleting' and (hosts.status <> 'offline' or hosts.removed_at is not null)
+      and (${only ?? null}::text is null or t.id = ${only ?? null})
+    order by random() limit ${limit}`.execute(db);
   return rows;
 }
 
