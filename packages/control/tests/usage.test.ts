@@ -5,6 +5,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { Usage, UsagePoint } from "@skerry/contract/usage/usage";
 import { expiredRowsSweeper } from "../src/app/expired-rows-sweeper.ts";
 import { usageSampler } from "../src/usage/usage-sampler.ts";
+import { newBuild } from "./support/builds.ts";
 import { useWorld, type Answer } from "./support/world.ts";
 
 const world = useWorld();
@@ -63,6 +64,21 @@ test("what the organization has is measured, and what it has made is counted", a
     token: await world.strangerToken(),
   });
   expect(stranger.body.items.at(-1)).toMatchObject({ sandboxes: 0, machines: 0, vcpus: 0, created: 0 });
+});
+
+test("an organization that only builds is measured", async () => {
+  const build = await newBuild(world, { size: "shared-cpu-2x" });
+  const organization = sql`select vcpus, memory_mib, sandboxes, machines from usage_samples where org_id = ${world.orgId}`;
+  await sql`delete from sandboxes`.execute(world.db);
+  await sql`delete from machines`.execute(world.db);
+  expect(await measure()).toMatchObject({ failed: 0 });
+  expect((await organization.execute(world.db)).rows).toEqual([
+    { vcpus: 2, memory_mib: "512", sandboxes: 0, machines: 0 },
+  ]);
+  await world.call("POST", `/v1/builds/${build.id}/cancel`);
+  await sql`delete from usage_samples`.execute(world.db);
+  await measure();
+  expect((await organization.execute(world.db)).rows).toEqual([]);
 });
 
 test("a creation that is committed late is counted in the minute that it began in", async () => {

@@ -23,7 +23,8 @@ export async function measureUsage(db: Database): Promise<number> {
     insert into usage_samples (${columns})
     select account, ${minuteOf("now()")}, sum(sandboxes), sum(machines), sum(vcpus), sum(memory_mib), sum(disk_gib), 0, 0
     from room_entries join organizations on organizations.id = account
-    group by account having sum(sandboxes) + sum(machines) > 0
+    -- Builds take vCPUs, and are neither of the two.
+    group by account having sum(sandboxes) + sum(machines) > 0 or sum(vcpus) > 0
     union all
     select '', ${minuteOf("now()")}, 0, 0, 0, 0, 0, 0, 0
     on conflict (org_id, minute) do update set ${theMost}`.execute(db);
