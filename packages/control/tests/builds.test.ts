@@ -9,6 +9,7 @@ import type { Template, TemplateList } from "@skerry/contract/templates/template
 import { sweepBuilds } from "../src/builds/builder.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { activateBuilder, builtTemplate, buildNow, newBuild, untilBuild } from "./support/builds.ts";
+import { Members } from "./support/members.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -244,6 +245,55 @@ test("a canceled build whose host does not answer is asked for once in a turn, a
   const { rows } = await sql<{ attempts: number; held: boolean }>`
     select attempts, execution_id is not null as held from builds where id = ${id}`.execute(world.db);
   expect(rows).toEqual([{ attempts: 1, held: true }]);
+});
+
+/** Where a value is kept in the rows of builds and templates. */
+async function placesOf(value: string): Promise<string[]> {
+  const { rows } = await sql<{ place: string }>`
+    select place from (
+      select 'builds' as place, to_jsonb(builds)::text as content from builds
+      union all select 'steps', to_jsonb(build_steps)::text from build_steps
+      union all select 'templates', to_jsonb(templates)::text from templates
+    ) kept where content like ${`%${value}%`} group by place order by place`.execute(world.db);
+  return rows.map(({ place }) => place);
+}
+
+test("what steps were told is erased with the microVM, and a template's with the template; what is shown and a retry stay", async () => {
+  const steps = [{ env: { TOKEN: "s3cret" } }, { run: "fail 7" }];
+  const { id, steps: shown } = await newBuild(world, { steps });
+  expect(await placesOf("s3cret")).toEqual(["builds", "steps"]);
+  await activateBuilder(world);
+  const failed = await buildNow(world, id);
+  expect(failed).toMatchObject({ status: "failed", error: { code: "build_step_failed" } });
+  expect(failed.steps.map(({ name }) => name)).toEqual(shown.map(({ name }) => name));
+  // Its request is what a retry is made of.
+  expect(await placesOf("s3cret")).toEqual(["builds"]);
+  const retried = await world.call<Build>("POST", `/v1/builds/${id}/retry`);
+  expect(retried.status).toBe(201);
+  expect(await placesOf("s3cret")).toEqual(["builds", "steps"]);
+  await world.call("POST", `/v1/builds/${retried.body.id}/cancel`);
+  expect(await placesOf("s3cret")).toEqual(["builds"]);
+  await builtTemplate(world, { name: "secret", steps: [{ env: { TOKEN: "s3cret" } }, { run: "make" }] });
+  await sql`delete from builds`.execute(world.db);
+  expect(await placesOf("s3cret")).toEqual(["templates"]);
+  expect((await world.call("DELETE", "/v1/templates/secret")).status).toBe(204);
+  expect(await placesOf("s3cret")).toEqual([]);
+});
+
+test("an organization that is deleted leaves nothing of what its builds were told", async () => {
+  const members = new Members(world);
+  const { path } = await members.newOrganization();
+  const { secret: token } = await members.newMember("owner", path);
+  const body = { name: "web", size: "shared-cpu-1x", steps: [{ env: { TOKEN: "s3cret" } }, { run: "make" }] };
+  expect((await world.call("POST", "/v1/templates", { token, body })).status).toBe(201);
+  await activateBuilder(world);
+  // One that goes on when the organization ends.
+  expect((await world.call("POST", "/v1/templates", { token, body })).status).toBe(201);
+  expect(await placesOf("s3cret")).toEqual(["builds", "steps", "templates"]);
+  expect((await world.call("DELETE", path, { token })).status).toBe(204);
+  await activateBuilder(world);
+  expect(await placesOf("s3cret")).toEqual([]);
+  expect([...world.host.vms.keys()]).toEqual([]);
 });
 
 test("another process goes on with a build whose process has died in the middle of a step, and no line is missing or comes twice", async () => {

@@ -137,8 +137,12 @@ export async function proceedBuild(
   return rows[0];
 }
 
-/** Its microVM is gone, and what that held is free. */
+/**
+ * Its microVM is gone, and what that held is free. What its steps were told, which may hold secrets, is needed no more: another attempt is made of
+ * its request. It is erased before the release, so that a process that dies in between leaves a row that is released again.
+ */
 export async function releaseBuildVm(db: Queries, id: string, executionId: string): Promise<void> {
+  await sql`update build_steps set command = '', env = '{}' where build_id = ${id}`.execute(db);
   await sql`
     update builds set execution_id = null, version = version + 1
     where id = ${id} and execution_id = ${executionId}`.execute(db);

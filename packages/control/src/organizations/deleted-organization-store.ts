@@ -39,12 +39,17 @@ export async function isDeleted(db: Queries, orgId: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Its builds are canceled, and its templates are removed from their hosts, by the service `builder`. */
+/** Its builds are canceled, and what they were asked for is erased; the service `builder` removes its templates from their hosts. */
 export async function markDeleted(transaction: Queries, orgId: string): Promise<void> {
   await sql`delete from organization_limits where org_id = ${orgId}`.execute(transaction);
   await sql`
     update builds set status = 'canceled', version = version + 1, finished_at = now(), retry_at = now()
     where org_id = ${orgId} and status in (${sql.join(buildStatusesUnderWay)})`.execute(transaction);
+  // Also of those that ended: nothing is made of it any more, and it may hold secrets.
+  await sql`
+    update builds set request = jsonb_build_object('name', name),
+      config = '{"env": {}, "user": null, "workdir": null}'
+    where org_id = ${orgId}`.execute(transaction);
   await sql`delete from template_tags where org_id = ${orgId}`.execute(transaction);
   await sql`
     update templates set status = 'deleting', version = version + 1, deleted_at = now()

@@ -159,10 +159,11 @@ export async function forgetTemplateOnHost(db: Queries, id: string, hostId: stri
   await sql`delete from template_hosts where template_id = ${id} and host_id = ${hostId}`.execute(db);
 }
 
-/** Those that no host has any more. */
+/** Those that no host has any more. What they were is erased with it: their environments may hold secrets. */
 export async function finishDeletingTemplates(db: Queries): Promise<void> {
   await sql`
-    update templates t set status = 'deleted', version = version + 1
+    update templates t set status = 'deleted', version = version + 1,
+      image = '{"layers": [], "disk_gib": 0}', config = '{"env": {}, "user": null, "workdir": null}'
     where status = 'deleting' and not exists (select from template_hosts where template_id = t.id)`.execute(
     db,
   );
