@@ -101,6 +101,7 @@ export const errorStatus = {
   program_missing: 422,
   archive_refused: 422,
   too_many_watches: 422,
+  too_many_tags: 422,
   headers_too_large: 431,
   sandbox_busy: 429,
   machine_busy: 429,

@@ -107,6 +107,22 @@ test("a host that does not answer loses a deleted template when it answers again
   expect(world.host.templates.kept.has(id)).toBe(false);
 });
 
+test("a version has at most 100 tags, also where they come at once, and one that it has can be given again", async () => {
+  const id = String((await builtTemplate(world, { name: "tagged", tag: "1" })).template_id);
+  await sql`
+    insert into template_tags (org_id, name, tag, template_id)
+    select ${world.orgId}, 'tagged', 't' || n, ${id} from generate_series(1, 96) n`.execute(world.db);
+  const tag = (name: string) =>
+    world.call("PUT", `/v1/templates/tagged/tags/${name}`, { body: { template: "tagged:1" } });
+  const answers = await Promise.all(["a", "b", "c", "d"].map(tag));
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 422, 422]);
+  const refused = answers.find(({ status }) => status === 422);
+  expect(refused?.body).toMatchObject({ code: "too_many_tags", context: { limit: 100 } });
+  const shown = await world.call<Template>("GET", "/v1/templates/tagged");
+  expect(shown.body.tags).toHaveLength(100);
+  expect((await tag("t1")).status).toBe(200);
+});
+
 /** A deleted template that a host still has. */
 async function leftTemplate(name: string): Promise<string> {
   const id = String((await builtTemplate(world, { name })).template_id);

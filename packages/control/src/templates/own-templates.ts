@@ -6,6 +6,7 @@ import {
   DEFAULT_TAG,
   parseTemplateName,
   reservedTemplateNames,
+  TAGS_MAX,
   TEMPLATE_NAME_PATTERN,
   TEMPLATE_TAG_PATTERN,
 } from "@skerry/contract/templates/template-name";
@@ -80,7 +81,7 @@ export async function findOwnTemplates(
   return rows.map((row) => ({ id: row.id, version: row.version, shownTo: () => ownTemplateOf(row) }));
 }
 
-/** Has the tag mean the version that `template` names now. */
+/** Has the tag mean the version that `template` names now. Throws `template_not_found`, and `too_many_tags` where that version has its fill. */
 export async function tagTemplate(
   { db }: Context,
   caller: Caller,
@@ -92,6 +93,8 @@ export async function tagTemplate(
     await setTag(transaction, { orgId: caller.orgId, name, tag, templateId: row.id });
     const tagged = await templateById(transaction, caller.orgId, row.id);
     if (tagged === undefined) throw templateNotFound(template);
+    // After its row was changed: of two requests at once, the second sees the tag of the first.
+    if (tagged.tags.length > TAGS_MAX) throw tooManyTags();
     return ownTemplateOf(tagged);
   });
 }
@@ -111,6 +114,13 @@ export function ownTemplateOf(row: OwnTemplateRow): Template {
     build_id: row.build_id,
     created_at: row.created_at.toISOString(),
   };
+}
+
+function tooManyTags(): SkerryError {
+  return new SkerryError("too_many_tags", `A version of a template has at most ${TAGS_MAX} tags.`, {
+    remediation: "Give one of its tags to another version, or use one that it has.",
+    context: { field: "tag", limit: TAGS_MAX },
+  });
 }
 
 export function templateNotFound(asked: string): SkerryError {

@@ -1,7 +1,11 @@
 import { Type } from "typebox";
 import { SizeList } from "@skerry/contract/platform/size-list";
 import { Template, TemplateList, TemplateTagRequest } from "@skerry/contract/templates/template";
-import { TEMPLATE_NAME_PATTERN, TEMPLATE_TAG_PATTERN } from "@skerry/contract/templates/template-name";
+import {
+  TAGS_MAX,
+  TEMPLATE_NAME_PATTERN,
+  TEMPLATE_TAG_PATTERN,
+} from "@skerry/contract/templates/template-name";
 import type { Access, Operations } from "../api/operation.ts";
 
 const read = { scope: "templates:read", role: "viewer", rate: "read" } as const satisfies Access;
@@ -68,7 +72,7 @@ export const templateOperations = {
     path: "/v1/templates/:template/tags/:tag",
     tag: "templates",
     summary: "Tag a template",
-    description: "Has a tag of a name mean another version of that name. What runs already stays what it is.",
+    description: `Has a tag of a name mean another version of that name. What runs already stays what it is. A version has at most ${TAGS_MAX} tags.`,
     params: Type.Object({
       template: Type.String({ maxLength: 63, pattern: TEMPLATE_NAME_PATTERN, description: "A name." }),
       tag: Type.String({ maxLength: 128, pattern: TEMPLATE_TAG_PATTERN }),
@@ -77,6 +81,6 @@ export const templateOperations = {
     answers: { 200: Template },
     access: write,
     audit: { action: "template.tag", resource: "template" },
-    errors: ["template_not_found"],
+    errors: ["template_not_found", "too_many_tags"],
   },
 } as const satisfies Operations;
