@@ -1,15 +1,12 @@
 // Builds of templates, with a host that pretends to build.
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { afterEach, expect, test } from "vitest";
 import type { Build, BuildLog } from "@skerry/contract/builds/build";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Template, TemplateList } from "@skerry/contract/templates/template";
-import { sweepBuilds } from "../src/builds/builder.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { activateBuilder, builtTemplate, buildNow, newBuild, untilBuild } from "./support/builds.ts";
-import { Members } from "./support/members.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
 const world = useWorld();
@@ -20,7 +17,6 @@ afterEach(async () => {
   world.host.templates.before = async () => undefined;
   world.host.templates.kept.clear();
   world.host.beforeStart = async () => undefined;
-  world.host.beforeDestroy = async () => undefined;
   await sql`delete from sandboxes`.execute(world.db);
   await sql`delete from machines`.execute(world.db);
   await sql`delete from builds`.execute(world.db);
@@ -125,16 +121,6 @@ test("a log of empty lines is cut off before it is many rows, and what comes aft
   expect(await buildNow(world, id)).toMatchObject({ status: "ready" });
 });
 
-test("builds that ended long ago are forgotten, however many, and no more than are asked for", async () => {
-  for (let made = 0; made < 10; made += 1) {
-    const { id } = await newBuild(world);
-    await world.call("POST", `/v1/builds/${id}/cancel`);
-  }
-  await sql`update builds set finished_at = now() - interval '31 days'`.execute(world.db);
-  expect(await sweepBuilds(world.db, 9)).toBe(9);
-  expect(await sweepBuilds(world.db, 9)).toBe(1);
-});
-
 test("a step that fails ends the build, with its exit code and its last lines, and leaves nothing", async () => {
   const { id } = await newBuild(world, { steps: [{ run: "fail 7" }, { run: "make" }] });
   await activateBuilder(world);
@@ -194,107 +180,6 @@ test.each(["queued", "building", "sealing", "freezing"] as const)(
     expect((await world.call<Build>("POST", `/v1/builds/${id}/cancel`)).body.status).toBe("canceled");
   },
 );
-
-test("a build that fails while it is frozen leaves no template on its host, however late that answers", async () => {
-  world.host.templates.failures.set("freeze", new SkerryError("guest_failed", "It does not get ready."));
-  world.host.templates.failures.set("delete", new SkerryError("host_unavailable", "away"));
-  const { id } = await newBuild(world);
-  await activateBuilder(world);
-  expect(await buildNow(world, id)).toMatchObject({ status: "failed", error: { code: "guest_failed" } });
-  expect(world.host.templates.kept.size).toBe(1);
-  world.host.templates.failures.clear();
-  await sql`update builds set retry_at = now()`.execute(world.db);
-  await activateBuilder(world);
-  expect(world.host.templates.kept.size).toBe(0);
-  expect(await heldMemoryMib()).toBe(0);
-});
-
-test("a build that is canceled while it is frozen leaves no template on its host", async () => {
-  const held = Promise.withResolvers<void>();
-  world.host.templates.before = async (call) => {
-    if (call === "freeze") await held.promise;
-  };
-  const { id } = await newBuild(world);
-  const active = activateBuilder(world);
-  await eventually(() => world.host.templates.kept.size === 1, "the template is on the host");
-  await world.call<Build>("POST", `/v1/builds/${id}/cancel`);
-  await active;
-  held.resolve();
-  expect(world.host.templates.kept.size).toBe(0);
-  expect([...world.host.vms.keys()]).toEqual([]);
-  expect(await heldMemoryMib()).toBe(0);
-});
-
-test("a canceled build whose host does not answer is asked for once in a turn, and again later", async () => {
-  const { id } = await newBuild(world);
-  await sql`update builds set status = 'canceled', finished_at = now() where id = ${id}`.execute(world.db);
-  const held = Promise.withResolvers<void>();
-  let asked = 0;
-  world.host.beforeDestroy = () => {
-    asked += 1;
-    return held.promise;
-  };
-  world.host.failures.set("destroy", new SkerryError("host_unavailable", "away"));
-  const active = activateBuilder(world);
-  await eventually(() => asked > 0, "the host is asked");
-  // Longer than the builder waits until it looks around.
-  await sleep(2_500);
-  expect(asked).toBe(1);
-  held.resolve();
-  await active;
-  const { rows } = await sql<{ attempts: number; held: boolean }>`
-    select attempts, execution_id is not null as held from builds where id = ${id}`.execute(world.db);
-  expect(rows).toEqual([{ attempts: 1, held: true }]);
-});
-
-/** Where a value is kept in the rows of builds and templates. */
-async function placesOf(value: string): Promise<string[]> {
-  const { rows } = await sql<{ place: string }>`
-    select place from (
-      select 'builds' as place, to_jsonb(builds)::text as content from builds
-      union all select 'steps', to_jsonb(build_steps)::text from build_steps
-      union all select 'templates', to_jsonb(templates)::text from templates
-    ) kept where content like ${`%${value}%`} group by place order by place`.execute(world.db);
-  return rows.map(({ place }) => place);
-}
-
-test("what steps were told is erased with the microVM, and a template's with the template; what is shown and a retry stay", async () => {
-  const steps = [{ env: { TOKEN: "s3cret" } }, { run: "fail 7" }];
-  const { id, steps: shown } = await newBuild(world, { steps });
-  expect(await placesOf("s3cret")).toEqual(["builds", "steps"]);
-  await activateBuilder(world);
-  const failed = await buildNow(world, id);
-  expect(failed).toMatchObject({ status: "failed", error: { code: "build_step_failed" } });
-  expect(failed.steps.map(({ name }) => name)).toEqual(shown.map(({ name }) => name));
-  // Its request is what a retry is made of.
-  expect(await placesOf("s3cret")).toEqual(["builds"]);
-  const retried = await world.call<Build>("POST", `/v1/builds/${id}/retry`);
-  expect(retried.status).toBe(201);
-  expect(await placesOf("s3cret")).toEqual(["builds", "steps"]);
-  await world.call("POST", `/v1/builds/${retried.body.id}/cancel`);
-  expect(await placesOf("s3cret")).toEqual(["builds"]);
-  await builtTemplate(world, { name: "secret", steps: [{ env: { TOKEN: "s3cret" } }, { run: "make" }] });
-  await sql`delete from builds`.execute(world.db);
-  expect(await placesOf("s3cret")).toEqual(["templates"]);
-  expect((await world.call("DELETE", "/v1/templates/secret")).status).toBe(204);
-  expect(await placesOf("s3cret")).toEqual([]);
-});
-
-test("an organization that is deleted leaves nothing of what its builds were told", async () => {
-  const members = new Members(world);
-  const { path } = await members.newOrganization();
-  const { secret: token } = await members.newMember("owner", path);
-  const body = { name: "web", size: "shared-cpu-1x", steps: [{ env: { TOKEN: "s3cret" } }, { run: "make" }] };
-  expect((await world.call("POST", "/v1/templates", { token, body })).status).toBe(201);
-  await activateBuilder(world);
-  // One that goes on when the organization ends.
-  expect((await world.call("POST", "/v1/templates", { token, body })).status).toBe(201);
-  expect(await placesOf("s3cret")).toEqual(["builds", "steps", "templates"]);
-  expect((await world.call("DELETE", path, { token })).status).toBe(204);
-  await activateBuilder(world);
-  expect(await placesOf("s3cret")).toEqual([]);
-  expect([...world.host.vms.keys()]).toEqual([]);
-});
 
 test("another process goes on with a build whose process has died in the middle of a step, and no line is missing or comes twice", async () => {
   const { id } = await newBuild(world, { steps: [{ run: "forever" }] });

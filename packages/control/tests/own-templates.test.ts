@@ -115,8 +115,9 @@ test("a version has at most 100 tags, also where they come at once, and one that
   const tag = (name: string) =>
     world.call("PUT", `/v1/templates/tagged/tags/${name}`, { body: { template: "tagged:1" } });
   const answers = await Promise.all(["a", "b", "c", "d"].map(tag));
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 422, 422]);
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
   const refused = answers.find(({ status }) => status === 422);
+  expect(answers.filter(({ status }) => status === 422)).toHaveLength(2);
   expect(refused?.body).toMatchObject({ code: "too_many_tags", context: { limit: 100 } });
   const shown = await world.call<Template>("GET", "/v1/templates/tagged");
   expect(shown.body.tags).toHaveLength(100);
