@@ -6,6 +6,7 @@ import type { Limits } from "@skerry/contract/limits/limits-report";
 import type { Machine } from "@skerry/contract/machines/machine";
 import { setLimits } from "../src/limits/organization-limits.ts";
 import { MachineUpkeep } from "./support/machine-upkeep.ts";
+import { builtTemplate } from "./support/builds.ts";
 import { TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
@@ -60,6 +61,18 @@ test("a machine that its host came back with runs on, under the life that it had
   await hostReturns();
   expect(await upkeep.get(id)).toMatchObject({ status: "running", restarts: 0 });
   expect(two.second.vms.get(id)?.execution_id).toBe(life);
+});
+
+test("a machine of an organization's own template starts from its disk on a host without the template, and a new disk needs the template", async () => {
+  const templateId = String((await builtTemplate(two.world)).template_id);
+  await sql`delete from template_hosts`.execute(two.world.db);
+  await sql`update machines set template = ${templateId} where id = ${id}`.execute(two.world.db);
+  const disk = two.second.disks.get(id);
+  expect((await call("stop")).status).toBe(200);
+  const refused = await call("start", { new_disk: true });
+  expect([refused.status, refused.body.code]).toEqual([503, "host_unavailable"]);
+  expect((await call("start")).status).toBe(200);
+  expect(two.second.disks.get(id)).toBe(disk);
 });
 
 test("a machine that ended while its host was away is started again by its policy, from its own disk", async () => {

@@ -7,6 +7,7 @@ import { mover } from "../src/moves/mover.ts";
 import type { Report } from "../src/background/background-service.ts";
 import type { FakeHost } from "./support/fake-host.ts";
 import type { MoveStep } from "./support/fake-moves.ts";
+import { builtTemplate } from "./support/builds.ts";
 import { never, TwoHosts } from "./support/two-hosts.ts";
 
 let two: TwoHosts;
@@ -175,6 +176,24 @@ test("a drain says what it waits for, and what has no room stays where it runs",
   const { body } = await two.world.call<{ waits_for: string }>("GET", `/v1/hosts/${await hostId(two.first)}`);
   expect(body.waits_for).toContain(`${id} (256 MiB, 1 vCPUs)`);
   expect(runningOn()).toEqual([two.first]);
+});
+
+test("what was made of an organization's own template goes only to a host that has it, and a drain says so", async () => {
+  const templateId = String((await builtTemplate(two.world)).template_id);
+  await sql`update template_hosts set host_id = ${await hostId(two.first)}`.execute(two.world.db);
+  await sql`update sandboxes set template = ${templateId} where id = ${id}`.execute(two.world.db);
+  await params(two.first, "drain");
+  await activate();
+  const { body } = await two.world.call<{ waits_for: string }>("GET", `/v1/hosts/${await hostId(two.first)}`);
+  expect(body.waits_for).toMatch(
+    new RegExp(`^${id} .* cannot go on elsewhere: its template ${templateId} is not on`),
+  );
+  expect([runningOn(), await moves()]).toEqual([[two.first], []]);
+  await sql`insert into template_hosts values (${templateId}, ${await hostId(two.second)})`.execute(
+    two.world.db,
+  );
+  await activate();
+  expect(runningOn()).toEqual([two.second]);
 });
 
 test("a transfer that takes long keeps no other VM from going on where it has got to", async () => {

@@ -3,6 +3,7 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { newId } from "@skerry/contract/ids";
 import { SkerryError } from "@skerry/contract/errors";
 import type { Host } from "@skerry/contract/hosts/host";
 import type { Snapshot } from "@skerry/contract/snapshots/snapshot";
@@ -185,6 +186,25 @@ test("where no host can go on with them the drain does not end, and says why", a
   const { status, waits_for } = await host(two.first);
   expect(status).toBe("draining");
   expect(waits_for).toMatch(/^the paused sandbox \w+ has nowhere to go: the CPU is another: another there/);
+});
+
+test("what was saved of an organization's own template stays where its template is, and nothing carries it away", async () => {
+  const templateId = newId("template");
+  for (const table of ["sandboxes", "snapshots"] as const)
+    await two.world.db.updateTable(table).set({ template: templateId }).execute();
+  await order(two.first, "drain");
+  await activate();
+  await expectOnlyOn(two.first);
+  expect((await host(two.first)).waits_for).toMatch(
+    new RegExp(`^the paused sandbox \\w+ has nowhere to go: its template ${templateId} is not on that host`),
+  );
+  // Nor does something that is to begin from it take it along to a host with room.
+  await order(two.first, "activate");
+  two.first.memoryMib = 100;
+  await two.ask();
+  const created = await two.world.call("POST", "/v1/sandboxes", { body: { snapshot } });
+  expect([created.status, created.body["code"]]).toEqual([503, "no_capacity"]);
+  await expectOnlyOn(two.first);
 });
 
 test("snapshots that can go nowhere, however many, do not keep one behind them from leaving", async () => {

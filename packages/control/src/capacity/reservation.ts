@@ -29,6 +29,8 @@ export interface PlacementRequest {
   readonly quotas: (template: BuiltInTemplate) => Partial<Amounts>;
   /** The only host that will do. */
   readonly on?: string;
+  /** Its disk is there, so the host does not need an organization's own template to go on with it. */
+  readonly keepsDisk?: boolean;
 }
 
 /** What was found, under lock. */
@@ -96,7 +98,7 @@ function asBuiltIn({ id, disk_gib }: OwnTemplateRow): BuiltInTemplate {
 function hostsThatHave(wanted: Wanted, usable: readonly HostLoad[]): readonly HostLoad[] | SkerryError {
   const { own, template } = wanted;
   if (own === undefined) return hostsWithTemplate(usable, template);
-  const having = usable.filter(({ id }) => own.hostIds.includes(id));
+  const having = usable.filter(({ id }) => wanted.keepsDisk === true || own.hostIds.includes(id));
   if (having.length > 0) return having;
   return new SkerryError("host_unavailable", "No host that has the template is online.", {
     remediation: "Try again when its host is back, or build the template again.",

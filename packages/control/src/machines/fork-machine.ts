@@ -104,9 +104,9 @@ function takeRoom(
   { source, count }: Forking,
   attempt: Attempt,
 ): Promise<Reservation<Forks>> {
-  const { org_id: orgId, host_id: hostId, disk_gib } = source;
+  const { org_id: orgId, host_id: hostId, template, disk_gib } = source;
   const quotas = { machines: 1, disk_gib };
-  const room = { orgId, hostId, size: readSize(source.size), count, quotas };
+  const room = { orgId, hostId, template, size: readSize(source.size), count, quotas };
   return reserveForks(context, room, async (transaction, { host }) => {
     const snapshot = await newInternalSnapshot(transaction, source);
     const forks = await inTurn(Array.from({ length: count }), () =>

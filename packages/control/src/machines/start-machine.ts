@@ -53,7 +53,7 @@ export async function startMachine(
         // What it holds counts already. The template may have a larger disk by now.
         return keepsDisk ? {} : { disk_gib: Math.max(0, disk_gib - row.disk_gib) };
       },
-      ...(on === undefined ? {} : { on }),
+      ...(on === undefined ? {} : { on, keepsDisk }),
     };
     const reserved = await reserve(context, request, async (transaction, { host, template }) => {
       const starting = await transitionMachine(transaction, row, "starting", {

@@ -15,6 +15,7 @@ import {
 } from "./move-store.ts";
 import { lockCapacity, type HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
+import { templateFaults } from "./template-places.ts";
 import { fits, place } from "@skerry/contract/hosts/placement";
 
 export type Departure =
@@ -39,8 +40,10 @@ export async function beginMove(
     others.map((host) => host.id),
   );
   const failed = await recentFailures(context.db, vm.id);
+  const templateFault = await templateFaults(context.db, vm.template);
   const faults = others.map(
-    (host) => failed.get(host.id) ?? faultBetween(compatibility, compatibilities.get(host.id)),
+    ({ id: host }) =>
+      templateFault(host) ?? failed.get(host) ?? faultBetween(compatibility, compatibilities.get(host)),
   );
   const fitting = others.filter((_host, index) => faults[index] === undefined);
   const placement = place(fitting, size, context.limits.vcpusPerCpu);

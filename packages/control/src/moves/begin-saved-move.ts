@@ -8,6 +8,7 @@ import type { HostLoad } from "../capacity/reservation.ts";
 import type { Context } from "../context.ts";
 import { faultBetween, type Departure } from "./begin-move.ts";
 import { compatibilitiesOf, recentFailures, type DrainingHost, type MoveRow } from "./move-store.ts";
+import { templateFaults } from "./template-places.ts";
 import { insertSavedMove, type MovableSaved } from "./saved-move-store.ts";
 
 export interface SavedNeeds {
@@ -32,6 +33,7 @@ export async function beginSavedMove(
   const { fitting, fault } = await fittingHosts(context, others, {
     runsOn: saved.runs_on ?? compatibility,
     failed,
+    template: saved.template,
   });
   const { vcpusPerCpu } = context.limits;
   const [toHostId] =
@@ -49,15 +51,23 @@ function insertInto({ db }: Context, saved: MovableSaved): NonNullable<SavedNeed
   return (toHostId, ticket) => insertSavedMove(db, saved, { toHostId, ticket });
 }
 
+interface Together {
+  readonly hostId: string;
+  /** Name of a built-in one, id of another. */
+  readonly template: string;
+  readonly size: Size;
+  readonly count?: number;
+}
+
 /** Other hosts that have room for so many VMs that could run on this one, best first. */
 export async function hostsWithRoom(
   context: Context,
-  { hostId, size, count = 1 }: { readonly hostId: string; readonly size: Size; readonly count?: number },
+  { hostId, template, size, count = 1 }: Together,
 ): Promise<readonly string[]> {
   await context.hostCapacity.refreshNow();
   const others = context.hostCapacity.hosts.filter(({ id }) => id !== hostId);
   const runsOn = (await compatibilitiesOf(context.db, [hostId])).get(hostId) ?? {};
-  const { fitting } = await fittingHosts(context, others, { runsOn, failed: new Map() });
+  const { fitting } = await fittingHosts(context, others, { runsOn, failed: new Map(), template });
   const all = { ...size, vcpus: size.vcpus * count, memory_mib: size.memory_mib * count };
   return withRoom(fitting, all, context.limits.vcpusPerCpu);
 }
@@ -71,16 +81,20 @@ interface Fitting {
   readonly runsOn: DrainingHost["compatibility"];
   /** Hosts that could not take it lately, and why. */
   readonly failed: ReadonlyMap<string, string>;
+  readonly template: string;
 }
 
 async function fittingHosts(
   { db }: Context,
   others: readonly HostLoad[],
-  { runsOn, failed }: Fitting,
+  { runsOn, failed, template }: Fitting,
 ): Promise<{ readonly fitting: readonly HostLoad[]; readonly fault: string | undefined }> {
   const ids = others.map((host) => host.id);
   const compatibilities = await compatibilitiesOf(db, ids);
-  const faults = ids.map((host) => failed.get(host) ?? faultBetween(runsOn, compatibilities.get(host)));
+  const templateFault = await templateFaults(db, template);
+  const faults = ids.map(
+    (host) => templateFault(host) ?? failed.get(host) ?? faultBetween(runsOn, compatibilities.get(host)),
+  );
   return {
     fitting: others.filter((_host, index) => faults[index] === undefined),
     fault: faults.find((fault) => fault !== undefined),

@@ -24,6 +24,8 @@ export interface MovableVm {
   readonly status: string;
   readonly host_id: string;
   readonly execution_id: string;
+  /** Name of a built-in one, id of another. */
+  readonly template: string;
   readonly size: string;
   readonly vcpus: number;
   readonly memory_mib: number;
@@ -39,7 +41,7 @@ export interface DrainingHost {
   readonly compatibility: Partial<HostCompatibility>;
 }
 
-const COLUMNS = sql`id, org_id, status, host_id, execution_id, size, vcpus, memory_mib, disk_gib, egress, egress_version`;
+const COLUMNS = sql`id, org_id, status, host_id, execution_id, template, size, vcpus, memory_mib, disk_gib, egress, egress_version`;
 const underWay = sql`status in (${sql.join(moveStatusesUnderWay)})`;
 /** Longest pause between two attempts at a stuck move, in seconds. */
 const RETRY_MAX_S = 30;

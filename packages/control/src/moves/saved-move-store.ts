@@ -12,6 +12,8 @@ export interface MovableSaved {
   readonly id: string;
   readonly host_id: string;
   readonly execution_id: string;
+  /** Name of a built-in one, id of another. */
+  readonly template: string;
   readonly size: string;
   /** Null where its host alone knows. */
   readonly runs_on: HostCompatibility | null;
@@ -27,10 +29,10 @@ export async function movableSaved(
 ): Promise<MovableSaved[]> {
   const { rows } = await sql<MovableSaved>`
     select * from (
-      select id, host_id, execution_id, size, null::jsonb as runs_on from sandboxes
+      select id, host_id, execution_id, template, size, null::jsonb as runs_on from sandboxes
       where host_id = ${hostId} and status = 'paused'
       union all
-      select id, host_id, execution_id, size, runs_on from snapshots
+      select id, host_id, execution_id, template, size, runs_on from snapshots
       where host_id = ${hostId} and status = 'ready' and not is_internal
     ) saved
     where id > ${after} and not exists (select 1 from moves where vm_id = saved.id and ${underWay})

@@ -106,6 +106,7 @@ function takeRoom(
   const room = {
     orgId: source.org_id,
     hostId: source.host_id,
+    template: source.template,
     size,
     count,
     quotas: sandboxQuotas({ mode: source.mode, diskGib: source.disk_gib, size }),

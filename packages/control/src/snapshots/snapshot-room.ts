@@ -48,7 +48,7 @@ class ElsewhereNow extends Error {
 /** As `reserveOn`, for the forks of a VM on this host: all of them there, or all on one other host. */
 export async function reserveForks<Row>(
   context: Context,
-  request: HostRequest,
+  request: HostRequest & { readonly template: string },
   write: Write<Row>,
 ): Promise<Reservation<Row>> {
   try {

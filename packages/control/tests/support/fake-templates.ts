@@ -34,8 +34,9 @@ export class FakeTemplates {
   }
 
   /** Before a VM starts; throws where it should be made of a template that is not there. */
-  starts({ template, build }: VmSpec): void {
-    if (template.startsWith("tpl_") && !this.kept.has(template))
+  starts({ template, build, machine, from }: VmSpec): void {
+    const isMadeOfIt = machine?.disk !== "kept" && from === undefined;
+    if (isMadeOfIt && template.startsWith("tpl_") && !this.kept.has(template))
       throw new SkerryError("unknown_template", "no such template");
     if ((template === "builder") !== (build !== undefined))
       throw new SkerryError("bad_request", "a builder is for builds alone");
