@@ -17,6 +17,7 @@ import { GuestChannel } from "../guest/channel.ts";
 import { NO_EGRESS } from "../network/egress-loader.ts";
 import { runProgram } from "../run.ts";
 import type { BackingFiles } from "../vm/disk/backing-files.ts";
+import { checkDiskReserve } from "../vm/disk/disk-reserve.ts";
 import { firstAnswer } from "../vm/start/first-answer.ts";
 import { makeFolder, releaseResources, startQemu, uidOf, type HostResources } from "../vm/vm-resources.ts";
 import { saveState, STATE_FILE } from "../vm/qemu/device-state.ts";
@@ -62,7 +63,10 @@ export interface FreezeOptions {
 /** Change it when what is frozen changes without any of its inputs changing. */
 const FORMAT = 2;
 const QEMU_IMG_DEADLINE_MS = 30_000;
+const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
+/** For what the boot, the warm-up and the state write. How much that is shows only when it is written; for more there is the host's reserve. */
+const DISK_ALLOWANCE_BYTES = 256 * MIB;
 
 export type FreezeStep = "boot" | "hello" | "warm-up" | "start" | "freeze";
 
@@ -97,12 +101,14 @@ export function belowClone({ rootImage, layers, disk, diskGib }: FrozenTemplate)
   };
 }
 
-/** The frozen template, made now unless it is there. It appears whole or not at all. */
+/** The frozen template, made now unless it is there. It appears whole or not at all. Throws `no_capacity` where the host's disk has no room for it. */
 export async function ensureFrozen(options: FreezeOptions): Promise<FrozenTemplate> {
   const target = join(options.folder, await nameInUse(options));
   const frozen = filesIn(target, options);
   if (await isComplete(target)) return frozen;
   await mkdir(options.folder, { recursive: true });
+  // The guest may write all of its memory.
+  await checkDiskReserve(options.folder, options.machine.memoryMib * MIB + DISK_ALLOWANCE_BYTES);
   // Short: the path of a socket in it has 107 bytes, and what is left of them is for the state folder.
   const folder = join(options.folder, `building-${randomBytes(4).toString("hex")}`);
   await makeFolder(folder);
@@ -203,7 +209,7 @@ async function makeDisk(options: FreezeOptions, disk: string, uid: number): Prom
   }
   const memory = join(disk, "../memory");
   await writeFile(memory, "", { mode: 0o600 });
-  await truncate(memory, options.machine.memoryMib * 1024 * 1024);
+  await truncate(memory, options.machine.memoryMib * MIB);
   await chown(memory, uid, uid);
 }
 

@@ -11,13 +11,18 @@ const DISK_RESERVE_BYTES = 2 * 1024 ** 3;
 const LOOK_EVERY_BYTES = 16 * 1024 ** 2;
 const LOOK_EVERY_MS = 500;
 
-export async function checkDiskReserve(folder: string): Promise<void> {
+/** Throws `no_capacity` where the reserve is reached, or would be with `plannedBytes` more. */
+export async function checkDiskReserve(folder: string, plannedBytes = 0): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   const freeBytes = bavail * bsize;
-  if (freeBytes >= DISK_RESERVE_BYTES) return;
+  if (freeBytes - plannedBytes >= DISK_RESERVE_BYTES) return;
   throw new SkerryError("no_capacity", "The host's disk is nearly full.", {
     remediation: "Free space on the host, or destroy VMs that have written much.",
-    context: { free_bytes: freeBytes, reserve_bytes: DISK_RESERVE_BYTES },
+    context: {
+      free_bytes: freeBytes,
+      reserve_bytes: DISK_RESERVE_BYTES,
+      ...(plannedBytes > 0 && { needed_bytes: plannedBytes }),
+    },
     retryAfterS: 60,
   });
 }
