@@ -176,6 +176,8 @@ test.each([
   [{ name: "web", steps: [{ copy: { from: ".", to: "/app" } }] }, 400, "bad_request"],
   [{ name: "web", dockerfile: {}, image: "alpine", context: true }, 422, "invalid_build"],
   [{ name: "web", size: "huge", steps: [] }, 422, "unknown_size"],
+  [{ name: "web", sizes: ["shared-cpu-1x", "shared-cpu-8x"], steps: [] }, 422, "invalid_build"],
+  [{ name: "web", size: "shared-cpu-8x", sizes: ["performance-2x"], steps: [] }, 422, "invalid_build"],
   [{ name: "web", steps: [], timeout: "3h" }, 422, "timeout_too_long"],
   [{ name: "web", steps: [], start: { command: "x", ready: { port: 1, file: "/x" } } }, 400, "bad_request"],
 ] as const)("%o is refused before anything is built", async (body, status, code) => {

@@ -133,7 +133,7 @@ export const BuildRequest = named(
         minItems: 1,
         maxItems: 4,
         description:
-          "Sizes to freeze now; others are frozen when they are first used. Default: `shared-cpu-1x`.",
+          "Sizes to freeze now, none with more vCPUs or memory than the size of the build; others are frozen when they are first used. Default: `shared-cpu-1x`.",
       }),
     ),
     size: Type.Optional(

@@ -52,13 +52,14 @@ export async function readBuildParams(
   checkEnv(plan.config.env);
   const { env, user, workdir } = plan.config;
   const start = startOf(request.start);
+  const size = readSize(request.size ?? SIZE_DEFAULT);
   return {
     name: checkTemplateName(request.name, await builtInNames(context)),
     tag: request.tag ?? DEFAULT_TAG,
-    request: { ...request, sizes: (request.sizes ?? [DEFAULT_SIZE]).map((size) => readSize(size).name) },
+    request: { ...request, sizes: readFrozenSizes(request.sizes, size) },
     plan,
     config: { env, user, workdir, ...(start !== undefined && { start }) },
-    size: readSize(request.size ?? SIZE_DEFAULT),
+    size,
     timeoutMs: readDurationWithin("timeout", request.timeout ?? TIMEOUT_DEFAULT, TIMEOUT_BOUNDS),
     egress: readEgressParams(request.egress),
     placeAt: plan.on?.template ?? ANYWHERE,
@@ -70,6 +71,23 @@ export function targetOf(plan: BuildPlan, { template, own }: Pick<Found, "templa
   if (plan.on === null) return { on: { kind: "empty" }, disk_gib: EMPTY_DISK_GIB };
   if (own !== undefined) return { on: { kind: "image", image: own.image }, disk_gib: own.disk_gib };
   return { on: { kind: "template", template: template.name }, disk_gib: template.disk_gib };
+}
+
+/** Names of the sizes to freeze ahead. None is larger than the build's own: the build was given room for that, and no more. */
+function readFrozenSizes(asked: readonly string[] = [DEFAULT_SIZE], own: Size): string[] {
+  const frozen = asked.map(readSize);
+  const index = frozen.findIndex(({ vcpus, memory_mib }) => vcpus > own.vcpus || memory_mib > own.memory_mib);
+  if (index < 0) return frozen.map(({ name }) => name);
+  const field = `sizes[${index}]`;
+  throw new SkerryError(
+    "invalid_build",
+    `\`${field}\`, ${frozen[index]?.name}, is larger than the size of the build, ${own.name}.`,
+    {
+      remediation:
+        "Give the build a `size` with as many vCPUs and as much memory, or leave this one out: it is frozen when it is first used.",
+      context: { field },
+    },
+  );
 }
 
 function inheritedOf({

@@ -931,7 +931,8 @@ class _BuildRequestNamed(__BuildRequestNamedRequired, total=False):
     user: str
     workdir: str
     start: BuildRequestStart
-    #: Sizes to freeze now; others are frozen when they are first used. Default: `shared-cpu-1x`.
+    #: Sizes to freeze now, none with more vCPUs or memory than the size of the build; others are frozen when they are
+    #: first used. Default: `shared-cpu-1x`.
     sizes: List[str]
     #: Of the microVM that builds. Default: `shared-cpu-4x`.
     size: SizeName
