@@ -114,3 +114,15 @@ test("what a template stands on stays, also what has not come yet; where one can
   await writeFile(join(state, "templates", `${newId("template")}.json`), "{}");
   expect((await opened(state)).backingFiles()).toBeUndefined();
 });
+
+test("those that cannot be read keep everything until each of them is deleted, or put again", async () => {
+  const [deleted, again] = [newId("template"), newId("template")];
+  for (const id of [deleted, again]) await writeFile(join(state, "templates", `${id}.json`), "{}");
+  templates = await opened(state);
+  await templates.delete(newId("template"));
+  await templates.delete(deleted);
+  expect(templates.backingFiles()).toBeUndefined();
+  const image = await imageOf(1);
+  await templates.put(again, { ...plain, image }, findLayers);
+  expect(templates.backingFiles()).toEqual(image.layers.map(({ digest }) => layers.pathOf(digest)));
+});

@@ -59,8 +59,8 @@ export class OwnTemplates {
   readonly #known = new Map<string, Stored>();
   /** What another host has to show to send a template's layers. */
   readonly #tickets = new Map<string, string>();
-  /** There is one that could not be read, so it is not known what it stands on. */
-  #hasUnread = false;
+  /** Ids of those whose file could not be read, so it is not known what they stand on. */
+  readonly #unread = new Set<string>();
 
   private constructor(options: OwnTemplatesOptions) {
     this.#options = options;
@@ -81,7 +81,7 @@ export class OwnTemplates {
       try {
         templates.#known.set(id, placed(await readStored(file), places));
       } catch (error) {
-        templates.#hasUnread = true;
+        templates.#unread.add(id);
         log.error({ err: error, file }, "a template cannot be read; what it stands on stays");
       }
     }
@@ -116,6 +116,7 @@ export class OwnTemplates {
     if (ticket !== undefined && missing.length > 0) this.#tickets.set(id, ticket);
     else this.#tickets.delete(id);
     await this.#save(id, stored);
+    this.#unread.delete(id);
     this.#known.set(id, stored);
     return { missing };
   }
@@ -126,6 +127,7 @@ export class OwnTemplates {
     this.#known.delete(id);
     this.#tickets.delete(id);
     await rm(join(folder, `${id}${SUFFIX}`), { force: true });
+    this.#unread.delete(id);
     await syncFolder(folder);
   }
 
@@ -147,7 +149,7 @@ export class OwnTemplates {
 
   /** Files that templates stand on, also those that are on their way. Undefined where that is not known of every one. */
   backingFiles(): readonly string[] | undefined {
-    if (this.#hasUnread) return undefined;
+    if (this.#unread.size > 0) return undefined;
     return [...this.#known.values()].flatMap(({ content, files = [] }) => [
       ...files,
       ...content.image.layers.map(({ digest }) => this.#options.layers.pathOf(digest)),
