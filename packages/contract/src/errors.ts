@@ -56,6 +56,7 @@ export const errorStatus = {
   snapshot_damaged: 409,
   snapshot_incompatible: 409,
   template_in_use: 409,
+  template_lost: 409,
   build_over: 409,
   build_needs_no_context: 409,
   build_canceled: 409,

@@ -2,9 +2,11 @@
 
 import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Host } from "@skerry/contract/hosts/host";
 import { heartbeat } from "../src/hosts/heartbeat.ts";
 import { hostHealthMonitor } from "../src/hosts/host-health-monitor.ts";
 import { vmCleanup } from "../src/platform/vm-cleanup.ts";
+import { builtTemplate } from "./support/builds.ts";
 import { JoiningHost, newJoinToken } from "./support/joining-host.ts";
 import { eventually, waitingForLocks, World } from "./support/world.ts";
 
@@ -49,6 +51,40 @@ test("a host with VMs is removed only by force; then they have failed, and can b
   expect((await world.call("DELETE", `/v1/sandboxes/${kept.id}`)).status).toBe(204);
   expect(await statusOf(kept.id)).toMatchObject({ status: "destroyed" });
   expect((await destruction).status).toBe(204);
+});
+
+test("a host with the only copy of a template says so and is removed only by force; then the template is lost", async () => {
+  const templateId = String((await builtTemplate(world)).template_id);
+  const { id } = await joined();
+  await sql`update template_hosts set host_id = ${id}`.execute(world.db);
+  const seen = () => world.call<Host>("GET", `/v1/hosts/${id}`);
+  expect((await seen()).body.waits_for).toBeNull();
+  expect((await world.call<Host>("POST", `/v1/hosts/${id}/drain`)).body).toMatchObject({
+    status: "maintenance",
+    waits_for: expect.stringMatching(/^1 template that no other host has stays on it/) as string,
+  });
+  const refused = await remove(id);
+  expect([refused.status, refused.body.code]).toEqual([409, "host_not_empty"]);
+  expect(refused.body).toMatchObject({ context: { vms: 0, templates: 1 } });
+  expect((await remove(id, "?force=true")).status).toBe(204);
+  for (const template of ["web", templateId])
+    for (const path of ["/v1/sandboxes", "/v1/machines"]) {
+      const answer = await world.call("POST", path, { body: { template } });
+      expect([answer.status, answer.body["code"]]).toEqual([409, "template_lost"]);
+      expect(answer.body["remediation"]).toBe("Build the template again.");
+    }
+  const { rows } = await sql`select 1 from template_hosts where host_id = ${id}`.execute(world.db);
+  expect(rows).toEqual([]);
+  // No host has to confirm its end.
+  expect((await world.call("DELETE", `/v1/templates/${templateId}`)).status).toBe(204);
+});
+
+test("a host whose templates others have too, or that are deleted, is removed without force", async () => {
+  const build = await builtTemplate(world);
+  const { id } = await joined();
+  await sql`insert into template_hosts values (${String(build.template_id)}, ${id})`.execute(world.db);
+  expect((await remove(id)).status).toBe(204);
+  expect((await world.call("POST", "/v1/sandboxes", { body: { template: "web" } })).status).toBe(201);
 });
 
 test("a VM that comes to a host at the moment of its removal is not removed with it", async () => {

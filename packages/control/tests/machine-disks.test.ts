@@ -70,7 +70,7 @@ test("a machine of an organization's own template starts from its disk on a host
   const disk = two.second.disks.get(id);
   expect((await call("stop")).status).toBe(200);
   const refused = await call("start", { new_disk: true });
-  expect([refused.status, refused.body.code]).toEqual([503, "host_unavailable"]);
+  expect([refused.status, refused.body.code]).toEqual([409, "template_lost"]);
   expect((await call("start")).status).toBe(200);
   expect(two.second.disks.get(id)).toBe(disk);
 });

@@ -26,7 +26,8 @@ export const Host = named(
       description: "What the operator wants. Only a host that is online and wanted active gets VMs.",
     }),
     waits_for: Nullable(Type.String(), {
-      description: "What a drain cannot go on without, or why a host that is back gets no VMs yet.",
+      description:
+        "What a drain cannot go on without, and how many templates that no other host has stay behind; or why a host that is back gets no VMs yet.",
     }),
     last_heartbeat: Timestamp,
     heartbeat_age_s: Type.Number({

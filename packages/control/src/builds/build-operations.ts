@@ -26,6 +26,7 @@ const creationErrors = [
   "no_capacity",
   "quota_exceeded",
   "size_too_large",
+  "template_lost",
   "template_not_ready",
   "timeout_too_long",
   "unknown_size",

@@ -53,7 +53,7 @@ const NO_CAPACITY_RETRY_S = 10;
 /** More hosts in a row that filled up within a second are a fleet that is full. */
 const TRIES_MAX = 8;
 
-/** `write` makes the row that holds the room, in the transaction. Throws `quota_exceeded`, `unknown_template`, `size_too_large`,
+/** `write` makes the row that holds the room, in the transaction. Throws `quota_exceeded`, `unknown_template`, `template_lost`, `size_too_large`,
  *  `no_capacity` or `host_unavailable`. */
 export async function reserve<Row>(
   context: Context,
@@ -98,6 +98,7 @@ function asBuiltIn({ id, disk_gib }: OwnTemplateRow): BuiltInTemplate {
 function hostsThatHave(wanted: Wanted, usable: readonly HostLoad[]): readonly HostLoad[] | SkerryError {
   const { own, template } = wanted;
   if (own === undefined) return hostsWithTemplate(usable, template);
+  if (own.hostIds.length === 0 && wanted.keepsDisk !== true) return lost(wanted);
   const having = usable.filter(({ id }) => wanted.keepsDisk === true || own.hostIds.includes(id));
   if (having.length > 0) return having;
   return new SkerryError("host_unavailable", "No host that has the template is online.", {
@@ -156,6 +157,14 @@ async function tryAll<Row>(
     return { row: reserved.row, address: reserved.host.address };
   }
   return undefined;
+}
+
+/** What runs of it runs on, and nothing more can be made of it. */
+function lost({ template }: PlacementRequest): SkerryError {
+  return new SkerryError("template_lost", `The only host that had the template "${template}" was removed.`, {
+    remediation: "Build the template again.",
+    context: { field: "template", value: template },
+  });
 }
 
 function deleted({ template }: PlacementRequest): SkerryError {

@@ -40,12 +40,16 @@ export const hostOperations = {
     summary: "Remove a host",
     description:
       "Ends the membership of a host that has joined: control trusts it no more.\n\n" +
-      "What ran on it has failed, and does not come back; machines start anew elsewhere by their policy. Drain it first to lose nothing.",
+      "What ran on it has failed, and does not come back; machines start anew elsewhere by their policy. Drain it first to lose nothing. Templates that organizations have built do not leave with a drain: it is removed with the last copy of one only by `force`.",
     params: HostParams,
     query: Type.Object(
       {
         force: Type.Optional(
-          Type.Boolean({ default: false, description: "Also with sandboxes and machines on it." }),
+          Type.Boolean({
+            default: false,
+            description:
+              "Also with sandboxes, machines and snapshots on it, and with templates that no other host has; they are lost.",
+          }),
         ),
       },
       { additionalProperties: false },

@@ -14,6 +14,8 @@ export interface HostView extends Selectable<Tables["hosts"]> {
   readonly vms: number;
   /** Sandboxes whose files it keeps, and that hold nothing else. */
   readonly paused: number;
+  /** Those that organizations have built and that no other host has. */
+  readonly only_templates: number;
   /** What it could be reached by is trusted no more, or has ended. */
   readonly left_behind: boolean;
 }
@@ -37,6 +39,7 @@ async function hostViews(db: Queries, which: ReturnType<typeof sql>, limit: numb
       coalesce(used.vcpus, 0)::integer as used_vcpus, coalesce(used.memory_mib, 0)::integer as used_memory_mib,
       coalesce(used.vms, 0)::integer as vms,
       (select count(*) from sandboxes where host_id = h.id and status = 'paused')::integer as paused,
+      ${templatesOnlyOn("h.id")} as only_templates,
       h.joined and (h.certificate_expires_at <= now()
         or not exists (select 1 from authority a where a.number = h.certified_by)
         or not exists (select 1 from authority a where a.status = 'current' and a.number = any(h.trusts))) as left_behind
@@ -59,6 +62,18 @@ function vmsOf(host: string) {
     where host_id = ${id} and status <> 'destroyed' and status in (${sql.join(machineStatusesOnHost)})
     union all
     select vcpus, memory_mib from moves where to_host_id = ${id} and status in (${sql.join(moveStatusesOnTarget)})
+  )`;
+}
+
+/** How many templates organizations have built that can be used on this host alone. */
+export function templatesOnlyOn(host: string) {
+  const id = sql.ref(host);
+  return sql`(
+    select count(*)::integer from template_hosts there join templates on templates.id = there.template_id
+    where there.host_id = ${id} and templates.status = 'ready' and not exists (
+      select 1 from template_hosts elsewhere join hosts other on other.id = elsewhere.host_id
+      where elsewhere.template_id = there.template_id and other.id <> ${id} and other.removed_at is null
+    )
   )`;
 }
 

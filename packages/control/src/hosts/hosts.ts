@@ -65,16 +65,28 @@ async function findOrThrow(context: Context, id: string): Promise<HostView> {
   });
 }
 
-function waitsFor({ status, unsettled, left_behind, waits_for, paused }: HostView): string | null {
+function waitsFor(view: HostView): string | null {
+  const { status, unsettled, left_behind, waits_for, paused } = view;
   if (left_behind && (status === "offline" || status === "maintenance")) return LEFT_BEHIND;
   if (unsettled && status !== "offline") return SETTLING;
-  return waits_for ?? (paused > 0 && status === "maintenance" ? keeps(paused) : null);
+  const why = waits_for ?? (paused > 0 && status === "maintenance" ? keeps(paused) : null);
+  return [why, templatesLeft(view)].filter((one) => one !== null).join("; ") || null;
 }
 
 /** They were lost with it, and it has come back with them. */
 function keeps(paused: number): string {
   const what = paused === 1 ? "1 paused sandbox, which" : `${paused} paused sandboxes, which`;
   return `it keeps the files of ${what} cannot be resumed before the host is activated again`;
+}
+
+/** No drain moves them, and a removal loses them. */
+function templatesLeft({ status, only_templates: count }: HostView): string | null {
+  if (count === 0 || (status !== "draining" && status !== "maintenance")) return null;
+  const what =
+    count === 1
+      ? "1 template that no other host has stays"
+      : `${count} templates that no other host has stay`;
+  return `${what} on it, and cannot be used before the host is activated again`;
 }
 
 const LEFT_BEHIND =

@@ -3,12 +3,12 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
-import { lockLeavingHost, markRemoved, setOffline } from "./removed-host-store.ts";
+import { lockLeavingHost, markRemoved, setOffline, type LeavingHost } from "./removed-host-store.ts";
 import type { Context } from "../context.ts";
 import { failLostVms } from "./fail-lost-vms.ts";
 
 const SERVICE = "host-removal";
-/** `force`: also with VMs on it. Those of machines start anew elsewhere, by their policy; their disks are lost. */
+/** `force`: also with VMs on it, and with templates that no other host has. Machines start anew elsewhere, by their policy; their disks are lost. */
 export async function removeHost(
   context: Context,
   id: string,
@@ -18,7 +18,7 @@ export async function removeHost(
     const host = isId("host", id) ? await lockLeavingHost(transaction, id) : undefined;
     if (host === undefined) throw new SkerryError("host_not_found", "There is no such host.");
     if (!host.joined) throw isBesideControl();
-    if (host.vms > 0 && !force) throw notEmpty(host.vms);
+    if (host.vms + host.templates > 0 && !force) throw notEmpty(host);
     await setOffline(transaction, id);
     const lost = await failLostVms(transaction, SERVICE);
     await markRemoved(transaction, id);
@@ -36,9 +36,17 @@ function isBesideControl(): SkerryError {
   });
 }
 
-function notEmpty(vms: number): SkerryError {
-  return new SkerryError("host_not_empty", `The host still has ${vms} sandboxes, machines and snapshots.`, {
-    remediation: "Drain it first, or remove it with `force=true` and lose them.",
-    context: { vms },
+function notEmpty({ vms, templates }: Pick<LeavingHost, "vms" | "templates">): SkerryError {
+  const has = [
+    ...(vms > 0 ? [`${vms} sandboxes, machines and snapshots`] : []),
+    ...(templates > 0 ? [`${templates} templates that no other host has`] : []),
+  ];
+  const first = [
+    ...(vms > 0 ? ["Drain it first"] : []),
+    ...(templates > 0 ? ["Drain it, have the templates built again elsewhere and these ones deleted"] : []),
+  ].at(-1);
+  return new SkerryError("host_not_empty", `The host still has ${has.join(", and ")}.`, {
+    remediation: `${first}, or remove it with \`force=true\` and lose them.`,
+    context: { vms, templates },
   });
 }

@@ -3,12 +3,15 @@
 import { sql } from "kysely";
 import { moveStatusesOnTarget } from "@skerry/contract/moves/move-status";
 import type { Database, Queries } from "../db/database.ts";
+import { templatesOnlyOn } from "./host-view-store.ts";
 
 export interface LeavingHost {
   readonly address: string;
   readonly joined: boolean;
   /** What would be lost with it, snapshots too. */
   readonly vms: number;
+  /** Those that organizations have built and that no other host has. */
+  readonly templates: number;
 }
 
 /** Locked until the transaction ends, so that nothing is placed on it meanwhile, and nothing moves to it. */
@@ -21,7 +24,7 @@ export async function lockLeavingHost(db: Queries, id: string): Promise<LeavingH
       (select count(*) from machines where host_id = hosts.id and status not in ('destroying', 'destroyed')) +
       (select count(*) from snapshots where host_id = hosts.id and status in ('creating', 'ready')) +
       (select count(*) from moves where to_host_id = hosts.id and status in (${sql.join(moveStatusesOnTarget)}))
-    )::integer as vms
+    )::integer as vms, ${templatesOnlyOn("hosts.id")} as templates
     from hosts where id = ${id} and removed_at is null`.execute(db);
   return rows[0];
 }
@@ -35,6 +38,7 @@ export async function setOffline(db: Queries, id: string): Promise<void> {
 /** It is asked no more, what it took with it does not come back, and its name is free for another one. */
 export async function markRemoved(db: Queries, id: string): Promise<void> {
   await sql`update hosts set removed_at = now(), name = name || '~' || id where id = ${id}`.execute(db);
+  await sql`delete from template_hosts where host_id = ${id}`.execute(db);
   await sql`
     update sandboxes set host_lost = false, version = version + 1, status = 'failed', reason = 'its host was removed'
     where host_id = ${id} and (status = 'unreachable' or status = 'failed' and host_lost)`.execute(db);

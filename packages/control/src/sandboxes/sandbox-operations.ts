@@ -73,6 +73,7 @@ export const sandboxOperations = {
       "name_taken",
       "quota_exceeded",
       "no_capacity",
+      "template_lost",
       "template_not_ready",
       "host_unavailable",
       "guest_failed",

@@ -103,7 +103,8 @@ export async function templatesOfIds(
 
 export async function hostsOfTemplate(db: Queries, id: string): Promise<string[]> {
   const { rows } = await sql<{ host_id: string }>`
-    select host_id from template_hosts where template_id = ${id} order by host_id`.execute(db);
+    select host_id from template_hosts join hosts on hosts.id = host_id
+    where template_id = ${id} and removed_at is null order by host_id`.execute(db);
   return rows.map(({ host_id }) => host_id);
 }
 

@@ -45,6 +45,7 @@ export const startErrors = [
   "quota_exceeded",
   "size_too_large",
   "unknown_template",
+  "template_lost",
   "template_not_ready",
   "disk_full",
 ] as const satisfies ErrorCode[];

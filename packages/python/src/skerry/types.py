@@ -123,6 +123,7 @@ BuildErrorCode = Literal[
     "snapshot_damaged",
     "snapshot_incompatible",
     "template_in_use",
+    "template_lost",
     "build_over",
     "build_needs_no_context",
     "build_canceled",
@@ -285,6 +286,7 @@ ErrorCode = Literal[
     "snapshot_damaged",
     "snapshot_incompatible",
     "template_in_use",
+    "template_lost",
     "build_over",
     "build_needs_no_context",
     "build_canceled",
@@ -676,6 +678,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "snapshot_not_found": 404,
     "stdin_not_supported": 422,
     "template_in_use": 409,
+    "template_lost": 409,
     "template_not_found": 404,
     "template_not_ready": 503,
     "timeout_too_long": 422,
@@ -1356,7 +1359,8 @@ class Host(TypedDict):
     status_since: str
     #: What the operator wants. Only a host that is online and wanted active gets VMs.
     desired: HostDesired
-    #: What a drain cannot go on without, or why a host that is back gets no VMs yet.
+    #: What a drain cannot go on without, and how many templates that no other host has stay behind; or why a host that
+    #: is back gets no VMs yet.
     waits_for: Optional[str]
     last_heartbeat: str
     #: By the database's clock, like every age of a host.

@@ -38,7 +38,10 @@ function registerRemove(host: Command, cli: Cli): void {
     .command("remove")
     .description("End a host's membership: it is trusted no more. Drain it first to lose nothing.")
     .argument("<id>", HOST_ARGUMENT)
-    .option("--force", "also with sandboxes, machines and snapshots on it, which are lost")
+    .option(
+      "--force",
+      "also with sandboxes, machines and snapshots on it, and templates that no other host has, which are lost",
+    )
     .action(async (text: string, flags: { readonly force?: boolean }, self: Command) => {
       const { hosts } = await cli.client(self);
       await onTarget(hostTarget(hosts, cli.signal), text, (id) =>
