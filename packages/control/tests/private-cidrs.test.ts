@@ -10,7 +10,8 @@ import { vmCleanup } from "../src/platform/vm-cleanup.ts";
 import { changePrivateCidrs } from "../src/organizations/private-cidrs.ts";
 import { privateCidrs as migration } from "../src/db/migrations/0014-private-cidrs.ts";
 import { done, Members, refused, type Body } from "./support/members.ts";
-import { World, type Answer } from "./support/world.ts";
+import { activateBuilder, buildNow, newBuild, untilBuild } from "./support/builds.ts";
+import { eventually, World, type Answer } from "./support/world.ts";
 
 let world: World;
 beforeEach(async () => {
@@ -81,6 +82,33 @@ test("a change of grants reaches what runs, also what was being started meanwhil
   await cleanUp();
   expect(onHost(late.id)).toEqual(late.egress);
   expect(await cleanUp()).toMatchObject({ changed: 0, failed: 0 });
+});
+
+test("a build that may reach a network is canceled when that is withdrawn, and no other one", async () => {
+  await grant("10.20.0.0/16", "192.168.7.0/24");
+  const steps = [{ run: "forever" }];
+  const withdrawn = await newBuild(world, { steps, egress: { allow_cidrs: ["10.20.3.0/24"] } });
+  const kept = await newBuild(world, {
+    steps,
+    egress: { allow_cidrs: ["192.168.7.0/24", "203.0.113.0/24"] },
+  });
+  const stop = new AbortController();
+  const building = activateBuilder(world, stop.signal);
+  for (const { id } of [withdrawn, kept]) await untilBuild(world, id, "building");
+  expect(onHost(withdrawn.id)?.allow_cidrs).toEqual(["10.20.3.0/24"]);
+  // Wider, so nothing is withdrawn.
+  await grant("10.0.0.0/8", "192.168.7.0/24");
+  expect((await buildNow(world, withdrawn.id)).status).toBe("building");
+  await grant("10.20.128.0/17", "192.168.7.0/24");
+  expect(await buildNow(world, withdrawn.id)).toMatchObject({
+    status: "canceled",
+    error: { code: "egress_forbidden" },
+  });
+  await eventually(() => !world.host.vms.has(withdrawn.id), "its microVM is gone");
+  expect((await buildNow(world, kept.id)).status).toBe("building");
+  expect(world.host.vms.has(kept.id)).toBe(true);
+  stop.abort();
+  await building.catch(() => undefined);
 });
 
 test("a grant that was taken back while a host was lost reaches the machine that comes back with it", async () => {

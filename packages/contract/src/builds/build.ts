@@ -176,7 +176,7 @@ const BuildError = Type.Unsafe<{
   type: ["object", "null"],
   additionalProperties: false,
   required: ["code", "message", "step", "exit_code", "last_lines"],
-  description: "Why it failed.",
+  description: "Why it failed, or why it was canceled where no request asked for that.",
   properties: {
     code: { type: "string", enum: Object.keys(errorStatus) },
     message: { type: "string" },

@@ -40,6 +40,7 @@ export async function changePrivateCidrs(
       );
     if (!(await setPrivateCidrs(db, { orgId, cidrs: granted }, record))) throw notFound(orgId);
     await makeLeaseDue(db, "vm-cleanup");
+    await makeLeaseDue(db, "builder");
   }
   const allowed_private_cidrs = await privateCidrsOf(db, orgId);
   if (allowed_private_cidrs === undefined) throw notFound(orgId);

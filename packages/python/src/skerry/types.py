@@ -828,7 +828,7 @@ class Build(TypedDict):
     waits_for_context: bool
     #: Empty until they are known.
     steps: List[BuildSteps]
-    #: Why it failed.
+    #: Why it failed, or why it was canceled where no request asked for that.
     error: Optional[BuildError]
     #: Of the version that it made, once it is ready.
     template_id: Optional[str]
