@@ -4,8 +4,27 @@ import { cidrOf, contains, formatCidr } from "@skerry/contract/cidrs";
 import { egressRequestOf, networkOf } from "../src/e2b/network.ts";
 import { readEgress } from "../src/vms/egress/egress-params.ts";
 
-test("what nothing is said of is left to the organization", () => {
-  expect(egressRequestOf(undefined, undefined)).toBeUndefined();
+test.each([undefined, {}, { allowPublicTraffic: false }, { allowOut: [], denyOut: [] }])(
+  "%j asks for nothing, so the organization's default holds",
+  (network) => {
+    expect(egressRequestOf(network, undefined)).toBeUndefined();
+  },
+);
+
+test("what allowed networks leave of denied ones is bounded, and computed only up to the bound", () => {
+  const half = Array.from({ length: 1_000 }, () => "0.0.0.0/1");
+  const spread = Array.from({ length: 1_000 }, (_, index) =>
+    formatCidr({ address: index * 2 ** 21, prefix: 32 }),
+  );
+  const refused = () => egressRequestOf({ denyOut: half, allowOut: spread }, undefined);
+  expect(refused).toThrow("more than 1000 networks");
+  expect(refused).toThrow('deny "0.0.0.0/0"');
+  expect(egressRequestOf({ denyOut: [...half, "8.8.8.8", "9.0.0.0/8"] }, undefined)).toEqual({
+    mode: "allow_all",
+    deny_cidrs: ["0.0.0.0/1"],
+  });
+  const apart = Array.from({ length: 1_000 }, (_, index) => formatCidr({ address: index * 2, prefix: 32 }));
+  expect(egressRequestOf({ denyOut: apart }, undefined)?.deny_cidrs).toEqual(apart);
 });
 
 test.each([
@@ -73,10 +92,13 @@ test("a domain is allowed where everything else is denied", () => {
   expect(new Set(networkOf(readEgress(request ?? {})).allowOut)).toEqual(
     new Set(["api.example.com", "*.example.org", "1.1.1.1/32"]),
   );
-  // Where nothing is denied it changes nothing, and where something else is denied it could not be held.
+  // Where nothing is denied it would change nothing, and where something else is denied it could not be held.
   const { allowOut } = network;
-  expect(egressRequestOf({ allowOut }, undefined)).toEqual({ mode: "allow_all", deny_cidrs: [] });
-  expect(() => egressRequestOf({ allowOut, denyOut: ["8.8.8.8"] }, undefined)).toThrow("0.0.0.0/0");
+  for (const denyOut of [undefined, ["8.8.8.8"]])
+    expect(() => egressRequestOf({ allowOut, ...(denyOut && { denyOut }) }, undefined)).toThrow(
+      'add "0.0.0.0/0" to "denyOut"',
+    );
+  expect(() => egressRequestOf({ allowOut }, true)).toThrow('add "0.0.0.0/0" to "denyOut"');
   expect(() => egressRequestOf({ denyOut: ["api.example.com"] }, undefined)).toThrow("denyOut[0]");
 });
 

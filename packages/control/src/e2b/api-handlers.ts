@@ -135,10 +135,11 @@ export const apiHandlers: ApiHandlers = {
     return reply.code(201).send(await connectionOf(context, request, running));
   },
   setNetwork: async (context, request, reply) => {
-    const { allow_internet_access: isInternetAllowed = true, ...network } = readNetworkUpdate(request.body);
+    const { allow_internet_access: isInternetAllowed, ...network } = readNetworkUpdate(request.body);
     const caller = callerOf(request);
     const id = idOf(request);
     await livingSandbox(context, caller, id);
+    // An update without rules removes those that there are, and must not open what the organization keeps closed: its default holds again.
     const egress = egressRequestOf(network, isInternetAllowed) ?? {};
     await setEgress(context, caller, { kind: sandboxVms, id, request: egress });
     return nothing(reply);

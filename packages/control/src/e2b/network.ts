@@ -3,7 +3,7 @@
 
 import { contains, formatCidr, overlaps, parseCidr, type Cidr } from "@skerry/contract/cidrs";
 import { SkerryError } from "@skerry/contract/errors";
-import type { Egress, EgressRequest } from "@skerry/contract/vms/egress";
+import { EGRESS_MAX_ENTRIES, type Egress, type EgressRequest } from "@skerry/contract/vms/egress";
 
 export interface E2bNetwork {
   readonly allowOut?: readonly string[];
@@ -13,20 +13,21 @@ export interface E2bNetwork {
 const EVERYTHING: Cidr = { address: 0, prefix: 0 };
 const EVERYTHING_TEXT = "0.0.0.0/0";
 
-/** Undefined where nothing is asked for: then the organization's default holds. */
+/** Undefined where both lists are empty and nothing is said of the internet: then the organization's default holds. */
 export function egressRequestOf(
   network: E2bNetwork | undefined,
   isInternetAllowed: boolean | undefined,
 ): EgressRequest | undefined {
-  if (network === undefined && isInternetAllowed === undefined) return undefined;
-  const { allowed, domains } = readAllowed(network?.allowOut ?? []);
-  const denied = readDenied(network?.denyOut ?? [], isInternetAllowed);
+  const { allowOut = [], denyOut = [] } = network ?? {};
+  if (allowOut.length === 0 && denyOut.length === 0 && isInternetAllowed === undefined) return undefined;
+  const { allowed, domains } = readAllowed(allowOut);
+  const denied = readDenied(denyOut, isInternetAllowed);
+  if (!isEverything(denied)) refuseDomains(domains);
   if (isEverything(denied) && !isEverything(allowed)) {
     const names = domains.length === 0 ? {} : { allow_domains: domains };
     return { mode: "deny_all", allow_cidrs: allowed.map(formatCidr), ...names };
   }
-  if (!isEverything(denied) && denied.length > 0) refuseDomains(domains);
-  return { mode: "allow_all", deny_cidrs: denied.flatMap((one) => without(one, allowed)).map(formatCidr) };
+  return { mode: "allow_all", deny_cidrs: withoutAll(denied, allowed).map(formatCidr) };
 }
 
 function readDenied(texts: readonly string[], isInternetAllowed: boolean | undefined): Cidr[] {
@@ -44,12 +45,12 @@ function readAllowed(texts: readonly string[]) {
   };
 }
 
-/** With us a denied network is denied by any name. */
+/** Only where everything else is denied does an allowed domain change anything: with us a denied network is denied by any name. */
 function refuseDomains([first]: readonly string[]): void {
   if (first === undefined) return;
   throw new SkerryError(
     "bad_request",
-    `The domain "${first.slice(0, 100)}" can be allowed only where "denyOut" is "${EVERYTHING_TEXT}".`,
+    `The domain "${first.slice(0, 100)}" in "allowOut" can be allowed only where everything else is denied: add "${EVERYTHING_TEXT}" to "denyOut".`,
   );
 }
 
@@ -66,15 +67,48 @@ function readCidr(field: string, text: string): Cidr {
 
 const ADDRESSES = 2 ** 32;
 
-/** What is left of a network, as networks. */
-function without(one: Cidr, others: readonly Cidr[]): Cidr[] {
+/** What is left of these networks. Throws `bad_request` where that is more networks than a policy has. */
+function withoutAll(denied: readonly Cidr[], allowed: readonly Cidr[]): Cidr[] {
+  const left: Cidr[] = [];
+  for (const one of outermost(denied)) {
+    for (const rest of without(one, allowed)) {
+      if (left.length === EGRESS_MAX_ENTRIES) throw tooMany();
+      left.push(rest);
+    }
+  }
+  return left;
+}
+
+/** Without networks that are there already, or lie inside another one. */
+function outermost(networks: readonly Cidr[]): Cidr[] {
+  const found: Cidr[] = [];
+  // By address, and the larger network first, so only the last one found can contain the next.
+  for (const one of networks.toSorted((a, b) => a.address - b.address || a.prefix - b.prefix)) {
+    const last = found.at(-1);
+    if (last === undefined || !contains(last, one)) found.push(one);
+  }
+  return found;
+}
+
+/** What is left of a network, as networks, one at a time: a few allowed addresses can leave thousands. */
+function* without(one: Cidr, others: readonly Cidr[]): Generator<Cidr> {
   const near = others.filter((other) => overlaps(other, one));
-  if (near.length === 0) return [one];
-  if (near.some((other) => contains(other, one))) return [];
+  if (near.some((other) => contains(other, one))) return;
+  if (near.length === 0) {
+    yield one;
+    return;
+  }
   // What is near lies inside it, so its prefix has room for one bit more.
   const prefix = one.prefix + 1;
-  const halves = [one.address, one.address + ADDRESSES / 2 ** prefix];
-  return halves.flatMap((address) => without({ address, prefix }, near));
+  yield* without({ address: one.address, prefix }, near);
+  yield* without({ address: one.address + ADDRESSES / 2 ** prefix, prefix }, near);
+}
+
+function tooMany(): SkerryError {
+  return new SkerryError(
+    "bad_request",
+    `What "allowOut" leaves of "denyOut" is more than ${EGRESS_MAX_ENTRIES} networks: allow fewer and larger networks, or deny "${EVERYTHING_TEXT}".`,
+  );
 }
 
 /** As it was asked for, or says the same. */
