@@ -1,7 +1,7 @@
 // A process as E2B's clients ask for it, as the shell command line of an execution, and back: an execution is all that is kept of a process.
 
 import { posix } from "node:path";
-import type { GuestUser } from "./guest-users.ts";
+import type { GuestUser } from "./known-users.ts";
 
 export interface GuestProcess {
   readonly cmd: string;

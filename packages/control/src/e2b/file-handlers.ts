@@ -18,7 +18,8 @@ import type { E2bHandler } from "./e2b-routes.ts";
 import { encodedPathOf } from "./entry-info.ts";
 import { ensureParent } from "./filesystem-service.ts";
 import { giveTo } from "./guest-shell.ts";
-import { guestUser, type GuestUser } from "./guest-users.ts";
+import { guestUser } from "./guest-users.ts";
+import type { GuestUser } from "./known-users.ts";
 
 const readQuery = checker(
   Type.Object(

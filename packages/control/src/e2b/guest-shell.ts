@@ -5,7 +5,7 @@ import type { Context } from "../context.ts";
 import { execute } from "../vms/execute/execute.ts";
 import { quoted } from "./command-line.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
-import type { GuestUser } from "./guest-users.ts";
+import type { GuestUser } from "./known-users.ts";
 
 /** Makes a directory, and those above it, which belong to the user then. What is there stays as it is. */
 export function makeDirectoryFor(

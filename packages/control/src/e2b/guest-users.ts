@@ -2,31 +2,18 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import type { Context } from "../context.ts";
-import { BoundedMap } from "../values/bounded-map.ts";
 import { downloadFile } from "../vms/files/files.ts";
+import { KnownUsers, type GuestUser } from "./known-users.ts";
+import { parsePasswd } from "./passwd.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
-
-export interface GuestUser {
-  readonly name: string;
-  readonly uid: number;
-  readonly gid: number;
-  readonly home: string;
-}
 
 const ROOT: GuestUser = { name: "root", uid: 0, gid: 0, home: "/root" };
 /** Of who names none. A sandbox without it, whose template is not made for E2B's clients, works as root. */
 export const DEFAULT_USER = "user";
 
-const KNOWN_MAX = 10_000;
-const KNOWN_MS = 60_000;
 const PASSWD_MAX_BYTES = 256 * 1024;
 
-interface Known {
-  readonly user: GuestUser;
-  readonly untilMs: number;
-}
-
-const known = new BoundedMap<string, Known>(KNOWN_MAX);
+const known = new KnownUsers();
 
 /** The user of this name; without one the default. Throws `unauthorized` where there is none. */
 export async function guestUser(
@@ -35,13 +22,13 @@ export async function guestUser(
   name: string | undefined,
 ): Promise<GuestUser> {
   const wanted = name ?? DEFAULT_USER;
-  const key = `${call.caller.orgId} ${call.id} ${wanted}`;
-  const found = known.get(key);
-  if (found !== undefined && found.untilMs > performance.now()) return found.user;
+  const sandbox = `${call.caller.orgId} ${call.id}`;
+  const found = known.get(sandbox, wanted, performance.now());
+  if (found !== undefined) return found;
   const users = parsePasswd(await readPasswd(context, call));
   const user = users.get(wanted) ?? (name === undefined || name === ROOT.name ? ROOT : undefined);
   if (user === undefined) throw noSuchUser(wanted);
-  known.set(key, { user, untilMs: performance.now() + KNOWN_MS });
+  known.set(sandbox, wanted, { user, nowMs: performance.now() });
   return user;
 }
 
@@ -73,18 +60,4 @@ async function readPasswd(context: Context, call: SandboxCall): Promise<string> 
     if (error instanceof SkerryError && error.code === "file_not_found") return "";
     throw error;
   }
-}
-
-const NUMBER = /^\d{1,9}$/;
-
-/** Lines that are none are left out: a guest writes what it likes there. */
-function parsePasswd(text: string): ReadonlyMap<string, GuestUser> {
-  const users = text.split("\n").flatMap((line): (readonly [string, GuestUser])[] => {
-    const [name = "", , uid = "", gid = "", , home = ""] = line.split(":");
-    const isUser =
-      /^[^\s/\0]{1,100}$/.test(name) && NUMBER.test(uid) && NUMBER.test(gid) && home.startsWith("/");
-    return isUser ? [[name, { name, uid: Number(uid), gid: Number(gid), home }]] : [];
-  });
-  // The first line of a name counts, as for the C library.
-  return new Map(users.toReversed());
 }

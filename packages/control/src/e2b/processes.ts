@@ -9,7 +9,8 @@ import { listExecutions } from "../vms/executions/executions.ts";
 import { startFollowed } from "../vms/executions/start-detached.ts";
 import { commandLineOf, processOf, resolvePath, TAG_MAX_CHARS, type GuestProcess } from "./command-line.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
-import { guestUser, userNameOf, type GuestUser } from "./guest-users.ts";
+import { guestUser, userNameOf } from "./guest-users.ts";
+import type { GuestUser } from "./known-users.ts";
 import type { ProcessSelector, StartRequest } from "./wire/process_pb.js";
 
 export interface RunningProcess {
