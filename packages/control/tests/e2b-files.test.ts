@@ -162,6 +162,36 @@ test.each([
   expect(await client.getWatcherEvents({ watcherId: "none" }).catch(codeOf)).toBe(Code.NotFound);
 });
 
+test("a client whose watcher has lost events is told once, and then gets the newest", async () => {
+  const sandbox = await createE2bSandbox(world);
+  const client = rpcClient(world, Filesystem, { sandbox });
+  const path = `/kept/${randomUUID()}`;
+  const { watcherId } = await client.createWatcher({ path });
+  const lost: unknown[] = [];
+  const names: string[] = [];
+  const ask = async () => {
+    const { events } = await client.getWatcherEvents({ watcherId }).catch((error: unknown) => {
+      lost.push(codeOf(error));
+      return { events: [] };
+    });
+    names.push(...events.map(({ name }) => name));
+  };
+  // Each time several times what a watcher keeps.
+  await eventually(async () => {
+    for (let index = 0; index < 50; index++)
+      watches.tell(path, { event: "create", path: "x".repeat(50_000), type: "file" });
+    await ask();
+    return lost.length > 0;
+  }, "events were lost");
+  watches.tell(path, { event: "create", path: "last", type: "file" });
+  await eventually(async () => {
+    await ask();
+    return names.at(-1) === "last";
+  }, "the last event came");
+  expect(new Set(lost)).toEqual(new Set([Code.OutOfRange]));
+  await client.removeWatcher({ watcherId });
+});
+
 // Last: users of the fake host are those of all its sandboxes.
 test("a user's files are in its home, and belong to it", async () => {
   const sandbox = await createE2bSandbox(world);

@@ -2,7 +2,6 @@
 
 import { randomUUID } from "node:crypto";
 import { posix } from "node:path";
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { SkerryError } from "@skerry/contract/errors";
 import type { FileEvent } from "@skerry/contract/vms/watches";
@@ -10,9 +9,8 @@ import type { Context } from "../context.ts";
 import { watchFiles } from "../vms/watches/watch-files.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
 import { encodedPathOf, entryAt, type EntryInfo } from "./entry-info.ts";
-import { EventType, type FilesystemEventSchema } from "./wire/filesystem_pb.js";
-
-type FilesystemEvent = MessageInitShape<typeof FilesystemEventSchema>;
+import { EventBacklogs, type EventBacklog, type FilesystemEvent } from "./event-backlog.ts";
+import { EventType } from "./wire/filesystem_pb.js";
 
 interface Watch {
   readonly path: string;
@@ -63,7 +61,6 @@ async function entryThere(context: Context, call: SandboxCall, path: string): Pr
   }
 }
 
-const EVENTS_MAX = 10_000;
 /** One that no client has asked for so long is ended. */
 const UNASKED_MS = 10 * 60_000;
 
@@ -72,13 +69,14 @@ interface Watcher {
   readonly sandboxId: string;
   readonly stop: () => void;
   readonly timer: NodeJS.Timeout;
-  events: FilesystemEvent[];
+  readonly backlog: EventBacklog;
 }
 
 /** Watchers that clients ask for their events. They are kept by the process that has made them. */
 class Watchers {
   readonly #context: Context;
   readonly #all = new Map<string, Watcher>();
+  readonly #backlogs = new EventBacklogs();
 
   constructor(context: Context) {
     this.#context = context;
@@ -93,12 +91,13 @@ class Watchers {
       const id = randomUUID();
       const stop = () => stopped.abort(new SkerryError("canceled", "The watcher was removed."));
       const timer = setTimeout(stop, UNASKED_MS).unref();
-      const watcher: Watcher = { orgId: caller.orgId, sandboxId, stop, timer, events: [] };
-      this.#all.set(id, watcher);
-      void collect(watcher, events)
+      const backlog = this.#backlogs.open(caller.orgId);
+      this.#all.set(id, { orgId: caller.orgId, sandboxId, stop, timer, backlog });
+      void collect(backlog, events)
         .catch(() => undefined)
         .finally(() => {
           clearTimeout(timer);
+          backlog.close();
           open[Symbol.dispose]();
           this.#all.delete(id);
         });
@@ -109,17 +108,22 @@ class Watchers {
     }
   }
 
-  /** What has happened since it was asked for last. */
+  /** What has happened since it was asked for last. Throws `out_of_range` once where the oldest of that was lost: the wire has no event that says so. */
   take(call: SandboxCall, id: string): FilesystemEvent[] {
     const watcher = this.#find(call, id);
     watcher.timer.refresh();
-    const { events } = watcher;
-    watcher.events = [];
-    return events;
+    const { events, isIncomplete } = watcher.backlog.take();
+    if (!isIncomplete) return events;
+    throw new ConnectError(
+      "The watcher's oldest events were lost: there were too many before they were asked for. List the directory, and ask again for those after them.",
+      Code.OutOfRange,
+    );
   }
 
   remove(call: SandboxCall, id: string): void {
-    this.#find(call, id).stop();
+    const { stop, backlog } = this.#find(call, id);
+    backlog.close();
+    stop();
     this.#all.delete(id);
   }
 
@@ -130,12 +134,8 @@ class Watchers {
   }
 }
 
-/** Beyond the bound the oldest events give way. */
-async function collect(watcher: Watcher, events: AsyncIterable<FilesystemEvent>): Promise<void> {
-  for await (const event of events) {
-    watcher.events.push(event);
-    if (watcher.events.length > EVENTS_MAX) watcher.events.shift();
-  }
+async function collect(backlog: EventBacklog, events: AsyncIterable<FilesystemEvent>): Promise<void> {
+  for await (const event of events) backlog.push(event);
 }
 
 const made = new WeakMap<Context, Watchers>();
