@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { commandLineOf, processOf, resolvePath } from "../src/e2b/command-line.ts";
+import { commandLineOf, processOf, resolvePath, TAG_MAX_CHARS, tagOf } from "../src/e2b/command-line.ts";
 
 const user = { name: "user", uid: 1_000, gid: 1_000, home: "/home/user" };
 const root = { name: "root", uid: 0, gid: 0, home: "/root" };
@@ -39,6 +39,27 @@ test("what a guest makes up is read as far as it goes, and never throws", () => 
   const { args, ...rest } = processOf(cut.slice(0, 1_024)) ?? { args: [] };
   expect([rest, args[0]]).toEqual([{ cmd: "/bin/bash", cwd: "/a", tag: "t" }, "-c"]);
   expect(args[1]).toMatch(/^x{500,1000}$/);
+});
+
+test("a hostile command is read in one pass", () => {
+  // Megabytes that took a backtracking reader years: quotes that end nothing, and escapes without an end.
+  for (const hostile of [
+    "'".repeat(2_000_000),
+    `'${String.raw`'\\''`.repeat(500_000)}x'y`,
+    "'a".repeat(1_000_000),
+  ]) {
+    const found = processOf(`#e2b {"tag":"t"}\nexec ${hostile}`);
+    expect(found?.tag).toBe("t");
+    expect(found?.args.length).toBeLessThan(2);
+  }
+  expect(processOf(`#e2b ${"[".repeat(3_000_000)}\nexec 'a'`)).toBeUndefined();
+  expect(tagOf(`#e2b ${"[".repeat(3_000_000)}`)).toBeUndefined();
+});
+
+test("the longest tag is found without reading the command", () => {
+  const tag = "\0".repeat(TAG_MAX_CHARS);
+  const line = commandLineOf({ cmd: "a", args: [], cwd: "/".repeat(1_000), tag }, user);
+  expect([tagOf(line), processOf(line)?.tag]).toEqual([tag, tag]);
 });
 
 test.each([

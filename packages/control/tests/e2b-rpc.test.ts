@@ -4,6 +4,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import { Process, Signal, type StreamInputRequestSchema } from "../src/e2b/wire/process_pb.js";
+import { VM_STREAMS_MAX } from "@skerry/contract/bounds";
 import { createE2bSandbox, headersInto, rpcClient, type E2bSandbox } from "./support/e2b.ts";
 import { eventually, useWorld } from "./support/world.ts";
 
@@ -68,6 +69,34 @@ describe.each([
     await expect(client().sendInput({ process, input: inputOf(text.encode("x")) })).rejects.toSatisfy(
       (error) => codeOf(error) === Code.NotFound,
     );
+  });
+
+  test("input in a stream names its process once, and holds a place among the open streams", async () => {
+    const pid = await started(client());
+    const process = { selector: { case: "pid", value: pid } } as const;
+    const start = { event: { case: "start", value: { process } } } as const;
+    const data = {
+      event: { case: "data", value: { input: { input: { case: "stdin", value: new Uint8Array(1) } } } },
+    } as const;
+    const send = (...messages: MessageInitShape<typeof StreamInputRequestSchema>[]) =>
+      client().streamInput(streamOf(messages)).catch(codeOf);
+    expect(await send(start, start)).toBe(Code.InvalidArgument);
+    expect(await send(data)).toBe(Code.InvalidArgument);
+    const vm = { kind: { noun: "sandbox" }, id: sandbox.sandboxID };
+    const { openStreams } = world.context;
+    using places = new DisposableStack();
+    const takeAll = () => {
+      for (let left = VM_STREAMS_MAX + 1; left > 0; left--)
+        places.use(openStreams.take({ orgId: world.orgId }, vm));
+    };
+    await eventually(async () => {
+      // Those of the calls before may still be open for a moment.
+      expect(takeAll).toThrow("are open");
+      return (await send(start)) === Code.ResourceExhausted;
+    }, "a call without a place is refused");
+    places.dispose();
+    expect(await send(start)).toBeTypeOf("object");
+    await client().closeStdin({ process });
   });
 
   test("a deadline ends the call, and the process by the same time", async () => {
@@ -136,6 +165,22 @@ describe.each([
     for (const [attempt, code] of attempts) expect(await attempt().catch(codeOf)).toBe(code);
   });
 });
+
+async function* streamOf<Message>(messages: readonly Message[]): AsyncGenerator<Message> {
+  yield* messages;
+}
+
+/** The number of a process that repeats its input, and whose reader has gone. */
+async function started(client: ReturnType<typeof rpcClient<typeof Process>>): Promise<number> {
+  const gone = new AbortController();
+  const events = client.start({ process: shell("repeat"), stdin: true }, { signal: gone.signal });
+  for await (const { event } of events) {
+    if (event?.event.case !== "start") continue;
+    gone.abort();
+    return event.event.value.pid;
+  }
+  throw new Error("the process did not start");
+}
 
 async function first<Event>(events: AsyncIterable<Event>): Promise<Event | undefined> {
   for await (const event of events) return event;

@@ -11,26 +11,33 @@ export interface GuestProcess {
 }
 
 const HEAD = "#e2b ";
+const EXEC = "exec ";
 /** What is kept of it in front of the command, which has to be kept too: an execution tells 1,024 bytes of its line. */
 const KEPT_MAX_CHARS = 400;
+/** More than any head has: one with a tag alone may have each of its characters escaped. */
+const HEAD_MAX_CHARS = 2_000;
 
 /** `exec` leaves the process with the number that the execution has, and its signals. */
 export function commandLineOf({ cmd, args, cwd, tag }: GuestProcess, user: GuestUser): string {
   const kept = JSON.stringify({ cwd, tag });
   const head = HEAD + (kept.length > KEPT_MAX_CHARS ? JSON.stringify({ tag }) : kept);
   const words = [...asUser(user), cmd, ...args].map(quoted);
-  return `${head}\nexec ${words.join(" ")}`;
+  return `${head}\n${EXEC}${words.join(" ")}`;
 }
 
 /** Undefined for an execution that is no process of an E2B client. The last argument may be cut off. */
 export function processOf(line: string): GuestProcess | undefined {
-  const [head = "", ...rest] = line.split("\n");
-  const command = rest.join("\n");
-  if (!head.startsWith(HEAD) || !command.startsWith("exec ")) return undefined;
-  const words = wordsOf(command.slice("exec ".length));
+  const kept = keptOf(line);
+  const command = line.slice(line.indexOf("\n") + 1);
+  if (kept === undefined || !command.startsWith(EXEC)) return undefined;
+  const words = wordsOf(command.slice(EXEC.length));
   const [cmd = "", ...args] = words.includes("--") ? words.slice(words.indexOf("--") + 1) : words;
-  const { cwd, tag } = keptIn(head.slice(HEAD.length));
-  return { cmd, args, cwd, tag };
+  return { cmd, args, ...kept };
+}
+
+/** The tag of the process alone, without reading its command. */
+export function tagOf(line: string): string | undefined {
+  return keptOf(line)?.tag;
 }
 
 /** Where a user's relative paths begin, and what `~` is. */
@@ -50,13 +57,42 @@ export function quoted(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** What `quoted` has made of them; the last one may lack its end. */
+const QUOTE_IN_WORD = `'\\''`;
+
+/** What `quoted` has made of them; the last one may lack its end. A guest writes here what it likes, so each character is read once. */
 function wordsOf(text: string): string[] {
-  const matches = text.matchAll(/'((?:[^']|'\\'')*)(?:'(?= |$)|$)/g);
-  return [...matches].map(([, word = ""]) => word.replaceAll(`'\\''`, "'"));
+  const words: string[] = [];
+  for (let start = 0; text[start] === "'";) {
+    const end = endOfWord(text, start + 1);
+    words.push(text.slice(start + 1, end).replaceAll(QUOTE_IN_WORD, "'"));
+    if (text[end + 1] !== " ") break;
+    start = end + 2;
+  }
+  return words;
 }
 
-function keptIn(json: string): { readonly cwd: string | undefined; readonly tag: string | undefined } {
+/** Where the quote is that ends the word, or the text. */
+function endOfWord(text: string, from: number): number {
+  for (let at = from; ; at += QUOTE_IN_WORD.length) {
+    at = text.indexOf("'", at);
+    if (at === -1) return text.length;
+    if (!text.startsWith(QUOTE_IN_WORD, at)) return at;
+  }
+}
+
+interface Kept {
+  readonly cwd: string | undefined;
+  readonly tag: string | undefined;
+}
+
+/** Undefined where the line does not begin like one of ours. */
+function keptOf(line: string): Kept | undefined {
+  const end = line.indexOf("\n");
+  if (end > HEAD_MAX_CHARS || !line.startsWith(HEAD)) return undefined;
+  return keptIn(line.slice(HEAD.length, end === -1 ? HEAD_MAX_CHARS : end));
+}
+
+function keptIn(json: string): Kept {
   try {
     const { cwd, tag } = JSON.parse(json) as { readonly cwd?: unknown; readonly tag?: unknown };
     return {

@@ -174,13 +174,17 @@ async function streamInput(
   call: SandboxCall,
   messages: AsyncIterable<StreamInputRequest>,
 ): Promise<object> {
+  using _open = context.openStreams.take(call.caller, call);
   let process: RunningProcess | undefined;
   for await (const { event } of messages) {
+    if (event.case === "keepalive") continue;
+    // Finding one costs a list of all, so it is done once.
+    if ((event.case === "start") !== (process === undefined))
+      throw new ConnectError("The first message, and no other, must name the process.", Code.InvalidArgument);
     if (event.case === "start") process = await findProcess(context, call, event.value.process);
     else if (event.case === "data" && process !== undefined)
       await send(context, call, process, event.value.input);
-    else if (event.case !== "keepalive")
-      throw new ConnectError("The first message must name the process.", Code.InvalidArgument);
+    else throw new ConnectError("A message after the first one has no input.", Code.InvalidArgument);
   }
   return {};
 }

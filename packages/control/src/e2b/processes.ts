@@ -7,7 +7,14 @@ import type { Execution } from "@skerry/contract/vms/execution";
 import type { Context } from "../context.ts";
 import { listExecutions } from "../vms/executions/executions.ts";
 import { startFollowed } from "../vms/executions/start-detached.ts";
-import { commandLineOf, processOf, resolvePath, TAG_MAX_CHARS, type GuestProcess } from "./command-line.ts";
+import {
+  commandLineOf,
+  processOf,
+  resolvePath,
+  TAG_MAX_CHARS,
+  tagOf,
+  type GuestProcess,
+} from "./command-line.ts";
 import type { SandboxCall } from "./sandbox-call.ts";
 import { guestUser, userNameOf } from "./guest-users.ts";
 import type { GuestUser } from "./known-users.ts";
@@ -23,12 +30,18 @@ const LIST_MAX = 500;
 
 /** Those that run, the newest first. */
 export async function runningProcesses(context: Context, call: SandboxCall): Promise<RunningProcess[]> {
+  return (await runningExecutions(context, call)).flatMap((execution) => processFrom(execution) ?? []);
+}
+
+async function runningExecutions(context: Context, call: SandboxCall): Promise<Execution[]> {
   const { items } = await listExecutions(context, call.caller, { ...call, page: { limit: LIST_MAX } });
-  return items.flatMap((execution) => {
-    const process = processOf(execution.command);
-    const { pid, status } = execution;
-    return process === undefined || pid === null || status !== "running" ? [] : [{ execution, pid, process }];
-  });
+  return items.filter(({ pid, status }) => pid !== null && status === "running");
+}
+
+function processFrom(execution: Execution): RunningProcess | undefined {
+  const { pid, command } = execution;
+  const process = processOf(command);
+  return process === undefined || pid === null ? undefined : { execution, pid, process };
 }
 
 export async function findProcess(
@@ -39,10 +52,13 @@ export async function findProcess(
   const { selector } = selected ?? {};
   if (selector?.case === undefined)
     throw new ConnectError("The process is named neither by its number nor by a tag.", Code.InvalidArgument);
-  const isMeant = ({ pid, process }: RunningProcess) =>
-    selector.case === "pid" ? pid === selector.value : process.tag === selector.value;
-  const found = (await runningProcesses(context, call)).find(isMeant);
-  if (found !== undefined) return found;
+  // A command is read only where it is the one that is meant.
+  const isMeant = ({ pid, command }: Execution) =>
+    selector.case === "pid" ? pid === selector.value : tagOf(command) === selector.value;
+  for (const execution of await runningExecutions(context, call)) {
+    const found = isMeant(execution) ? processFrom(execution) : undefined;
+    if (found !== undefined) return found;
+  }
   throw new ConnectError(
     `There is no running process with the ${selector.case} "${selector.value}".`,
     Code.NotFound,
