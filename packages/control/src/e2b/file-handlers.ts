@@ -1,10 +1,9 @@
 // `/files` in a sandbox: a file down, and files up. Both ways the bytes pass through; nothing here holds a file.
 
 import { posix } from "node:path";
-import { PassThrough, Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
-import { Busboy, type BusboyFileStream } from "@fastify/busboy";
 import type { FastifyRequest } from "fastify";
 import { SkerryError } from "@skerry/contract/errors";
 import { Type } from "typebox";
@@ -16,6 +15,7 @@ import { resolvePath } from "./command-line.ts";
 import { sandboxCallOf, type SandboxCall } from "./sandbox-call.ts";
 import type { E2bHandler } from "./e2b-routes.ts";
 import { encodedPathOf } from "./entry-info.ts";
+import { filesOf } from "./form-files.ts";
 import { ensureParent } from "./filesystem-service.ts";
 import { giveTo } from "./guest-shell.ts";
 import { guestUser } from "./guest-users.ts";
@@ -129,8 +129,6 @@ async function* unpacked(sent: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-const FILES_MAX = 1_000;
-
 /** Each part named `file` is one, and its file name is its path unless the query has one. They are written one after the other, as they come. */
 async function uploadForm(to: Target, request: FastifyRequest): Promise<Written[]> {
   const written: Written[] = [];
@@ -139,50 +137,6 @@ async function uploadForm(to: Target, request: FastifyRequest): Promise<Written[
     written.push(await uploadOne({ ...to, path: to.path ?? name }, content));
   if (written.length === 0) throw new SkerryError("bad_request", "The form has no file.");
   return written;
-}
-
-interface FormFile {
-  readonly name: string | undefined;
-  readonly content: Readable;
-}
-
-async function* filesOf({ raw, headers }: FastifyRequest): AsyncGenerator<FormFile> {
-  const found = new PassThrough({ objectMode: true, highWaterMark: 1 });
-  const form = formReader(headers);
-  form.on("file", (field: string, content: BusboyFileStream, name: string | undefined) => {
-    // A form that is cut off breaks the part that is being read, also where it is not read yet.
-    content.on("error", (error: unknown) => content.destroy(formUnreadable(error)));
-    if (field === "file") found.write({ name, content });
-    else content.resume();
-  });
-  form.on("finish", () => found.end());
-  form.on("error", (error: unknown) => found.destroy(formUnreadable(error)));
-  raw.once("close", () => {
-    if (!raw.complete)
-      found.destroy(new SkerryError("canceled", "The client went away in the middle of its request."));
-  });
-  raw.pipe(form);
-  try {
-    yield* found as AsyncIterable<FormFile>;
-  } finally {
-    raw.unpipe(form);
-  }
-}
-
-function formReader(headers: FastifyRequest["headers"]): InstanceType<typeof Busboy> {
-  try {
-    return new Busboy({
-      headers: { ...headers, "content-type": headers["content-type"] ?? "" },
-      preservePath: true,
-      limits: { files: FILES_MAX, fields: 0 },
-    });
-  } catch (error) {
-    throw formUnreadable(error);
-  }
-}
-
-function formUnreadable(cause: unknown): SkerryError {
-  return new SkerryError("bad_request", "The form cannot be read.", { cause });
 }
 
 function noPath(): SkerryError {
