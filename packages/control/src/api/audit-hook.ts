@@ -89,10 +89,14 @@ function endingOf(request: FastifyRequest, reply: FastifyReply): Ending | undefi
   const isAnswerOfGuest = operationOf(request)?.method === "ANY" && code === null;
   if (isAnswerOfGuest) return undefined;
   if (status === FORBIDDEN) return { outcome: "denied", code };
-  if (READING.has(request.method) || operationOf(request)?.method === "ANY") return undefined;
+  if (isReading(request) || operationOf(request)?.method === "ANY") return undefined;
   if (status >= CLIENT_CLOSED) return { outcome: "failure", code };
   // What is answered again has happened before.
   return status < 400 && !reply.hasHeader("idempotent-replayed") ? succeeded : undefined;
+}
+
+function isReading(request: FastifyRequest): boolean {
+  return READING.has(request.method) || operationOf(request)?.audit?.isRead === true;
 }
 
 /** What this request asks for and who makes it, for its event in the log of another organization. */
@@ -106,15 +110,19 @@ function actOf(request: FastifyRequest): CallerAct | undefined {
   const act = operationOf(request)?.audit;
   const caller = knownCallerOf(request);
   if (act === undefined || caller === undefined) return undefined;
-  const { detail, isOfPath, ...what } = act;
+  const { action, resource, detail, isOfPath, idOfRequest } = act;
   const { body, raw } = request;
   const { params } = request as { readonly params: unknown };
   const asked = isOfPath === true ? idInPath({ id: (params as { readonly id: string }).id }) : undefined;
   return {
-    ...what,
+    action,
+    resource,
     caller,
     detail: caller.auditDetails ? shortened(detail?.({ body, url: raw.url ?? "" })) : null,
-    resourceId: asked === undefined ? (answeredIds.get(request) ?? idInPath(params)) : asked,
+    resourceId:
+      asked === undefined
+        ? (answeredIds.get(request) ?? idInPath(params) ?? idOfRequest?.(request) ?? null)
+        : asked,
     // Undefined once the connection is gone.
     address: (request.ip as string | undefined) ?? null,
     requestId: request.id,

@@ -1,6 +1,7 @@
 // Writes and shows the audit log. An event tells who, what, to which resource and how it ended; never a name, a value or the text of an
 // error, because those may be secrets, and a command or a path only where the organization has asked for them.
 
+import type { FastifyRequest } from "fastify";
 import type { AuditAction } from "@skerry/contract/audit/audit-actions";
 import type { AuditEvent, AuditQuery } from "@skerry/contract/audit/audit-event";
 import { newId } from "@skerry/contract/ids";
@@ -26,6 +27,10 @@ export interface Act {
   readonly resource: string;
   /** The resource is the one that `:id` in the path names, whatever else the call names or answers. */
   readonly isOfPath?: true;
+  /** It changes nothing, whatever its method is: only its refusals are kept. */
+  readonly isRead?: true;
+  /** The id of the resource, of a request whose path and answer have none. */
+  readonly idOfRequest?: (request: FastifyRequest) => string | undefined;
   /** What else is kept of a request where its organization wants it; never what may hold an environment, or what a command reads. */
   readonly detail?: (request: { readonly body: unknown; readonly url: string }) => string | undefined;
 }

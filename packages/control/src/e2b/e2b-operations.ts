@@ -6,7 +6,7 @@ import type { GuardedOperation } from "../api/operation.ts";
 import { snapshotOperations } from "../snapshots/snapshot-operations.ts";
 import { sandboxSnapshotOperations } from "../sandboxes/sandbox-snapshot-operations.ts";
 import { sandboxOperations, sandboxVmOperations } from "../sandboxes/sandbox-operations.ts";
-import { apiCredentials, sandboxCredentials } from "./credentials.ts";
+import { apiCredentials, sandboxCredentials, sandboxIdOf } from "./credentials.ts";
 
 /** What comes as it is, whose shape E2B's own document tells. */
 const answer = { description: "As E2B's clients expect it.", content: { "*/*": { schema: Type.Unknown() } } };
@@ -29,13 +29,15 @@ function translated(
 ): GuardedOperation {
   const { tag, summary, access, audit } = like;
   const { scope, orScope, role, rate } = access;
-  const credentials = pathInSandbox(path) === undefined ? apiCredentials : sandboxCredentials;
+  const isInSandbox = pathInSandbox(path) !== undefined;
+  const credentials = isInSandbox ? sandboxCredentials : apiCredentials;
   // What was asked for, such as a command, is in other places of these requests.
   const { action, resource } = audit;
   return {
     ...{ surface: "e2b", method, path, tag, summary, answers: { 200: answer }, errors: [] },
     access: { scope, role, rate, ...(orScope !== undefined && { orScope }), credentials },
-    audit: { action, resource },
+    // The paths in a sandbox do not name it.
+    audit: { action, resource, ...(isInSandbox && { idOfRequest: sandboxIdOf }) },
   };
 }
 
@@ -74,6 +76,12 @@ export const e2bOperations = {
 const rpc = (like: GuardedOperation, method: string) =>
   translated(like, "POST", `${SANDBOX_PREFIX}/${method}`);
 
+/** The protocol sends these with POST too, and clients ask them again and again. */
+const readingRpc = (like: GuardedOperation, method: string): GuardedOperation => {
+  const operation = rpc(like, method);
+  return { ...operation, audit: { ...operation.audit, isRead: true } };
+};
+
 const {
   createSandboxExecution,
   listSandboxExecutions,
@@ -93,20 +101,20 @@ const {
 export const rpcOperations = [
   rpc(createSandboxExecution, "process.Process/Start"),
   rpc(streamSandboxExecution, "process.Process/Connect"),
-  rpc(listSandboxExecutions, "process.Process/List"),
+  readingRpc(listSandboxExecutions, "process.Process/List"),
   rpc(sendSandboxExecutionStdin, "process.Process/Update"),
   rpc(sendSandboxExecutionStdin, "process.Process/StreamInput"),
   rpc(sendSandboxExecutionStdin, "process.Process/SendInput"),
   rpc(sendSandboxExecutionStdin, "process.Process/CloseStdin"),
   rpc(killSandboxExecution, "process.Process/SendSignal"),
-  rpc(statFile, "filesystem.Filesystem/Stat"),
+  readingRpc(statFile, "filesystem.Filesystem/Stat"),
   rpc(makeDirectory, "filesystem.Filesystem/MakeDir"),
   rpc(changeFile, "filesystem.Filesystem/Move"),
-  rpc(downloadFile, "filesystem.Filesystem/ListDir"),
+  readingRpc(downloadFile, "filesystem.Filesystem/ListDir"),
   rpc(removeFile, "filesystem.Filesystem/Remove"),
   rpc(watchDirectory, "filesystem.Filesystem/WatchDir"),
   rpc(watchDirectory, "filesystem.Filesystem/CreateWatcher"),
-  rpc(watchDirectory, "filesystem.Filesystem/GetWatcherEvents"),
+  readingRpc(watchDirectory, "filesystem.Filesystem/GetWatcherEvents"),
   rpc(watchDirectory, "filesystem.Filesystem/RemoveWatcher"),
 ];
 
