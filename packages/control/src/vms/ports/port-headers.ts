@@ -33,7 +33,15 @@ const hopByHop: ReadonlySet<string> = new Set([
 ]);
 
 /** What a client shows to us. A session of a browser never counts for a port, so its cookie is no use there either. */
-const credentials: ReadonlySet<string> = new Set(["authorization", "cookie", "x-api-key", "x-org-id"]);
+const credentials: ReadonlySet<string> = new Set([
+  "authorization",
+  "cookie",
+  "x-api-key",
+  "x-org-id",
+  // E2B's clients open a sandbox with these.
+  "x-access-token",
+  "e2b-sandbox-id",
+]);
 
 /** We say these ourselves. */
 const ours: ReadonlySet<string> = new Set([
