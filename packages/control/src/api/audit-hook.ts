@@ -10,6 +10,7 @@ import {
   recordCallAfterwards,
   recordRefusals,
   succeeded,
+  type Act,
   type CallerAct,
   type Ending,
 } from "../audit/audit-log.ts";
@@ -110,23 +111,24 @@ function actOf(request: FastifyRequest): CallerAct | undefined {
   const act = operationOf(request)?.audit;
   const caller = knownCallerOf(request);
   if (act === undefined || caller === undefined) return undefined;
-  const { action, resource, detail, isOfPath, idOfRequest } = act;
+  const { action, resource, detail } = act;
   const { body, raw } = request;
-  const { params } = request as { readonly params: unknown };
-  const asked = isOfPath === true ? idInPath({ id: (params as { readonly id: string }).id }) : undefined;
   return {
     action,
     resource,
     caller,
     detail: caller.auditDetails ? shortened(detail?.({ body, url: raw.url ?? "" })) : null,
-    resourceId:
-      asked === undefined
-        ? (answeredIds.get(request) ?? idInPath(params) ?? idOfRequest?.(request) ?? null)
-        : asked,
+    resourceId: resourceIdOf(request, act),
     // Undefined once the connection is gone.
     address: (request.ip as string | undefined) ?? null,
     requestId: request.id,
   };
+}
+
+function resourceIdOf(request: FastifyRequest, { isOfPath, idOfRequest }: Act): string | null {
+  const { params } = request as { readonly params: unknown };
+  if (isOfPath === true) return idInPath({ id: (params as { readonly id: string }).id });
+  return answeredIds.get(request) ?? idInPath(params) ?? idOfRequest?.(request) ?? null;
 }
 
 const DETAIL_MAX_CHARS = 1_000;
