@@ -2,6 +2,7 @@ import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { runProgram } from "../src/run.ts";
 import { DnsForwarder } from "../src/network/dns-forwarder.ts";
 import type { NameServer } from "../src/network/name-servers.ts";
 import { pino } from "pino";
@@ -104,6 +105,37 @@ test("one guest has a bounded number of queries under way", async () => {
   for (let count = 0; count < 100; count += 1) socket.send(query, to.port, to.address);
   await once(socket, "message");
   expect(arrived).toBe(32);
+});
+
+test("a query from port 0, to which nothing can be sent, is passed over, and the next one is answered", async () => {
+  const { server, arrived } = await answering();
+  const to = await forwarder(server);
+  const packet = Buffer.concat([Buffer.alloc(8), silentName]);
+  packet.writeUInt16BE(to.port, 2);
+  packet.writeUInt16BE(packet.length, 4);
+  await sendRaw(to.address, packet);
+  expect((await ask(to))[3]).toBe(0);
+  expect(arrived()).toBe(0);
+  // Answered at once, so that without the check the send would have failed before the next answer.
+  const answered = Buffer.concat([packet.subarray(0, 8), query]);
+  answered.writeUInt16BE(answered.length, 4);
+  await sendRaw(to.address, answered);
+  expect((await ask(to))[3]).toBe(0);
+});
+
+/** A datagram with its UDP header as it is. */
+async function sendRaw(address: string, packet: Buffer): Promise<void> {
+  const program =
+    "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)" +
+    ".sendto(bytes.fromhex(sys.argv[2]), (sys.argv[1], 0))";
+  await runProgram("python3", ["-c", program, address, packet.toString("hex")], { deadlineMs: 20_000 });
+}
+
+test("a server to which there is no way is passed over", async () => {
+  const { server } = await answering();
+  // The kernel refuses to connect a socket to a broadcast address.
+  const unreachable = { address: "255.255.255.255", port: 53 };
+  expect((await ask(await forwarder(unreachable, server)))[3]).toBe(0);
 });
 
 /** What its server never answers. */

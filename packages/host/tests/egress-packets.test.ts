@@ -229,6 +229,21 @@ except TimeoutError:
     print("silence")
 `;
 
+test("a datagram from port 0, which nothing can answer, does not leave the slot", async () => {
+  const open: Egress = { ...closed, mode: "allow_all" };
+  await wire.rules.replace(wire.slot, open);
+  const sent = async (port: number): Promise<number> => {
+    const before = (await wire.rules.report(wire.slot, open)).counters.packets_out;
+    await wire.guest(`python3 -c '
+import socket, struct
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+raw.sendto(struct.pack("!HHHH", ${port}, 9, 8, 0), ("${wire.world}", 0))'`);
+    return (await wire.rules.report(wire.slot, open)).counters.packets_out - before;
+  };
+  expect(await sent(1)).toBe(1);
+  expect(await sent(0)).toBe(0);
+});
+
 test("a connection of which the slot has not seen the beginning is reset, and does not leave it", async () => {
   const open: Egress = { ...closed, mode: "allow_all" };
   await wire.rules.replace(wire.slot, open);

@@ -44,9 +44,13 @@ export class DnsDoor {
     // One datagram that could not be taken or sent must not end the process.
     this.datagrams.on("error", () => undefined);
     this.datagrams.on("message", (query, { address, port }) => {
-      void this.#answer(query, address, "udp").then((answer) => {
-        if (answer !== undefined) this.datagrams.send(answer, port, address, () => undefined);
-      });
+      // There is no way back to port 0, and to send there throws.
+      if (port === 0) return;
+      void this.#answer(query, address, "udp")
+        .then((answer) => {
+          if (answer !== undefined) this.datagrams.send(answer, port, address, () => undefined);
+        })
+        .catch(() => undefined);
     });
     this.streams = createServer((client) => {
       client.on("error", () => client.destroy());
@@ -67,12 +71,14 @@ export class DnsDoor {
         if (held.length < end) return;
         client.pause();
         // One query each: who has another one connects again.
-        void this.#answer(held.subarray(2, end), address, "tcp").then((answer) => {
-          if (answer === undefined) return void client.destroy();
-          const length = Buffer.alloc(2);
-          length.writeUInt16BE(answer.length);
-          client.end(Buffer.concat([length, answer]));
-        });
+        void this.#answer(held.subarray(2, end), address, "tcp")
+          .then((answer) => {
+            if (answer === undefined) return void client.destroy();
+            const length = Buffer.alloc(2);
+            length.writeUInt16BE(answer.length);
+            client.end(Buffer.concat([length, answer]));
+          })
+          .catch(() => client.destroy());
       });
     });
   }

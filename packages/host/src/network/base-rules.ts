@@ -77,7 +77,8 @@ function passChain(connections: number): string {
 }
 
 /** Runs behind the policy's chain. Inwards only answers pass. A guest that was paused, or is a fork, holds connections that this slot does not
- *  know: they are reset, because the kernel would pick them up in the middle, and a fork's would be its origin's. */
+ *  know: they are reset, because the kernel would pick them up in the middle, and a fork's would be its origin's. A datagram from port 0
+ *  can have no answer, and programs that try to answer it fail. */
 function forwardChain(): string {
   const meanings = Object.entries(denyMarks).map(([rule, mark]) => `${mark} : goto deny_${rule}`);
   return `  chain forward {
@@ -86,6 +87,7 @@ function forwardChain(): string {
     iifname . oifname != { ${TAP} . ${UPLINK}, ${UPLINK} . ${TAP} } drop
     meta nfproto != ipv4 drop
     ct state invalid,untracked drop
+    iifname ${TAP} udp sport 0 drop
     iifname ${TAP} meta l4proto tcp ct status ! confirmed tcp flags & (fin | syn | rst | ack) != syn goto refuse
     meta mark vmap { ${[`${PASS_MARK} : goto pass`, ...meanings].join(", ")} }
   }`;

@@ -79,12 +79,16 @@ export class DnsForwarder {
 
   /** Queries over the limit are dropped, as by a busy server; the guest repeats them. */
   #take(query: Buffer, address: string, port: number): void {
+    // There is no way back to port 0, and to send there throws.
+    if (port === 0) return;
     const underWay = new AbortController();
     if (this.#closed || query.length < HEADER_BYTES || !this.#queries.take(address, underWay)) return;
     void this.#answer(query, underWay.signal)
       .then((answer) => {
         if (!underWay.signal.aborted) this.#datagrams.send(answer, port, address, () => undefined);
       })
+      // A query that cannot be asked or answered is one that is lost; the guest repeats it.
+      .catch((error: unknown) => this.#options.log.debug({ err: error }, "a name query failed"))
       .finally(() => this.#queries.release(address, underWay));
   }
 

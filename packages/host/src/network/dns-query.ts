@@ -24,7 +24,10 @@ export function sendDnsQuery(
     const id = randomInt(0x1_00_00);
     const sent = Buffer.from(query);
     sent.writeUInt16BE(id);
+    let ended = false;
     const end = (answer?: Buffer): void => {
+      if (ended) return;
+      ended = true;
       clearTimeout(timer);
       signal.removeEventListener("abort", giveUp);
       socket.close();
@@ -33,15 +36,19 @@ export function sendDnsQuery(
     const giveUp = (): void => end();
     const timer = setTimeout(giveUp, ANSWER_DEADLINE_MS);
     signal.addEventListener("abort", giveUp, { once: true });
-    socket.once("error", giveUp);
+    socket.on("error", giveUp);
     socket.on("message", (message) => {
       if (message.length < HEADER_BYTES || message.readUInt16BE() !== id) return;
       if (((message[2] ?? 0) & RESPONSE_BIT) === 0) return;
       query.copy(message, 0, 0, 2);
       end(message);
     });
-    // Connected, it takes datagrams from this server only.
-    socket.connect(server.port, server.address, () => socket.send(sent));
+    // Connected, it takes datagrams from this server only. Where there is no way to the server the callback gets an error, and to send
+    // then throws.
+    socket.connect(server.port, server.address, (error?: Error) => {
+      if (error !== undefined) return end();
+      if (!ended) socket.send(sent);
+    });
   });
 }
 
