@@ -2,9 +2,13 @@
 
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
+import { createServer } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { DnsDoor } from "../src/names/dns-door.ts";
+import { answerTo, readQuestion } from "../src/names/dns-message.ts";
 import { Guests } from "../src/names/guests.ts";
+import { httpDoor } from "../src/names/http-door.ts";
 import { Resolver } from "../src/names/resolver.ts";
 import type { NamePolicy } from "../src/network/name-proxy-protocol.ts";
 import { runProgram } from "../src/run.ts";
@@ -46,4 +50,92 @@ test("a query from port 0, to which nothing can be sent, is passed over, and the
   client.send(query, port, GUEST);
   const [answer] = (await once(client, "message")) as [Buffer];
   expect((answer[3] ?? 0) & 15).toBe(3);
+});
+
+/** Of servers of this file alone. */
+const server = (number: number): string => `127.77.${process.pid % 256}.${number}`;
+
+interface World {
+  readonly guests: Guests;
+  /** Connections to servers. */
+  readonly open: Set<Socket>;
+  /** A connection of the guest to the door. */
+  dial(): Socket;
+}
+
+/** `s1.example` and so on lead to servers that answer with their name, but for `/never`. */
+async function openDoor(servers: number): Promise<World> {
+  const names = createSocket("udp4");
+  names.on("message", (query, { address, port }) => {
+    const question = readQuestion(query);
+    if (question === undefined) return;
+    const addresses = [server(Number(/\d+/.exec(question.name)?.[0]))];
+    names.send(answerTo(question, 0, { addresses, ttlS: 60 }), port, address);
+  });
+  names.bind(0, GUEST);
+  await once(names, "listening");
+  cleanups.push(() => names.close());
+  const { port } = names.address();
+  const guests = guestsOf(new Resolver(() => Promise.resolve([{ address: GUEST, port }])));
+  const open = new Set<Socket>();
+  for (let number = 1; number <= servers; number += 1) {
+    const site = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+      if (request.url !== "/never") response.end(`I am ${request.headers.host}.`);
+    });
+    site.on("connection", (socket) => {
+      open.add(socket);
+      socket.once("close", () => open.delete(socket));
+    });
+    site.listen(80, server(number));
+    await once(site, "listening");
+    cleanups.push(() => {
+      site.close();
+      site.closeAllConnections();
+    });
+  }
+  const door = httpDoor(guests).listen(0, GUEST);
+  await once(door, "listening");
+  cleanups.push(() => {
+    door.close();
+    door.closeAllConnections();
+  });
+  const dial = (): Socket => {
+    const client = connect((door.address() as AddressInfo).port, GUEST).on("error", () => undefined);
+    cleanups.push(() => client.destroy());
+    return client;
+  };
+  return { guests, open, dial };
+}
+
+const get = (number: number, url = "/"): string => `GET ${url} HTTP/1.1\r\nHost: s${number}.example\r\n\r\n`;
+
+async function askFor(client: Socket, number: number): Promise<void> {
+  let said = "";
+  const take = (bytes: Buffer): void => void (said += bytes.toString());
+  client.on("data", take);
+  client.write(get(number));
+  await expect.poll(() => said, { timeout: 20_000 }).toContain(`I am s${number}.example.`);
+  client.off("data", take);
+}
+
+test("of the servers that a connection has asked it keeps connections to two, and none when it ends", async () => {
+  const { open, dial } = await openDoor(6);
+  const client = dial();
+  for (let number = 1; number <= 6; number += 1) await askFor(client, number);
+  await expect.poll(() => open.size).toBe(2);
+  const kept = [...open];
+  await askFor(client, 6);
+  expect([...open]).toEqual(kept);
+  client.destroy();
+  await expect.poll(() => open.size).toBe(0);
+});
+
+test("the connections to servers that are kept for one guest are bounded over all of its own", async () => {
+  const { open, dial } = await openDoor(2);
+  for (let count = 0; count < 20; count += 1) {
+    const client = dial();
+    await askFor(client, 1);
+    await askFor(client, 2);
+  }
+  await expect.poll(() => open.size).toBe(32);
 });

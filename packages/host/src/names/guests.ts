@@ -17,6 +17,8 @@ const CONNECTIONS = { all: 4_096, each: 256 } as const;
 /** HTTP requests under way, of all guests and of one. Each holds a head of at most 16 KiB, and as much of an answer as a socket
  *  takes. */
 const REQUESTS = { all: 2_048, each: 128 } as const;
+/** Connections to servers that are kept for a guest's next request, of all guests and of one. */
+const KEPT = { all: 1_024, each: 32 } as const;
 /** To decide one takes this process's time, which the guests share. */
 const REQUEST_RATE = { burst: 1_000, perMs: 0.5 } as const;
 /** What the policies of a host that has been started again are not renewed in is over. */
@@ -90,6 +92,7 @@ export class Guests {
   readonly #guests = new Map<string, Guest>();
   readonly #places = new FairShare<Connection>(CONNECTIONS, ({ socket }) => socket.destroy());
   readonly #requests = new FairShare<Destroyable>(REQUESTS, (request) => request.destroy());
+  readonly #kept = new FairShare<Destroyable>(KEPT, (server) => server.destroy());
   readonly #newResolver: () => Resolver;
 
   constructor(newResolver: () => Resolver) {
@@ -153,6 +156,12 @@ export class Guests {
       return () => this.#requests.release(guest.address, request);
     guest.refuse({ rule: "connection_limit", port, protocol: "tcp" });
     return undefined;
+  }
+
+  /** Undefined where the guest has too many connections to servers that are kept. Call what it returns when this one is no longer. */
+  admitKept(guest: Guest, server: Destroyable): (() => void) | undefined {
+    const isKept = this.#guests.get(guest.address) === guest && this.#kept.take(guest.address, server);
+    return isKept ? () => this.#kept.release(guest.address, server) : undefined;
   }
 
   release(connection: Connection): void {

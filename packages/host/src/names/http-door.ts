@@ -4,7 +4,7 @@
 import {
   createServer,
   request as ask,
-  Agent,
+  type Agent,
   type IncomingMessage,
   type Server,
   type ServerResponse,
@@ -16,6 +16,7 @@ import { nameInHost } from "./decide-name.ts";
 import { findWay } from "./find-way.ts";
 import type { Connection, Destination, Guests } from "./guests.ts";
 import { forwardedFields } from "./http-fields.ts";
+import { ServerConnections } from "./server-connections.ts";
 
 const HTTP_PORT = 80;
 /** As servers have it. */
@@ -55,7 +56,7 @@ export function httpDoor(guests: Guests): Server {
     client.on("error", () => client.destroy());
     const connection = guests.admit(client.remoteAddress ?? "", HTTP_PORT, client);
     if (connection === undefined) return void client.resetAndDestroy();
-    const agent = new Agent({ keepAlive: true, maxSockets: 8, maxFreeSockets: 2, timeout: IDLE_DEADLINE_MS });
+    const agent = new ServerConnections(guests, connection.guest);
     visits.set(client, { connection, agent, pending: 0 });
     client.once("close", () => {
       guests.release(connection);
