@@ -12,12 +12,13 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EgressDenial, HostEgress } from "@skerry/contract/vms/egress";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { EgressLoader } from "../src/network/egress-loader.ts";
 import { ipBatch } from "../src/network/netns-exec.ts";
 import { runProgram } from "../src/run.ts";
 import { findByUid } from "../src/vm/qemu/process.ts";
 import { clientHello } from "./support/client-hello.ts";
-import { NAME_PROXY_UID } from "./support/names.ts";
-import { testWorld } from "./support/network.ts";
+import { NAME_PROXY_UID, testNames } from "./support/names.ts";
+import { testRange, testWorld } from "./support/network.ts";
 import { layWire, NAME_SERVER_PORT, type Wire } from "./support/wire.ts";
 
 /** Two addresses of a content network: sites share them. */
@@ -482,6 +483,24 @@ test("a policy without names ends what went through the proxy", async () => {
   await wire.rules.replace(wire.slot, closed);
   expect(await tls(shared, "good.example")).not.toContain(shared);
   expect(arrivals.filter(({ site }) => site !== undefined)).toEqual([]);
+});
+
+test("a guest that this host process has not told the proxy of finds nothing of the one before it", async () => {
+  await tls(shared, "evil.example");
+  expect(await denials()).toContain("domain evil.example tcp 443");
+  // The next host process: it finds the proxy, which still knows the guest that has ended.
+  wire.names.close();
+  const names = testNames({ servers: [{ address: wire.world, port: NAME_SERVER_PORT }] });
+  const { slots } = wire;
+  const rules = new EgressLoader({ range: testRange(), neverCidrs: [], resolverPort: 10_053, slots, names });
+  const before = await proxies();
+  try {
+    await rules.replace(wire.slot, policy);
+    expect(await proxies()).toEqual(before);
+    expect(await names.proxy.denials(wire.slotAddress)).toEqual([]);
+  } finally {
+    names.proxy.close();
+  }
 });
 
 async function proxies(): Promise<number[]> {

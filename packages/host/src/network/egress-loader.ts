@@ -86,7 +86,8 @@ export class EgressLoader {
     }
     const before = proxy.policyOf(guest);
     try {
-      await proxy.set(guest, this.#namePolicy(policy), load === "first");
+      // A guest that this process does not know has nothing of its own there: what the proxy may still have is an earlier guest's.
+      await proxy.set(guest, this.#namePolicy(policy), load === "first" || before === undefined);
       await loadScript(script);
     } catch (error) {
       if (before === undefined) await proxy.forget(guest);
