@@ -55,6 +55,9 @@ test("a query from port 0, to which nothing can be sent, is passed over, and the
 /** Of servers of this file alone. */
 const server = (number: number): string => `127.77.${process.pid % 256}.${number}`;
 
+/** Before the door ends connections that are idle, after 30 s. */
+const SOON = { timeout: 15_000 } as const;
+
 interface World {
   readonly guests: Guests;
   /** Connections to servers. */
@@ -122,12 +125,12 @@ test("of the servers that a connection has asked it keeps connections to two, an
   const { open, dial } = await openDoor(6);
   const client = dial();
   for (let number = 1; number <= 6; number += 1) await askFor(client, number);
-  await expect.poll(() => open.size).toBe(2);
+  await expect.poll(() => open.size, SOON).toBe(2);
   const kept = [...open];
   await askFor(client, 6);
   expect([...open]).toEqual(kept);
   client.destroy();
-  await expect.poll(() => open.size).toBe(0);
+  await expect.poll(() => open.size, SOON).toBe(0);
 });
 
 test("the connections to servers that are kept for one guest are bounded over all of its own", async () => {
@@ -137,5 +140,5 @@ test("the connections to servers that are kept for one guest are bounded over al
     await askFor(client, 1);
     await askFor(client, 2);
   }
-  await expect.poll(() => open.size).toBe(32);
+  await expect.poll(() => open.size, SOON).toBe(32);
 });
