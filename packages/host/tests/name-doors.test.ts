@@ -63,7 +63,7 @@ interface World {
   /** Connections to servers. */
   readonly open: Set<Socket>;
   /** A connection of the guest to the door. */
-  dial(): Socket;
+  readonly dial: () => Socket;
 }
 
 /** `s1.example` and so on lead to servers that answer with their name, but for `/never`. */
@@ -141,4 +141,40 @@ test("the connections to servers that are kept for one guest are bounded over al
     await askFor(client, 2);
   }
   await expect.poll(() => open.size, SOON).toBe(32);
+});
+
+test("requests that wait behind one without an answer give their places back when the connection ends", async () => {
+  const { open, dial } = await openDoor(1);
+  // Together more than the 128 that a guest may have under way.
+  for (let count = 0; count < 10; count += 1) {
+    const client = dial();
+    client.write(get(1, "/never").repeat(15));
+    await expect.poll(() => open.size, SOON).toBe(15);
+    client.destroy();
+    await expect.poll(() => open.size, SOON).toBe(0);
+  }
+  await askFor(dial(), 1);
+});
+
+test("a guest with an address that another one had has all of its own places", () => {
+  const guests = guestsOf();
+  const socket = { destroy: () => undefined };
+  const takeAll = (): number[] => {
+    const guest = guests.get(GUEST);
+    if (guest === undefined) throw new Error("the guest is unknown");
+    const takes = [
+      () => guests.admit(GUEST, 443, { ...socket }),
+      () => guests.admitRequest(guest, 80, socket),
+      () => guests.admitKept(guest, { ...socket }),
+    ];
+    return takes.map((take) => {
+      let taken = 0;
+      while (take() !== undefined) taken += 1;
+      return taken;
+    });
+  };
+  const first = takeAll();
+  expect(takeAll()).toEqual([0, 0, 0]);
+  guests.set({ guest: GUEST, policy, isNew: true });
+  expect(takeAll()).toEqual(first);
 });

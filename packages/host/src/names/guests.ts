@@ -126,6 +126,8 @@ export class Guests {
     const guest = this.#guests.get(address);
     this.#guests.delete(address);
     for (const { socket } of guest?.connections ?? []) socket.destroy();
+    // The next guest with this address has all of its own places, also where these sockets close later.
+    for (const places of [this.#places, this.#requests, this.#kept]) places.releaseAll(address);
   }
 
   /** A host process that has just come names the guests that are still there; the others have ended while there was none. */

@@ -36,8 +36,8 @@ interface Visit {
   readonly connection: Connection;
   /** Connections to servers are shared by the requests of one connection of one guest. */
   readonly agent: Agent;
-  /** Requests that are not answered yet. */
-  pending: number;
+  /** For each request that is not answered yet: aborted when it has been, or when the connection has gone. */
+  readonly pending: Set<AbortController>;
 }
 
 export function httpDoor(guests: Guests): Server {
@@ -57,26 +57,32 @@ export function httpDoor(guests: Guests): Server {
     const connection = guests.admit(client.remoteAddress ?? "", HTTP_PORT, client);
     if (connection === undefined) return void client.resetAndDestroy();
     const agent = new ServerConnections(guests, connection.guest);
-    visits.set(client, { connection, agent, pending: 0 });
+    const visit: Visit = { connection, agent, pending: new Set() };
+    visits.set(client, visit);
     client.once("close", () => {
       guests.release(connection);
+      // A response that waits behind another one on the connection gets no `close` of its own in every version of node.
+      for (const request of visit.pending) request.abort();
       agent.destroy();
     });
   });
   server.on("request", (request, response) => {
     const visit = visits.get(request.socket);
-    if (visit === undefined || visit.pending === PENDING_MAX) return void request.socket.destroy();
+    if (visit === undefined || visit.pending.size === PENDING_MAX || request.socket.destroyed)
+      return void request.socket.destroy();
     const { guest } = visit.connection;
     const free = guests.admitRequest(guest, HTTP_PORT, request.socket);
     if (free === undefined) return void request.socket.destroy();
-    visit.pending += 1;
-    response.once("close", () => {
-      visit.pending -= 1;
+    const underWay = new AbortController();
+    visit.pending.add(underWay);
+    underWay.signal.addEventListener("abort", () => {
+      visit.pending.delete(underWay);
       free();
     });
+    response.once("close", () => underWay.abort());
     response.on("error", () => request.socket.destroy());
     void wayOf(visit, request)
-      .then((decision) => pass(decision, request, response))
+      .then((decision) => pass(decision, { request, response, over: underWay.signal }))
       .catch(() => request.socket.destroy());
   });
   server.on("upgrade", (request, client, head) => {
@@ -138,15 +144,22 @@ function pathOf({ url = "/" }: IncomingMessage): string {
   return path.startsWith("?") || path === "" ? `/${path}` : path;
 }
 
-function pass(decision: Decision, request: IncomingMessage, response: ServerResponse): void {
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Aborted when there is nothing to answer any more. */
+  readonly over: AbortSignal;
+}
+
+function pass(decision: Decision, { request, response, over }: Exchange): void {
   response.sendDate = false;
   const fail = (status: number, why: string): void => {
     if (response.headersSent) return void request.socket.destroy();
     response.writeHead(status, { "content-type": "text/plain", connection: "close" }).end(`${why}\n`);
   };
-  if ("refused" in decision) return response.destroyed ? undefined : fail(decision.status, decision.refused);
+  if ("refused" in decision) return over.aborted ? undefined : fail(decision.status, decision.refused);
   const { to, agent, end } = decision;
-  if (response.destroyed) return end();
+  if (over.aborted) return end();
   const onward = ask({
     ...{
       host: to.address,
@@ -164,7 +177,7 @@ function pass(decision: Decision, request: IncomingMessage, response: ServerResp
     if (!beginAnswer(answer, response)) return void request.socket.destroy();
     pipeline(answer, response, (error) => error && request.socket.destroy());
   });
-  response.once("close", () => {
+  over.addEventListener("abort", () => {
     end();
     onward.destroy();
   });

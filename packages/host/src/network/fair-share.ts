@@ -35,6 +35,12 @@ export class FairShare<Item> {
     if (own.size === 0) this.#taken.delete(guest);
   }
 
+  /** Of a guest that has gone. Its items are not evicted; to `release` them later does nothing. */
+  releaseAll(guest: string): void {
+    this.#count -= this.#taken.get(guest)?.size ?? 0;
+    this.#taken.delete(guest);
+  }
+
   all(): Item[] {
     return [...this.#taken.values()].flatMap((items) => [...items]);
   }
