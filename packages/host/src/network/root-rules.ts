@@ -67,9 +67,7 @@ table inet ${table} {
     type ipv4_addr; flags interval; auto-merge;
     elements = { ${[...nameProxy.neverCidrs, slotRange].join(", ")} }
   }
-  chain name_proxy {
-    type filter hook output priority -10; policy accept;
-    meta skuid != ${nameProxy.uid} accept
+  chain by_name {
     ct direction reply accept
     meta l4proto { tcp, udp } th dport { ${[...new Set(nameProxy.serverPorts)].join(", ")} } accept
     meta nfproto != ipv4 drop
@@ -77,6 +75,11 @@ table inet ${table} {
     fib daddr type local drop
     tcp dport { 80, 443 } accept
     drop
+  }
+  # Not the other way around: a packet of a socket that its process has closed has no user, and neither \`==\` nor \`!=\` holds for it.
+  chain name_proxy {
+    type filter hook output priority -10; policy accept;
+    meta skuid ${nameProxy.uid} jump by_name
   }
   chain translate {
     type nat hook postrouting priority srcnat; policy accept;
