@@ -143,10 +143,13 @@ test("a guest reaches allowed names wherever it thinks they are, and others on t
     "getent ahostsv4 good.example; getent ahostsv4 secret.evil.example; true",
   );
   expect(looked.stdout).toContain(shared);
-  const reached = world.arrivals.filter(({ protocol }) => protocol === "tcp");
-  expect(new Set(reached.map(({ to, text }) => `${to} ${text.toLowerCase()}`))).toEqual(
-    new Set([`${shared} good.example`, `${shared} cdn.good.example`]),
+  // Another address here is one of those that this machine's packages come from: a template that another file builds asks there too.
+  const reached = world.arrivals.filter(({ protocol, to }) => protocol === "tcp" && to === shared);
+  expect(new Set(reached.map(({ text }) => text.toLowerCase()))).toEqual(
+    new Set(["good.example", "cdn.good.example"]),
   );
+  const others = world.arrivals.filter(({ text }) => /example|evil/i.test(text));
+  expect(others.filter(({ protocol, to }) => protocol === "tcp" && to !== shared)).toEqual([]);
   expect(world.arrivals.some(({ protocol, text }) => protocol === "dns" && text.includes("evil"))).toBe(
     false,
   );
