@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterEach, expect, test } from "vitest";
 import { openHostNetwork, RangeTaken, removeHostNetwork } from "../src/network/host-network.ts";
@@ -47,4 +49,20 @@ test("two hosts on one machine never have the same range, and where it is asked 
   const second = await openHostNetwork({ ...other, ...free });
   expect(second.cidr).not.toBe(first.cidr);
   expect((await openHostNetwork({ ...other, ...free })).cidr).toBe(second.cidr);
+});
+
+test("who writes to a connection that the other process has closed is told: packets of closed sockets have no user, and pass", async () => {
+  await openHostNetwork(one);
+  const server = createServer({ allowHalfOpen: true }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const accepted = once(server, "connection");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const [connection] = (await accepted) as [Socket];
+  client.destroy();
+  await once(connection.resume(), "end");
+  const told = once(connection, "error");
+  const writing = setInterval(() => connection.write("is answered with a reset, which no process sends"), 20);
+  expect((await told)[0]).toMatchObject({ code: expect.stringMatching(/^(EPIPE|ECONNRESET)$/) });
+  clearInterval(writing);
+  server.close();
 });
