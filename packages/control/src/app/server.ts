@@ -29,6 +29,7 @@ import {
 import { buildSerializer } from "../http/build-serializer.ts";
 import { validatorCompiler } from "../http/validator-compiler.ts";
 import { registerE2b } from "../e2b/e2b-routes.ts";
+import { sandboxPort } from "../e2b/sandbox-port.ts";
 import { allRoutes, operations } from "./operations.ts";
 
 /** Largest JSON body. The largest that can be right, a full environment, is far below. */
@@ -68,7 +69,10 @@ export async function buildServer(
     }),
     genReqId: (request) => (request as CountedRequest).requestId,
     serverFactory: (handler) => {
-      const byHostName = sandboxDomain === undefined ? undefined : leadByHostName(sandboxDomain);
+      const byHostName =
+        sandboxDomain === undefined
+          ? undefined
+          : leadByHostName(sandboxDomain, context.e2b ? sandboxPort : undefined);
       const served = listenerOf(context, { corsOrigins: new Set(corsOrigins), byHostName }, handler);
       listener.resolve(served);
       return httpServer(served, limits);

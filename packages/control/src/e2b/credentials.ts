@@ -4,6 +4,7 @@
 //                    latter through, unless E2B_VALIDATE_API_KEY=false.
 //   X-Access-Token   into a sandbox: what `accessTokenFor` has made for one sandbox, one organization and one token. It ends with each of them, and
 //                    everything that it does is done by that token: its scopes, its limits, its name in the audit log.
+//   signature        of a URL of a file, which its client made of such an access token.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
@@ -11,6 +12,7 @@ import { isId } from "@skerry/contract/ids";
 import { organizationInHeader } from "../api/authenticate-hook.ts";
 import { readCredentials, unauthorized, type Credentials } from "../auth/authenticate.ts";
 import type { Context } from "../context.ts";
+import { readSignature, SignedFiles } from "./file-signatures.ts";
 import { signingKey } from "../vms/signed-urls/signing-key.ts";
 
 const KEY_PREFIX = "e2b_";
@@ -28,9 +30,12 @@ export function apiCredentials(_context: Context, request: FastifyRequest): Cred
   return readCredentials(secretOfKey(sent), organizationInHeader(request));
 }
 
+/** Of requests whose signature says it. */
+const signedFor = new WeakMap<FastifyRequest, string>();
+
 /** The sandbox that a call is for; undefined where the request names none. */
-export function sandboxIdOf({ headers }: FastifyRequest): string | undefined {
-  const id = headers["e2b-sandbox-id"];
+export function sandboxIdOf(request: FastifyRequest): string | undefined {
+  const id = signedFor.get(request) ?? request.headers["e2b-sandbox-id"];
   return typeof id === "string" && isId("sandbox", id) ? id : undefined;
 }
 
@@ -47,6 +52,29 @@ export async function sandboxCredentials(context: Context, request: FastifyReque
   return { secretSha256, orgId };
 }
 
+const filesOf = new WeakMap<Context, SignedFiles>();
+
+function signedFilesOf(context: Context): SignedFiles {
+  const known = filesOf.get(context) ?? new SignedFiles(context.limits.visitorsPerMinute);
+  filesOf.set(context, known);
+  return known;
+}
+
+/** Of a request for a file: its URL may be signed in the place of a token. */
+export async function fileCredentials(context: Context, request: FastifyRequest): Promise<Credentials> {
+  const { "x-access-token": accessToken, "x-api-key": key, authorization = "" } = request.headers;
+  if (accessToken !== undefined || key !== undefined || /^Bearer /i.test(authorization))
+    return sandboxCredentials(context, request);
+  const asked = readSignature(request);
+  const found = signedFilesOf(context).find({
+    ...asked,
+    sandboxId: sandboxIdOf(request),
+    address: request.ip,
+  });
+  signedFor.set(request, found.sandboxId);
+  return found.credentials;
+}
+
 /** For calls into this sandbox, of the caller who has made the request. */
 export async function accessTokenFor(
   context: Context,
@@ -55,7 +83,9 @@ export async function accessTokenFor(
 ): Promise<string> {
   const { secretSha256 } = apiCredentials(context, request);
   const code = codeOf(await signingKey(context.db), id, { secretSha256, orgId });
-  return `ea_${secretSha256}_${orgId}_${code.toString("base64url")}`;
+  const accessToken = `ea_${secretSha256}_${orgId}_${code.toString("base64url")}`;
+  signedFilesOf(context).note(accessToken, { sandboxId: id, credentials: { secretSha256, orgId } });
+  return accessToken;
 }
 
 /** No text that is signed for another purpose with this key begins like it. */

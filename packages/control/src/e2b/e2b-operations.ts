@@ -6,7 +6,7 @@ import type { GuardedOperation } from "../api/operation.ts";
 import { snapshotOperations } from "../snapshots/snapshot-operations.ts";
 import { sandboxSnapshotOperations } from "../sandboxes/sandbox-snapshot-operations.ts";
 import { sandboxOperations, sandboxVmOperations } from "../sandboxes/sandbox-operations.ts";
-import { apiCredentials, sandboxCredentials, sandboxIdOf } from "./credentials.ts";
+import { apiCredentials, fileCredentials, sandboxCredentials, sandboxIdOf } from "./credentials.ts";
 
 /** What comes as it is, whose shape E2B's own document tells. */
 const answer = { description: "As E2B's clients expect it.", content: { "*/*": { schema: Type.Unknown() } } };
@@ -14,10 +14,10 @@ const answer = { description: "As E2B's clients expect it.", content: { "*/*": {
 /** The prefix of what is called in a sandbox; `E2B_SANDBOX_URL` leads there. */
 const SANDBOX_PREFIX = "/e2b/sandbox";
 
-/** What follows the prefix, from its slash on; undefined for another path. */
+/** What follows the prefix, from its slash on; undefined for another path. Signed URLs of files have none: the clients make them so. */
 export function pathInSandbox(url: string): string | undefined {
-  const [, path] = /^\/e2b\/sandbox(\/[^?]*)/.exec(url) ?? [];
-  return path;
+  const [, path, signed] = /^(?:\/e2b\/sandbox(\/[^?]*)|(\/files)(?=\?|$))/.exec(url) ?? [];
+  return path ?? signed;
 }
 
 type Method = GuardedOperation["method"];
@@ -118,11 +118,24 @@ export const rpcOperations = [
   rpc(watchDirectory, "filesystem.Filesystem/RemoveWatcher"),
 ];
 
+/** Where the URL may be signed in the place of a token. */
+const signable = (
+  like: GuardedOperation,
+  method: Method,
+  path: GuardedOperation["path"],
+): GuardedOperation => {
+  const operation = translated(like, method, path);
+  return { ...operation, access: { ...operation.access, credentials: fileCredentials } };
+};
+
 /** Of plain HTTP. */
 export const sandboxCallOperations = {
   health: translated(getSandbox, "GET", `${SANDBOX_PREFIX}/health`),
   measure: translated(getSandboxMetrics, "GET", `${SANDBOX_PREFIX}/metrics`),
   envs: translated(getSandbox, "GET", `${SANDBOX_PREFIX}/envs`),
-  download: translated(downloadFile, "GET", `${SANDBOX_PREFIX}/files`),
-  upload: translated(uploadFile, "POST", `${SANDBOX_PREFIX}/files`),
+  download: signable(downloadFile, "GET", `${SANDBOX_PREFIX}/files`),
+  upload: signable(uploadFile, "POST", `${SANDBOX_PREFIX}/files`),
+  downloadSigned: signable(downloadFile, "GET", "/files"),
+  uploadSigned: signable(uploadFile, "POST", "/files"),
+  compose: translated(uploadFile, "POST", `${SANDBOX_PREFIX}/files/compose`),
 } as const satisfies Readonly<Record<string, GuardedOperation>>;

@@ -26,6 +26,9 @@ const readQuery = checker(
     {
       path: Type.Optional(Type.String({ minLength: 1, maxLength: 20_000 })),
       username: Type.Optional(Type.String({ maxLength: 100 })),
+      // Whoever sends these has been let in by them.
+      signature: Type.Optional(Type.String()),
+      signature_expiration: Type.Optional(Type.String()),
     },
     { additionalProperties: false },
   ),

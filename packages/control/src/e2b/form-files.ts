@@ -21,12 +21,11 @@ export async function* filesOf({
 }: Pick<FastifyRequest, "raw" | "headers">): AsyncGenerator<FormFile> {
   const found = new PassThrough({ objectMode: true, highWaterMark: 1 });
   const form = formReader(headers);
-  form.on("file", (field: string, content: BusboyFileStream, name: string | undefined) => {
+  form.on("file", (_field: string, content: BusboyFileStream, name: string | undefined) => {
     // A form that is cut off breaks the part that is being read, also where it is not read yet.
     content.on("error", (error: unknown) => content.destroy(formUnreadable(error)));
-    if (field !== "file") content.resume();
     // While a file waits for its turn no more is read of the form than has come already.
-    else if (!found.write({ name, content })) raw.unpipe(form);
+    if (!found.write({ name, content })) raw.unpipe(form);
   });
   form.on("filesLimit", () => found.destroy(tooManyFiles()));
   form.on("finish", () => found.end());
@@ -50,6 +49,8 @@ function formReader(headers: FastifyRequest["headers"]): InstanceType<typeof Bus
     return new Busboy({
       headers: { ...headers, "content-type": headers["content-type"] ?? "" },
       preservePath: true,
+      // A file is what the field is named, also where it has no name of its own.
+      isPartAFile: (field) => field === "file",
       limits: { files: FILES_MAX, fields: 0, headerSize: PART_HEADER_MAX_BYTES },
     });
   } catch (error) {

@@ -27,6 +27,23 @@ export function giveTo(
   return run(context, call, `chown -- ${user.uid}:${user.gid} ${quoted(path)}`);
 }
 
+/** The file is there whole or not at all, and the sources are gone when it is. */
+export function composeFor(
+  context: Context,
+  call: SandboxCall,
+  {
+    sources,
+    path,
+    user,
+  }: { readonly sources: readonly string[]; readonly path: string; readonly user: GuestUser },
+): Promise<void> {
+  const parts = sources.map(quoted).join(" ");
+  const script =
+    `set -e; p=${quoted(path)}; t=$(mktemp -- "$p.XXXXXX"); trap 'rm -f -- "$t"' EXIT; ` +
+    `cat -- ${parts} > "$t"; chmod 644 -- "$t"; chown -- ${user.uid}:${user.gid} "$t"; mv -fT -- "$t" "$p"; rm -f -- ${parts}`;
+  return run(context, call, script);
+}
+
 /** The client that has asked is told of its own call alone. */
 const untold = {
   add: () => undefined,

@@ -8,6 +8,7 @@ import { sandboxVms } from "../sandboxes/sandbox-vms.ts";
 import { sandboxCallOf } from "./sandbox-call.ts";
 import { metricOf } from "./history-handlers.ts";
 import type { SandboxCallHandlers } from "./e2b-routes.ts";
+import { compose } from "./compose-files.ts";
 import { download, upload } from "./file-handlers.ts";
 
 export const sandboxCallHandlers: SandboxCallHandlers = {
@@ -36,4 +37,7 @@ export const sandboxCallHandlers: SandboxCallHandlers = {
   },
   download,
   upload,
+  downloadSigned: download,
+  uploadSigned: upload,
+  compose,
 };

@@ -13,18 +13,28 @@ const PORT_MAX = 65_535;
 /** Of what a request came by, which is below the domain and names no port. */
 const NO_PORT = "none";
 
-/** For the listener. `domain`: below which ports have names, in lower case. */
-export function leadByHostName(domain: string): (request: CountedRequest) => void {
+/** Where requests for a port of a sandbox that is not the guest's go, such as `/e2b/sandbox` for 49983; the sandbox is in a header then. */
+interface OwnPort {
+  readonly port: number;
+  readonly path: string;
+  readonly idHeader: string;
+}
+
+/** For the listener. `domain`: below which ports have names, in lower case. `own`: a port of sandboxes that is served here. */
+export function leadByHostName(domain: string, own?: OwnPort): (request: CountedRequest) => void {
   return (request) => {
     const names = namesOf(request);
     if (!names.some((name) => name === domain || name.endsWith(`.${domain}`))) return;
     const [name = "", ...others] = new Set(names);
-    const path = others.length === 0 ? pathOf(name.slice(0, -domain.length - 1)) : undefined;
+    const named = others.length === 0 ? portOf(name.slice(0, -domain.length - 1)) : undefined;
     const { url = "" } = request;
     // `*` is no path.
-    const isLed = path !== undefined && url.startsWith("/");
+    const isLed = named !== undefined && url.startsWith("/");
     request.portHost = isLed ? name : NO_PORT;
-    if (isLed) request.url = path + url;
+    if (!isLed) return;
+    const isOwn = own !== undefined && named.kind === "sbx" && named.port === own.port;
+    request.url = (isOwn ? own.path : pathOf(named)) + url;
+    if (isOwn) request.headers[own.idHeader] = named.id;
   };
 }
 
@@ -55,9 +65,19 @@ function nameOf(host: string): string {
     .replace(/\.$/, "");
 }
 
-function pathOf(label: string): string | undefined {
+interface NamedPort {
+  readonly kind: keyof typeof TABLES;
+  readonly id: string;
+  readonly port: number;
+}
+
+function portOf(label: string): NamedPort | undefined {
   const [, port, kind, value] = LABEL.exec(label) ?? [];
   if (port === undefined || kind === undefined || Number(port) > PORT_MAX) return undefined;
   // The expression lets no other kind pass.
-  return `/v1/${TABLES[kind as keyof typeof TABLES]}/${kind}_${value}/ports/${port}`;
+  return { kind: kind as keyof typeof TABLES, id: `${kind}_${value}`, port: Number(port) };
+}
+
+function pathOf({ kind, id, port }: NamedPort): string {
+  return `/v1/${TABLES[kind]}/${id}/ports/${port}`;
 }

@@ -1,0 +1,129 @@
+// URLs of files that E2B's clients sign by themselves, and calls by the name of the port that the clients call in a sandbox.
+
+import { request as httpRequest } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { Sandbox } from "e2b-2.51";
+import { beforeAll, expect, test } from "vitest";
+import { buildServer } from "../src/app/server.ts";
+import { readSignature, SignedFiles } from "../src/e2b/file-signatures.ts";
+import { createE2bSandbox, e2bOptions } from "./support/e2b.ts";
+import { useWorld } from "./support/world.ts";
+
+const world = useWorld();
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  sandbox = await Sandbox.create(e2bOptions(world));
+  await sandbox.files.write("/tmp/signed ü.txt", "hello world");
+});
+
+const PATH = "/tmp/signed ü.txt";
+
+test("a signed URL reads one file, also one that expires, and as a user", async () => {
+  for (const options of [{}, { useSignatureExpiration: 10_000 }, { user: "root" }]) {
+    const answer = await fetch(await sandbox.downloadUrl(PATH, options));
+    expect([answer.status, await answer.text()]).toEqual([200, "hello world"]);
+  }
+});
+
+test("a signed URL takes a form whose field is no file to its client", async () => {
+  const form = new FormData();
+  form.append("file", "file content");
+  const url = await sandbox.uploadUrl("/tmp/up.txt", { useSignatureExpiration: 100 });
+  const answer = await fetch(url, { method: "POST", body: form });
+  expect([answer.status, await answer.json()]).toEqual([
+    200,
+    [{ name: "up.txt", path: "/tmp/up.txt", type: "file" }],
+  ]);
+  expect(await sandbox.files.read("/tmp/up.txt")).toBe("file content");
+});
+
+test("one that has expired, was changed, or is of another method or sandbox opens nothing", async () => {
+  const refusal = async (url: URL | string, method = "GET") => {
+    const answer = await fetch(url, { method });
+    return [answer.status, await answer.json()] as const;
+  };
+  const late = await sandbox.downloadUrl(PATH, { useSignatureExpiration: -10_000 });
+  expect(await refusal(late)).toEqual([401, { code: 401, message: "signature is already expired" }]);
+  const invalid = [401, { code: 401, message: "invalid signature" }];
+  const good = await sandbox.downloadUrl(PATH);
+  const changed = (name: string, value: string) => {
+    const url = new URL(good);
+    url.searchParams.set(name, value);
+    return url;
+  };
+  for (const url of [
+    changed("path", "/etc/shadow"),
+    changed("username", "root"),
+    changed("signature_expiration", "99999999999"),
+    changed("signature", "v1_AAAA"),
+    changed("signature", `v1_${"A".repeat(43)}`),
+    changed("signature_expiration", "soon"),
+  ])
+    expect(await refusal(url)).toEqual(invalid);
+  expect(await refusal(good, "POST")).toEqual(invalid);
+  expect(await refusal(`${world.url}/files?path=/etc/passwd`)).toEqual([
+    401,
+    { code: 401, message: "missing signature query parameter" },
+  ]);
+  // In the place of another sandbox.
+  const other = await createE2bSandbox(world);
+  const answer = await fetch(good, { headers: { "e2b-sandbox-id": other.sandboxID } });
+  expect([answer.status, await answer.json()]).toEqual(invalid);
+});
+
+test("it ends with the token whose access token it was signed with", async () => {
+  const minted = await world.call<{ id: string; token: string }>("POST", "/v1/auth/tokens", { body: {} });
+  const { token, id } = minted.body;
+  const theirs = await Sandbox.create(e2bOptions({ url: world.url, token }));
+  await theirs.files.write("/tmp/a", "a");
+  const url = await theirs.downloadUrl("/tmp/a");
+  expect((await fetch(url)).status).toBe(200);
+  await world.call("DELETE", `/v1/auth/tokens/${id}`);
+  expect((await fetch(url)).status).toBe(401);
+});
+
+test("guesses are limited by their address", () => {
+  const files = new SignedFiles(4);
+  const query = { path: "/a", signature: `v1_${"A".repeat(43)}` };
+  const guess = () =>
+    files.find({ ...readSignature({ method: "GET", query }), sandboxId: undefined, address: "192.0.2.1" });
+  for (let guesses = 0; guesses < 2; guesses++) expect(guess).toThrow("invalid signature");
+  expect(guess).toThrow("Too many signed requests");
+});
+
+test("by the name of its port a sandbox's calls, files and signed URLs are served, and it alone is meant", async () => {
+  const domain = "sandboxes.test";
+  const server = await buildServer({ ...world.context, sandboxDomain: domain });
+  await server.app.listen({ host: "127.0.0.1", port: 0 });
+  world.after(() => server.stop(0));
+  const { port } = server.app.server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const one = await Sandbox.create(e2bOptions({ url, token: world.token }));
+  await one.files.write(PATH, "hello world");
+  const ask = async (id: string, path: string, headers: Record<string, string> = {}) => {
+    const host = `49983-${id}.${domain}`;
+    const sent = httpRequest({ host: "127.0.0.1", port, path, headers: { host, ...headers } }).end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    return [response.statusCode, await text(response)] as const;
+  };
+  const { envdAccessToken } = (
+    await world.call<{ envdAccessToken: string }>("GET", `/e2b/sandboxes/${one.sandboxId}`)
+  ).body;
+  const token = { "x-access-token": envdAccessToken };
+  expect((await ask(one.sandboxId, "/health", token))[0]).toBe(204);
+  const { pathname, search } = new URL(await one.downloadUrl(PATH));
+  expect(await ask(one.sandboxId, `${pathname}?path=${encodeURIComponent(PATH)}`, token)).toEqual([
+    200,
+    "hello world",
+  ]);
+  expect(await ask(one.sandboxId, pathname + search)).toEqual([200, "hello world"]);
+  // Where a header names another sandbox than the name does, the name is meant.
+  const other = await createE2bSandbox(world);
+  const header = { "e2b-sandbox-id": one.sandboxId };
+  expect((await ask(other.sandboxID, pathname + search, header))[0]).toBe(401);
+  expect((await ask(other.sandboxID, "/health", { ...token, ...header }))[0]).toBe(401);
+});
