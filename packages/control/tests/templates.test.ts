@@ -36,8 +36,8 @@ test("a template's id means the hosts that have just this one", async () => {
   expect([two.second.vms.has(other.id), other.template]).toEqual([true, "base"]);
 });
 
-test("a host that is still building a template gets no VMs of it while another one has it", async () => {
-  for (const status of ["building", "failed"] as const) {
+test("a host that is still building a template, or builds it on demand, gets no VMs of it while another one has it", async () => {
+  for (const status of ["building", "on_demand", "failed"] as const) {
     two.second.template = { ...two.second.template, status };
     await two.ask();
     const { id } = await two.world.createSandbox();

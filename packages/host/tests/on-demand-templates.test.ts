@@ -30,7 +30,7 @@ test("the image of a template on demand is built when a VM of it is asked for, a
     const library = await TemplateLibrary.open(options as LibraryOptions);
     await library.buildImages();
     expect(library.builtAhead()).toEqual([]);
-    expect(library.list()).toMatchObject([{ name: "later", status: "building" }]);
+    expect(library.list()).toMatchObject([{ name: "later", status: "on_demand" }]);
     expect(await readdir(folder)).toEqual(["templates"]);
     expect(() => library.imageOf("later")).toThrow('The template "later" is being built on this host.');
     await expect.poll(() => library.list()[0]?.status).toBe("failed");

@@ -11,7 +11,9 @@ export const BuiltInTemplate = named(
     description: Type.String(),
     // Quotas are counted in it, and a host that has joined may say anything.
     disk_gib: Type.Integer({ minimum: 1, maximum: 1_024 }),
-    status: OneOf(["ready", "building", "failed"]),
+    status: OneOf(["ready", "on_demand", "building", "failed"], {
+      description: "`on_demand`: it is built when a VM of it is first asked for.",
+    }),
   },
   {
     id: "tpl_01kb3wz0a1b2c3d4e5f6g7h8jk",

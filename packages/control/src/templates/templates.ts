@@ -64,7 +64,7 @@ export function hostsWithTemplate<Host extends WithTemplates>(
 /** The period of heartbeats, in seconds: sooner nothing changes. */
 const NO_HOST_RETRY_S = 10;
 
-const rank = { ready: 3, building: 2, failed: 1, none: 0 } as const;
+const rank = { ready: 4, building: 3, on_demand: 2, failed: 1, none: 0 } as const;
 
 interface WithTemplates {
   readonly templates: readonly BuiltInTemplate[];

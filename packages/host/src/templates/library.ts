@@ -56,7 +56,7 @@ export interface BootParts {
 
 type ImageState =
   /** Its image is built when it is first asked for. */
-  | { readonly status: "unwanted" }
+  | { readonly status: "on_demand" }
   | { readonly status: "building" }
   | { readonly status: "ready"; readonly image: string }
   | { readonly status: "failed"; readonly reason: string };
@@ -74,7 +74,7 @@ export class TemplateLibrary {
   private constructor(options: LibraryOptions, descriptions: readonly TemplateDescription[]) {
     this.#options = options;
     for (const description of descriptions) {
-      const status = isOnDemand(description) ? "unwanted" : "building";
+      const status = isOnDemand(description) ? "on_demand" : "building";
       this.#entries.set(description.name, { description, image: { status } });
     }
   }
@@ -103,8 +103,7 @@ export class TemplateLibrary {
             name: description.name,
             description: description.description,
             disk_gib: description.disk_gib,
-            // Whoever asks for a VM of it finds it so.
-            status: status === "unwanted" ? "building" : status,
+            status,
           },
     );
   }

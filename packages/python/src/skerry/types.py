@@ -191,6 +191,7 @@ BuildErrorCode = Literal[
 
 BuiltInTemplateStatus = Literal[
     "ready",
+    "on_demand",
     "building",
     "failed",
 ]
@@ -574,6 +575,7 @@ SnapshotRunsOnAccelerator = Literal[
 
 TemplateStatus = Literal[
     "ready",
+    "on_demand",
     "building",
     "failed",
 ]
@@ -954,6 +956,7 @@ class BuiltInTemplate(TypedDict):
     name: str
     description: str
     disk_gib: int
+    #: `on_demand`: it is built when a VM of it is first asked for.
     status: BuiltInTemplateStatus
 
 
@@ -2272,6 +2275,7 @@ class Template(TypedDict):
     name: str
     description: str
     disk_gib: int
+    #: `on_demand`: it is built when a VM of it is first asked for.
     status: TemplateStatus
     #: What finds this version after its name and a colon; a name alone means `latest`.
     tags: List[str]
