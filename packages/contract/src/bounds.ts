@@ -90,6 +90,10 @@ export const ORGANIZATION_STREAMS_MAX = 1_000;
 export const VM_FORWARDS_MAX = 16;
 export const ORGANIZATION_FORWARDS_MAX = 128;
 
+/** Uploads of contexts that are open at once through one control process, for one build and for one organization: each holds a connection. */
+export const BUILD_UPLOADS_MAX = 1;
+export const ORGANIZATION_UPLOADS_MAX = 8;
+
 /** Watches of directories at once in one VM. */
 export const WATCHES_MAX = 32;
 

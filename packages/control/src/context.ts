@@ -23,6 +23,8 @@ export interface Context {
   /** Followed output and logs, watches and terminals. */
   readonly openStreams: OpenStreams;
   readonly openForwards: OpenStreams;
+  /** Contexts of builds that are on their way. */
+  readonly openUploads: OpenStreams;
   readonly authority: CertificateAuthority;
   readonly log: Logger;
   readonly metrics: Metrics;

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { idPattern } from "@skerry/contract/ids";
+import { BUILDER_DISK_GIB, BUILDER_TEMPLATE } from "@skerry/contract/templates/template-name";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readDescriptions, TemplateFault } from "../src/templates/description.ts";
 
@@ -32,6 +33,11 @@ test("templates are read by name, and stray files beside them are left alone", a
   const found = await readDescriptions(folder);
   expect(found.map(({ name }) => name)).toEqual(["base", "web"]);
   expect(found[0]).toMatchObject(base);
+});
+
+test("the builder's disk is as large as the control plane counts it", async () => {
+  const found = await readDescriptions(new URL("../../../templates", import.meta.url).pathname);
+  expect(found.find(({ name }) => name === BUILDER_TEMPLATE)?.disk_gib).toBe(BUILDER_DISK_GIB);
 });
 
 test("the same description always has the same id, and another name or content another", async () => {

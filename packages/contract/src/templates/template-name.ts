@@ -10,6 +10,8 @@ export const DEFAULT_TAG = "latest";
 
 /** The built-in template whose clones carry out builds. It serves nothing else, and is not shown. */
 export const BUILDER_TEMPLATE = "builder";
+/** Of its own disk, on which contexts and containers' images are unpacked. */
+export const BUILDER_DISK_GIB = 16;
 
 /** No organization's template has one of these names, also where no host has such a template yet. */
 export const reservedTemplateNames: readonly string[] = [

@@ -36,6 +36,11 @@ export const Template = named(
     }),
     digest: Nullable(Type.String({ description: `Of its files. ${ofOwn}` })),
     bytes: Nullable(Type.Integer({ description: `What its files take. ${ofOwn}` })),
+    frozen_bytes: Nullable(
+      Type.Integer({
+        description: `What the memory of the sizes takes that sandboxes wake from. It counts as \`quota_template_gib\` with the files. ${ofOwn}`,
+      }),
+    ),
     user: Nullable(Type.String({ description: "Who commands run as; null for root." })),
     workdir: Nullable(Type.String({ description: "Where commands begin; null for the default." })),
     build_id: Nullable(Type.String({ description: `The build that made it. ${ofOwn}` })),
@@ -46,6 +51,7 @@ export const Template = named(
     tags: [],
     digest: null,
     bytes: null,
+    frozen_bytes: null,
     user: null,
     workdir: null,
     build_id: null,

@@ -2,8 +2,10 @@
 
 import type { Logger } from "pino";
 import {
+  BUILD_UPLOADS_MAX,
   ORGANIZATION_FORWARDS_MAX,
   ORGANIZATION_STREAMS_MAX,
+  ORGANIZATION_UPLOADS_MAX,
   VM_FORWARDS_MAX,
   VM_STREAMS_MAX,
 } from "@skerry/contract/bounds";
@@ -44,6 +46,10 @@ export function makeContext(
     openForwards: new OpenStreams("forwards", {
       perVm: VM_FORWARDS_MAX,
       perOrganization: ORGANIZATION_FORWARDS_MAX,
+    }),
+    openUploads: new OpenStreams("uploads of contexts", {
+      perVm: BUILD_UPLOADS_MAX,
+      perOrganization: ORGANIZATION_UPLOADS_MAX,
     }),
     metrics: new Metrics(),
     tokenCache,

@@ -13,6 +13,8 @@ import { BoundedUpload } from "../vms/files/bounded-upload.ts";
 import { noteContext, type BuildRow } from "./build-store.ts";
 import { getBuild } from "./builds.ts";
 
+/** A build whose context does not come is not worth the room that it holds. */
+const CONTEXT_WITHIN_MS = 10 * 60_000;
 const AGAIN_MS = 500;
 /** How long the microVM of a build may take to start. */
 const VM_WITHIN_MS = 300_000;
@@ -23,8 +25,35 @@ interface Upload {
   readonly gone: AbortSignal;
 }
 
-/** Resolves when all of it is unpacked: the steps begin. What was unpacked before it broke off may be sent again. */
-export async function uploadContext(
+/**
+ * Resolves when all of it is unpacked: the steps begin. What was unpacked before it broke off may be sent again. It has as long as the build waits
+ * for it. Throws `context_missing` after that, and `too_many_streams` where the build or its organization sends too many at once.
+ */
+export async function uploadContext(context: Context, caller: Caller, upload: Upload): Promise<Build> {
+  const { id } = upload;
+  const { row } = await getBuild(context, caller, id);
+  requireWaiting(row);
+  using _open = context.openUploads.take(caller, { kind: { noun: "build" }, id });
+  const late = AbortSignal.timeout(Math.max(0, Math.ceil(contextWaitMs(row))));
+  try {
+    return await unpackContext(context, caller, { ...upload, gone: AbortSignal.any([upload.gone, late]) });
+  } catch (error) {
+    throw late.aborted ? contextMissing() : error;
+  }
+}
+
+/** How long the build still waits for its context. */
+export function contextWaitMs({ created_at }: Pick<BuildRow, "created_at">): number {
+  return CONTEXT_WITHIN_MS - (Date.now() - created_at.getTime());
+}
+
+export function contextMissing(): SkerryError {
+  return new SkerryError("context_missing", "The context of the build did not come within ten minutes.", {
+    remediation: "Retry the build, and send less: `.dockerignore` names what it does not need.",
+  });
+}
+
+async function unpackContext(
   context: Context,
   caller: Caller,
   { id, content, gone }: Upload,

@@ -2,6 +2,10 @@
 
 import type { Build, BuildRequest } from "@skerry/contract/builds/build";
 import { newId } from "@skerry/contract/ids";
+import type { BuildPlan } from "@skerry/contract/builds/plan/build-plan";
+import { EMPTY_DISK_GIB } from "@skerry/contract/builds/plan/builder-scripts";
+import { BUILDER_DISK_GIB } from "@skerry/contract/templates/template-name";
+import { readSize } from "../values/sizes.ts";
 import { checkBuildQuota } from "../capacity/build-quota.ts";
 import { reserve, type Found } from "../capacity/reservation.ts";
 import type { Caller } from "../caller.ts";
@@ -51,16 +55,24 @@ async function createBuild(
     orgId: caller.orgId,
     template: params.placeAt,
     size: params.size,
-    quotas: ({ disk_gib }: Found["template"]) => ({ disk_gib }),
+    quotas: (template: Found["template"]) => ({ disk_gib: diskGibOf(params.plan, template) }),
   };
   const { row } = await reserve(context, placement, async (transaction, found) => {
-    await checkBuildQuota(context, transaction, caller.orgId);
+    await checkBuildQuota(context, transaction, {
+      orgId: caller.orgId,
+      frozen: (params.request.sizes ?? []).map(readSize),
+    });
     const build = await writeBuild(transaction, { caller, params }, found);
     await attempt.done(transaction, build);
     return build;
   });
   context.wake("builder");
   return row;
+}
+
+/** What its microVM may take of a disk: its own, with the context and what it unpacks, and the one that it builds on. */
+function diskGibOf(plan: BuildPlan, template: Found["template"]): number {
+  return BUILDER_DISK_GIB + (plan.on === null ? EMPTY_DISK_GIB : template.disk_gib);
 }
 
 async function writeBuild(
@@ -79,7 +91,7 @@ async function writeBuild(
       host_id: found.host.id,
       execution_id: newId("incarnation"),
       ...{ size: size.name, vcpus: size.vcpus, memory_mib: size.memory_mib },
-      disk_gib: found.template.disk_gib,
+      disk_gib: diskGibOf(plan, found.template),
       egress: JSON.stringify(egress(found.egress)),
       target: JSON.stringify(targetOf(plan, found)),
       config: JSON.stringify(config),

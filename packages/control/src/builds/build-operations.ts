@@ -93,11 +93,13 @@ export const buildOperations = {
       "build_needs_no_context",
       "build_not_found",
       "build_over",
+      "context_missing",
       "context_too_large",
       "disk_full",
       "guest_failed",
       "guest_timeout",
       "host_unavailable",
+      "too_many_streams",
     ],
   },
   getBuildLog: {

@@ -94,13 +94,22 @@ export async function stepsOf(db: Queries, ids: readonly string[]): Promise<Step
   return rows;
 }
 
-/** Those that something is to be done about, and that are not `inHand` yet: what is under way, and what has ended and still has its microVM. */
+/**
+ * Those that something is to be done about, and that are not `inHand` yet: what is under way, and what has ended and still has its microVM. Those of
+ * organizations that have the fewest in hand come first, and of each organization in turn the one that waits longest.
+ */
 export async function dueBuilds(db: Queries, inHand: readonly string[], limit: number): Promise<BuildRow[]> {
   const { rows } = await sql<BuildRow>`
-    select ${columns} from builds
-    where (${underWay} or execution_id is not null)
-      and not ${isAhead("retry_at", RETRY_MAX_S * 1_000)} and id <> all(${inHand}::text[])
-    order by retry_at limit ${limit}`.execute(db);
+    with held as (
+      select org_id, count(*) as builds from builds where id = any(${inHand}::text[]) group by org_id
+    ), waiting as (
+      select id, retry_at, coalesce(held.builds, 0) + row_number() over (partition by org_id order by retry_at) as turn
+      from builds left join held using (org_id)
+      where (${underWay} or execution_id is not null)
+        and not ${isAhead("retry_at", RETRY_MAX_S * 1_000)} and id <> all(${inHand}::text[])
+    )
+    select ${columns} from builds join (select id, turn from waiting) due using (id)
+    order by due.turn, retry_at limit ${Math.max(0, limit)}`.execute(db);
   return rows;
 }
 

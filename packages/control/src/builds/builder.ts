@@ -13,7 +13,7 @@ export { sweepBuilds } from "./build-store.ts";
 
 const SERVICE = "builder";
 /** Of all organizations: each takes a connection to its host and writes lines. */
-const AT_ONCE = 64;
+export const BUILDS_AT_ONCE = 64;
 /** One that has come, or was canceled by another replica, is noticed this soon. */
 const LOOK_MS = 1_000;
 /** Between two rounds over what hosts have to remove, while builds are under way. */
@@ -30,8 +30,9 @@ export function builder(context: Context, everyMs: number): BackgroundService {
       try {
         do {
           remover.look();
-          const room = AT_ONCE - hand.ids.length;
-          for (const build of await dueBuilds(context.db, hand.ids, Math.max(0, room))) hand.take(build);
+          const room = BUILDS_AT_ONCE - hand.ids.length;
+          for (const build of await dueBuilds(context.db, hand.ids, room))
+            if (hand.hasRoomFor(build.org_id)) hand.take(build);
           await hand.wait(LOOK_MS);
           stopped = await hand.stopEnded();
         } while ((hand.ids.length > 0 || stopped) && !stop.aborted);
@@ -75,15 +76,19 @@ class TemplateRemover {
   }
 }
 
+interface BuildInHand {
+  readonly orgId: string;
+  readonly done: Promise<void>;
+  readonly halt: AbortController;
+  readonly wasEnded: boolean;
+}
+
 /** The builds that this activation carries on with. */
 class BuildHand {
   readonly results: PromiseSettledResult<void>[] = [];
   readonly #context: Context;
   readonly #stop: AbortSignal;
-  readonly #builds = new Map<
-    string,
-    { readonly done: Promise<void>; readonly halt: AbortController; readonly wasEnded: boolean }
-  >();
+  readonly #builds = new Map<string, BuildInHand>();
 
   constructor(context: Context, stop: AbortSignal) {
     this.#context = context;
@@ -94,6 +99,16 @@ class BuildHand {
     return [...this.#builds.keys()];
   }
 
+  /**
+   * An organization has at most as many places as are then still free: half of all where it is alone, a quarter where another has half, and one in
+   * any case. So the builds of one never keep those of another waiting for a place.
+   */
+  hasRoomFor(orgId: string): boolean {
+    const held = [...this.#builds.values()].filter((one) => one.orgId === orgId).length + 1;
+    const free = BUILDS_AT_ONCE - this.#builds.size - 1;
+    return free >= 0 && (held === 1 || held <= free);
+  }
+
   take(build: BuildRow): void {
     const halt = new AbortController();
     const done = this.#run(build, AbortSignal.any([this.#stop, halt.signal]))
@@ -102,7 +117,7 @@ class BuildHand {
         (reason: unknown) => this.results.push({ status: "rejected", reason }),
       )
       .then(() => void this.#builds.delete(build.id));
-    this.#builds.set(build.id, { done, halt, wasEnded: isEnded(build) });
+    this.#builds.set(build.id, { orgId: build.org_id, done, halt, wasEnded: isEnded(build) });
   }
 
   /** Resolves when one of them has ended, there are none, or the time is over. */

@@ -16,6 +16,7 @@ import { LeaseLostError } from "../db/fence.ts";
 import type { HostClient } from "../host-client/host-client.ts";
 import { hostAddress } from "../hosts/host-rows.ts";
 import { hostEgress } from "../organizations/private-cidrs.ts";
+import { readSize } from "../values/sizes.ts";
 import { publishTemplate } from "../templates/own-templates.ts";
 import { appendLines, lastLines } from "./build-log-store.ts";
 import {
@@ -29,12 +30,11 @@ import {
   type StepRow,
 } from "./build-store.ts";
 import { configOfBuild } from "./build-config.ts";
+import { contextMissing, contextWaitMs } from "./build-context.ts";
 import { runStep } from "./run-step.ts";
 
 const SERVICE = "builder";
 const CONTEXT_WAIT_S = 5;
-/** A build whose context does not come is not worth the room that it holds. */
-const CONTEXT_WITHIN_MS = 10 * 60_000;
 const LAST_LINES = 20;
 
 /** A build that runs: its row, as it was seen last, and its host. */
@@ -144,8 +144,7 @@ async function startVm(
     { stop },
   );
   if (row.context !== "awaited") return proceedBuild(context.db, row, "building");
-  if (Date.now() - row.created_at.getTime() > CONTEXT_WITHIN_MS)
-    throw new SkerryError("context_missing", "The context of the build did not come within ten minutes.");
+  if (contextWaitMs(row) <= 0) throw contextMissing();
   await waitWithBuild(context.db, row, CONTEXT_WAIT_S);
   return "waits";
 }
@@ -206,8 +205,8 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
   const config = await configOfBuild(row, client, stop);
   const { missing } = await client.templates.put(row.template_id, { image, ...config }, stop);
   if (missing.length > 0) throw new SkerryError("layer_missing", "The host has lost a layer of the build.");
-  for (const size of row.request.sizes ?? [DEFAULT_SIZE])
-    await client.templates.freeze(row.template_id, size, stop);
+  const sizes = row.request.sizes ?? [DEFAULT_SIZE];
+  for (const size of sizes) await client.templates.freeze(row.template_id, size, stop);
   return context.db.transaction().execute(async (transaction) => {
     const ready = await proceedBuild(transaction, row, "ready");
     // Canceled meanwhile: the template is deleted with the microVM.
@@ -221,7 +220,7 @@ async function freeze(context: Context, { row, client, stop }: Running): Promise
         disk_gib: image.disk_gib,
         bytes: image.layers.reduce((sum, layer) => sum + layer.bytes, 0),
       },
-      { tag: row.tag, hostId: row.host_id },
+      { tag: row.tag, hostId: row.host_id, frozen: sizes.map(readSize) },
     );
     await recordOwnActs(transaction, { service: SERVICE, action: "template.create", resource: "template" }, [
       { id: row.template_id, org_id: row.org_id },

@@ -3,11 +3,14 @@
 
 import { sql } from "kysely";
 import { buildStatusesUnderWay } from "@skerry/contract/builds/build-status";
+import type { Size } from "@skerry/contract/sizes";
 import type { Context } from "../context.ts";
 import type { Queries } from "../db/database.ts";
 import { findOrganizationLimits } from "../limits/organization-limits.ts";
 import { quotaExceeded } from "../limits/quota-exceeded.ts";
-import { heldTemplateGib } from "../templates/own-templates.ts";
+import { heldTemplateGib, noteFrozenSize, type OwnTemplateRow } from "../templates/own-templates.ts";
+
+const MIB_PER_GIB = 1024;
 
 interface HeldBuilds {
   readonly builds: number;
@@ -21,16 +24,38 @@ export async function heldBuilds(db: Queries, orgId: string): Promise<HeldBuilds
   return { builds: rows[0]?.count ?? 0, template_gib: await heldTemplateGib(db, orgId) };
 }
 
-/** Under the organization's lock. Throws `quota_exceeded`. */
+/** Under the organization's lock. `frozen`: the sizes that the build will freeze. Throws `quota_exceeded`. */
 export async function checkBuildQuota(
   { limits: defaults }: Context,
   transaction: Queries,
-  orgId: string,
+  { orgId, frozen }: { readonly orgId: string; readonly frozen: readonly Size[] },
 ): Promise<void> {
   const held = await heldBuilds(transaction, orgId);
   const limits = await findOrganizationLimits(transaction, orgId, defaults.organization);
+  const frozenMib = frozen.reduce((sum, { memory_mib }) => sum + memory_mib, 0);
+  const requested = { builds: 1, template_gib: Math.max(1, Math.ceil(frozenMib / MIB_PER_GIB)) };
   for (const quota of ["builds", "template_gib"] as const) {
     const limit = limits[`quota_${quota}`];
-    if (held[quota] + 1 > limit) throw quotaExceeded(quota, { used: held[quota], requested: 1, limit });
+    if (held[quota] + requested[quota] > limit)
+      throw quotaExceeded(quota, { used: held[quota], requested: requested[quota], limit });
   }
+}
+
+/** A sandbox of this size has its host freeze the template for it, where that was not done before. Under the organization's lock. Throws
+ *  `quota_exceeded`. */
+export async function holdFrozenMemory(
+  { limits: defaults }: Context,
+  transaction: Queries,
+  { template, size }: { readonly template: OwnTemplateRow; readonly size: Size },
+): Promise<void> {
+  if (!(await noteFrozenSize(transaction, template.id, size))) return;
+  const limits = await findOrganizationLimits(transaction, template.org_id, defaults.organization);
+  const held = await heldTemplateGib(transaction, template.org_id);
+  if (held <= limits.quota_template_gib) return;
+  const requested = Math.ceil(size.memory_mib / MIB_PER_GIB);
+  throw quotaExceeded("template_gib", {
+    used: held - requested,
+    requested,
+    limit: limits.quota_template_gib,
+  });
 }

@@ -37,6 +37,7 @@ import { sessionSweeps } from "./migrations/0032-session-sweeps.ts";
 import { builds } from "./migrations/0033-builds.ts";
 import { autoResume } from "./migrations/0034-auto-resume.ts";
 import { denials } from "./migrations/0035-denials.ts";
+import { frozenMemory } from "./migrations/0036-frozen-memory.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -79,6 +80,7 @@ const migrations = [
   { number: 33, name: "builds", text: builds },
   { number: 34, name: "auto-resume", text: autoResume },
   { number: 35, name: "denials", text: denials },
+  { number: 36, name: "frozen-memory", text: frozenMemory },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -15,6 +15,12 @@ const nouns: Readonly<Record<QuotaName, string>> = {
   tokens: "valid tokens",
 };
 
+const remedies: Partial<Record<QuotaName, string>> = {
+  tokens: "Revoke tokens that you no longer need",
+  builds: "Wait until a build has ended, or cancel one",
+  template_gib: "Delete templates that you no longer need, which `skerry template list` shows",
+};
+
 export function quotaExceeded(
   quota: QuotaName,
   { used, requested, limit }: { readonly used: number; readonly requested: number; readonly limit: number },
@@ -23,7 +29,7 @@ export function quotaExceeded(
     "quota_exceeded",
     `The organization has ${used} of ${limit} ${nouns[quota]}, and this would take ${requested} more.`,
     {
-      remediation: `${quota === "tokens" ? "Revoke tokens that" : "Destroy what"} you no longer need, or ask the operator for more. \`GET /v1/limits\` shows all quotas.`,
+      remediation: `${remedies[quota] ?? "Destroy what you no longer need"}, or ask the operator for more. \`GET /v1/limits\` shows all quotas.`,
       context: { quota, used, requested, limit },
     },
   );

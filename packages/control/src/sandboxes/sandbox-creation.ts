@@ -21,6 +21,7 @@ import { newVm, type NewVmPlace } from "../vms/creation/new-vm.ts";
 import type { Queries } from "../db/database.ts";
 import type { BuiltInTemplate } from "@skerry/contract/templates/template";
 import { sandboxQuotas } from "./sandbox-quotas.ts";
+import { holdFrozenMemory } from "../capacity/build-quota.ts";
 import { reserve, type Reservation } from "../capacity/reservation.ts";
 import { reserveAtSnapshot } from "../snapshots/snapshot-room.ts";
 import { fromOf } from "../snapshots/vm-origin.ts";
@@ -93,7 +94,11 @@ async function takeRoom(
   if (origin.kind === "template") {
     const quotas = ({ disk_gib }: BuiltInTemplate) => sandboxQuotas({ mode, diskGib: disk_gib, size });
     const placement = { orgId, template: origin.template, size, quotas };
-    return reserve(context, placement, (transaction, found) => write(transaction, found, null));
+    return reserve(context, placement, async (transaction, found) => {
+      if (found.own !== undefined)
+        await holdFrozenMemory(context, transaction, { template: found.own, size });
+      return write(transaction, found, null);
+    });
   }
   const { snapshot } = origin;
   const { id, template, disk_gib } = snapshot;

@@ -1,10 +1,13 @@
 // Templates of organizations: versions that never change, and the names that find them.
 
 import { sql, type Selectable } from "kysely";
+import type { Size } from "@skerry/contract/sizes";
 import type { Queries, Tables } from "../db/database.ts";
 
 export type OwnTemplateRow = Selectable<Tables["templates"]> & {
   readonly tags: readonly string[];
+  /** Of all sizes that were frozen. */
+  readonly frozen_mib: number;
 };
 
 export interface NewTemplate extends Pick<
@@ -14,8 +17,9 @@ export interface NewTemplate extends Pick<
   readonly bytes: number;
 }
 
+const frozenMib = sql`(select coalesce(sum(memory_mib), 0)::integer from template_frozen where template_id = t.id)`;
 const columns = sql`t.*, coalesce((
-  select array_agg(tag order by tag) from template_tags where template_id = t.id), '{}') as tags`;
+  select array_agg(tag order by tag) from template_tags where template_id = t.id), '{}') as tags, ${frozenMib} as frozen_mib`;
 
 export async function insertTemplate(transaction: Queries, template: NewTemplate): Promise<void> {
   await transaction
@@ -51,6 +55,23 @@ export async function noteTemplateOnHost(db: Queries, templateId: string, hostId
   await sql`
     insert into template_hosts (template_id, host_id) values (${templateId}, ${hostId})
     on conflict do nothing`.execute(db);
+}
+
+/** The memory of this size is kept from now on. False where it was before. */
+export async function noteFrozenSize(
+  transaction: Queries,
+  templateId: string,
+  size: Pick<Size, "name" | "memory_mib">,
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    with noted as (
+      insert into template_frozen (template_id, size, memory_mib) values (${templateId}, ${size.name}, ${size.memory_mib})
+      on conflict do nothing returning template_id
+    )
+    update templates set version = version + 1 where id in (select template_id from noted)`.execute(
+    transaction,
+  );
+  return numAffectedRows === 1n;
 }
 
 export async function templateById(
@@ -135,6 +156,7 @@ export async function beginDeletingTemplate(transaction: Queries, id: string): P
     where id = ${id} and status = 'ready'`.execute(transaction);
   if (numAffectedRows !== 1n) return false;
   await sql`delete from template_tags where template_id = ${id}`.execute(transaction);
+  await sql`delete from template_frozen where template_id = ${id}`.execute(transaction);
   return true;
 }
 
@@ -170,10 +192,10 @@ export async function finishDeletingTemplates(db: Queries): Promise<void> {
   );
 }
 
-/** Bytes of all that it has, in GiB, rounded up. */
+/** Files and frozen memory of all that it has, in GiB, rounded up. What several hosts have counts once. */
 export async function heldTemplateGib(db: Queries, orgId: string): Promise<number> {
   const { rows } = await sql<{ gib: number }>`
-    select ceil(coalesce(sum(bytes), 0) / (1024 * 1024 * 1024.0))::integer as gib from templates
-    where org_id = ${orgId} and status = 'ready'`.execute(db);
+    select ceil(coalesce(sum(bytes + ${frozenMib} * 1024 * 1024::bigint), 0) / (1024 * 1024 * 1024.0))::integer as gib
+    from templates t where org_id = ${orgId} and status = 'ready'`.execute(db);
   return rows[0]?.gib ?? 0;
 }

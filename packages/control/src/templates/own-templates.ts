@@ -2,6 +2,7 @@
 
 import { SkerryError } from "@skerry/contract/errors";
 import { isId } from "@skerry/contract/ids";
+import type { Size } from "@skerry/contract/sizes";
 import {
   DEFAULT_TAG,
   parseTemplateName,
@@ -18,6 +19,7 @@ import type { Queries } from "../db/database.ts";
 import { quoted } from "../values/quoted.ts";
 import {
   insertTemplate,
+  noteFrozenSize,
   noteTemplateOnHost,
   setTag,
   templateById,
@@ -31,10 +33,12 @@ export {
   heldTemplateGib,
   holdTemplate,
   hostsOfTemplate,
+  noteFrozenSize,
   type NewTemplate,
   type OwnTemplateRow,
 } from "./own-template-store.ts";
 
+const MIB = 1024 ** 2;
 const namePattern = new RegExp(TEMPLATE_NAME_PATTERN);
 const tagPattern = new RegExp(TEMPLATE_TAG_PATTERN);
 
@@ -63,9 +67,14 @@ export function checkTemplateName(name: string, builtIn: readonly string[]): str
 export async function publishTemplate(
   transaction: Queries,
   template: NewTemplate,
-  { tag, hostId }: { readonly tag: string; readonly hostId: string },
+  {
+    tag,
+    hostId,
+    frozen,
+  }: { readonly tag: string; readonly hostId: string; readonly frozen: readonly Size[] },
 ): Promise<void> {
   await insertTemplate(transaction, template);
+  for (const size of frozen) await noteFrozenSize(transaction, template.id, size);
   await noteTemplateOnHost(transaction, template.id, hostId);
   const named = { orgId: template.org_id, name: template.name, templateId: template.id };
   for (const one of new Set([tag, DEFAULT_TAG])) await setTag(transaction, { ...named, tag: one });
@@ -109,6 +118,7 @@ export function ownTemplateOf(row: OwnTemplateRow): Template {
     tags: [...row.tags],
     digest: row.digest,
     bytes: Number(row.bytes),
+    frozen_bytes: row.frozen_mib * MIB,
     user: row.config.user,
     workdir: row.config.workdir,
     build_id: row.build_id,

@@ -34,7 +34,16 @@ export async function getTemplate(context: Context, { orgId }: Tenant, asked: st
 function shownBuiltIn(template: BuiltInTemplate): Template {
   return {
     ...template,
-    ...{ tags: [], digest: null, bytes: null, user: null, workdir: null, build_id: null, created_at: null },
+    ...{
+      tags: [],
+      digest: null,
+      bytes: null,
+      frozen_bytes: null,
+      user: null,
+      workdir: null,
+      build_id: null,
+      created_at: null,
+    },
   };
 }
 

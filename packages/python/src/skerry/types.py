@@ -610,6 +610,7 @@ ERROR_STATUS: Mapping[str, int] = {
     "build_needs_no_context": 409,
     "build_not_found": 404,
     "build_over": 409,
+    "context_missing": 422,
     "context_too_large": 413,
     "database_unavailable": 503,
     "directory_not_empty": 409,
@@ -2283,6 +2284,9 @@ class Template(TypedDict):
     digest: Optional[str]
     #: What its files take. Null of what is built in.
     bytes: Optional[int]
+    #: What the memory of the sizes takes that sandboxes wake from. It counts as `quota_template_gib` with the files.
+    #: Null of what is built in.
+    frozen_bytes: Optional[int]
     #: Who commands run as; null for root.
     user: Optional[str]
     #: Where commands begin; null for the default.

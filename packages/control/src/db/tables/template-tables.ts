@@ -34,4 +34,10 @@ export interface TemplateTables {
     template_id: string;
     host_id: string;
   };
+  /** Sizes whose memory hosts keep, as clones wake from it. */
+  template_frozen: {
+    template_id: string;
+    size: string;
+    memory_mib: number;
+  };
 }
