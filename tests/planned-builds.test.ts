@@ -215,3 +215,25 @@ test("a Dockerfile's image becomes a template, with owners, links and configurat
   );
   await destroy(sandbox);
 });
+
+const whole = isFull ? test : undefined;
+whole?.("FROM a template's name in a Dockerfile is that template", async () => {
+  const plan = planBuild(
+    { from: "base", dockerfile: {} },
+    { env: { A: "of base" }, user: null, workdir: null },
+  );
+  const build = await startBuild("bld_from", { on: { kind: "template", template: "base" }, disk_gib: 4 });
+  await upload(build, {
+    Dockerfile: "FROM base\nRUN python3 -c 'print(6 * 7)' >/srv/answer && rm -r /usr/share/doc\nENV B=2\n",
+  });
+  await carryOut(build, plan.steps);
+  const { env, user, workdir } = imageConfig(await sh(build, `cat ${IMAGE_CONFIG_FILE}`));
+  expect(env).toMatchObject({ A: "of base", B: "2" });
+  const image = await seal(build);
+  await destroy(build);
+  const sandbox = await start("sbx_from", { template: await makeTemplate({ image, env, user, workdir }) });
+  expect(
+    await sh(sandbox, "cat /srv/answer; ls -d /usr/share/doc || python3 -c 'print(1)'; stat -c %a /tmp"),
+  ).toBe("42\n1\n1777\n");
+  await destroy(sandbox);
+});

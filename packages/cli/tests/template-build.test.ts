@@ -168,13 +168,13 @@ test("a build that fails says at which step, with what it printed last and where
   await using server = await buildServer({ status: "failed", steps, error });
   await using shell = await Shell.forServer(server);
   await write(shell.folder, { Dockerfile: "FROM base\n" });
-  const { code, stdout, stderr } = await shell.run("template", "build", "--name", "web");
+  const { code, stdout, stderr } = await shell.run("template", "build", "--name", "web", "--from", "base");
   expect([code, stdout.toString()]).toEqual([1, ""]);
   expect(stderr).toContain(
     "error: The step exited with 3. The step was: npm ci (build_step_failed)\nThe whole log: skerry template logs bld_1\nno such package\n",
   );
   expect(JSON.parse(server.received[0]?.body.toString() ?? "")).toMatchObject({
-    name: "web",
+    from: "base",
     dockerfile: {},
   });
 });

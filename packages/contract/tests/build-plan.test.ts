@@ -69,7 +69,11 @@ test("nothing that a user wrote is in the text of a step's script", () => {
 
 test.each<[string, PlanRequest, RegExp]>([
   ["two ways", { steps: [], image: "a" }, /`steps` and `image` cannot be built together/],
-  ["a from without steps", { from: "base", image: "a" }, /`from` is for `steps`, and not for `image`/],
+  [
+    "a from of an image",
+    { from: "base", image: "a" },
+    /`from` is for `steps` and `dockerfile`, and not for `image`/,
+  ],
   ["a step of nothing", { steps: [{}] }, /steps\[0\]` needs exactly one of/],
   ["a step of two", { steps: [{ run: "a", user: "b" }] }, /needs exactly one of/],
   ["an empty command", { steps: [{ run: " " }] }, /`steps\[0\]\.run` is empty/],
@@ -98,6 +102,17 @@ test.each<[string, PlanRequest, RegExp]>([
   const attempt = () => planBuild(request);
   expect(attempt).toThrow(SkerryError);
   expect(attempt).toThrow(message);
+});
+
+test("a Dockerfile may stand on a template, which has its environment, user and folder there", () => {
+  const inherited = { env: { A: "1" }, user: "web", workdir: "/srv" };
+  const { on, steps } = planBuild({ from: "web:42", dockerfile: {} }, inherited);
+  expect(on).toEqual({ template: "web:42" });
+  expect(steps[0]?.env).toMatchObject({
+    ...{ STEP_FROM: "web:42", STEP_USER: "web", STEP_WORKDIR: "/srv", STEP_ENV_0: "A=1" },
+    STEP_FILE: "Dockerfile",
+  });
+  expect(planBuild({ dockerfile: {} }).steps[0]?.env).toMatchObject({ STEP_FROM: "" });
 });
 
 test.each([

@@ -95,7 +95,11 @@ export const BuildRequest = named(
       }),
     ),
     from: Type.Optional(
-      Type.String({ maxLength: 200, description: "The template that `steps` stand on. Default: `base`." }),
+      Type.String({
+        maxLength: 200,
+        description:
+          "The template that `steps` stand on, `base` by default, or that `FROM` of this name in a Dockerfile means.",
+      }),
     ),
     steps: Type.Optional(Type.Array(BuildStepRequest, { maxItems: BUILD_STEPS_MAX })),
     dockerfile: Type.Optional(

@@ -17,6 +17,7 @@ interface BuildFlags {
   readonly name?: string;
   readonly tag?: string;
   readonly plan?: boolean;
+  readonly from?: string;
   readonly dockerfile?: string;
   readonly target?: string;
   readonly buildArg?: Readonly<Record<string, string>>;
@@ -32,6 +33,7 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--name <name>", "of the template")
     .option("--tag <tag>", "of this version (default: latest alone)")
     .option("--plan", "print what would run, and run nothing; no server is asked")
+    .option("--from <template>", "the template to stand on, or that FROM of this name in a Dockerfile means")
     .option("--dockerfile <path>", "build this Dockerfile of the folder, and detect nothing")
     .option("--target <stage>", "the Dockerfile's stage to build")
     .option("--build-arg <KEY=VALUE>", "an ARG of the Dockerfile (repeatable)", collectPair)
@@ -112,15 +114,17 @@ function notBuilt({ id, status, error, steps }: Build): CliError {
 
 /** What the flags name, or what the folder's files say. */
 function appOf(context: ContextFiles, flags: BuildFlags): DetectedApp {
-  const { dockerfile, target, buildArg, env } = flags;
-  if (dockerfile === undefined && target === undefined && buildArg === undefined)
-    return withEnv(detectApp(context), env);
+  const { dockerfile, target, buildArg, env, from } = flags;
+  if (dockerfile === undefined && target === undefined && buildArg === undefined) {
+    const app = withEnv(detectApp(context), env);
+    return { ...app, request: { ...app.request, ...given({ from }) } };
+  }
   const path = dockerfile ?? "Dockerfile";
   if (!context.files.includes(contextPath(path, "--dockerfile")))
     throw new CliError("no_dockerfile", `There is no ${path} in the folder.`);
   const request = {
     dockerfile: given({ path: dockerfile, target, args: buildArg }),
-    ...given({ env }),
+    ...given({ env, from }),
   };
   return { request, processes: [], why: [`buildah builds ${path}.`] };
 }

@@ -27,6 +27,7 @@ export interface PlannedStart {
 
 /** Of a request for a build, what its plan depends on. At most one of `steps`, `dockerfile` and `image`. */
 export interface PlanRequest {
+  /** The template that `steps` stand on, or that a Dockerfile means where it says `FROM` this name. */
   readonly from?: string;
   readonly steps?: readonly RequestedStep[];
   readonly dockerfile?: {

@@ -199,6 +199,24 @@ mkdir -p /run/skerry-build /etc/containers/registries.conf.d
 echo "unqualified-search-registries = [\\"docker.io\\"]" >/etc/containers/registries.conf.d/skerry-build.conf
 `;
 
+/** The template whose disk this is, as an image of its name. */
+const IMPORT_TEMPLATE = `
+if [ -n "$STEP_FROM" ]; then
+  container=$(buildah from scratch) && tree=$(buildah mount "$container") || end 1
+  set -- --workingdir "$STEP_WORKDIR"
+  [ -z "$STEP_USER" ] || set -- "$@" --user "$STEP_USER"
+  at=0
+  while [ "$at" -lt "$STEP_ENVS" ]; do
+    one=STEP_ENV_$at
+    set -- "$@" --env "\${!one}"
+    at=$((at + 1))
+  done
+  cp -a -- /mnt/. "$tree/" && buildah config "$@" "$container" &&
+    buildah commit --quiet "$container" "localhost/$STEP_FROM" >/dev/null && buildah rm "$container" >/dev/null &&
+    find /mnt -xdev -mindepth 1 -delete || end 1
+fi
+`;
+
 const BUILD_DOCKERFILE = `
 set -- --isolation chroot --layers --format docker --file "$context/$STEP_FILE" --tag localhost/skerry-build
 [ -z "$STEP_TARGET" ] || set -- "$@" --target "$STEP_TARGET"
@@ -237,7 +255,7 @@ export function builderScripts(place: string) {
     run: script(ENTER, MOUNT_SYSTEM, RUN),
     copy: script(ENTER, COPY),
     workdir: script(ENTER, WORKDIR),
-    dockerfile: script(BUILDAH, BUILD_DOCKERFILE, COPY_IMAGE),
+    dockerfile: script(BUILDAH, IMPORT_TEMPLATE, BUILD_DOCKERFILE, COPY_IMAGE),
     image: script(BUILDAH, PULL_IMAGE, COPY_IMAGE),
     seal: script(ENTER, CLEAN),
   };

@@ -20,7 +20,7 @@ export function planBuild(request: PlanRequest, inherited: PlannedConfig = EMPTY
 }
 
 function planOf(request: PlanRequest, inherited: PlannedConfig): BuildPlan {
-  if (request.dockerfile !== undefined) return planDockerfile(request.dockerfile);
+  if (request.dockerfile !== undefined) return planDockerfile(request.dockerfile, request.from, inherited);
   if (request.image !== undefined) return planImage(request.image);
   const { steps, config } = planSteps(request.steps ?? [], inherited);
   return {
@@ -38,9 +38,9 @@ function refuseSeveral(request: PlanRequest): void {
     throw new SkerryError("invalid_build", `${given.join(" and ")} cannot be built together.`, {
       remediation: "Give one of them; a build may stand on the template that another has made.",
     });
-  if (from !== undefined && given.length === 1 && steps === undefined)
-    throw new SkerryError("invalid_build", `\`from\` is for \`steps\`, and not for ${given.join("")}.`, {
-      remediation: "Leave `from` out, or give `steps`.",
+  if (from !== undefined && image !== undefined)
+    throw new SkerryError("invalid_build", "`from` is for `steps` and `dockerfile`, and not for `image`.", {
+      remediation: "Leave `from` out.",
     });
 }
 
@@ -57,11 +57,12 @@ function withOwn(config: PlannedConfig, request: PlanRequest): PlannedConfig {
   };
 }
 
-function planDockerfile({
-  path = "Dockerfile",
-  target = "",
-  args = {},
-}: NonNullable<PlanRequest["dockerfile"]>): BuildPlan {
+/** With `from`, which is what `FROM` of that name in it means, it is built on that template's disk, and what was there is gone afterwards. */
+function planDockerfile(
+  { path = "Dockerfile", target = "", args = {} }: NonNullable<PlanRequest["dockerfile"]>,
+  from: string | undefined,
+  inherited: PlannedConfig,
+): BuildPlan {
   const file = contextPath(path, "`dockerfile.path`");
   if (target !== "" && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/.test(target))
     throw ownFault("dockerfile.target", "is no name of a stage");
@@ -69,13 +70,19 @@ function planDockerfile({
     kind: "dockerfile",
     shown: `buildah build --file ${file}${target === "" ? "" : ` --target ${target}`}`,
     script: DOCKERFILE_SCRIPT,
-    variables: { FILE: file, TARGET: target },
-    lists: { ARG: Object.entries(args).map(([name, value]) => `${argumentName(name)}=${value}`) },
-    sees: EMPTY,
+    variables: {
+      ...{ FILE: file, TARGET: target, FROM: from ?? "" },
+      ...{ USER: inherited.user ?? "", WORKDIR: inherited.workdir ?? "/" },
+    },
+    lists: {
+      ARG: Object.entries(args).map(([name, value]) => `${argumentName(name)}=${value}`),
+      ENV: Object.entries(inherited.env).map(([name, value]) => `${name}=${value}`),
+    },
+    sees: inherited,
     inputs: ["."],
   });
   return {
-    on: null,
+    on: from === undefined ? null : { template: from },
     steps: [step, sealStep()],
     config: EMPTY,
   };
