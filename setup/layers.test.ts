@@ -139,6 +139,7 @@ const floorsOf: Readonly<Record<string, Floors>> = {
     ["commands/server-status.ts"],
     ["local", "commands/vms"],
     [
+      "commands/builds",
       "commands/copy",
       "commands/hosts",
       "commands/machines",

@@ -124,7 +124,7 @@ test("a sandbox is made by the form, what it may not reach is seen and allowed, 
   await page.keyboard.press("s");
   await page.getByRole("link", { name: "New sandbox" }).click();
   await page.getByLabel("Name", { exact: true }).fill("journey");
-  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("button", { name: "Create", exact: true }).click();
   await page.getByRole("heading", { level: 1 }).getByText("journey").waitFor();
   await page.getByRole("link", { name: "Terminal", exact: true }).click();
   await page.getByText("A shell in the guest.").waitFor();
@@ -135,7 +135,7 @@ test("a sandbox is made by the form, what it may not reach is seen and allowed, 
   await page.getByRole("link", { name: "Egress", exact: true }).click();
   await page.getByRole("button", { name: `Allow this: ${THERE}:${PORT}` }).click();
   await page.getByRole("list", { name: "What changes" }).getByText(`${THERE}/32`).waitFor();
-  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByRole("button", { name: "Apply", exact: true }).click();
   await page.getByText(/Since then: \d+ passed, \d+ denied/).waitFor();
   // It is the same shell.
   await page.getByRole("link", { name: "Terminal", exact: true }).click();
@@ -145,7 +145,10 @@ test("a sandbox is made by the form, what it may not reach is seen and allowed, 
   await page.getByRole("link", { name: "Egress", exact: true }).click();
   await page.getByText("Policy in force").waitFor();
   await page.getByRole("button", { name: "Destroy" }).click();
-  await page.getByRole("group").getByRole("button", { name: "Destroy" }).click();
+  await page
+    .getByRole("group")
+    .getByRole("button", { name: /^Destroy/ })
+    .click();
   await page
     .getByRole("heading", { level: 1 })
     .getByText(/destroy/)
@@ -170,8 +173,13 @@ test("a host is drained, and what ran there is seen on the other one, where it r
     await panel(name)
       .getByRole("link", { name: /^traveller, / })
       .waitFor();
-    await panel(name).getByRole("button", { name: "Drain" }).click();
-    await panel(name).getByRole("group").getByRole("button", { name: "Drain" }).click();
+    await panel(name)
+      .getByRole("button", { name: /^Drain/ })
+      .click();
+    await panel(name)
+      .getByRole("group")
+      .getByRole("button", { name: /^Drain/ })
+      .click();
     await panel(name).getByText("maintenance").first().waitFor();
     await panel(second.name)
       .getByRole("link", { name: /^traveller, / })

@@ -6,6 +6,7 @@ import { Command, CommanderError } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { Cli } from "./cli.ts";
 import { registerAuditCommands } from "./commands/audit.ts";
+import { registerBuildCommands } from "./commands/builds/build.ts";
 import { registerE2bCommands } from "./commands/e2b.ts";
 import { registerEitherVmCommands } from "./commands/either-vm.ts";
 import { registerBackgroundServiceCommands } from "./commands/background-services.ts";
@@ -56,6 +57,7 @@ async function exitCodeOf(args: readonly string[], local: LocalCommands): Promis
   registerRun(program, cli);
   registerCp(program, cli);
   registerTemplateCommands(program, cli);
+  registerBuildCommands(program, cli);
   registerPlatformCommands(program, cli);
   registerAuditCommands(program, cli);
   registerUsageCommand(program, cli);

@@ -171,7 +171,7 @@ test("a build that fails says at which step, with what it printed last and where
   const { code, stdout, stderr } = await shell.run("template", "build", "--name", "web", "--from", "base");
   expect([code, stdout.toString()]).toEqual([1, ""]);
   expect(stderr).toContain(
-    "error: The step exited with 3. The step was: npm ci (build_step_failed)\nThe whole log: skerry template logs bld_1\nno such package\n",
+    "error: The step exited with 3. The step was: npm ci (build_step_failed)\nThe whole log: skerry build logs bld_1\nno such package\n",
   );
   expect(JSON.parse(server.received[0]?.body.toString() ?? "")).toMatchObject({
     from: "base",
@@ -192,7 +192,7 @@ test("without a name nothing is built", async () => {
 test("versions are tagged and deleted by NAME:TAG, and a log is printed whole", async () => {
   await using server = await buildServer({});
   await using shell = await Shell.forServer(server);
-  expect((await shell.run("template", "logs", "bld_1")).stdout.toString()).toBe("installed\n");
+  expect((await shell.run("build", "logs", "bld_1", "--follow")).stdout.toString()).toBe("installed\n");
   expect((await shell.run("template", "tag", "web:stable", "web:42")).stdout.toString()).toBe(
     "web:stable is web:42\n",
   );

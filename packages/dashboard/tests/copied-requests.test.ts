@@ -3,11 +3,14 @@
 
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { Skerry } from "@skerry/sdk";
 import { useWorld } from "../../control/tests/support/world.ts";
+import { nameOf } from "../src/ui/text.ts";
 import { useDashboard } from "./support/browser.ts";
 
 const world = useWorld();
@@ -24,19 +27,22 @@ type Menu = Readonly<Record<string, string>>;
 
 const KINDS = ["As curl", "As CLI", "As TypeScript"] as const;
 
-/** Every menu that the page has, whether it is open or not. */
+/** Every menu that the page has, opened in turn. */
 async function menus(): Promise<readonly Menu[]> {
   await dashboard.page.locator(".copy-as").first().waitFor({ state: "attached" });
-  return dashboard.page
-    .locator(".copy-as")
-    .evaluateAll((all) =>
-      all.map((one) =>
-        Object.fromEntries(
-          [...one.querySelectorAll("pre")].map((text) => [text.getAttribute("aria-label"), text.textContent]),
-        ),
-      ),
-    );
+  return dashboard.page.evaluate<readonly Menu[]>(READ_MENUS);
 }
+
+const READ_MENUS = `(async () => {
+  const found = [];
+  for (const menu of document.querySelectorAll(".copy-as [popover]")) {
+    menu.showPopover();
+    while (menu.querySelector("pre") === null) await new Promise(requestAnimationFrame);
+    found.push(Object.fromEntries([...menu.querySelectorAll("pre")].map((one) => [one.getAttribute("aria-label"), one.textContent])));
+    menu.hidePopover();
+  }
+  return found;
+})()`;
 
 /** The words that a shell makes of a command line. */
 async function words(line: string): Promise<readonly string[]> {
@@ -53,7 +59,7 @@ async function tryCurl(line: string): Promise<void> {
   const url = new URL(args.find((one) => one.startsWith("http")) ?? "");
   const pattern = Object.keys(document.paths).find((path) => isOf(path, url.pathname));
   expect(Object.keys(document.paths[pattern ?? ""] ?? {}), line).toContain(method.toLowerCase());
-  const { stdout } = await run("curl", ["-sS", "-w", "\n%{http_code}", ...args]);
+  const { stdout } = await run("curl", ["-sS", "-w", "\n%{http_code}", ...args], { cwd: folder });
   expect(stdout.trimEnd().split("\n").at(-1), `${line}\n${stdout}`).toMatch(/^2\d\d$/);
 }
 
@@ -71,18 +77,21 @@ async function tryCommand(line: string): Promise<void> {
     SKERRY_API_URL: dashboard.url,
     SKERRY_API_TOKEN: world.token,
   };
-  await run(process.execPath, [CLI, ...(await words(line))], { env });
+  await run(process.execPath, [CLI, ...(await words(line))], { env, cwd: folder });
 }
 
 async function tryTypeScript(text: string): Promise<void> {
   const skerry = new Skerry({ baseUrl: dashboard.url, token: world.token });
   const lines: unknown[] = [];
+  // A function has no imports of its own.
+  const body = text.replace(/^import \{ readFile \} from "node:fs\/promises";\n/, "");
   // eslint-disable-next-line no-new-func, typescript/no-implied-eval -- it is what a person would paste.
-  const pasted = new Function("skerry", "console", `return (async () => { ${text} })()`) as (
+  const pasted = new Function("skerry", "console", "readFile", `return (async () => { ${body} })()`) as (
     skerry: Skerry,
     console: { log: (line: unknown) => void },
+    readFile: (path: string) => Promise<Buffer>,
   ) => Promise<void>;
-  await pasted(skerry, { log: (line) => void lines.push(line) });
+  await pasted(skerry, { log: (line) => void lines.push(line) }, (path) => readFile(join(folder, path)));
 }
 
 /** Each as it is, but for what `changed` makes of it: what is made by one cannot be made by the next under the same name. */
@@ -98,6 +107,8 @@ async function tryAll(all: readonly Menu[], changed = (text: string, _nth: numbe
 
 let sandbox: string;
 let machine: string;
+/** Where a person would be who pastes it. */
+let folder: string;
 
 async function create(kind: "sandboxes" | "machines", name: string): Promise<string> {
   const { body } = await world.call<{ id: string }>("POST", `/v1/${kind}`, {
@@ -107,11 +118,15 @@ async function create(kind: "sandboxes" | "machines", name: string): Promise<str
 }
 
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "skerry-copied-"));
+  await writeFile(join(folder, "it's a file"), "content");
   sandbox = await create("sandboxes", "it's");
   machine = await create("machines", "web-2");
   for (const path of [`sandboxes/${sandbox}`, `machines/${machine}`])
     await world.call("POST", `/v1/${path}/snapshots`, { body: { name: `of-${path.slice(0, 4)}` } });
 });
+
+afterAll(() => rm(folder, { recursive: true }));
 
 test("every list can be asked for elsewhere, with its filters", async () => {
   await dashboard.logIn(world.token);
@@ -128,9 +143,9 @@ test("every list can be asked for elsewhere, with its filters", async () => {
     `/audit?action=sandbox.create&resource_id=${sandbox}&user_id=${me.body.user_id}`,
   ]) {
     await dashboard.page.goto(`${dashboard.url}/ui${path}`);
-    const found = await menus();
-    expect(found.length, path).toBe(1);
-    await tryAll(found);
+    // Those after it are of its lines.
+    const [list] = await menus();
+    await tryAll([list ?? {}]);
   }
 });
 
@@ -188,8 +203,13 @@ test("every form can be sent elsewhere, as it was filled in", async () => {
 /** The menu of the question that is asked, by its command. */
 async function asked(command: string): Promise<Menu> {
   await dashboard.page.locator(".confirm").waitFor();
+  return menuOf(command);
+}
+
+/** The one menu that has it. */
+async function menuOf(command: string): Promise<Menu> {
   const found = (await menus()).filter((menu) => menu["As CLI"]?.includes(command) === true);
-  expect(found.length).toBe(1);
+  expect(found.length, command).toBe(1);
   return found[0] ?? {};
 }
 
@@ -243,7 +263,7 @@ test("rules for egress can be put elsewhere, where they still have the version t
     .getByRole("button", { name: /^Allow this/ })
     .first()
     .click();
-  await page.getByRole("button", { name: "Apply" }).waitFor();
+  await page.getByRole("button", { name: "Apply", exact: true }).waitFor();
   const put = (await menus()).at(-1) ?? {};
   expect(put["As CLI"]).toContain("--if-version");
   const { body: before } = await world.call<{ version: number }>("GET", `/v1/sandboxes/${id}/egress`);
@@ -256,4 +276,79 @@ test("rules for egress can be put elsewhere, where they still have the version t
   await tryAll([put], version);
   const { body: after } = await world.call<{ version: number }>("GET", `/v1/sandboxes/${id}/egress`);
   expect(after.version).toBe(before.version + 3);
+});
+
+/** On a page, what a button of it sends, and what has to be so before each of the three is tried. */
+async function tryButton(button: string, command: string, before?: () => Promise<unknown>): Promise<void> {
+  await dashboard.page.getByRole("button", { name: button, exact: true }).waitFor();
+  const menu = await menuOf(command);
+  expect(Object.keys(menu)).toEqual(KINDS);
+  for (const [kind, attempt] of [
+    ["As curl", tryCurl],
+    ["As CLI", tryCommand],
+    ["As TypeScript", tryTypeScript],
+  ] as const) {
+    await before?.();
+    await attempt(menu[kind] ?? "");
+  }
+}
+
+const post = (path: string) => () => world.call("POST", path);
+
+test("what one click does to a sandbox can be done elsewhere", async () => {
+  const { page } = dashboard;
+  const { id } = await world.createSandbox({ name: "clicked", mode: "persistent" });
+  const at = `/v1/sandboxes/${id}`;
+  await dashboard.logIn(world.token, `/sandboxes/${id}`);
+  await tryButton("+10 min", "keepalive");
+  await tryButton("Fork", "fork");
+  await tryButton("Snapshot", "snapshot");
+  await tryButton("Pause", "pause", post(`${at}/resume`));
+  await world.call("POST", `${at}/pause`);
+  await page.reload();
+  await tryButton("Resume", "resume", post(`${at}/pause`));
+  await page.goto(`${dashboard.url}/ui/snapshots`);
+  const [first] = (
+    await world.call<{ items: readonly { id: string; name: string }[] }>("GET", "/v1/snapshots")
+  ).body.items;
+  await tryButton(`New sandbox of ${nameOf(first ?? {})}`, `--snapshot ${first?.id}`);
+});
+
+test("and to a machine, a host, a background service", async () => {
+  const { page } = dashboard;
+  const at = `/v1/machines/${machine}`;
+  await dashboard.logIn(world.token, `/machines/${machine}`);
+  await tryButton("Restart", "machine restart");
+  await tryButton("Stop", "machine stop", post(`${at}/start`));
+  await page.getByRole("button", { name: "Start", exact: true }).waitFor();
+  await tryButton("Start", "machine start", post(`${at}/stop`));
+  await page.goto(`${dashboard.url}/ui/services`);
+  await tryButton("Run sandbox-reaper", "run sandbox-reaper");
+  await page.goto(`${dashboard.url}/ui/hosts`);
+  await page.getByRole("button", { name: "Drain fake" }).click();
+  await tryAll([await asked("host drain")]);
+  await tryButton("Activate fake", "host activate");
+});
+
+test("and to a port and to files", async () => {
+  const { page, url } = dashboard;
+  world.host.ports.listening = [{ port: 8080, address: "0.0.0.0", process: "python3" }];
+  await dashboard.logIn(world.token, `/sandboxes/${sandbox}/ports`);
+  await tryButton("Address for 10 minutes of 8080", "sandbox url");
+  await page.getByRole("button", { name: "Open to all 8080" }).click();
+  await tryAll([await asked("--public 8080")]);
+  await tryButton("Close 8080", "--private 8080");
+  await page.goto(`${url}/ui/sandboxes/${sandbox}/files`);
+  await page.getByLabel("Upload").setInputFiles(join(folder, "it's a file"));
+  await tryButton("Upload it's a file", "sandbox upload");
+  expect(world.host.files.get("/root/it's a file")?.content.toString()).toBe("content");
+  world.host.fileName = "it's a file";
+  await page.reload();
+  await tryButton("Save it's a file", "sandbox download", () =>
+    rm(join(folder, "it's a file"), { force: true }),
+  );
+  const put = () =>
+    world.call("PUT", `/v1/sandboxes/${sandbox}/files/root/it's%20a%20file`, { body: "content" });
+  await page.getByRole("button", { name: "Remove it's a file" }).click();
+  await tryButton("Remove it's a file: yes", "file rm", put);
 });

@@ -37,7 +37,7 @@ test("tokens hang below those that minted them, and revoking one says how many o
   const question = page
     .getByRole("group")
     .filter({ hasText: "This ends parent, and the 2 that came from it" });
-  await question.getByRole("button", { name: "Revoke" }).click();
+  await question.getByRole("button", { name: /^Revoke/ }).click();
   await page.getByText("grandchild", { exact: true }).waitFor({ state: "detached" });
   expect((await world.call("GET", "/v1/auth/me", { token: child.token })).status).toBe(401);
 });
@@ -85,13 +85,13 @@ test("a member is added, gets another role, and is removed", async () => {
   expect(me.body).toMatchObject({ name: "Grace", role: "member" });
   const line = page.getByRole("listitem").filter({ hasText: "Grace" });
   await line.getByText("Change", { exact: true }).click();
-  await line.getByLabel("Role").selectOption("viewer");
-  await line.getByRole("button", { name: "Change the role" }).click();
+  await line.getByLabel("Role", { exact: true }).selectOption("viewer");
+  await line.getByRole("button", { name: /^Change the role/ }).click();
   await line.locator("strong").getByText("viewer").waitFor();
   expect(await dashboard.faults()).toEqual([]);
   await line.getByRole("button", { name: "Remove" }).click();
   const question = page.getByRole("group", { name: /^Grace is no member any more/ });
-  await question.getByRole("button", { name: "Remove" }).click();
+  await question.getByRole("button", { name: /^Remove/ }).click();
   await line.waitFor({ state: "detached" });
   expect((await world.call("GET", "/v1/auth/me", { token: secret })).status).toBe(401);
 });
@@ -102,10 +102,10 @@ test("the operator changes a limit, and its bar follows; what is no number is no
   await page.getByText("Change a limit").click();
   await page.getByLabel("Limit", { exact: true }).selectOption("quota_machines");
   await page.getByLabel("At most").fill("7");
-  await page.getByRole("button", { name: "Change the limit" }).click();
+  await page.getByRole("button", { name: "Change the limit", exact: true }).click();
   await page.getByText("of 7", { exact: false }).waitFor();
   await page.getByLabel("At most").pressSequentially("e");
-  await page.getByRole("button", { name: "Change the limit" }).click();
+  await page.getByRole("button", { name: "Change the limit", exact: true }).click();
   const { body } = await world.call<{ quotas: { machines: { limit: number } } }>("GET", "/v1/limits");
   expect(body.quotas.machines.limit).toBe(7);
 });

@@ -37,14 +37,14 @@ test.each([
       .getByText(`${noun}-one goes back to ${noun}-elsewhere. All of its memory and its disk is lost`)
       .waitFor();
     expect(await dashboard.faults()).toEqual([]);
-    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: /^Leave it/ }).click();
     expect(await audited(`${noun}.rollback`)).toBe(0);
     await lineOf(`${noun}-before`).getByRole("button", { name: "Roll back" }).click();
     const question = page.getByRole("group").filter({ hasText: `goes back to ${noun}-before` });
     await question
       .getByText(/What has changed in its memory and on its disk in the \d+ s since then is lost/)
       .waitFor();
-    await question.getByRole("button", { name: "Roll back" }).click();
+    await question.getByRole("button", { name: /^Roll back/ }).click();
     await eventually(async () => (await audited(`${noun}.rollback`)) === 1, "it was rolled back");
     await page.getByRole("heading", { level: 1 }).getByText("running").waitFor();
   },

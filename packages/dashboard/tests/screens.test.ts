@@ -146,7 +146,10 @@ test("with keys alone: jump to the list, make a sandbox, find it again, destroy 
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Destroy" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("group").getByRole("button", { name: "Destroy" }).focus();
+  await page
+    .getByRole("group")
+    .getByRole("button", { name: /^Destroy/ })
+    .focus();
   await page.keyboard.press("Enter");
   await page
     .getByRole("heading", { level: 1 })
@@ -173,7 +176,7 @@ test("what was refused is allowed after its change was seen, and what came of it
   await page.getByRole("list", { name: "What changes" }).getByText("203.0.113.9/32").waitFor();
   const before = await world.call<{ allow_cidrs: string[] }>("GET", `/v1/sandboxes/${sandbox}/egress`);
   expect(before.body.allow_cidrs).toEqual([]);
-  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByRole("button", { name: "Apply", exact: true }).click();
   await page.getByText(/Since then: \d+ passed, \d+ denied/).waitFor();
   const after = await world.call<{ allow_cidrs: string[] }>("GET", `/v1/sandboxes/${sandbox}/egress`);
   expect(after.body.allow_cidrs).toEqual(["203.0.113.9/32"]);

@@ -21,6 +21,9 @@ const members: Values = async function* (client, signal) {
 const templates: Values = async function* ({ templates: all }, signal) {
   for (const { name } of await all.list({ signal })) yield* safe(name);
 };
+const builds: Values = async function* ({ builds: all }, signal) {
+  for await (const { id } of all.list({}, { signal })) yield* safe(id);
+};
 const sizes: Values = async function* ({ sizes: all }, signal) {
   for (const { name } of await all.list({ signal })) yield* safe(name);
 };
@@ -42,6 +45,7 @@ const ofArguments: Readonly<Record<string, Values>> = {
   "token id": tokens,
   "host id": hosts,
   "template name": templates,
+  "build id": builds,
   "sandbox template": templates,
   "machine template": templates,
   "cp source": places,

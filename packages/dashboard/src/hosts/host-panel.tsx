@@ -6,6 +6,7 @@ import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
 import { href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
+import { call, command } from "../ui/copy-as.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { bytesText, countText, durationText, shortId } from "../ui/text.ts";
@@ -94,15 +95,24 @@ function Travelling({ move }: { readonly move: Move }) {
 }
 
 function HostActions({ host: { id, name, desired } }: { readonly host: Host }) {
-  const put = async (changed: Promise<Host>) => void resources.host.put(await changed);
+  const act = (verb: "drain" | "activate") => ({
+    of: name,
+    needs: "hosts:write" as const,
+    request: {
+      method: "POST" as const,
+      path: `/v1/hosts/${id}/${verb}`,
+      cli: command(`skerry host ${verb}`, id),
+      typescript: call(`hosts.${verb}`, id),
+    },
+    run: async () => void resources.host.put(await skerry.hosts[verb](id)),
+  });
   return desired === "active" ? (
     <Action
       label="Drain"
-      needs="hosts:write"
       confirm={`${name} gets nothing new, and what runs there moves to other hosts.`}
-      run={() => put(skerry.hosts.drain(id))}
+      {...act("drain")}
     />
   ) : (
-    <Action label="Activate" needs="hosts:write" run={() => put(skerry.hosts.activate(id))} />
+    <Action label="Activate" {...act("activate")} />
   );
 }

@@ -20,7 +20,7 @@ export function Limits({ organization }: { readonly organization: string }) {
     typescript: call("limits"),
   } as const;
   return (
-    <Panel title="Limits" actions={<CopyAs request={request} />}>
+    <Panel title="Limits" actions={<CopyAs request={request} of="the limits" />}>
       <Waiting of={limits}>{limits.value && <Quotas quotas={limits.value.quotas} />}</Waiting>
       {may("platform:write") && (
         <details class="more">

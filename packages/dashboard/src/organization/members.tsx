@@ -30,7 +30,7 @@ export function Members({ organization }: { readonly organization: string }) {
     typescript: callForEach("organizations.members", "member", organization),
   } as const;
   return (
-    <Panel title="Members" actions={<CopyAs request={request} />}>
+    <Panel title="Members" actions={<CopyAs request={request} of="the members" />}>
       <details class="more">
         <summary>Add a member</summary>
         <AddForm
@@ -121,6 +121,7 @@ function Line({ organization, member, reload }: LineProps) {
           initial={{ role }}
           choices={{ role: rolesToGive() }}
           submit={["Change the role", "Changing…"]}
+          of={`of ${name}`}
           needs="org:write"
           request={(given) => ({
             method: "PATCH",
@@ -136,6 +137,7 @@ function Line({ organization, member, reload }: LineProps) {
         />
         <Action
           label="Remove"
+          of={name}
           danger
           needs="org:write"
           confirm={`${name} is no member any more, and the tokens that ${name} has in this organization end.`}

@@ -26,7 +26,7 @@ export function Tokens() {
     typescript: callForEach("tokens.list", "token"),
   } as const;
   return (
-    <Panel title="Tokens" actions={<CopyAs request={request} />}>
+    <Panel title="Tokens" actions={<CopyAs request={request} of="the tokens" />}>
       <details class="more">
         <summary>Mint a token</summary>
         <MintForm
@@ -121,6 +121,7 @@ function Branch({ node, reload }: { readonly node: TokenNode; readonly reload: (
       </span>
       <Action
         label="Revoke"
+        of={`${token.name} ${shortId(token.id)}`}
         danger
         needs="tokens:write"
         confirm={lossOf(node)}

@@ -10,7 +10,7 @@ import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 import { machineKind } from "../vm/vm-kind.ts";
 import { vmPage } from "../vm/vm-page.tsx";
-import { CONSOLE_LINES } from "../vm/vm-requests.ts";
+import { CONSOLE_LINES, deed } from "../vm/vm-requests.ts";
 
 const LOOK_EVERY_MS = 3_000;
 
@@ -30,15 +30,17 @@ function Tab({ name, of: machine }: { readonly name: string; readonly of: Machin
 }
 
 function Actions({ of: { id, status } }: { readonly of: Machine }) {
-  const needs = machineKind.writeScope;
-  const act = (verb: "start" | "stop" | "restart") => async () =>
-    void resources.machine.put(await skerry.machines[verb](id));
+  const act = (verb: "start" | "stop" | "restart") => ({
+    needs: machineKind.writeScope,
+    request: deed(machineKind, id, verb),
+    run: async () => void resources.machine.put(await skerry.machines[verb](id)),
+  });
   const isStopped = status === "stopped" || status === "failed";
   return (
     <>
-      {isStopped && <Action label="Start" needs={needs} run={act("start")} />}
-      {status === "running" && <Action label="Restart" needs={needs} run={act("restart")} />}
-      {status === "running" && <Action label="Stop" needs={needs} run={act("stop")} />}
+      {isStopped && <Action label="Start" {...act("start")} />}
+      {status === "running" && <Action label="Restart" {...act("restart")} />}
+      {status === "running" && <Action label="Stop" {...act("stop")} />}
     </>
   );
 }

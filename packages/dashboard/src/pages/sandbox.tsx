@@ -2,11 +2,15 @@ import type { SandboxInfo } from "@skerry/sdk";
 import { skerry } from "../api.ts";
 import { resources } from "../live/resources.ts";
 import { Action } from "../ui/action.tsx";
+import { call, command, type RequestWords } from "../ui/copy-as.tsx";
 import { Facts, Panel } from "../ui/panel.tsx";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 import { sandboxKind } from "../vm/vm-kind.ts";
 import { vmPage } from "../vm/vm-page.tsx";
+import { deed } from "../vm/vm-requests.ts";
+
+const LONGER = "10m";
 
 interface OfSandbox {
   readonly of: SandboxInfo;
@@ -38,17 +42,37 @@ function Actions({ of: { id, mode, status } }: OfSandbox) {
         <Action
           label="+10 min"
           needs={needs}
-          run={async () => note(await skerry.sandboxes.keepalive(id, "10m"))}
+          request={keepaliveRequest(id)}
+          run={async () => note(await skerry.sandboxes.keepalive(id, LONGER))}
         />
       )}
       {mode === "persistent" && status === "running" && (
-        <Action label="Pause" needs={needs} run={async () => note(await skerry.sandboxes.pause(id))} />
+        <Action
+          label="Pause"
+          needs={needs}
+          request={deed(sandboxKind, id, "pause")}
+          run={async () => note(await skerry.sandboxes.pause(id))}
+        />
       )}
       {status === "paused" && (
-        <Action label="Resume" needs={needs} run={async () => note(await skerry.sandboxes.resume(id))} />
+        <Action
+          label="Resume"
+          needs={needs}
+          request={deed(sandboxKind, id, "resume")}
+          run={async () => note(await skerry.sandboxes.resume(id))}
+        />
       )}
     </>
   );
+}
+
+function keepaliveRequest(id: string): RequestWords {
+  return {
+    ...deed(sandboxKind, id, "keepalive"),
+    json: { timeout: LONGER },
+    cli: command("skerry sandbox keepalive", id, "--timeout", LONGER),
+    typescript: call("sandboxes.keepalive", id, LONGER),
+  };
 }
 
 function Details({ of: sandbox }: OfSandbox) {

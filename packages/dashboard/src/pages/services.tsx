@@ -3,6 +3,7 @@ import { nowMs } from "../clock.ts";
 import { resources } from "../live/resources.ts";
 import { useList } from "../live/use-list.ts";
 import { Action } from "../ui/action.tsx";
+import { call, command } from "../ui/copy-as.tsx";
 import { ListPage } from "../ui/list-page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { durationText } from "../ui/text.ts";
@@ -28,10 +29,17 @@ const columns = [
   { name: "Next", width: "6rem", cell: ({ due_at: due }: BackgroundService) => <When at={due} /> },
   {
     name: "Now",
-    width: "6rem",
+    width: "7rem",
     cell: ({ name }: BackgroundService) => (
       <Action
         label="Run"
+        of={name}
+        request={{
+          method: "POST",
+          path: `/v1/background-services/${name}/run`,
+          cli: command("skerry background-service run", name),
+          typescript: call("backgroundServices.run", name),
+        }}
         needs="platform:write"
         run={async () => resources.background_service.put(await skerry.backgroundServices.run(name))}
       />
@@ -58,7 +66,7 @@ export function View() {
         method: "GET",
         path: "/v1/background-services",
         cli: "skerry background-service list",
-        typescript: "await skerry.backgroundServices.list();",
+        typescript: call("backgroundServices.list"),
       }}
       empty={{ what: "None has begun yet." }}
     />

@@ -5,12 +5,12 @@ import { skerry } from "../api.ts";
 import { useList } from "../live/use-list.ts";
 import { go, href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
-import { CopyAs } from "../ui/copy-as.tsx";
+import { call, command, CopyAs } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Newer } from "../ui/list-page.tsx";
 import { Empty, Loading, Page } from "../ui/page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
-import { bytesText, shortId } from "../ui/text.ts";
+import { bytesText, nameOf, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import { Why } from "../ui/why.tsx";
 import { snapshotsRequest } from "../vm/vm-requests.ts";
@@ -63,7 +63,6 @@ function Branches({ of, among }: BranchesProps) {
 function Branch({ snapshot, among }: { readonly snapshot: Snapshot; readonly among: readonly Snapshot[] }) {
   const {
     id,
-    name,
     status,
     sandbox_id: sandbox,
     machine_id: machine,
@@ -74,8 +73,7 @@ function Branch({ snapshot, among }: { readonly snapshot: Snapshot; readonly amo
   const children = among.filter(({ parent_id: parent }) => parent === id);
   return (
     <li>
-      <strong>{name ?? shortId(id)}</strong> <StatusMark status={status} />{" "}
-      <Why kind="snapshot" of={snapshot} />{" "}
+      <strong>{nameOf(snapshot)}</strong> <StatusMark status={status} /> <Why kind="snapshot" of={snapshot} />{" "}
       <span class="muted">
         {snapshot.template} · {snapshot.size} · {bytesText((memory ?? 0) + (disk ?? 0))} ·{" "}
         <When at={snapshot.created_at} />
@@ -90,12 +88,27 @@ function Branch({ snapshot, among }: { readonly snapshot: Snapshot; readonly amo
       {status === "ready" && sandbox !== null && (
         <Action
           label="New sandbox"
+          of={`of ${nameOf(snapshot)}`}
+          request={{
+            method: "POST",
+            path: "/v1/sandboxes",
+            json: { snapshot: id },
+            cli: command("skerry sandbox create --snapshot", id),
+            typescript: call("sandboxes.create", { snapshot: id }),
+          }}
           needs="sandboxes:write"
           run={async () => go(`/sandboxes/${(await skerry.sandboxes.create({ snapshot: id })).id}`)}
         />
       )}{" "}
       <Action
         label="Delete"
+        of={nameOf(snapshot)}
+        request={{
+          method: "DELETE",
+          path: `/v1/snapshots/${id}`,
+          cli: command("skerry snapshot delete", id),
+          typescript: call("snapshots.delete", id),
+        }}
         danger
         needs={sandbox === null ? "machines:write" : "sandboxes:write"}
         confirm="What was made of it stays; nothing can begin at it any more."

@@ -8,17 +8,21 @@ import { Failure } from "./failure.tsx";
 
 interface ActionProps {
   readonly label: string;
+  /** What it is done to, where the page has several such buttons. */
+  readonly of?: string;
   readonly run: () => Promise<unknown>;
   /** Without it, the button is there and says so. */
   readonly needs?: Scope;
   /** Asked before: what will be lost. */
   readonly confirm?: string;
   readonly danger?: boolean;
-  /** What it sends, to be copied where it asks before. */
-  readonly request?: RequestWords;
+  /** What it sends, to be copied; null where the button beside it sends the same. */
+  readonly request: RequestWords | null;
 }
 
-export function Action({ label, run, needs, confirm: question, danger = false, request }: ActionProps) {
+export function Action(props: ActionProps) {
+  const { label, of, run, needs, confirm: question, danger = false, request } = props;
+  const name = of === undefined ? label : `${label} ${of}`;
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(undefined);
   const isAsking = useSignal(false);
@@ -43,21 +47,23 @@ export function Action({ label, run, needs, confirm: question, danger = false, r
         type="button"
         class={danger ? "danger" : ""}
         disabled={mayNot || isBusy.value}
+        aria-label={name}
         title={mayNot ? `Needs the scope ${needs}.` : ""}
         onClick={begin}
       >
         {isBusy.value ? `${label}…` : label}
       </button>
-      {isAsking.value && (
+      {question === undefined && request !== null && <CopyAs request={request} of={name} isSmall />}
+      {isAsking.value && question !== undefined && (
         <div class="confirm" role="group" aria-label={question}>
           <p>{question}</p>
-          <button type="button" class="danger" onClick={() => void act()}>
+          <button type="button" class="danger" aria-label={`${name}: yes`} onClick={() => void act()}>
             {label}
           </button>
-          <button type="button" onClick={() => (isAsking.value = false)}>
-            Cancel
+          <button type="button" aria-label={`Leave it: ${name}`} onClick={() => (isAsking.value = false)}>
+            Leave it
           </button>
-          {request !== undefined && <CopyAs request={request} />}
+          {request !== null && <CopyAs request={request} of={name} />}
         </div>
       )}
       {error.value !== undefined && <Failure error={error.value} />}

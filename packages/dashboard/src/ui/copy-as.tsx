@@ -1,51 +1,70 @@
 // The request that a form or a list sends, as one would send it without the dashboard.
 
 import { Copy } from "./copy.tsx";
+import { Popover } from "./popover.tsx";
 
 export interface RequestWords {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With its query. */
   readonly path: string;
   readonly json?: unknown;
+  /** Its body is this file of the person's own machine. */
+  readonly file?: string;
   /** It is done only where what it changes still has this version. */
   readonly ifVersion?: number;
   readonly cli?: string;
   readonly typescript?: string;
 }
 
-export function CopyAs({ request }: { readonly request: RequestWords }) {
+interface CopyAsProps {
+  readonly request: RequestWords;
+  /** What it does, where the page copies more than one. */
+  readonly of?: string | undefined;
+  /** Beside a button that sends the same. */
+  readonly isSmall?: boolean;
+}
+
+export function CopyAs({ request, of, isSmall = false }: CopyAsProps) {
+  const name = of === undefined ? "Copy as" : `Copy as: ${of}`;
+  return (
+    <Popover kind="copy-as" text={isSmall ? "…" : "Copy as"} name={name} label="Copy as">
+      {() => <Menu request={request} />}
+    </Popover>
+  );
+}
+
+function Menu({ request }: { readonly request: RequestWords }) {
   const forms: readonly (readonly [string, string | undefined])[] = [
     ["curl", asCurl(request)],
     ["CLI", request.cli],
     ["TypeScript", request.typescript],
   ];
   return (
-    <details class="copy-as">
-      <summary>Copy as</summary>
-      <div class="menu">
-        {forms.map(
-          ([name, text]) =>
-            text !== undefined && (
-              <div key={name}>
-                <span class="label">{name}</span>
-                <Copy text={text} label={`as ${name}`} />
-                <pre tabIndex={0} aria-label={`As ${name}`}>
-                  {text}
-                </pre>
-              </div>
-            ),
-        )}
-      </div>
-    </details>
+    <>
+      {forms.map(
+        ([name, text]) =>
+          text !== undefined && (
+            <div key={name}>
+              <span class="label">{name}</span>
+              <Copy text={text} label={`as ${name}`} />
+              <pre tabIndex={0} aria-label={`As ${name}`}>
+                {text}
+              </pre>
+            </div>
+          ),
+      )}
+    </>
   );
 }
 
-function asCurl({ method, path, json, ifVersion }: RequestWords): string {
+function asCurl({ method, path, json, file, ifVersion }: RequestWords): string {
   const parts = ["curl", ...(method === "GET" ? [] : ["-X", method]), quoted(location.origin + path)];
   parts.push("-H", '"Authorization: Bearer $SKERRY_API_TOKEN"');
   if (ifVersion !== undefined) parts.push("-H", `'If-Match: "${ifVersion}"'`);
   if (json !== undefined)
     parts.push("-H", "'Content-Type: application/json'", "-d", quoted(JSON.stringify(json)));
+  if (file !== undefined)
+    parts.push("-H", "'Content-Type: application/octet-stream'", "--data-binary", quoted(`@${file}`));
   return parts.join(" ");
 }
 

@@ -21,6 +21,8 @@ export interface FormProps {
   readonly several?: readonly string[];
   /** Of the button, also while it works: `Create` and `Creating…`. */
   readonly submit: readonly [label: string, busy: string];
+  /** What it changes, where the page has several such forms. */
+  readonly of?: string;
   /** Without it, the button is there and says so. */
   readonly needs?: Scope;
   /** What `send` sends. */
@@ -47,6 +49,7 @@ export function Form({ schema, labels, initial = {}, choices = {}, several = [],
     }
   };
   const fault = faultOf(error.value);
+  const name = deed.of === undefined ? deed.submit[0] : `${deed.submit[0]} ${deed.of}`;
   const mayNot = deed.needs !== undefined && !may(deed.needs);
   return (
     <form class="sheet" onSubmit={(event) => void send(event)}>
@@ -66,12 +69,13 @@ export function Form({ schema, labels, initial = {}, choices = {}, several = [],
         <button
           type="submit"
           class="primary"
+          aria-label={name}
           disabled={isBusy.value || mayNot}
           title={mayNot ? `Needs the scope ${deed.needs}.` : ""}
         >
           {deed.submit[isBusy.value ? 1 : 0]}
         </button>
-        <CopyAs request={deed.request(given)} />
+        <CopyAs request={deed.request(given)} of={name} />
       </div>
       {error.value !== undefined && <Failure error={error.value} />}
     </form>

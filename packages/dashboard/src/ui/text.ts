@@ -34,6 +34,11 @@ export function shortId(id: string): string {
   return id.length <= 16 ? id : `${id.slice(0, 8)}…${id.slice(-4)}`;
 }
 
+/** What a person calls it: its name, else the ends of its id. */
+export function nameOf(resource: { readonly id?: string; readonly name?: string | null }): string {
+  return resource.name ?? shortId(resource.id ?? "");
+}
+
 function pair(first: readonly [number, string], second: readonly [number, string]): string {
   const rest = Math.floor(second[0]);
   const head = `${Math.floor(first[0])} ${first[1]}`;

@@ -162,7 +162,7 @@ function Proposal({ allowed, request, apply, cancel }: ProposalProps) {
       <button type="button" onClick={cancel}>
         Cancel
       </button>
-      <CopyAs request={request} />
+      <CopyAs request={request} of="Apply" />
     </Panel>
   );
 }

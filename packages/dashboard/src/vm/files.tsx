@@ -11,7 +11,7 @@ import { Panel } from "../ui/panel.tsx";
 import { bytesText } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import type { VmKind } from "./vm-kind.ts";
-import { shownDirectory } from "./vm-requests.ts";
+import { downloadRequest, removeRequest, shownDirectory, uploadRequest } from "./vm-requests.ts";
 
 /** A page that shows more would be slow to draw. */
 const SHOWN_MAX_BYTES = 256 * 1024;
@@ -83,10 +83,22 @@ function Entry({ vm, id, entry, at, done }: EntryProps) {
         {isFile && `${bytesText(entry.size)} · `}
         {entry.mode} {entry.owner} · <When at={entry.modified} />
       </span>{" "}
-      {isFile && entry.size <= SHOWN_MAX_BYTES && <Action label="Show" needs={vm.executeScope} run={show} />}{" "}
-      {isFile && <Action label="Save" needs={vm.executeScope} run={() => save(vm, id, at)} />}{" "}
+      {isFile && entry.size <= SHOWN_MAX_BYTES && (
+        <Action label="Show" of={entry.name} needs={vm.executeScope} run={show} request={null} />
+      )}{" "}
+      {isFile && (
+        <Action
+          label="Save"
+          of={entry.name}
+          needs={vm.executeScope}
+          request={downloadRequest(vm, id, at)}
+          run={() => save(vm, id, at)}
+        />
+      )}{" "}
       <Action
         label="Remove"
+        of={entry.name}
+        request={removeRequest(vm, id, { file: at, recursive: entry.type === "directory" })}
         danger
         needs={vm.executeScope}
         confirm={`${at} is lost${entry.type === "directory" ? ", with all that is in it" : ""}.`}
@@ -133,6 +145,7 @@ function Upload({ vm, id, directory, done }: UploadProps) {
         <Action
           label={`Upload ${file.name}`}
           needs={vm.executeScope}
+          request={uploadRequest(vm, id, { local: file.name, file: below(directory, file.name) })}
           run={async () => {
             await vm.calls.upload(id, below(directory, file.name), file);
             chosen.value = undefined;

@@ -10,6 +10,7 @@ import { Loading } from "../ui/page.tsx";
 import { Panel } from "../ui/panel.tsx";
 import { When } from "../ui/when.tsx";
 import type { VmKind } from "./vm-kind.ts";
+import { portRequest, portUrlRequest } from "./vm-requests.ts";
 
 const LOOK_EVERY_MS = 5_000;
 const URL_FOR = "10m";
@@ -54,11 +55,15 @@ function PortLine({ vm, id, port, done }: PortLineProps) {
       </span>{" "}
       <Action
         label="Address for 10 minutes"
+        of={`of ${port.port}`}
+        request={portUrlRequest(vm, id, { port: port.port, expiresIn: URL_FOR })}
         needs={vm.executeScope}
         run={async () => (signed.value = await vm.calls.signPortUrl(id, port.port, { expiresIn: URL_FOR }))}
       />{" "}
       <Action
         label={isPublic ? "Close" : "Open to all"}
+        of={String(port.port)}
+        request={portRequest(vm, id, { port: port.port, isPublic: !isPublic })}
         needs={vm.writeScope}
         {...(isPublic ? {} : { confirm: "Everyone who knows the id reaches it, without a token." })}
         run={async () => {
@@ -71,7 +76,7 @@ function PortLine({ vm, id, port, done }: PortLineProps) {
           <a href={signed.value.url} target="_blank" rel="noopener noreferrer">
             Open in a new tab
           </a>{" "}
-          <Copy text={signed.value.url} label="the address" />
+          <Copy text={signed.value.url} label={`the address of ${port.port}`} />
           <span class="muted">
             ends <When at={signed.value.expires_at} />
           </span>

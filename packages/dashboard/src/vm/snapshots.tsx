@@ -12,7 +12,7 @@ import { Newer } from "../ui/list-page.tsx";
 import { Loading } from "../ui/page.tsx";
 import { Panel } from "../ui/panel.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
-import { bytesText, durationText, shortId } from "../ui/text.ts";
+import { bytesText, durationText, nameOf, shortId } from "../ui/text.ts";
 import { When } from "../ui/when.tsx";
 import type { VmKind } from "./vm-kind.ts";
 import type { AnyVm } from "./vm-tabs.tsx";
@@ -78,11 +78,11 @@ function Lines({ snapshots, kind, vm }: SnapshotsProps & { readonly snapshots: r
 }
 
 function Line({ snapshot, kind, vm }: SnapshotsProps & { readonly snapshot: Snapshot }) {
-  const { id, name, status, memory_bytes: memory, disk_bytes: disk, created_at: at } = snapshot;
+  const { id, status, memory_bytes: memory, disk_bytes: disk, created_at: at } = snapshot;
   const from = kind.takenOf(snapshot);
   return (
     <li>
-      <strong>{name ?? shortId(id)}</strong> <StatusMark status={status} />{" "}
+      <strong>{nameOf(snapshot)}</strong> <StatusMark status={status} />{" "}
       <span class="muted">
         {bytesText((memory ?? 0) + (disk ?? 0))} · <When at={at} />
         {from !== null && from !== vm.id && (
@@ -96,6 +96,7 @@ function Line({ snapshot, kind, vm }: SnapshotsProps & { readonly snapshot: Snap
       {status === "ready" && vm.status !== "destroyed" && (
         <Action
           label="Roll back"
+          of={`to ${nameOf(snapshot)}`}
           danger
           needs={kind.writeScope}
           confirm={lossOf(snapshot, kind, vm)}
@@ -115,8 +116,8 @@ function Line({ snapshot, kind, vm }: SnapshotsProps & { readonly snapshot: Snap
 
 /** What is lost, for the person who is about to decide it. */
 function lossOf(snapshot: Snapshot, kind: VmKind, vm: AnyVm): string {
-  const who = vm.name ?? shortId(vm.id);
-  const which = snapshot.name ?? shortId(snapshot.id);
+  const who = nameOf(vm);
+  const which = nameOf(snapshot);
   const lost =
     kind.takenOf(snapshot) === vm.id
       ? `What has changed in its memory and on its disk in the ${durationText(nowMs.value - Date.parse(snapshot.created_at))} since then is lost`

@@ -8,14 +8,14 @@ import type { Params } from "../pages.ts";
 import { go, href } from "../router.ts";
 import { Action } from "../ui/action.tsx";
 import { Copy } from "../ui/copy.tsx";
-import { call, command, CopyAs } from "../ui/copy-as.tsx";
+import { CopyAs } from "../ui/copy-as.tsx";
 import { Failure } from "../ui/failure.tsx";
 import { Loading, Page } from "../ui/page.tsx";
 import { StatusMark } from "../ui/status-mark.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { shortId } from "../ui/text.ts";
 import type { VmKind } from "./vm-kind.ts";
-import { tabRequest } from "./vm-requests.ts";
+import { deed, destroyRequest, tabRequest, takeSnapshot } from "./vm-requests.ts";
 import { vmTab, vmTabs, type AnyVm } from "./vm-tabs.tsx";
 
 interface VmPage<Vm extends AnyVm> {
@@ -93,6 +93,7 @@ function CommonActions({ kind, vm: { id, status }, tab, children }: CommonAction
       {isRunning && (
         <Action
           label="Fork"
+          request={deed(kind, id, "fork")}
           needs={needs}
           run={async () => {
             const fork = await kind.fork(id);
@@ -103,6 +104,7 @@ function CommonActions({ kind, vm: { id, status }, tab, children }: CommonAction
       {isRunning && (
         <Action
           label="Snapshot"
+          request={takeSnapshot(kind, id)}
           needs={needs}
           run={async () => void resources.snapshot.put(await kind.calls.snapshot(id))}
         />
@@ -113,12 +115,7 @@ function CommonActions({ kind, vm: { id, status }, tab, children }: CommonAction
           danger
           needs={needs}
           confirm="Its memory and its disk are lost. Its snapshots stay."
-          request={{
-            method: "DELETE",
-            path: `/v1${kind.path}/${id}`,
-            cli: command(`skerry ${kind.noun} destroy`, id),
-            typescript: call(`${kind.path.slice(1)}.destroy`, id),
-          }}
+          request={destroyRequest(kind, id)}
           run={() => kind.calls.destroy(id)}
         />
       )}

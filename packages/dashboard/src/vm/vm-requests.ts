@@ -56,13 +56,106 @@ function reading(
   };
 }
 
+/** What is done with it: the path, the command and the method have one name. */
+export function deed({ noun, path }: VmKind, id: string, name: string): RequestWords {
+  return {
+    method: "POST",
+    path: `/v1${path}/${id}/${name}`,
+    cli: command(`skerry ${noun} ${name}`, id),
+    typescript: call(`${path.slice(1)}.${name}`, id),
+  };
+}
+
+export function takeSnapshot(kind: VmKind, id: string): RequestWords {
+  return { ...deed(kind, id, "snapshot"), path: `/v1${kind.path}/${id}/snapshots`, json: {} };
+}
+
+export function destroyRequest({ noun, path }: VmKind, id: string): RequestWords {
+  return {
+    method: "DELETE",
+    path: `/v1${path}/${id}`,
+    cli: command(`skerry ${noun} destroy`, id),
+    typescript: call(`${path.slice(1)}.destroy`, id),
+  };
+}
+
 function filesRequest({ noun, path }: VmKind, id: string, directory: string): RequestWords {
-  const encoded = directory.split("/").map(encodeURIComponent).join("/");
   return {
     method: "GET",
-    path: withQuery(`/v1${path}/${id}/files${encoded}`, { list: true }),
+    path: withQuery(`/v1${path}/${id}/files${encoded(directory)}`, { list: true }),
     cli: command(`skerry ${noun} ls`, id, directory),
     typescript: call(`${path.slice(1)}.listDirectory`, id, directory),
+  };
+}
+
+export function downloadRequest({ noun, path }: VmKind, id: string, file: string): RequestWords {
+  return {
+    method: "GET",
+    path: `/v1${path}/${id}/files${encoded(file)}`,
+    cli: command(`skerry ${noun} download`, id, file),
+    typescript: call(`${path.slice(1)}.download`, id, file),
+  };
+}
+
+/** `local`: the name of a file of the person's own machine, in the directory that the request is sent from. */
+export function uploadRequest(
+  { noun, path }: VmKind,
+  id: string,
+  { local, file }: { readonly local: string; readonly file: string },
+): RequestWords {
+  const [at, from] = [JSON.stringify(file), JSON.stringify(`./${local}`)];
+  return {
+    method: "PUT",
+    path: `/v1${path}/${id}/files${encoded(file)}`,
+    file: `./${local}`,
+    cli: command(`skerry ${noun} upload`, id, `./${local}`, file),
+    typescript:
+      'import { readFile } from "node:fs/promises";\n' +
+      `await skerry.${path.slice(1)}.upload(${JSON.stringify(id)}, ${at}, await readFile(${from}));`,
+  };
+}
+
+export function removeRequest(
+  { noun, path }: VmKind,
+  id: string,
+  { file, recursive }: { readonly file: string; readonly recursive: boolean },
+): RequestWords {
+  const args = [file, ...(recursive ? [{ recursive }] : [])].map((one) => JSON.stringify(one)).join(", ");
+  return {
+    method: "DELETE",
+    path: withQuery(`/v1${path}/${id}/files${encoded(file)}`, recursive ? { recursive } : {}),
+    cli: command(`skerry ${noun} file rm`, id, file, ...(recursive ? ["--recursive"] : [])),
+    typescript: `await skerry.${path.slice(1)}.files(${JSON.stringify(id)}).remove(${args});`,
+  };
+}
+
+const encoded = (file: string): string => file.split("/").map(encodeURIComponent).join("/");
+
+export function portRequest(
+  { noun, path }: VmKind,
+  id: string,
+  { port, isPublic }: { readonly port: number; readonly isPublic: boolean },
+): RequestWords {
+  return {
+    method: "PATCH",
+    path: `/v1${path}/${id}/ports/${port}`,
+    json: { public: isPublic },
+    cli: command(`skerry ${noun} ports`, id, isPublic ? "--public" : "--private", String(port)),
+    typescript: call(`${path.slice(1)}.setPortPublic`, id, port, isPublic),
+  };
+}
+
+export function portUrlRequest(
+  { noun, path }: VmKind,
+  id: string,
+  { port, expiresIn }: { readonly port: number; readonly expiresIn: string },
+): RequestWords {
+  return {
+    method: "POST",
+    path: `/v1${path}/${id}/urls`,
+    json: { port, expires_in: expiresIn },
+    cli: command(`skerry ${noun} url`, id, String(port), "--expires-in", expiresIn),
+    typescript: call(`${path.slice(1)}.signPortUrl`, id, port, { expiresIn }),
   };
 }
 

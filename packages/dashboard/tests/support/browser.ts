@@ -1,5 +1,5 @@
 // The dashboard in a real browser, before a real control plane with a host that is none. Each test has a browser profile of its own, and fails by what
-// the page complains about: an error, something that its rules refuse, an answer that nobody expected, and what axe finds.
+// the page complains about: an error, something that its rules refuse, an answer that nobody expected, what axe finds, and buttons of one name.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,6 +15,14 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 /** Against hanging, not a measure: the machine may be busy. */
 const WITHIN_MS = 60_000;
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+/** Who hears the page has nothing but their names to tell them apart. */
+const EQUAL_BUTTONS = `(() => {
+  const names = [...document.querySelectorAll("button, summary")]
+    .filter((one) => one.checkVisibility())
+    .map((one) => (one.getAttribute("aria-label") ?? one.innerText).trim());
+  return names.filter((name, at) => names.indexOf(name) !== at);
+})()`;
 
 interface Violation {
   readonly id: string;
@@ -74,7 +82,11 @@ export class Dashboard {
     const { result } = await session.send("Runtime.evaluate", { expression, awaitPromise: true });
     await session.detach();
     const violations = JSON.parse(String(result.value)) as readonly Violation[];
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+    const equal = await this.page.evaluate<readonly string[]>(EQUAL_BUTTONS);
+    return [
+      ...violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`)),
+      ...equal.map((name) => `two buttons are called ${name}`),
+    ];
   }
 
   /** From now on no server answers. */

@@ -108,7 +108,7 @@ function notBuilt({ id, status, error, steps }: Build): CliError {
   const where = name === undefined ? "" : ` The step was: ${name}`;
   return new CliError(error.code, `${error.message}${where}`, {
     lines: error.last_lines,
-    remediation: `The whole log: skerry template logs ${id}`,
+    remediation: `The whole log: skerry build logs ${id}`,
   });
 }
 

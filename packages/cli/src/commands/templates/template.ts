@@ -45,17 +45,6 @@ export function registerTemplateCommands(program: Command, cli: Cli): void {
 }
 
 function registerVersions(templates: Command, cli: Cli): void {
-  const logs = templates
-    .command("logs")
-    .description("Print what a build has printed, and what it prints until it has ended.")
-    .argument("<build>", "id of the build")
-    .action(async (id: string, _flags: object, self: Command) => {
-      const client = await cli.client(self);
-      for await (const { text } of client.builds.followLog(id, { signal: cli.signal }))
-        await cli.output.line(text);
-    });
-  addExamples(logs, "skerry template logs bld_01kb3x5w7y9z1a3c5e7g9j1m3p");
-
   const tag = templates
     .command("tag")
     .description("Have a tag of a name mean another version.")
