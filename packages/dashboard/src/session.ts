@@ -32,6 +32,11 @@ export function may(scope: Scope): boolean {
   return me.value?.scopes.includes(scope) ?? false;
 }
 
+/** Why one may not do what needs the scope, for a tooltip; empty where one may. */
+export function refusalOf(needs: Scope | undefined): string {
+  return needs === undefined || may(needs) ? "" : `Needs the scope ${needs}.`;
+}
+
 /** Asked first: browsers report a call that is refused as a fault of the page. Where there is no answer, the call itself says why. */
 async function hasCookie(): Promise<boolean> {
   const answer = await fetch(`${BASE}/session`).catch(() => undefined);

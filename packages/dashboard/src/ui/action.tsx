@@ -2,9 +2,10 @@
 
 import { useSignal } from "@preact/signals";
 import type { Scope } from "@skerry/sdk";
-import { may, noteFailure } from "../session.ts";
+import { refusalOf } from "../session.ts";
 import { CopyAs, type RequestWords } from "./copy-as.tsx";
 import { Failure } from "./failure.tsx";
+import { useDeed } from "./use-deed.ts";
 
 interface ActionProps {
   readonly label: string;
@@ -23,50 +24,56 @@ interface ActionProps {
 export function Action(props: ActionProps) {
   const { label, of, run, needs, confirm: question, danger = false, request } = props;
   const name = of === undefined ? label : `${label} ${of}`;
-  const isBusy = useSignal(false);
-  const error = useSignal<unknown>(undefined);
+  const { isBusy, error, act } = useDeed();
   const isAsking = useSignal(false);
-  const mayNot = needs !== undefined && !may(needs);
-  const act = async () => {
+  const refusal = refusalOf(needs);
+  const begin = () => {
     isAsking.value = false;
-    isBusy.value = true;
-    error.value = undefined;
-    try {
-      await run();
-    } catch (failure) {
-      error.value = failure;
-      noteFailure(failure);
-    } finally {
-      isBusy.value = false;
-    }
+    void act(run);
   };
-  const begin = () => (question === undefined ? void act() : void (isAsking.value = true));
   return (
     <div class="action">
       <button
         type="button"
         class={danger ? "danger" : ""}
-        disabled={mayNot || isBusy.value}
+        disabled={refusal !== "" || isBusy}
         aria-label={name}
-        title={mayNot ? `Needs the scope ${needs}.` : ""}
-        onClick={begin}
+        title={refusal}
+        onClick={question === undefined ? begin : () => (isAsking.value = true)}
       >
-        {isBusy.value ? `${label}…` : label}
+        {isBusy ? `${label}…` : label}
       </button>
       {question === undefined && request !== null && <CopyAs request={request} of={name} isSmall />}
       {isAsking.value && question !== undefined && (
-        <div class="confirm" role="group" aria-label={question}>
-          <p>{question}</p>
-          <button type="button" class="danger" aria-label={`${name}: yes`} onClick={() => void act()}>
-            {label}
-          </button>
-          <button type="button" aria-label={`Leave it: ${name}`} onClick={() => (isAsking.value = false)}>
-            Leave it
-          </button>
-          {request !== null && <CopyAs request={request} of={name} />}
-        </div>
+        <Question
+          {...{ question, label, name, request }}
+          yes={begin}
+          leave={() => (isAsking.value = false)}
+        />
       )}
-      {error.value !== undefined && <Failure error={error.value} />}
+      {error !== undefined && <Failure error={error} />}
+    </div>
+  );
+}
+
+interface QuestionProps extends Pick<ActionProps, "label" | "request"> {
+  readonly question: string;
+  readonly name: string;
+  readonly yes: () => void;
+  readonly leave: () => void;
+}
+
+function Question({ question, label, name, request, yes, leave }: QuestionProps) {
+  return (
+    <div class="confirm" role="group" aria-label={question}>
+      <p>{question}</p>
+      <button type="button" class="danger" aria-label={`${name}: yes`} onClick={yes}>
+        {label}
+      </button>
+      <button type="button" aria-label={`Leave it: ${name}`} onClick={leave}>
+        Leave it
+      </button>
+      {request !== null && <CopyAs request={request} of={name} />}
     </div>
   );
 }

@@ -2,10 +2,11 @@
 
 import { useSignal } from "@preact/signals";
 import { SkerryApiError, type Scope } from "@skerry/sdk";
-import { may, noteFailure } from "../session.ts";
+import { refusalOf } from "../session.ts";
 import { CopyAs, type RequestWords } from "./copy-as.tsx";
 import { Failure } from "./failure.tsx";
 import { Checks, Field, type RequestSchema } from "./fields.tsx";
+import { useDeed } from "./use-deed.ts";
 
 /** What was filled in, by the field's name; of a field with several choices, those that are chosen, with spaces between. */
 export type Given = Readonly<Record<string, string>>;
@@ -32,27 +33,17 @@ export interface FormProps {
 
 export function Form({ schema, labels, initial = {}, choices = {}, several = [], ...deed }: FormProps) {
   const filled = useSignal<Given>(initial);
-  const error = useSignal<unknown>(undefined);
-  const isBusy = useSignal(false);
+  const { isBusy, error, act } = useDeed();
   const given = Object.fromEntries(Object.entries(filled.value).filter(([, value]) => value !== ""));
-  const send = async (event: Event) => {
+  const send = (event: Event) => {
     event.preventDefault();
-    isBusy.value = true;
-    error.value = undefined;
-    try {
-      await deed.send(given);
-    } catch (failure) {
-      error.value = failure;
-      noteFailure(failure);
-    } finally {
-      isBusy.value = false;
-    }
+    void act(() => deed.send(given));
   };
-  const fault = faultOf(error.value);
+  const fault = faultOf(error);
   const name = deed.of === undefined ? deed.submit[0] : `${deed.submit[0]} ${deed.of}`;
-  const mayNot = deed.needs !== undefined && !may(deed.needs);
+  const refusal = refusalOf(deed.needs);
   return (
-    <form class="sheet" onSubmit={(event) => void send(event)}>
+    <form class="sheet" onSubmit={send}>
       {Object.entries(labels).map(([name, label]) => {
         const Input = several.includes(name) ? Checks : Field;
         return (
@@ -70,14 +61,14 @@ export function Form({ schema, labels, initial = {}, choices = {}, several = [],
           type="submit"
           class="primary"
           aria-label={name}
-          disabled={isBusy.value || mayNot}
-          title={mayNot ? `Needs the scope ${deed.needs}.` : ""}
+          disabled={isBusy || refusal !== ""}
+          title={refusal}
         >
-          {deed.submit[isBusy.value ? 1 : 0]}
+          {deed.submit[isBusy ? 1 : 0]}
         </button>
         <CopyAs request={deed.request(given)} of={name} />
       </div>
-      {error.value !== undefined && <Failure error={error.value} />}
+      {error !== undefined && <Failure error={error} />}
     </form>
   );
 }
