@@ -1,5 +1,6 @@
 // The builder's scripts, in real namespaces of this machine, on a folder instead of a disk.
 
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -17,9 +18,11 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { PlannedStep, RequestedStep } from "../src/builds/plan/build-plan.ts";
 import { planBuild } from "../src/builds/plan/plan-build.ts";
+import { stepFault } from "../src/builds/plan/step-fault.ts";
 import { SmallRoot } from "./support/small-root.ts";
 
 let small: SmallRoot;
@@ -168,6 +171,33 @@ test("a file becomes the target, or goes into it with a slash at its end", async
   expect((await small.run(stepOf({ copy: { from: "file", to: "/f/into/" } }))).code).toBe(0);
   expect(await readFile(join(small.root, "f/as"), "utf8")).toBe("x");
   expect(await readFile(join(small.root, "f/into/file"), "utf8")).toBe("x");
+});
+
+test("a context with too many entries, or with too long a path, is refused before anything is copied", async () => {
+  await using other = await SmallRoot.make();
+  const copy = stepOf({ copy: { from: ".", to: "/copied" } });
+  let folder = other.context;
+  for (let depth = 0; depth < 5; depth += 1) folder = join(folder, "d".repeat(200));
+  await mkdir(folder, { recursive: true });
+  const long = await other.run(copy);
+  expect(long.code).toBe(125);
+  expect(
+    stepFault({ exit_code: 125, signal: 0, timed_out: false, oom_killed: false }, long.stderr.trim()),
+  ).toEqual({
+    code: "context_too_large",
+    message: "The context has a path of more than 1000 bytes.",
+  });
+  await rm(join(other.context, "d".repeat(200)), { recursive: true });
+  const name = "d".repeat(199);
+  await mkdir(join(other.context, name, name, name, name, name), { recursive: true });
+  expect((await other.run(copy)).code).toBe(0);
+  const touch = 'cd "$1" && seq 200000 | xargs touch';
+  await promisify(execFile)("bash", ["-c", touch, "-", other.context]);
+  const many = await other.run(copy);
+  expect(many).toMatchObject({
+    code: 125,
+    stderr: "skerry-build: context_too_large: the context has 200005 entries, and may have 200000\n",
+  });
 });
 
 test("no link in the template or the context leads a copy out of them", async () => {

@@ -137,6 +137,32 @@ test("a step that fails ends the build, with its exit code and its last lines, a
   expect(retried.body.id).not.toBe(id);
 });
 
+test.each([
+  ["overlong", "step_timed_out"],
+  ["oom", "build_out_of_memory"],
+])("a step that goes beyond its bound ends the build, and says which: %s", async (run, code) => {
+  const { id } = await newBuild(world, { steps: [{ run }], step_timeout: "1s" });
+  await activateBuilder(world);
+  expect(await buildNow(world, id)).toMatchObject({ status: "failed", error: { code, step: 0 } });
+  expect([...world.host.vms.keys()]).toEqual([]);
+  expect(await heldMemoryMib()).toBe(0);
+});
+
+test("a step that prints without end is read no faster than its log needs", async () => {
+  const { id } = await newBuild(world, { steps: [{ run: "forever" }] });
+  const active = activateBuilder(world);
+  await eventually(async () => (await buildNow(world, id)).steps[0]?.status === "running", "its step runs");
+  const execution = world.host.executions.last;
+  const beganMs = performance.now();
+  const MIB = 1024 ** 2;
+  for (let mib = 0; mib < 12; mib += 1) execution.write(Buffer.alloc(MIB, "\n"));
+  execution.end();
+  await active;
+  expect(await buildNow(world, id)).toMatchObject({ status: "ready" });
+  // A second's worth at once, and the rest at 4 MiB/s.
+  expect(performance.now() - beganMs).toBeGreaterThan(1_900);
+});
+
 test("a build waits for its context, and begins when it has come", async () => {
   const { id } = await newBuild(world, { context: true, steps: [{ copy: { from: ".", to: "/app" } }] });
   await activateBuilder(world);

@@ -147,6 +147,9 @@ export const BuildRequest = named(
     timeout: Type.Optional(
       Type.String({ ...Duration, description: "Of the whole build. Default: `30m`, at most `2h`." }),
     ),
+    step_timeout: Type.Optional(
+      Type.String({ ...Duration, description: "Of each step. Default: as long as the build has." }),
+    ),
   },
   {
     name: "web",

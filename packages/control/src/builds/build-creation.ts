@@ -80,7 +80,7 @@ async function writeBuild(
   { caller, params }: { readonly caller: Caller; readonly params: BuildParams },
   found: Found,
 ): Promise<Build> {
-  const { name, tag, request, plan, config, size, timeoutMs, egress } = params;
+  const { name, tag, request, plan, config, size, timeoutMs, stepTimeoutMs, egress } = params;
   const id = newId("build");
   const row = await insertBuild(
     transaction,
@@ -111,7 +111,7 @@ async function writeBuild(
         command: step.command,
       },
       env: JSON.stringify(step.env),
-      timeout_ms: null,
+      timeout_ms: stepTimeoutMs,
       execution: newId("execution"),
       exit_code: null,
     })),

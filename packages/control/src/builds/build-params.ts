@@ -35,6 +35,8 @@ export interface BuildParams {
   readonly config: TemplateConfig;
   readonly size: Size;
   readonly timeoutMs: number;
+  /** Of each step; null: as long as the build has. */
+  readonly stepTimeoutMs: number | null;
   readonly egress: EgressParams;
   /** The template whose host is needed. */
   readonly placeAt: string;
@@ -61,6 +63,10 @@ export async function readBuildParams(
     config: { env, user, workdir, ...(start !== undefined && { start }) },
     size,
     timeoutMs: readDurationWithin("timeout", request.timeout ?? TIMEOUT_DEFAULT, TIMEOUT_BOUNDS),
+    stepTimeoutMs:
+      request.step_timeout === undefined
+        ? null
+        : readDurationWithin("step_timeout", request.step_timeout, TIMEOUT_BOUNDS),
     egress: readEgressParams(request.egress),
     placeAt: plan.on?.template ?? ANYWHERE,
   };

@@ -2,6 +2,7 @@
 // and is followed from the position that is in the log, so neither a control that dies nor a host that is restarted costs a line.
 
 import { StringDecoder } from "node:string_decoder";
+import { setTimeout as sleep } from "node:timers/promises";
 import { SkerryError } from "@skerry/contract/errors";
 import type { ExecutionState } from "@skerry/contract/host-api/executions";
 import type { Context } from "../context.ts";
@@ -14,6 +15,8 @@ import { beginStep, type StepRow } from "./build-store.ts";
 const LINE_MAX_CHARS = 4 * 1024;
 /** What is written to the database at once. */
 const BATCH_LINES = 500;
+/** Of a step's output, in a second and at first. A command that prints faster waits, so that none keeps its host and this process busy. */
+const OUTPUT_BYTES_PER_S = 4 * 1024 * 1024;
 /** How long a line may wait for others. */
 const BATCH_MS = 250;
 const NO_TERMINAL = { tty: false, cols: 80, rows: 24 } as const;
@@ -48,8 +51,12 @@ export async function runStep(context: Context, run: StepRun): Promise<NonNullab
   );
   const output = await client.executions.follow(ref, { after: step.position, hold: true }, stop);
   using log = new StepLog(context, step);
+  const startMs = performance.now();
   for await (const event of output) {
     await log.take(event);
+    const aheadMs =
+      ((event.position - step.position) / OUTPUT_BYTES_PER_S) * 1_000 - (performance.now() - startMs);
+    if (aheadMs > 1_000) await sleep(aheadMs - 1_000, undefined, { signal: stop });
     if (event.kind !== "exit") continue;
     await log.flush();
     if (event.state.exit !== null) return event.state.exit;

@@ -33,6 +33,7 @@ export class FakeExecution {
   /** What ends a reader in the middle: an error of the host, or a connection that is cut. */
   breaks: SkerryError | "cut" | undefined;
   exitCode = 0;
+  how: Partial<Pick<typeof cleanExit, "signal" | "oom_killed" | "timed_out">> = {};
   readonly pid = nextPid++;
   /** Those who left before its end. */
   left = 0;
@@ -53,7 +54,7 @@ export class FakeExecution {
     return {
       ...{ execution: this.id, pid: this.pid, command, tty, stdin, timeout_ms, reattach_ms },
       ...{ duration_ms: 3, at: 0, from: 0, position },
-      exit: this.isOver ? { ...cleanExit, exit_code: this.exitCode } : null,
+      exit: this.isOver ? { ...cleanExit, ...this.how, exit_code: this.exitCode } : null,
     };
   }
 
@@ -68,8 +69,9 @@ export class FakeExecution {
     while (this.#taken < this.#written.length && !this.isOver) await this.#changed.promise;
   }
 
-  end(exitCode = 0): void {
+  end(exitCode = 0, how: typeof this.how = {}): void {
     this.exitCode = exitCode;
+    this.how = how;
     this.isOver = true;
     this.#wake();
   }
@@ -217,6 +219,11 @@ function play(execution: FakeExecution): void {
       execution.write(Buffer.from([0x66, 0xff, 0x00, 0xc3]));
       execution.write(Buffer.from([0xa9]), "stderr");
       return execution.end();
+    case "oom":
+      return execution.end(137, { signal: "KILL", oom_killed: true });
+    case "overlong":
+      setTimeout(() => execution.end(137, { timed_out: true }), execution.command.timeout_ms);
+      return;
     case "fail":
       execution.write("it is broken\n", "stderr");
       return execution.end(Number(argument));

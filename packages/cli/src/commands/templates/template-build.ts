@@ -10,10 +10,11 @@ import type { Command } from "commander";
 import type { Cli } from "../../cli.ts";
 import { CliError, exitCodes, InterruptedError } from "../../errors.ts";
 import { addExamples, collectPair, given } from "../../options.ts";
+import { addEgressFlags, egressRequest, type EgressFlags } from "../vms/egress-flags.ts";
 import { packTree } from "../copy/tar-writer.ts";
 import { readContext, type ContextFolder } from "./context-folder.ts";
 
-interface BuildFlags {
+interface BuildFlags extends EgressFlags {
   readonly name?: string;
   readonly tag?: string;
   readonly plan?: boolean;
@@ -22,6 +23,9 @@ interface BuildFlags {
   readonly target?: string;
   readonly buildArg?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
+  readonly size?: string;
+  readonly timeout?: string;
+  readonly stepTimeout?: string;
   readonly json?: boolean;
 }
 
@@ -38,6 +42,9 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
     .option("--target <stage>", "the Dockerfile's stage to build")
     .option("--build-arg <KEY=VALUE>", "an ARG of the Dockerfile (repeatable)", collectPair)
     .option("--env <KEY=VALUE>", "a variable of the build and of what runs (repeatable)", collectPair)
+    .option("--size <size>", "of the microVM that builds (default: shared-cpu-4x)")
+    .option("--timeout <duration>", "of the build (default: 30m)")
+    .option("--step-timeout <duration>", "of each step (default: as long as the build has)")
     .option("--json", "print JSON")
     .action(async (dir: string, flags: BuildFlags, self: Command) => {
       const context = await readContext(dir);
@@ -45,9 +52,11 @@ export function registerTemplateBuild(templates: Command, cli: Cli): void {
       if (flags.plan === true) return tellPlan(cli, found, flags.json === true);
       await runBuild(cli, self, { dir, context, found, flags });
     });
+  addEgressFlags(build);
   addExamples(
     build,
     "skerry template build --name web --tag 42",
+    "skerry template build --name web --step-timeout 5m --egress-allow-domain '*.example.com'",
     "skerry template build web --plan --dockerfile deploy/Dockerfile",
     "skerry template build --plan --json | jq -r '.steps[].shown'",
   );
@@ -68,7 +77,7 @@ interface FolderBuild {
 
 /** Prints the template's id on stdout, and what the build prints on stderr. */
 async function runBuild(cli: Cli, self: Command, { dir, context, found, flags }: FolderBuild): Promise<void> {
-  const { name, tag, json } = flags;
+  const { name, tag, json, size, timeout, stepTimeout } = flags;
   if (name === undefined)
     throw new CliError("no_name", "The template has no name.", {
       remediation: "Give it one with --name, or see with --plan what would be built.",
@@ -77,7 +86,8 @@ async function runBuild(cli: Cli, self: Command, { dir, context, found, flags }:
   const client = await cli.client(self);
   for (const sentence of found.why) await cli.output.note(sentence);
   const tree = await packTree(dir, "", context.isLeftOut);
-  const request = { name, ...given({ tag }), ...found.request } as BuildRequest;
+  const bounds = given({ size, timeout, step_timeout: stepTimeout, egress: egressRequest(flags) });
+  const request = { name, ...given({ tag }), ...bounds, ...found.request } as BuildRequest;
   let begun: Build | undefined;
   let printed = Promise.resolve();
   const print = (text: string) => (printed = printed.then(() => cli.output.note(text)));

@@ -6,6 +6,7 @@
 // the template as their root directory: there no path leads out of it. A tenant can still take the builder over, and gains nothing: it is
 // theirs alone, and the host trusts nothing that it says.
 
+import { CONTEXT_ENTRIES_MAX, CONTEXT_PATH_MAX_BYTES } from "./context-bounds.ts";
 import { quoted } from "./shell-words.ts";
 
 /** Where the context is unpacked. */
@@ -89,6 +90,15 @@ end() {
 }
 refuse() { end 125 "$1"; }
 mount_disk
+`;
+
+/** Who sends an archive need not have asked the command line what it may hold. */
+const CHECK_CONTEXT = `
+context_entries=$(find "$context" -mindepth 1 -printf . 2>/dev/null | wc -c)
+[ "$context_entries" -le ${CONTEXT_ENTRIES_MAX} ] ||
+  fault context_too_large "the context has $context_entries entries, and may have ${CONTEXT_ENTRIES_MAX}"
+! find "$context" -mindepth 1 -printf "%P\\0" 2>/dev/null | tr "\\n\\0" "x\\n" | LC_ALL=C grep -qE "^.{${CONTEXT_PATH_MAX_BYTES + 1}}" ||
+  fault context_too_large "the context has a path of more than ${CONTEXT_PATH_MAX_BYTES} bytes"
 `;
 
 /** Has `tool PROGRAM ARGUMENTS` run a program of the builder with the disk as its root directory. */
@@ -253,9 +263,9 @@ export function builderScripts(place: string) {
     `exec unshare --mount --propagation private --pid --fork --kill-child=KILL /bin/bash --norc --noprofile -c ${quoted([BEGIN, place, OPEN, ...parts].join(""))}`;
   return {
     run: script(ENTER, MOUNT_SYSTEM, RUN),
-    copy: script(ENTER, COPY),
+    copy: script(CHECK_CONTEXT, ENTER, COPY),
     workdir: script(ENTER, WORKDIR),
-    dockerfile: script(BUILDAH, IMPORT_TEMPLATE, BUILD_DOCKERFILE, COPY_IMAGE),
+    dockerfile: script(CHECK_CONTEXT, BUILDAH, IMPORT_TEMPLATE, BUILD_DOCKERFILE, COPY_IMAGE),
     image: script(BUILDAH, PULL_IMAGE, COPY_IMAGE),
     seal: script(ENTER, CLEAN),
   };

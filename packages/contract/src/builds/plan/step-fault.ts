@@ -12,7 +12,13 @@ export interface StepExit {
 }
 
 export interface StepFault {
-  readonly code: "step_failed" | "step_timed_out" | "build_out_of_memory" | "disk_full" | "guest_failed";
+  readonly code:
+    | "step_failed"
+    | "step_timed_out"
+    | "build_out_of_memory"
+    | "context_too_large"
+    | "disk_full"
+    | "guest_failed";
   /** A sentence. */
   readonly message: string;
 }
@@ -38,7 +44,7 @@ function builderFault(line: string): StepFault | undefined {
   const [word = "", ...rest] = line.slice(FAULT_PREFIX.length, MESSAGE_MAX_CHARS).split(": ");
   const text = rest.join(": ");
   const message = text === "" ? "The builder failed." : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
-  if (word === "disk_full") return { code: "disk_full", message };
+  if (word === "disk_full" || word === "context_too_large") return { code: word, message };
   if (word === "step_invalid") return { code: "step_failed", message };
   return { code: "guest_failed", message };
 }
