@@ -33,6 +33,8 @@ export interface Context {
   /** Re-authorizes long-running requests. */
   readonly watch: AccessWatch;
   readonly limits: InstallationLimits;
+  /** What builds reach that say nothing of it; empty: what the sandboxes of their organization do. */
+  readonly buildDomains: readonly string[];
   /** Below which ports have names; undefined: nowhere. */
   readonly sandboxDomain: string | undefined;
   /** The clients that are handed out. */

@@ -1,6 +1,12 @@
 // Builds of templates: how far they are, and what they print.
 
-import type { Build, BuildListQuery, BuildLog, BuildLogLine } from "@skerry/contract/builds/build";
+import type {
+  Build,
+  BuildEgress,
+  BuildListQuery,
+  BuildLog,
+  BuildLogLine,
+} from "@skerry/contract/builds/build";
 import { errorOfEvent, errorOfStream, SkerryConnectionError } from "./errors.ts";
 import { readEvents } from "./event-stream.ts";
 import { bytesToSend, type UploadContent } from "./files.ts";
@@ -73,6 +79,11 @@ export class Builds {
     }
     const message = `The connection to ${this.#http.baseUrl} ended before the log did.`;
     throw new SkerryConnectionError(this.#http.baseUrl, message);
+  }
+
+  /** What it may reach, and the last destinations that it was denied, also after its end. */
+  egress(id: string, options: CallOptions = {}): Promise<BuildEgress> {
+    return this.#http.json<BuildEgress>({ method: "GET", path: `${buildPath(id)}/egress` }, options);
   }
 
   /** At once, whatever it is doing. One that has ended stays as it is. */

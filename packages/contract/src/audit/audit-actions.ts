@@ -10,6 +10,7 @@ export const auditActions = [
   "build.cancel",
   "build.context",
   "build.create",
+  "build.egress.get",
   "build.fail",
   "build.get",
   "build.list",

@@ -8,7 +8,7 @@ import { Duration, Env, Nullable, OneOf, Timestamp } from "../fields.ts";
 import { exampleOf, named } from "../named.ts";
 import { pageOf, PageQuery } from "../page.ts";
 import { TEMPLATE_NAME_PATTERN, TEMPLATE_TAG_PATTERN } from "../templates/template-name.ts";
-import { EgressRequest } from "../vms/egress.ts";
+import { Egress, EgressDenial, EgressRequest } from "../vms/egress.ts";
 import { buildStatuses, buildStepStatuses } from "./build-status.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -238,6 +238,19 @@ export const Build = named(
   },
 );
 export type Build = Static<typeof Build>;
+
+/** What a build may reach, and what it was denied. */
+export const BuildEgress = named(
+  "BuildEgress",
+  {
+    ...Egress.properties,
+    denied: Type.Array(EgressDenial, {
+      description: "The last destinations that were denied, newest first.",
+    }),
+  },
+  { ...exampleOf(Egress), denied: [exampleOf(EgressDenial)] },
+);
+export type BuildEgress = Static<typeof BuildEgress>;
 
 export const BuildList = pageOf(Build, "BuildList");
 export type BuildList = Static<typeof BuildList>;

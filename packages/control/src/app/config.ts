@@ -20,6 +20,8 @@ export interface Config {
   readonly tls: TlsConfig | undefined;
   /** Undefined: ports are reached below `/v1` alone. */
   readonly sandboxDomain: SandboxDomainConfig | undefined;
+  /** What builds reach that say nothing of it. */
+  readonly buildDomains: readonly string[];
   readonly hostSocket: string;
   readonly logLevel: LogLevel;
   readonly heartbeatIntervalMs: number;
@@ -85,6 +87,7 @@ export function readConfig(environment: Environment = process.env): Config {
     e2b: read.oneOf("SKERRY_E2B", ["on", "off"], "on") === "on",
     tls: readTls(read, environment),
     sandboxDomain: readSandboxDomain(read, environment),
+    buildDomains: read.domains("SKERRY_BUILD_DOMAINS"),
     hostSocket: read.path("SKERRY_HOST_SOCKET", "/run/skerry/host.sock"),
     logLevel: read.oneOf("SKERRY_LOG_LEVEL", logLevels, "info"),
     heartbeatIntervalMs: read.positive("SKERRY_HEARTBEAT_INTERVAL_MS", 10_000),

@@ -55,6 +55,7 @@ export function makeContext(
     tokenCache,
     watch: new AccessWatch(tokenCache),
     wake: () => undefined,
+    buildDomains: [],
     sandboxDomain: undefined,
     clients: {},
     dashboard: undefined,

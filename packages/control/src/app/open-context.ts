@@ -40,6 +40,7 @@ export async function openContext(
       () => generation.current,
     ),
     limits: config.limits,
+    buildDomains: config.buildDomains,
     sandboxDomain: config.sandboxDomain?.domain,
     ...handedOut,
     wake: (service) => {

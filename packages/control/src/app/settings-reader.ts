@@ -1,5 +1,6 @@
 // How settings are read: one by one, with what is wrong with each remembered, so that every fault is named and not only the first.
 
+import { readDomains } from "../vms/egress/egress-domains.ts";
 import { isIP } from "node:net";
 
 export interface Address {
@@ -78,6 +79,23 @@ export class Reader {
     const value = this.#environment[name] ?? "";
     const isDomain = value.length <= DOMAIN_MAX_CHARS && DOMAIN.test(value);
     return isDomain ? value : this.#fault(name, "must be a domain such as sandboxes.example.net", value);
+  }
+
+  /** Each may begin with `*.`. */
+  domains(name: string): readonly string[] {
+    const texts = (this.#environment[name] ?? "").split(",").map((text) => text.trim());
+    try {
+      return readDomains(
+        name,
+        texts.filter((text) => text !== ""),
+      );
+    } catch {
+      return this.#fault(
+        name,
+        "must be domains with commas between, for example *.example.com,example.net",
+        [],
+      );
+    }
   }
 
   /** For what several settings together are wrong about. */

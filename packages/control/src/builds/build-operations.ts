@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import {
   Build,
+  BuildEgress,
   BuildList,
   BuildListQuery,
   BuildLog,
@@ -101,6 +102,19 @@ export const buildOperations = {
       "host_unavailable",
       "too_many_streams",
     ],
+  },
+  getBuildEgress: {
+    surface: "v1",
+    method: "GET",
+    path: "/v1/builds/:id/egress",
+    tag: "templates",
+    summary: "Show the egress of a build",
+    description: "Its rules, and the last destinations that were denied, also after its end.",
+    params,
+    answers: { 200: BuildEgress },
+    access: read,
+    audit: { action: "build.egress.get", resource: "build" },
+    errors: ["build_not_found"],
   },
   getBuildLog: {
     surface: "v1",

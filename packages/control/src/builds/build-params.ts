@@ -12,6 +12,7 @@ import type { Caller } from "../caller.ts";
 import type { Context } from "../context.ts";
 import type { TemplateConfig } from "../db/tables/template-tables.ts";
 import type { Found } from "../capacity/reservation.ts";
+import { defaultBuildEgress } from "./build-egress.ts";
 import { checkTemplateName, findOwnTemplate } from "../templates/own-templates.ts";
 import { builtInNames } from "../templates/templates.ts";
 import { checkEnv } from "../values/check-env.ts";
@@ -67,7 +68,7 @@ export async function readBuildParams(
       request.step_timeout === undefined
         ? null
         : readDurationWithin("step_timeout", request.step_timeout, TIMEOUT_BOUNDS),
-    egress: readEgressParams(request.egress),
+    egress: readEgressParams(request.egress ?? defaultBuildEgress(context)),
     placeAt: plan.on?.template ?? ANYWHERE,
   };
 }

@@ -7,6 +7,7 @@ import { toSkerryError } from "../http/errors.ts";
 import { EventStream } from "../http/event-stream.ts";
 import { uploadContext } from "./build-context.ts";
 import { buildCreation, buildRetry } from "./build-creation.ts";
+import { getBuildEgress } from "./build-egress.ts";
 import { followBuildLog, readBuildLog } from "./build-logs.ts";
 import { buildOperations } from "./build-operations.ts";
 import { getBuild, listBuildsOf } from "./builds.ts";
@@ -23,6 +24,7 @@ export const buildRoutes = routes(buildOperations, (context) => ({
       content: request.raw.iterator({ destroyOnReturn: false }),
       gone: requestSignal(reply),
     }),
+  getBuildEgress: (request) => getBuildEgress(context, callerOf(request), request.params.id),
   getBuildLog: async (request, reply) => {
     const { id } = request.params;
     const after = request.query.after ?? 0;

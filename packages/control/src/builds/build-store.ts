@@ -7,6 +7,7 @@ import {
   canBuildProceed,
   type BuildStatus,
 } from "@skerry/contract/builds/build-status";
+import type { EgressDenial } from "@skerry/contract/vms/egress";
 import type { DiskImage } from "@skerry/contract/host-api/templates";
 import type { Insertable } from "kysely";
 import { backoff } from "../db/backoff.ts";
@@ -184,6 +185,10 @@ export async function waitWithBuild(
   await sql`
     update builds set retry_at = now() + ${seconds} * interval '1 second'
     where id = ${id} and status = ${status}`.execute(db);
+}
+
+export async function noteDenials(db: Queries, id: string, denied: readonly EgressDenial[]): Promise<void> {
+  await sql`update builds set denied = ${JSON.stringify(denied)}::jsonb where id = ${id}`.execute(db);
 }
 
 export async function beginStep(db: Queries, { build_id, index }: StepRow): Promise<void> {

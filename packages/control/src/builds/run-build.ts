@@ -30,6 +30,7 @@ import {
   type StepRow,
 } from "./build-store.ts";
 import { configOfBuild } from "./build-config.ts";
+import { keepDenials } from "./build-egress.ts";
 import { contextMissing, contextWaitMs } from "./build-context.ts";
 import { runStep } from "./run-step.ts";
 
@@ -163,6 +164,9 @@ async function runSteps(context: Context, { row, client, stop }: Running): Promi
       status: fault === undefined ? "done" : "failed",
       exitCode: exit.exit_code,
     });
+    const denials = await keepDenials(context, client, vm);
+    if (fault !== undefined)
+      await appendLines(context.db, { buildId: row.id, step: step.index, texts: denials });
     if (fault !== undefined)
       return failBuild(context, row, fault, { step: step.index, exitCode: exit.exit_code, last });
     // Canceled meanwhile.

@@ -85,6 +85,7 @@ export const calls: Readonly<Record<OperationId, Prepare>> = {
   },
   listBuilds: async () => call("GET", "/v1/builds"),
   getBuild: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}`),
+  getBuildEgress: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}/egress`),
   getBuildLog: async (world) => call("GET", `/v1/builds/${(await newBuild(world)).id}/logs`),
   uploadBuildContext: async (world) => {
     const { id } = await newBuild(world, { context: true });

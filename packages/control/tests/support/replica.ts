@@ -22,6 +22,7 @@ interface ReplicaOptions {
   readonly clients?: ClientFiles;
   readonly trustedProxies?: readonly string[];
   readonly databaseUrl?: string;
+  readonly buildDomains?: readonly string[];
 }
 
 /** A second server that shares nothing with the first but the database and the host. */
@@ -32,11 +33,12 @@ export async function openReplica(
     clients = world.context.clients,
     trustedProxies = [],
     databaseUrl = world.databaseUrl,
+    buildDomains = [],
   }: ReplicaOptions = {},
 ): Promise<Replica> {
   const db = openDatabase(databaseUrl, () => undefined);
   const { log, wake } = world.context;
-  const context = makeContext(db, log, { limits, wake, clients });
+  const context = makeContext(db, log, { limits, wake, clients, buildDomains });
   const server = await buildServer(context, { trustedProxies });
   await server.app.listen({ host: "127.0.0.1", port: 0 });
   return {

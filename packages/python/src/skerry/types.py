@@ -189,6 +189,11 @@ BuildErrorCode = Literal[
     "guest_timeout",
 ]
 
+BuildEgressMode = Literal[
+    "allow_all",
+    "deny_all",
+]
+
 BuiltInTemplateStatus = Literal[
     "ready",
     "on_demand",
@@ -843,6 +848,27 @@ class Build(TypedDict):
     ends_by: str
 
 
+class _BuildEgressRequired(TypedDict):
+    #: What happens to a destination that no CIDR names.
+    mode: BuildEgressMode
+    #: Allowed IPv4 networks.
+    allow_cidrs: List[str]
+    #: Denied IPv4 networks.
+    deny_cidrs: List[str]
+    #: Restricts allowed CIDRs to these TCP ports.
+    allow_ports: List[int]
+    dns: bool
+    #: The last destinations that were denied, newest first.
+    denied: List[EgressDenial]
+
+
+class BuildEgress(_BuildEgressRequired, total=False):
+    #: Allowed domains. Absent where there are none.
+    allow_domains: List[str]
+    #: Denied domains. Absent where there are none.
+    deny_domains: List[str]
+
+
 class BuildList(TypedDict):
     items: List[Build]
     next_cursor: Optional[str]
@@ -945,6 +971,8 @@ class _BuildRequestNamed(__BuildRequestNamedRequired, total=False):
     egress: EgressRequest
     #: Of the whole build. Default: `30m`, at most `2h`.
     timeout: str
+    #: Of each step. Default: as long as the build has.
+    step_timeout: str
 
 
 class BuildRequest(_BuildRequestNamed, _BuildRequestReserved):

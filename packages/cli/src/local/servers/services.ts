@@ -59,6 +59,7 @@ export function controlEnvironment(layout: Layout, user: SystemUser | undefined)
       "SKERRY_CORS_ORIGINS",
       "SKERRY_DASHBOARD",
       "SKERRY_E2B",
+      "SKERRY_BUILD_DOMAINS",
     ),
     ...passed("SKERRY_SANDBOX_DOMAIN", "SKERRY_SANDBOX_TLS_CERT", "SKERRY_SANDBOX_TLS_KEY"),
     ...passed("SKERRY_METRICS_LISTEN", "SKERRY_AUDIT_RETENTION_DAYS", "SKERRY_IDEMPOTENCY_WAIT_MS"),

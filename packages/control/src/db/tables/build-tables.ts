@@ -4,7 +4,7 @@ import type { ColumnType, Generated } from "kysely";
 import type { Build, BuildRequest } from "@skerry/contract/builds/build";
 import type { BuildStatus, BuildStepStatus } from "@skerry/contract/builds/build-status";
 import type { DiskImage, VmBuild } from "@skerry/contract/host-api/templates";
-import type { Egress } from "@skerry/contract/vms/egress";
+import type { Egress, EgressDenial } from "@skerry/contract/vms/egress";
 import type { TemplateConfig } from "./template-tables.ts";
 import type { Json, MaybeTime } from "./columns.ts";
 
@@ -33,6 +33,8 @@ export interface BuildTables {
     image: ColumnType<DiskImage | null, string | null | undefined, string | null>;
     template_id: string;
     error: ColumnType<Build["error"], string | null | undefined, string | null>;
+    /** What its egress rules have refused. */
+    denied: ColumnType<EgressDenial[], string | undefined, string>;
     log_lines: Generated<string>;
     log_bytes: Generated<string>;
     created_at: Generated<Date>;

@@ -9,7 +9,7 @@ from .._page import Page
 from .._paths import segment
 from .._request import Request
 from ..errors import SkerryConnectionError
-from ..types import Build, BuildList, BuildLog, BuildLogLine, BuildStatus
+from ..types import Build, BuildEgress, BuildList, BuildLog, BuildLogLine, BuildStatus
 from ._content import AsyncUploadContent, pieces_of
 from ._http import AsyncHttp
 from ._streams import AsyncStream, every_item
@@ -44,6 +44,10 @@ class AsyncBuilds:
         query = {"status": status, "name": name, "limit": limit, "cursor": cursor}
         found = await self._http.json(Request("GET", "/v1/builds", query=query), BuildList)
         return Page(found["items"], found["next_cursor"])
+
+    async def egress(self, id: str) -> BuildEgress:
+        """What it may reach, and the last destinations that it was denied, also after its end."""
+        return await self._http.json(Request("GET", f"{_at(id)}/egress"), BuildEgress)
 
     async def send_context(self, id: str, archive: AsyncUploadContent) -> None:
         """Sends the context of a build that waits for it: a tar archive, not compressed and of at most 2 GiB."""

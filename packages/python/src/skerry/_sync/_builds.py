@@ -10,7 +10,7 @@ from .._page import Page
 from .._paths import segment
 from .._request import Request
 from ..errors import SkerryConnectionError
-from ..types import Build, BuildList, BuildLog, BuildLogLine, BuildStatus
+from ..types import Build, BuildEgress, BuildList, BuildLog, BuildLogLine, BuildStatus
 from ._content import UploadContent, pieces_of
 from ._http import Http
 from ._streams import Stream, every_item
@@ -45,6 +45,10 @@ class Builds:
         query = {"status": status, "name": name, "limit": limit, "cursor": cursor}
         found = self._http.json(Request("GET", "/v1/builds", query=query), BuildList)
         return Page(found["items"], found["next_cursor"])
+
+    def egress(self, id: str) -> BuildEgress:
+        """What it may reach, and the last destinations that it was denied, also after its end."""
+        return self._http.json(Request("GET", f"{_at(id)}/egress"), BuildEgress)
 
     def send_context(self, id: str, archive: UploadContent) -> None:
         """Sends the context of a build that waits for it: a tar archive, not compressed and of at most 2 GiB."""
