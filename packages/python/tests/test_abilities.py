@@ -122,6 +122,7 @@ METHODS = {
     "tagTemplate": "templates.tag",
     "listBuilds": "builds.page",
     "getBuild": "builds.get",
+    "getBuildEgress": "builds.egress",
     "getBuildLog": "builds.log",
     "uploadBuildContext": "builds.send_context",
     "cancelBuild": "builds.cancel",
