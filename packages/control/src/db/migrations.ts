@@ -38,7 +38,7 @@ import { builds } from "./migrations/0033-builds.ts";
 import { autoResume } from "./migrations/0034-auto-resume.ts";
 import { denials } from "./migrations/0035-denials.ts";
 import { frozenMemory } from "./migrations/0036-frozen-memory.ts";
-import { buildDenials } from "./migrations/0041-build-denials.ts";
+import { buildDenials } from "./migrations/0042-build-denials.ts";
 import { newestOf, whyCannotServe, type AppliedMigration } from "./schema-versions.ts";
 
 /**
@@ -82,7 +82,7 @@ const migrations = [
   { number: 34, name: "auto-resume", text: autoResume },
   { number: 35, name: "denials", text: denials },
   { number: 36, name: "frozen-memory", text: frozenMemory },
-  { number: 41, name: "build-denials", text: buildDenials },
+  { number: 42, name: "build-denials", text: buildDenials },
 ] as const;
 
 /** The newest migration of the release before this one. Each one above it runs while that release still serves, so that release can also be

@@ -219,6 +219,13 @@ function play(execution: FakeExecution): void {
       execution.write(Buffer.from([0x66, 0xff, 0x00, 0xc3]));
       execution.write(Buffer.from([0xa9]), "stderr");
       return execution.end();
+    default:
+      playEnd(execution, name, argument);
+  }
+}
+
+function playEnd(execution: FakeExecution, name: string, argument = ""): void {
+  switch (name) {
     case "oom":
       return execution.end(137, { signal: "KILL", oom_killed: true });
     case "overlong":
@@ -228,7 +235,7 @@ function play(execution: FakeExecution): void {
       execution.write("it is broken\n", "stderr");
       return execution.end(Number(argument));
     default:
-      execution.write(command);
+      execution.write(commandOf(execution));
       execution.write("warned", "stderr");
       execution.end();
   }
